@@ -18,7 +18,26 @@ AT      ?=
 USER_UNIT ?=
 RUN_AS  ?=
 NIGHTLY ?=
+FAIL_FAST ?=
 REPLACE ?=
+JSON    ?=
+
+# A misspelt setting must not be taken for none: MACHNE=tower.toml would test without its file.
+SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS TORCH_PYTHON \
+            AT USER_UNIT RUN_AS NIGHTLY REPLACE JSON PYTHON TESTS
+# Settings of other programs, and of rigproof's own tests, that recipes find in their environment.
+PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
+UNKNOWN := $(strip $(foreach name,$(.VARIABLES),\
+             $(if $(filter command,$(firstword $(origin $(name)))),$(filter-out $(SETTINGS) $(PASSED_ON),$(name)))))
+ifneq ($(UNKNOWN),)
+$(error $(UNKNOWN) is no setting of rigproof: the settings are $(SETTINGS) (`make help` explains them))
+endif
+
+# What is set to 0 must not be taken for set.
+SWITCHES := COLD FAIL_FAST REPLACE JSON USER_UNIT
+$(foreach name,$(SWITCHES),$(if $(filter-out 0 1,$($(name))),\
+  $(error $(name)=$($(name)): give 1 for on; 0 or nothing is off)))
+$(foreach name,$(SWITCHES),$(eval override $(name) := $(filter 1,$($(name)))))
 
 RIGPROOF := .venv/bin/rigproof
 # Otherwise each worker compiles all tests where the environment tells Python to write no bytecode.
@@ -30,12 +49,13 @@ ALL_TESTS = not docker and not slurm and not tools and not e2e and not gpu and n
 LANGUAGE = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") \
-       $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") $(if $(IMAGE),--image "$(IMAGE)") $(LANGUAGE)
+       $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") $(if $(IMAGE),--image "$(IMAGE)") $(if $(FAIL_FAST),--fail-fast) \
+       $(LANGUAGE)
 
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge \
         report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu \
-        messages mutants test test-all test-attack test-e2e test-gpu lint bench clean
+        messages measurements mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -44,8 +64,9 @@ help: ## list these commands
 	@echo
 	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR'
 	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN REPLACE=1'
-	@echo '  AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
-	@echo '  TORCH_PYTHON=python3 (an interpreter with torch)'
+	@echo '  FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
+	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1'
+	@echo '  what is set to 1 is on; 0 or nothing is off'
 
 # Both stamps are in .venv, so that removing it is enough to start again.
 .venv/.run: pyproject.toml scripts/venv
@@ -84,8 +105,8 @@ nightly-uninstall: .venv/.run ## stop the timer and remove its units (as root; o
 plan: .venv/.compiled ## show what accept would do, with every limit; runs nothing
 	@$(RIGPROOF) plan $(ARGS)
 
-inventory: .venv/.run ## show the observed machine (MACHINE=FILE drafts a machine file)
-	@$(RIGPROOF) inventory $(if $(MACHINE),--write "$(MACHINE)")
+inventory: .venv/.run ## show the observed machine (JSON=1; MACHINE=FILE drafts a machine file)
+	@$(RIGPROOF) inventory $(if $(MACHINE),--write "$(MACHINE)") $(if $(JSON),--json) $(LANGUAGE)
 
 judge: .venv/.run ## judge a recorded run again (RUN=DIR, default: the newest)
 	@$(RIGPROOF) judge "$(RUN)" $(LANGUAGE)
@@ -118,7 +139,7 @@ selftest-long: .venv/.test ## the same with 200 kills, 50 full disks, all mutant
 mutants: .venv/.test ## change limits and rules, a sample: the tests must notice each change
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
-test: .venv/.test ## run rigproof's own tests: no GPU, no engine, a minute
+test: .venv/.test ## run rigproof's own tests: no GPU, no engine, two minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
 
 test-all: .venv/.test ## the same with every sweep and more examples of properties; minutes
@@ -141,6 +162,9 @@ test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
 
 messages: .venv/.test ## bring the translations up to date with the sentences (ADD=de: a new one)
 	@scripts/messages $(ADD)
+
+measurements: .venv/.test ## bring the tables of docs/measurements.md up to date with the families
+	@.venv/bin/python tests/expect/measurement_page.py
 
 lint: .venv/.test ## check style, import rules and types with tox
 	@.venv/bin/tox run -q -e lint,type

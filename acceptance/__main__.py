@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import os
 import sys
@@ -11,9 +10,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.cli.options import USAGE
+from acceptance.cli.options import USAGE, say_error
 from acceptance.cli.parser import parser, verb
-from acceptance.reports.text import one_line
 
 UNJUDGED = 3
 
@@ -52,14 +50,6 @@ def _streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _say(text: str) -> None:
-    # one_line: errors quote foreign text (a key of a machine file, a folder's name, a tool's last
-    # lines).
-    with contextlib.suppress(OSError):  # standard error is gone too: only the exit code is left
-        sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
-        sys.stderr.flush()
-
-
 def _flush(code: int) -> int:
     """Flush standard output; returns the exit code.
 
@@ -82,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
         for kinds, code in ((errors.USER_ERRORS, USAGE), (errors.SYSTEM_ERRORS, UNJUDGED)):
             if isinstance(error, kinds):
-                _say(str(error))
+                say_error(str(error))
                 return code
         raise
 
@@ -100,19 +90,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(given).parse_args(given)
         return _flush(_run(options))
     except KeyboardInterrupt:
-        _say("stopped")
+        say_error("stopped")
     except BrokenPipeError:  # the reader of our output has closed it, as `| head` does
         pass
     except OSError as error:
-        what = error.filename or "a file"
-        _say(
-            f"{what}: cannot be read or written ({error.strerror or error}): mend that, then "
-            "start again"
+        from acceptance.cli import errors
+
+        say_error(
+            f"{error.filename or 'a file'}: cannot be read or written ({errors.reason(error)}): "
+            "mend that, then start again"
         )
     except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}, line {where.lineno}"
-        _say(
+        say_error(
             f"an error of rigproof's own in {place} ({type(error).__name__}: {error}): the "
             "machine is unjudged; please report it"
         )

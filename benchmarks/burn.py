@@ -26,6 +26,8 @@ from pathlib import Path
 
 import msgspec
 
+from acceptance.core import parts
+from acceptance.core.parts import Gpu as GpuName
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.journal import reader, segment
 from acceptance.loads.protocol import parse
@@ -73,7 +75,7 @@ def burn_of_others(mode: Mode, seconds: int, free_mb: int) -> Course:
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     output = gpu_burn.parse(f"{done.stdout}\n{done.stderr}")
     rate, compares = (
-        output.reading(name)["gpu0"] for name in ("gpu_burn_rate", "gpu_burn_compares")
+        output.reading(name)[GpuName(0)] for name in ("gpu_burn_rate", "gpu_burn_compares")
     )
     # It begins with the matrices, and ends with half a minute of waiting; what it did not compare
     # in the end it never does.
@@ -138,7 +140,10 @@ def measured(
     watched = gpu_supervisor.due_targets(inventory, [gpu.name])
     assert watched, "NVML does not answer for the GPU, so it cannot be watched"
     context.write_bytes(
-        msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", watched, kernel_log=True))
+        msgspec.json.encode(
+            gpu_sampler.SamplerContext(str(folder), "/", watched, kernel_log=True),
+            enc_hook=parts.encode,
+        )
     )
     with subprocess.Popen(gpu_supervisor.argv(context)) as watch:
         courses: list[Course] = []

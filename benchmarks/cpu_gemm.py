@@ -16,8 +16,9 @@ import statistics
 import sys
 import time
 
+from acceptance.core.parts import CPU
+from acceptance.loads.cpu.cores import ONE_THREAD
 from acceptance.loads.cpu.gemm import arguments
-from acceptance.loads.cpu.workers import ONE_THREAD
 
 
 def main() -> int:
@@ -47,7 +48,7 @@ def measure(dtype: str, size: int, seconds: float, pairs: int) -> str:
     _a, _b, multiply = numpy_product(size, dtype)
     first, result = spoiled_result(size, dtype), spoiled_result(size, dtype)
     multiply(-1, first)
-    comparison = ProductCheck(first, result, print, "cpu", time.monotonic())
+    comparison = ProductCheck(first, result, print, CPU, time.monotonic())
 
     def rate(*, verified: bool) -> float:
         check = comparison if verified else lambda _turn: None

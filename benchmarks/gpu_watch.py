@@ -22,7 +22,8 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.core.record import Sample
+from acceptance.core import parts
+from acceptance.core.evidence import Sample
 from acceptance.journal import reader
 from acceptance.journal import segment as journal_segment
 from acceptance.machine.gpu import gpus
@@ -56,7 +57,10 @@ def watched(inventory: Inventory, folder: Path, seconds: float) -> tuple[float, 
     due = gpu_supervisor.due_targets(inventory, [gpu.name for gpu in gpus(inventory)])
     context = folder / "context.json"
     context.write_bytes(
-        msgspec.json.encode(gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True))
+        msgspec.json.encode(
+            gpu_sampler.SamplerContext(str(folder), "/", due, kernel_log=True),
+            enc_hook=parts.encode,
+        )
     )
     segment = folder / reader.GPU_TELEMETRY
     with subprocess.Popen(gpu_supervisor.argv(context)) as process:

@@ -31,7 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.core.record import CheckStarted, SessionEnded, ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.record import CheckStarted, SessionEnded
 from acceptance.journal import reader
 from acceptance.process import reaper
 

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from acceptance import resources
+from acceptance.core.parts import Gpu
 from acceptance.history import drift_rules, export, location, noise, queries, retention
 from acceptance.history.era import Era
 from acceptance.history.night import Night, NightMeasurement, SeriesKey
@@ -51,7 +52,7 @@ def lines(count: int) -> list[SeriesKey]:
         SeriesKey(
             "gpu.load",
             f"{NAMES[n % 8]}_{n // 64}",
-            f"gpu{n // 8 % 8}",
+            Gpu(n // 8 % 8),
             UNITS[n % 8],
             f"GPU-{n // 8 % 8:036d}",
         )
@@ -78,7 +79,7 @@ def night(number: int, measured: Sequence[SeriesKey]) -> Night:
         False,
         None,
         ERA,
-        {"gpu0": "GPU-0"},
+        {Gpu(0): "GPU-0"},
         figures,
     )  # type: ignore[arg-type]
 
@@ -161,7 +162,7 @@ def main() -> int:
             timed(
                 "one measurement's series, every night",
                 QUESTION_S,
-                lambda: queries.trend_series(store, one.measurement, one.component),
+                lambda: queries.trend_series(store, one.measurement, str(one.component)),
             )
             timed(
                 "the overview: every measurement, the last 120 nights",

@@ -41,7 +41,17 @@ def made(hours: int, folder: Path) -> None:
         str(ROOT),
         *(
             str(ROOT / "tests" / name)
-            for name in ("", "core", "expect", "machine", "observe", "reports", "e2e", "nvml")
+            for name in (
+                "",
+                "core",
+                "expect",
+                "machine",
+                "observe",
+                "reports",
+                "e2e",
+                "nvml",
+                "tools",
+            )
         ),
     ]
     import sample_runs

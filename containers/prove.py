@@ -20,6 +20,7 @@ from pathlib import Path
 
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.wording import words
 
 DRIVER = frozenset({"libcuda.so.1", "libnvidia-ml.so.1"})
 RECORDS = Path("/opt/rigproof/pins")
@@ -115,7 +116,7 @@ def prove(proof: Proof, stubs: Path) -> str:
     line = next((line.strip() for line in text.splitlines() if re.search(proof.prints, line)), None)
     if line is None or done.returncode not in proof.codes:
         raise NotProved(
-            f"{proof.name} does not run: it {done.describe()}, and its last lines "
+            f"{proof.name} does not run: it {words.message(done.describe())}, and its last lines "
             f"are:\n{done.last_lines()}"
         )
     return line

@@ -22,6 +22,7 @@ for _folder in (
     "e2e",
     "nvml",
     "station",
+    "tools",
 ):
     if (_place := str(_TESTS / _folder)) not in sys.path:
         sys.path.append(_place)

@@ -32,7 +32,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.run import lock
 from acceptance.station.image import build
 from acceptance.station.image.engine import ImageError
-from selftest import clean, disk, interruption, results, sensitivity, year
+from selftest import clean, disk, interruption, results, sensitivity, tampering, year
 from selftest.alarms import false_alarms
 from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
 from selftest.fault import FAULTS, CatalogueError, Named, read
@@ -47,6 +47,8 @@ CLEAN = (1000, 10_000)
 WHOLE = (6, 20)
 # Sound years of nights, and machines for each fault that begins on one of them.
 YEARS = ((2, 2), (20, 10))
+# What is no fault of the catalogue, and is chosen by the same word.
+APART = ("interruption", tampering.FAMILY, "clean")
 POINTS = ((20, 5), (200, 50))
 CHANGED = (
     "rigproof's own files were changed while the self-test ran: what it shows is of no one "
@@ -121,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         faults = chosen(read(given.faults), given.only, long=given.long)
         ready()
-        if not faults and given.only not in ("", "interruption", "clean"):
+        if not faults and given.only not in ("", *APART):
             raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
         with _alone(given.out):
             return _run(given, faults)
@@ -192,6 +194,8 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
             raise
         finally:
             (folder / "said.json").write_text(json.dumps(theatre.said), encoding="utf-8")
+    if drawn is not None:
+        say("waiting for the folding of clean and faulty journals")
     folded, told = drawn.result() if drawn is not None else ((), ())
     alarms = (*alarms, *folded)
     part = given.only or (
@@ -228,6 +232,8 @@ def _prove(
     the clean runs.
     """
     corners = _interruptions(given.long, theatre) if given.only in ("", "interruption") else []
+    if given.only in ("", tampering.FAMILY):
+        corners.append(partial(_tampered, theatre))
     with ThreadPoolExecutor(1 + len(corners)) as beside:
         playing = [beside.submit(lambda: list(theatre.play_all(faults, given.jobs, say)))]
         playing += [beside.submit(one) for one in corners]
@@ -264,6 +270,15 @@ def _interruptions(long: bool, theatre: Theatre) -> list[Callable[[], list[Row]]
         return list(_said(theatre, rig, rows))
 
     return [*(partial(killed, station, points) for station, points in stations), filled]
+
+
+def _tampered(theatre: Theatre) -> list[Row]:
+    """Every attack on evidence; a row that says so where the runs for it could not be made."""
+    try:
+        return list(tampering.attacks(theatre, say))
+    except TROUBLE as error:
+        wrong = f"it could not be tried: {error}"[:400]
+        return [Row(tampering.FAMILY, "evidence as a whole", "files of a run", False, wrong=wrong)]
 
 
 def _rig(home: Path, name: str) -> Rig:
@@ -312,7 +327,7 @@ def close(outcome: results.Outcome, folder: Path, out: Path, digest: str) -> int
     console = Console(highlight=False)
     results.show(outcome, console)
     console.print(
-        f"\n{outcome.closing_line()}\npage, JUnit and runs: {folder}", markup=False, soft_wrap=True
+        f"\n{outcome.closing_line()}\npage, JUnit and runs:\n{folder}", markup=False, soft_wrap=True
     )
     return 0 if outcome.good else 1
 

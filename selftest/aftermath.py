@@ -13,12 +13,15 @@ from pathlib import Path
 import msgspec
 from run_left import Run
 
-from acceptance.core.record import RunClosed, RunEnded, Sample
-from acceptance.core.verdict import UnreadableRun
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample, Sealed
+from acceptance.core.record import RunClosed, RunEnded
 from acceptance.journal import reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.segment import SegmentHead
+from acceptance.machine.changes import UnreadableRun
 from acceptance.run import unfinished
+from acceptance.wording import words
 
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 Bytes = Mapping[str, bytes]
@@ -34,10 +37,15 @@ def segments(folder: Path | None) -> dict[str, bytes]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether everything had been measured, and the run had said so. Raises JournalError."""
-    return any(
-        isinstance(entry.body, RunEnded) and entry.body.complete
-        for entry in reader.read(folder).entries
+    """Whether everything had been measured, and the run had said so and sealed it.
+
+    One that is cut off between the two is closed by a later start. Raises JournalError.
+    """
+    own = [
+        entry.body for entry in reader.read(folder).entries if entry.segment == reader.SUPERVISOR
+    ]
+    return any(isinstance(body, Sealed) for body in own) and any(
+        isinstance(body, RunEnded) and body.complete for body in own
     )
 
 
@@ -123,7 +131,7 @@ class Cut:
             (self.folder / name).is_file() for name in (run_folder.PAGE, run_folder.JUNIT)
         ):
             yield f"{run_folder.PAGE} or {run_folder.JUNIT} is missing"
-        torn = [line for line in found.torn if not line.startswith("telemetry")]
+        torn = [line for line in map(words.message, found.torn) if not line.startswith("telemetry")]
         if not ended and not unplanned and any(line not in verdict["notes"] for line in torn):  # type: ignore[operator]
             yield f"verdict.json does not say what was torn: {torn}"
         if ended:
@@ -180,7 +188,7 @@ class Cut:
 
     @staticmethod
     def _telemetry(found: reader.Journal, closed: RunClosed, line: str) -> Iterator[str]:
-        last: dict[str | None, dict[str, float]] = {}
+        last: dict[Component | None, dict[str, float]] = {}
         for entry in found.entries:
             if isinstance(entry.body, Sample):
                 last[entry.body.component] = entry.body.values

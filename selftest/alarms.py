@@ -43,4 +43,4 @@ def _reason(verdict: Verdict) -> str:
     figure of the day.
     """
     first = verdict.of_kind("fail", "error", "skip")[0]
-    return f"{first.kind}: {first.measurement or first.text.split(':')[0]}"
+    return f"{first.kind}: {first.measurement or first.code}"

@@ -96,17 +96,19 @@ class Theatre:
         return frozen.difference(name, named.fault, self.said[name]) if self.compared else ""
 
     def play_all(self, faults: Sequence[Named], jobs: int, say: Say) -> Iterator[Row]:
-        """Every fault, so many side by side; rows come as they are known."""
+        """Every fault, so many side by side; rows come as they are known, each told with how many
+        of the faults are done.
+        """
         with ThreadPoolExecutor(jobs) as pool:
             waiting = [pool.submit(self.play, one) for one in longest_first(faults)]
-            for done in as_completed(waiting):
+            for number, done in enumerate(as_completed(waiting), start=1):
                 for row in done.result():
                     word = (
                         f"{row.by} after {row.seconds:.1f} s"
                         if row.caught
                         else f"MISSED: {row.wrong}"
                     )
-                    say(f"{row.family}: {row.fault}: {word}")
+                    say(f"{number} of {len(waiting)}: {row.family}: {row.fault}: {word}")
                     yield row
 
 
@@ -130,7 +132,11 @@ def longest_first(faults: Sequence[Named]) -> list[Named]:
     """In the order in which they are begun, so that none is left alone at the end."""
     return sorted(
         faults,
-        key=lambda one: -one.fault.burn - 30 * (one.fault.kill is not None) - one.fault.within_s,
+        key=lambda one: (
+            -one.fault.burn
+            - 30 * (one.fault.kill is not None or one.fault.reboot is not None)
+            - one.fault.within_s
+        ),
     )
 
 

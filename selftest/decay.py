@@ -10,11 +10,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from selftest.drawn_nights import Decay
 from selftest.drawn_runs import DISK, Key
 
-GPU = "gpu0"
+GPU = Gpu(0)
 # The share of looks in which a link that trains anew now and then is found slow: assumed.
 FLAPS = 0.3
 # degC a night and in all of a fan that wears out, and what the rate loses with the clock by then:

@@ -21,11 +21,13 @@ from synthetic_machines import inventory, planned
 from test_every_limit import planned as planned_whole
 
 from acceptance.core.collection import SESSIONS
+from acceptance.core.component import Component
+from acceptance.core.criterion import Siblings
+from acceptance.core.evidence import AnyBody
 from acceptance.core.fold import fold
 from acceptance.core.judgement import covers
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
-    Body,
     CheckEnded,
     CheckStarted,
     Measured,
@@ -35,8 +37,8 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.siblings import ratios, spreads
 from acceptance.core.verdict import Verdict
+from acceptance.diagnosis.steady_state import spreads
 from acceptance.machine.inventory import CoreGroup, Dimm, Disk, Inventory
 from selftest import noise
 from selftest.figures import centre
@@ -44,7 +46,7 @@ from selftest.figures import centre
 WITHOUT_GPUS = "cpu-only"
 NAMES = (*(box.file.removesuffix(".toml") for box in BOXES.values()), WITHOUT_GPUS)
 
-Key = tuple[str, str, str]  # check, measurement, component
+Key = tuple[str, str, Component]  # check, measurement, component
 Values = dict[Key, float | None]
 
 
@@ -60,7 +62,7 @@ class Machine:
     name: str
     box: Box
     plan: Plan
-    centres: Mapping[tuple[str, str], float]
+    centres: Mapping[tuple[str, Component], float]
     board: bool
     virtual: bool
 
@@ -215,7 +217,7 @@ def derived(machine: Machine, found: Values) -> Values:
     gains, spreads) reckoned anew.
     """
     for check in machine.plan.checks:
-        by_name: dict[str, dict[str, float]] = {}
+        by_name: dict[str, dict[Component, float]] = {}
         for due in check.due:
             value = found.get((check.id, due.measurement, due.component))
             if value is not None:
@@ -226,17 +228,15 @@ def derived(machine: Machine, found: Values) -> Values:
     return found
 
 
-def _follows(name: str, by_name: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def _follows(name: str, by_name: Mapping[str, Mapping[Component, float]]) -> dict[Component, float]:
     """The values of a measurement that is reckoned from others of its check; empty for one that
     is not, or whose base is not there.
     """
     base = by_name.get(name.replace("_ratio", ""), {})
     if "_ratio" in name:
-        return {
-            one: value
-            for one, value in ratios(base, {"": tuple(base)}).items()
-            if one in by_name[name]
-        }
+        equal = Siblings(name, tuple(base))
+        found = {one: equal.ratio(one, base) for one in by_name[name]}
+        return {one: value for one, value in found.items() if value is not None}
     if name == "p2p_gain" and "p2p_write" in by_name and "p2p_staged" in by_name:
         return {
             way: by_name["p2p_write"][way] / staged for way, staged in by_name["p2p_staged"].items()
@@ -246,7 +246,7 @@ def _follows(name: str, by_name: Mapping[str, Mapping[str, float]]) -> dict[str,
     return {}
 
 
-def bodies(machine: Machine, values: Values, *, as_root: bool = True) -> Iterator[Body]:
+def bodies(machine: Machine, values: Values, *, as_root: bool = True) -> Iterator[AnyBody]:
     """The journal of a run.
 
     As a plain user what the waivers skip is skipped; a value that is None was not measured.
@@ -263,7 +263,7 @@ def bodies(machine: Machine, values: Values, *, as_root: bool = True) -> Iterato
     yield RunEnded(True, "every session of the plan was run")
 
 
-def _check(plan: Plan, check: PlannedCheck, values: Values, as_root: bool) -> Iterator[Body]:
+def _check(plan: Plan, check: PlannedCheck, values: Values, as_root: bool) -> Iterator[AnyBody]:
     yield CheckStarted(check.id)
     skipped = False
     skips = () if as_root else tuple(one for one in plan.waivers if one.skip is not None)

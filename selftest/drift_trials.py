@@ -16,11 +16,13 @@ from functools import cache, partial
 from typing import TypeVar
 
 from acceptance import resources
-from acceptance.core.past import DriftFinding, DriftJudgement
+from acceptance.core.finding import Finding
+from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due
 from acceptance.history import drift_rules, noise
 from acceptance.history.drift_rules import DriftBook, DriftRule
 from acceptance.history.reference_builder import NightValue, build_reference
+from acceptance.wording import words
 from selftest.decay import FAULTS, Fault
 from selftest.drawn_nights import YEAR, Moved, Night, moves, year
 from selftest.drawn_runs import Key, Machine, nightly
@@ -54,7 +56,7 @@ class Line:
         """Another era begins: no night before counts but for counters, which go on counting."""
         self._looks, self._rebased = self._looks if self._rule.rate is not None else [], True
 
-    def night(self, day: int, first: float, second: float) -> tuple[DriftFinding, ...]:
+    def night(self, day: int, first: float, second: float) -> tuple[Finding, ...]:
         """Judge one night by those before, and remember it."""
         if self._born is None:
             self._born = first
@@ -72,14 +74,16 @@ class Line:
         )
         found, again = DriftJudgement(), None
         if past is not None:
-            where = f"{self._due.measurement} on {self._due.component}"
-            judge = partial(past.judge, where, self._due.unit, first)
-            found = judge(None)
+            found = past.judge(self._due.unit, first)
             if found.look_again:
                 again = second
-                found = judge(again)
+                found = past.judge(self._due.unit, first, again)
         self._looks.append(NightValue(float(day), first, again, found.outside, found.unsteady))
-        return found.findings
+        name, part = self._due.measurement, self._due.component
+        return tuple(
+            Finding(one.kind, "", one.code, measurement=name, component=part, drift=one)
+            for one in found.findings
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class Detected:
     failed: tuple[int | None, ...]
 
 
-def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, DriftFinding]]]:
+def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[int, Finding]]]:
     """One sound year: how many figures were judged, and everything that was
     said, with its night.
     """
@@ -128,14 +132,16 @@ def quiet_year(name: str, as_cards: bool, seed: int) -> tuple[int, list[tuple[in
 def quiet(name: str, years: int, seed: int, jobs: int = 1, *, as_cards: bool = False) -> Quiet:
     """So many sound years of a machine."""
     found = _each(partial(quiet_year, name, as_cards), range(seed, seed + years), jobs)
-    words = Counter(f"{one.kind} {one.what}" for _, said in found for _, one in said)
-    failed = [[one.text for _, one in said if one.kind == "fail"] for _, said in found]
+    remarks = Counter(
+        f"{one.kind} {one.drift.what}" for _, said in found for _, one in said if one.drift
+    )
+    failed = [[words.of(one) for _, one in said if one.kind == "fail"] for _, said in found]
     return Quiet(
         name,
         years,
         found[0][0],
         sum(len({day for day, _ in said}) for _, said in found),
-        words,
+        remarks,
         tuple(text for texts in failed for text in texts),
         sum(bool(texts) for texts in failed),
     )

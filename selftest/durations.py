@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from acceptance.core.parts import Gpu
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.diagnosis.laps import Laps, Turn
 from selftest import drawn_runs
@@ -120,7 +121,7 @@ def _flagged(dice: random.Random, lasts: float) -> float:
         HistoryPoint(stamp, {"reason_hw_thermal": float(begin <= stamp < begin + lasts)})
         for stamp in _stamps(dice, 5.0 + lasts)
     ]
-    return GpuHistory("gpu0", tuple(points)).seconds("reason_hw_thermal")
+    return GpuHistory(Gpu(0), tuple(points)).seconds("reason_hw_thermal")
 
 
 def _kept(dice: random.Random, lasts: float) -> float:
@@ -139,4 +140,4 @@ def _kept(dice: random.Random, lasts: float) -> float:
         clock = 1500.0 * clocks[min(int((stamp - 1000.0) / TURN_S), len(turns) - 1)]
         lost = 0.5 if begin <= stamp < begin + lasts else 1.0
         points.append(HistoryPoint(stamp, {"utilisation": 1.0, "sm_clock_mhz": clock * lost}))
-    return Laps(GpuHistory("gpu0", tuple(points)), tuple(turns)).clock_kept()[0]
+    return Laps(GpuHistory(Gpu(0), tuple(points)), tuple(turns)).clock_kept()[0]

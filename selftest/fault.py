@@ -13,20 +13,27 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+import acceptance
 from selftest.row import FAMILIES
 
 FAULTS = Path(__file__).resolve().parents[1] / "fixtures" / "faults"
 
 
-# The loads that a fault may change, each with the program that it is.
-PROGRAMS = {
-    "burn": "acceptance.loads.burn.load",
-    "cpu_gemm": "acceptance.loads.cpu.gemm",
-    "gpu_copy": "acceptance.loads.copy.load",
-    "gpu_gemm": "acceptance.loads.gemm.load",
-    "memory_bandwidth": "acceptance.loads.cpu.memory_bandwidth",
-    "vram": "acceptance.loads.vram.load",
-}
+LOADS = Path(acceptance.__file__).resolve().parent / "loads"
+
+
+def _programs() -> dict[str, str]:
+    """The loads that a fault may change: each module of `loads` that is a program, by its NAME."""
+    found: dict[str, str] = {}
+    for path in sorted(LOADS.glob("*/*.py")):
+        text = path.read_text(encoding="utf-8")
+        name = re.search(r'(?m)^NAME = "(\w+)"$', text)
+        if name is not None and '\nif __name__ == "__main__":' in text:
+            found[name[1]] = f"acceptance.loads.{path.parent.name}.{path.stem}"
+    return found
+
+
+PROGRAMS = _programs()
 
 
 class CatalogueError(Exception):
@@ -112,6 +119,17 @@ class Kill(_Strict, frozen=True):
     after_s: float = 0.5
 
 
+class Reboot(_Strict, frozen=True):
+    """The machine goes down in the middle of a power step, and the next start is in another boot.
+
+    `step` are words of the step as the journal announces it ("2 Hz on 2 GPUs"); everything ends
+    `after_s` seconds after that, and what had not been brought to the disk is lost.
+    """
+
+    step: str
+    after_s: float = 3.0
+
+
 class Born(_Strict, frozen=True):
     """The machine as it was when it was accepted: as described, without what the fault changes, and
     with these programs and files instead.
@@ -164,6 +182,7 @@ class Fault(_Strict, frozen=True):
     files: tuple[File, ...] = ()
     kernel_log: KernelLog | None = None
     kill: Kill | None = None
+    reboot: Reboot | None = None
     declared: str | None = None
     pipe: bool = False
     born: Born | None = None
@@ -183,6 +202,7 @@ class Fault(_Strict, frozen=True):
             ("files", bool(self.files)),
             ("kernel log", self.kernel_log is not None),
             ("process", self.kill is not None),
+            ("power and boot id", self.reboot is not None),
             ("baseline", self.born is not None),
             ("machine file", self.declared is not None),
             ("arguments", bool(self.arguments)),

@@ -11,7 +11,8 @@ from typing import Any
 import journals
 
 from acceptance import __version__
-from acceptance.core.record import Observed, RunStarted
+from acceptance.core.evidence import Observed
+from acceptance.core.record import RunStarted
 from acceptance.history import baseline
 from acceptance.history import baseline_file as files
 from acceptance.history.baseline import Certificate

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import docker
 import docker.errors
@@ -88,8 +89,13 @@ class Images:
 
     def kill(self, run_id: str) -> None:
         """Kill the container of a run, as an engine that gives up does."""
-        for found in self.client.containers.list(filters={"label": f"{LABEL}={run_id}"}):
+        for found in self.running(run_id):
             found.kill()
+
+    def running(self, run_id: str) -> list[Any]:
+        """The containers of a run in which something runs."""
+        found: list[Any] = self.client.containers.list(filters={"label": f"{LABEL}={run_id}"})
+        return found
 
 
 def build(client: docker.DockerClient, context: Path, tag: str, *steps: str) -> None:

@@ -80,10 +80,14 @@ def moved(courses: Iterable[TrendSeries]) -> list[str]:
     return [*head, *(row for _, row in rows), "", f"{same} more were the same each night."]
 
 
+class NoBaselineRun(Exception):
+    """The history does not hold the run of the baseline."""
+
+
 def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
     """The run that is the baseline, and the nights after it that measured something.
 
-    Raises HistoryError or BaselineUnsound.
+    Raises HistoryError, BaselineUnsound, or NoBaselineRun.
     """
     baseline = baseline_file.read(out, machine_id)
     assert baseline is not None
@@ -92,7 +96,7 @@ def since_baseline(out: Path, machine_id: str) -> list[StoredNight]:
         run_id = baseline.certificate.birth.run_id
         born = queries.number(store, run_id)
         if born is None:
-            raise HistoryError(
+            raise NoBaselineRun(
                 f"{path}: does not hold {run_id}, the run of the baseline: give another "
                 "folder with --out"
             )
@@ -109,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         return _nights(argv)
-    except (HistoryError, BaselineUnsound) as error:
+    except (HistoryError, BaselineUnsound, NoBaselineRun) as error:
         print(error, file=sys.stderr)
     except subprocess.TimeoutExpired:
         print(f"a run was ended after {LIMIT_S:.0f} s", file=sys.stderr)

@@ -166,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     (home / "rows.json").write_bytes(msgspec.json.format(msgspec.json.encode(outcome.rows)))
     (home / "selftest.xml").write_bytes(results.junit(outcome))
     (home / "selftest.md").write_text(results.markdown(outcome), encoding="utf-8")
-    results.show(outcome, Console(width=200))
+    results.show(outcome, Console(highlight=False))
     print(outcome.closing_line())
     return 0 if outcome.good or (given.no_faults and not outcome.false_alarms) else 1
 

@@ -14,9 +14,9 @@ from junitparser import Failure, JUnitXml, TestSuite
 from junitparser.xunit2 import TestCase
 from markupsafe import Markup
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from acceptance.reports.lines import HANG
 from acceptance.reports.text import one_line
 from acceptance.run.selftest_record import SelftestRecord
 from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
@@ -101,43 +101,46 @@ class Outcome:
 
 
 def show(outcome: Outcome, console: Console) -> None:
-    """The table: fault, what caught it, after how long, with which message;
+    """The table: by family each fault, how soon and what caught it, and below it what that said;
     then sensitivity and false alarms.
+
+    Nothing is wider than the console: 80 columns in a file.
     """
-    table = Table("family", "fault", "caught by", "s", "it said", box=None, pad_edge=False)
-    for row in outcome.rows:
-        word = Text(one_line(row.by)) if row.caught else Text("MISSED", style="bold red")
-        said = row.message if row.caught else row.wrong
-        table.add_row(
-            row.family, Text(row.fault), word, f"{row.seconds:.1f}", Text(one_line(said)[:160])
+    for family, caught, faults, slowest in outcome.families():
+        _say(console, f"{family}: {caught} of {faults} caught, the slowest after {slowest:.0f} s")
+        for row in (one for one in outcome.rows if one.family == family):
+            by = one_line(row.by) if row.caught else "MISSED"
+            style = "" if row.caught else "bold red"
+            _say(console, f"{one_line(row.fault):<36} {row.seconds:6.1f} s  {by}", 2, style)
+            _say(console, one_line(row.message if row.caught else row.wrong)[:160], 6)
+    for one in outcome.sensitivity:
+        _say(
+            console,
+            one_line(f"{one.what}: smallest caught {one.smallest}; largest missed {one.missed}"),
         )
-    console.print(table)
-    if outcome.sensitivity:
-        table = Table("what", "smallest caught", "largest missed", "by", box=None, pad_edge=False)
-        for one in outcome.sensitivity:
-            table.add_row(
-                Text(one.what), Text(one.smallest), Text(one.missed), Text(one_line(one.how)[:120])
-            )
-        console.print(table)
+        _say(console, one_line(one.how)[:120], 6)
     for alarms in outcome.alarms:
         told = f": {one_line(alarms.told)[:200]}" if alarms.told else ""
         remarked = f", {alarms.remarked} with a remark" if alarms.remarked else ""
-        console.print(
-            Text(
-                f"clean runs, {alarms.what}: {alarms.alarms} alarms in "
-                f"{alarms.runs}{remarked}{told}"
-            )
+        _say(
+            console,
+            f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}",
         )
-    for family, caught, faults, slowest in outcome.families():
-        console.print(Text(f"{family}: {caught} of {faults}, the slowest after {slowest:.0f} s"))
     for trouble in outcome.troubles:
-        console.print(Text(trouble, style="red"))
+        _say(console, one_line(trouble), 0, "red")
     # Once more at the end, where a log that was cut still has it.
     for row in outcome.rows:
         if not row.caught:
-            console.print(
-                Text(one_line(f"missed: {row.family}: {row.fault}: {row.wrong}")[:400], style="red")
-            )
+            told = one_line(f"missed: {row.family}: {row.fault}: {row.wrong}")[:400]
+            _say(console, told, 0, "red")
+
+
+def _say(console: Console, text: str, indent: int = 0, style: str = "") -> None:
+    """A text of one line, wrapped between words at the console's edge, indented further there."""
+    for index, part in enumerate(Text(text).wrap(console, console.width - indent - HANG)):
+        part.rstrip()
+        margin = Text(" " * (indent + (HANG if index else 0)))
+        console.print(margin.append_text(Text(part.plain, style=style)), soft_wrap=True)
 
 
 def junit(outcome: Outcome) -> bytes:

@@ -21,6 +21,7 @@ FAMILIES = {
     "lying tools": "a tool whose words and exit code do not fit, or whose text proves nothing",
     "lying set-up": "a container, driver or mode that would test something else than the machine",
     "bad input": "files and arguments that cannot be right",
+    "evidence": "files of a run that are missing, changed, or of another run",
     "interruption": "kills, full disks and reboots at random moments",
     "harness": "the harness itself with a fault in it",
 }

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.limit import quantity
+from acceptance.wording import words
+from acceptance.wording.quantities import limit_text, quantity
 from selftest.alarms import false_alarms
 from selftest.drawn_runs import Machine, everything, machines
 from selftest.durations import lasting
@@ -129,7 +130,7 @@ def _size(caught: Caught, value: float) -> str:
 def _how(worst: Caught) -> str:
     due = worst.subject.due
     assert due.limit is not None
-    return f"{due.measurement} {due.limit}: {due.limit.basis.split(';')[0]}"
+    return f"{due.measurement} {limit_text(due.limit)}: {words.text(due.limit.basis).split(';')[0]}"
 
 
 def _unlimited() -> Iterator[Sensitivity]:

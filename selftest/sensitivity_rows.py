@@ -76,6 +76,21 @@ SLOW = (
         "any",
     ),
     Asked("slow copies between two GPUs over PCI Express", r"p2p_gain", ("2x4090",)),
+    Asked(
+        "one way between two GPUs slow in NCCL, beside its equals",
+        r"collective_send_receive_ratio",
+        BOARD,
+    ),
+    Asked(
+        "slow collective operations and sends over NVLink, by the links or published figures",
+        r"collective_(?!latency|send_receive_ratio|disagreements)\w+(?<!_p2p_off)(?<!_multicast)(?<!miscompares)",
+        BOARD,
+    ),
+    Asked(
+        "the same through host memory (NCCL_P2P_DISABLE=1), by the slowest PCI Express link",
+        r"collective_(?!latency|disagreements)\w+(?<!miscompares)_p2p_off",
+        BOARD,
+    ),
     Asked("slow RAM (copy, triad)", r"memory_(copy|triad)", ("4090-7950x", "2xa100-40gb-7049gp")),
     Asked(
         "memory of a GPU that the patterns, or the burn, leave out",
@@ -92,12 +107,24 @@ SLOW = (
         r"cpu_gemm_core_ratio_f(64|32)",
         ("4090-7950x", "cpu-only"),
     ),
+    Asked("power steps that the machine did not bear", r"power_(step|pulses|ladder)_made", ALL),
+    Asked(
+        "one GPU that draws less when full load comes at once, beside its equals",
+        r"power_(step|pulses|ladder)_excursion_ratio",
+        ALL,
+    ),
 )
 COUNTED = (
     Asked(
         "wrong elements, words, blocks or results, by any of the loads and tools",
-        rf".*miscompares.*|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?"
+        rf".*miscompares.*|collective_disagreements(_p2p_off|_multicast)?|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?"
         r"|copy_faults|.*_failures|burn_digests_differ",
+        BOARD,
+        less=False,
+    ),
+    Asked(
+        "ways of NCCL that do not fit what joins two GPUs, or may be meant",
+        r"transport_(faults(_p2p_off)?|doubts)",
         BOARD,
         less=False,
     ),
@@ -111,6 +138,12 @@ COUNTED = (
         "rows remapped in the run; remaps pending or failed",
         r"gpu_remapped_new|gpu_remap_(pending|failed)",
         BOARD,
+        less=False,
+    ),
+    Asked(
+        "samples with a power brake or a lasting slowdown, in power steps",
+        r"power_(step|pulses|ladder)_slowdowns",
+        ALL,
         less=False,
     ),
     Asked("rows remapped before the run", r"gpu_remapped_uncorrected", BOARD, less=False),
@@ -148,6 +181,18 @@ COUNTED = (
         r"gpu_link_(width|gen)",
         ALONE,
     ),
+    Asked(
+        "two sources on a path between GPUs that exclude each other",
+        r"link_contradictions",
+        BOARD,
+        less=False,
+    ),
+    Asked(
+        "cards that draw less than their equals and cool more",
+        r"burn_power_short",
+        ALL,
+        less=False,
+    ),
     Asked("NVLinks of 18 down", r"nvlink_active", BOARD),
     Asked("an NVLink that is slow", r"nvlink_speed", BOARD),
     Asked(
@@ -165,7 +210,7 @@ COUNTED = (
     Asked("RAM missing, as the kernel sees it", r"memory_total", DESK),
     Asked(
         "memory modules, disks, cores, threads, sockets or network links missing",
-        r"dimm_(count|present)|disk_count|cpu_(cores|threads|sockets)|link_up",
+        r"dimm_(count|present)|memory_channels|disk_count|cpu_(cores|threads|sockets)|link_up",
         ALL,
     ),
     Asked(
@@ -175,7 +220,7 @@ COUNTED = (
     ),
     Asked(
         "a model, module, board, version, address or path that is not the declared one",
-        r".*_differs",
+        r".*_differs|memory_channels_unequal",
         ALL,
         less=False,
     ),

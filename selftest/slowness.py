@@ -14,6 +14,7 @@ import msgspec
 from faults import Change
 
 from acceptance.core.criterion import Within
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, PlannedCheck
 from selftest import drawn_runs
 from selftest.drawn_runs import Machine, draw, named
@@ -88,7 +89,7 @@ def _share(basis: Basis, percent: int, runs: int, seed: int) -> Share:
 def _slow(basis: Basis, percent: int) -> Change:
     def change(_check: str, due: Due, value: float) -> float:
         slowed = due.measurement.endswith("_kept") if basis.later else due.unit == "TFLOP/s"
-        return value * (1 - percent / 100) if slowed and due.component == "gpu0" else value
+        return value * (1 - percent / 100) if slowed and due.component == Gpu(0) else value
 
     return change
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import fake_driver
@@ -27,10 +30,14 @@ from machine_root import sysfs_tree
 from rig import Rig, processes, wait_for
 from run_left import Run
 
-from acceptance.journal import clock
-from selftest import fault_baseline
+from acceptance.core import power_steps
+from acceptance.core.message import Message
+from acceptance.journal import clock, reader
+from acceptance.process import orphans
+from acceptance.wording import words
+from selftest import fault_baseline, power
 from selftest.edits import Document, edited
-from selftest.fault import Born, Fault, KernelLog
+from selftest.fault import Born, Fault, KernelLog, Reboot
 from selftest.images import Images
 
 ENDS_S = 240.0  # that a run may last; a machine with much else to do takes long to make an image
@@ -47,6 +54,7 @@ for folder in shm pts; do mount --rbind "$root/kept/$folder" "/dev/$folder"; don
 mount --bind "$root/kmsg" /dev/kmsg
 mount --bind "$root/lock" /run/lock
 while read -r file; do mount --bind "$root/$file" "/$file"; done <"$root/binds"
+[ ! -f "$root/boot_id" ] || mount --bind "$root/boot_id" /proc/sys/kernel/random/boot_id
 exec "$@"
 """
 
@@ -105,7 +113,7 @@ class Stage:
         )
         before = Stage(self.home / "born", whole, self.library, self.rigproof, None)
         try:
-            started = before.rig.start(["inventory"], program=before.inside, wait=False)
+            started = before.rig.start(["inventory", "--json"], program=before.inside, wait=False)
             shown, trouble = started.communicate(timeout=ENDS_S)
             if started.returncode != 0:
                 raise StageError(
@@ -207,8 +215,42 @@ class Stage:
         program = self.inside
         before, began, boot_s = self.rig.runs(), time.monotonic(), clock.boot_s()
         started = self.rig.start(argv, program=program, wait=False)
+        if self.fault.reboot is not None:
+            run, told = self._restarted(started, before, self.fault.reboot)
+            awaited = [one.says for one in self.fault.expect if one.check == "run"]
+            if not all(re.search(says, told) for says in awaited):
+                raise StageError(f"the next start said otherwise: {told}")
+            return replace(run, seconds=time.monotonic() - began), boot_s
         self._during(started, before)
         return self.rig.finish(started, before, began, ENDS_S), boot_s
+
+    def _restarted(
+        self, started: subprocess.Popen[str], before: set[Path], reboot: Reboot
+    ) -> tuple[Run, str]:
+        """The run in which the machine goes down, as the next start, in another boot, has closed
+        it; and what that start said.
+        """
+        folder = self._run_folder(started, before, reboot.step)
+        wait_for(lambda: has_begun(folder, reboot.step) or started.poll() is not None, ENDS_S)
+        time.sleep(reboot.after_s)
+        if started.poll() is not None:
+            raise StageError(f"the run ended before {reboot.step!r}: {started.communicate()[0]}")
+        containers = [] if self.images is None else self.images.running(folder.name)
+        power.off(started.pid, lambda: orphans.find(folder.name), containers)
+        started.communicate()
+        wait_for(lambda: not orphans.find(folder.name), ENDS_S)
+        power.lose(folder, random.Random(self.fault.what))
+        (self.root / "boot_id").write_text(f"{uuid.uuid4()}\n", encoding="ascii")
+        shortest = self.rig.argv(only="gpu.present", burn=None, machine=self._declares)
+        told = self._start(shortest)
+        shown = self._start(["report", str(folder)])
+        return replace(shown, folder=folder), told.out + told.err
+
+    def _start(self, arguments: Sequence[str]) -> Run:
+        """Another start of rigproof in this corner, to its end."""
+        began, before = time.monotonic(), self.rig.runs()
+        started = self.rig.start(arguments, program=self.inside, wait=False)
+        return self.rig.finish(started, before, began, ENDS_S)
 
     @property
     def _epoch(self) -> Path:
@@ -272,13 +314,7 @@ class Stage:
         )
         if check is None:
             return
-        folder = wait_for(
-            lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S
-        )
-        if not isinstance(folder, Path):
-            raise StageError(
-                f"no run was made in which {check} could begin: {started.communicate()[1].strip()}"
-            )
+        folder = self._run_folder(started, before, check)
         self.rig.reached(folder, check, self.fault.within_s)
         if said is not None and said.during is not None:
             self.log(said)
@@ -289,6 +325,16 @@ class Stage:
         if kill is not None:
             time.sleep(kill.after_s)
             self._kill(folder)
+
+    def _run_folder(self, started: subprocess.Popen[str], before: set[Path], awaited: str) -> Path:
+        """The folder of the run that begins now. Raises StageError where none is made."""
+        folder = wait_for(
+            lambda: next(iter(self.rig.runs() - before), None) or started.poll() is not None, ENDS_S
+        )
+        if not isinstance(folder, Path):
+            why = started.communicate()[1].strip()
+            raise StageError(f"no run was made in which {awaited} could begin: {why}")
+        return folder
 
     def _kill(self, folder: Path) -> None:
         kill = self.fault.kill
@@ -307,6 +353,17 @@ class Stage:
         self.rig.clear()
         if self.image is not None and self.images is not None:
             self.images.remove(self.image)
+
+
+def has_begun(folder: Path, step: str) -> bool:
+    """Whether the journal has announced a power step of these words."""
+    if not (folder / reader.SUPERVISOR).exists():
+        return False
+    found = reader.read(folder).entries
+    spans = [span for steps in power_steps.steps_by_check(found) for span in steps]
+    return any(
+        isinstance(span.step, Message) and step in words.message(span.step) for span in spans
+    )
 
 
 def beside(folder: Path, words: Sequence[str]) -> list[int]:

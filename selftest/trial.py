@@ -20,14 +20,14 @@ KINDS = {"fail": junitparser.Failure, "error": junitparser.Error, "skip": junitp
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CaseResult:
     """What one testcase of the JUnit says: its kind, and its text with the message."""
 
     kind: str
     text: str
 
 
-def told(run: Run) -> dict[str, Told]:
+def told(run: Run) -> dict[str, CaseResult]:
     """What each testcase of the run's JUnit says, by name; `kind` is pass where
     it has no result.
     """
@@ -39,7 +39,7 @@ def told(run: Run) -> dict[str, Told]:
             if any(isinstance(one, type_) for one in case.result)
         ]
         text = "\n".join(f"{one.message or ''}\n{one.text or ''}" for one in case.result)
-        found[name] = Told(kinds[0] if kinds else "pass", text)
+        found[name] = CaseResult(kinds[0] if kinds else "pass", text)
     return found
 
 

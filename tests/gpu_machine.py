@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.core.parts import Gpu as GpuName
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import (
     GpuCounters,
@@ -131,7 +132,7 @@ def gpu(index: int, /, **more: object) -> Gpu:
         address(index), "10de:2684", "030000", True, False, "nvidia", True, "a1",
         16.0, 16, 16.0, 16, 16.0, 16, 0,
     )  # fmt: skip
-    return Gpu(f"gpu{index}", function, device(index, **more))  # type: ignore[arg-type]
+    return Gpu(GpuName(index), function, device(index, **more))  # type: ignore[arg-type]
 
 
 def pairs(

@@ -25,12 +25,15 @@ from pathlib import Path
 import journals
 import msgspec
 import pytest
+from msgspec.structs import replace
 from runs import digest, known_provenance, machine_root
 
-from acceptance.core.collection import CollectedCheck, Session
+from acceptance.core.collection import Session
+from acceptance.core.message import Message
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
 from acceptance.core.waiver import Waiver
+from acceptance.expect.collected import CollectedCheck
 from acceptance.journal import provenance, segment
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
@@ -39,9 +42,12 @@ from acceptance.process import command, reaper
 from acceptance.process.deadline import Deadline
 from acceptance.run import check_cache, planning
 from acceptance.session import context
+from acceptance.wording import words
 
 MARKS = """
 import pytest
+
+from acceptance.core.parts import (Gpu)
 pytestmark = [pytest.mark.session("load"), pytest.mark.costs(1.0)]
 copy = pytest.mark.measures("copy")
 """
@@ -145,6 +151,17 @@ def known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def worded(body: Body) -> Body:
+    """A record with its messages in English, for tests that read them."""
+    told = {
+        name: words.text(value)
+        for name in body.__struct_fields__
+        if isinstance(value := getattr(body, name), Message)
+        or (name == "message" and isinstance(value, tuple))
+    }
+    return replace(body, **told)
+
+
 class Product:
     """A folder of suites in the package's place, and the sessions that run them; `real` makes each
     a program of its own.
@@ -167,6 +184,7 @@ class Product:
         self.digest = digest()
         self.machine: Machine | None = None
         self.inventory: Inventory | None = None
+        self.fail_fast = False
 
     def suite(self, name: str, text: str) -> None:
         """One file of checks."""
@@ -199,6 +217,7 @@ class Product:
             plan=plan,
             machine=self.machine,
             inventory=self.inventory,
+            fail_fast=self.fail_fast,
         )
         context.write(told, self.context)
         return self.start(run_id or f"session-{secrets.token_hex(8)}")
@@ -217,9 +236,9 @@ class Product:
         ).checks
 
     def journalled(self, name: Session = "load") -> list[Body]:
-        """What the session wrote."""
+        """What the session wrote, in words."""
         return [
-            entry.body
+            worded(entry.body)
             for entry in segment.read_segment(self.run_dir / f"journal-{name}.jsonl").entries
         ]
 

@@ -4,6 +4,7 @@ written by the real writer.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterable
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.core.evidence import AnyBody, Sealed
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.record import Body, Entry
-from acceptance.journal import provenance, segment
+from acceptance.core.record import Entry, RunStarted
+from acceptance.journal import provenance, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.reader import Journal
 from acceptance.journal.run import Run
@@ -44,17 +46,50 @@ def machine_root(folder: Path, *, boot: str = BOOT, machine: str = MACHINE) -> P
     return folder
 
 
-def write_segment(path: Path, records: Iterable[Body], root: Path) -> Path:
-    """Write one segment, its folder included."""
+def write_segment(
+    path: Path, records: Iterable[AnyBody], root: Path, *, seals: bool = False
+) -> Path:
+    """Write one segment, its folder included; its head names the run that it lies in.
+
+    The last one of a whole run `seals` it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with segment.Writer(path, root) as writer:
-        for record in records:
+    held = list(records)
+    start = next((one for one in held if isinstance(one, RunStarted)), None) or _start(path.parent)
+    run_id, machine_id = (start.run_id, start.machine_id) if start else (None, None)
+    with segment.Writer(path, root, run_id, machine_id) as writer:
+        for record in held:
             writer.write(record)
+        if seals:
+            seal.write(writer)
     return path
+
+
+def _start(folder: Path) -> RunStarted | None:
+    with contextlib.suppress(segment.JournalError):
+        _, first = reader.read_first_record(folder)
+        if first is not None and isinstance(first.body, RunStarted):
+            return first.body
+    return None
+
+
+def sealed(folder: Path) -> Path:
+    """Seal a run that was written by hand, as the start that closes it does."""
+    head, _ = reader.read_first_record(folder)
+    start = _start(folder)
+    if head.rigproof_journal < segment.SEALED_SINCE or start is None:
+        return folder
+    root = machine_root(folder.parent / f".{folder.name}-root", boot=head.boot_id)
+    path = folder / f"{reader.CLOSING}-9.jsonl"
+    with segment.Writer(path, root, start.run_id, start.machine_id) as writer:
+        seal.write(writer)
+    return folder
 
 
 def write_views(folder: Path, language: Language = ENGLISH) -> Run:
     """Read a run and write its files, as its end does."""
+    if not any(isinstance(entry.body, Sealed) for entry in reader.read(folder).entries):
+        sealed(folder)
     run = journal_run.read(folder)
     outputs.write(run, language)
     return run
@@ -63,7 +98,7 @@ def write_views(folder: Path, language: Language = ENGLISH) -> Run:
 def judged(entries: Iterable[Entry], torn: Iterable[str] = ()) -> Run:
     """A run of these entries, as if they had been read from a folder."""
     folder = Path("/runs/run-1")
-    return journal_run.judge(Journal(folder, tuple(entries), tuple(torn), ("boot",), 1))
+    return journal_run.judge_live(Journal(folder, tuple(entries), tuple(torn), ("boot",), 1))
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:

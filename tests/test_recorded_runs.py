@@ -19,11 +19,13 @@ import statement
 from runs import write_views
 
 from acceptance.__main__ import main
+from acceptance.core.parts import Gpu
 from acceptance.core.record import Measured
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.gpu_history import histories
 from acceptance.journal import reader, segment
 from acceptance.journal import run as journal_run
+from acceptance.wording import words
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "fixtures/recordings/h200/runs"
@@ -63,7 +65,7 @@ def test_a_recorded_run_is_judged_as_it_was(
 ) -> None:
     (entry, folder), verdict = recorded, written
     assert (verdict.verdict, verdict.scope) == (entry["verdict"], entry["scope"])
-    reasons = {finding.text for finding in verdict.of_kind("fail", "error", "skip")}
+    reasons = {words.of(finding) for finding in verdict.of_kind("fail", "error", "skip")}
     assert len(reasons) == len(entry["reasons"])
     for told in entry["reasons"]:
         assert any(told in reason for reason in reasons), reasons
@@ -99,7 +101,7 @@ def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path
     bodies = [one.body for one in reader.read(folder).entries if isinstance(one.body, Measured)]
     for name, value in entry["figures"].items():
         assert [
-            body.value for body in bodies if (body.measurement, body.component) == (name, "gpu0")
+            body.value for body in bodies if (body.measurement, body.component) == (name, Gpu(0))
         ][-1] == (pytest.approx(value, rel=1e-3))
 
 

@@ -4,22 +4,60 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 from acceptance.cli import closing, machine_test, run_options
+from acceptance.cli import options as cli_options
+from acceptance.core.language import Language
+from acceptance.core.message import Message
+from acceptance.journal.run import Run
+from acceptance.journal.segment import JournalError
+from acceptance.process.command import CommandError
 from acceptance.reports.terminal import Terminal
+from acceptance.run import signature
+from acceptance.wording import words
+from acceptance.wording.errors import said
+
+UNSIGNED = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof accept`."""
     machine_test.arguments(parser, "accept")
+    parser.add_argument(
+        "--sign",
+        metavar="KEY",
+        type=cli_options.path,
+        help="sign run, evidence and verdict with this private key of OpenSSH (`verify` checks it)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Test the machine; returns the verdict's exit code."""
+    """Test the machine; returns the verdict's exit code.
+
+    A pass that could not be signed as asked is no 0.
+    """
     machine_test.forget(args.run_dir_file)
     options, language = (
         replace(run_options.read(args), run_dir_file=args.run_dir_file),
         closing.language_of(args),
     )
     screen = Terminal.on_stdout(language)
-    return closing.show_verdict(screen, machine_test.run_test(options, screen, language))
+    if args.sign is not None:
+        signature.require(args.sign)
+    found = machine_test.run_test(options, screen, language)
+    code = closing.show_verdict(screen, found)
+    if args.sign is not None and not _signed(found, args.sign, language):
+        return code or UNSIGNED
+    return code
+
+
+def _signed(run: Run, key: Path, language: Language) -> bool:
+    """Sign a run; returns whether it is signed, and says why not."""
+    try:
+        signature.sign(run, key)
+    except (signature.SignatureError, JournalError, CommandError, OSError) as error:
+        told = {"why": said(error), "run": str(run.folder), "key": str(key)}
+        cli_options.say_error(words.message(Message("run_not_signed", told), language))
+        return False
+    return True

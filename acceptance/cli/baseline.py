@@ -10,6 +10,7 @@ import msgspec
 
 from acceptance import resources
 from acceptance.cli import closing, options
+from acceptance.core import parts
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history import baseline_file, noise
 from acceptance.journal import clock
@@ -102,7 +103,8 @@ def show(
     machine_id = clock.machine_id(root)
     found = baseline_file.require(out, machine_id)
     if as_json:
-        plain = {"sha256": found.sha256, "certificate": msgspec.to_builtins(found.certificate)}
+        certificate = msgspec.to_builtins(found.certificate, enc_hook=parts.encode)
+        plain = {"sha256": found.sha256, "certificate": certificate}
         sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
         return
     former = [one.certificate for one in baseline_file.former_baselines(out, machine_id)]

@@ -9,17 +9,17 @@ from pathlib import Path
 from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.verdict import UnreadableRun
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
+from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
 EPILOG = (
     "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be "
-    "read, 2 usage error."
+    "read or its evidence is not whole, 2 usage error."
 )
 
 
@@ -41,11 +41,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the runs; returns 1 if one is worse than the first beyond the noise, else 0."""
+    """Show the runs; returns the exit code.
+
+    3 if the evidence of one is not whole, 1 if one is worse than the first beyond the noise,
+    else 0.
+    """
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
-    return 1 if found.worse else 0
+    return 3 if found.not_whole else int(found.worse)
 
 
 MAX_RUNS = 26  # runs: each gets a letter
@@ -74,7 +78,7 @@ def _run(folder: Path) -> ComparedRun:
     try:
         return comparison.run_of(journal_run.read(folder), str(folder))
     except UnreadableRun as error:
-        raise UnreadableRun(f"{folder}: {error}: leave it out") from error
+        raise UnreadableRun("run_left_out", run=str(folder), why=error.message) from error
 
 
 def show(
@@ -100,7 +104,9 @@ def show(
     comparison_terminal.show(found, screen, everything=everything, language=language)
     if page is not None:
         run_folder.write_whole(
-            page, comparison_page.render(found, language).encode("utf-8"), then="start again"
+            page,
+            comparison_page.render(found, language).encode("utf-8"),
+            then=run_folder.START_AGAIN,
         )
         screen.path(str(page))
     closing.require_output(screen)

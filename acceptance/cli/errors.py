@@ -5,28 +5,31 @@ Imported only when one was raised, because it imports many modules.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from acceptance import resources
 from acceptance.cli import compare, history
 from acceptance.cli.read import NoRecording
-from acceptance.core import collection, verdict
-from acceptance.expect import measurements, sheet
+from acceptance.expect import collected, measurements, sheet
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
-from acceptance.journal import reader, segment
-from acceptance.machine import change_rules, gpu_selection, machine_file
+from acceptance.journal import ownership, reader, segment
+from acceptance.machine import change_rules, changes, gpu_selection, machine_file
 from acceptance.notify import targets
 from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
 from acceptance.process import command
-from acceptance.reports import advice, languages, po_file
-from acceptance.run import lock, planning, profile, signals, supervisor
+from acceptance.reports import advice, languages
+from acceptance.run import lock, planning, profile, signals, signature, supervisor
 from acceptance.station import base, gpu_grant
 from acceptance.station.image.engine import ImageError
+from acceptance.wording import words
+from acceptance.wording.po_file import BrokenCatalogue
 
 # A mistake in the user's arguments or files: exit code 2.
 USER_ERRORS: tuple[type[BaseException], ...] = (
     machine_file.MachineFileError,
-    collection.PlanError,
+    collected.PlanError,
     profile.ProfileError,
     gpu_selection.SelectionError,
     base.StationError,
@@ -36,6 +39,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     draft.DraftError,
     languages.UnknownLanguage,
     reader.NoRun,
+    signature.SignatureError,
     NoRecording,
     compare.NoComparison,
     history.NoHistory,
@@ -48,7 +52,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     signals.UserInterrupt,
     command.CommandError,
     segment.JournalError,
-    verdict.UnreadableRun,
+    changes.UnreadableRun,
     planning.PreparationError,
     ImageError,
     gpu_grant.GrantError,
@@ -59,8 +63,14 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     drift_rules.DriftFileError,
     resources.FixtureMissing,
     advice.AdviceFileError,
-    po_file.BrokenCatalogue,
+    BrokenCatalogue,
     sysfs.SysfsError,
     BaselineUnsound,
     HistoryError,
 )
+
+
+def reason(error: OSError) -> str:
+    """Why a file cannot be read or written, with the cure where root left it."""
+    path = error.filename
+    return words.text(ownership.reason(error, Path(path))) if path else error.strerror or str(error)

@@ -27,6 +27,7 @@ from acceptance.journal import clock, reader, run_folder
 from acceptance.reports import trend_terminal, trend_words
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock
+from acceptance.wording import words
 
 EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 usage error."
 
@@ -197,7 +198,7 @@ class HistoryCommand:
             )
 
             content = nights.render(found, self._language).encode("utf-8")
-            run_folder.write_whole(page, content, then="start again")
+            run_folder.write_whole(page, content, then=run_folder.START_AGAIN)
             self._screen.path(str(page))
 
     def export(self, form: str) -> None:
@@ -221,8 +222,8 @@ class HistoryCommand:
         with self._lock():
             store, notices = history_rebuild.rebuild(self._asked.out, self._id)
             store.close()
-        for sentence in notices:
-            self._screen.say(sentence)
+        if notices:
+            self._screen.say(words.message(history_rebuild.in_one(notices), self._language))
 
     def prune(self, keep_days: float | None, keep_gib: float | None) -> None:
         """Remove old runs and values, and report what was removed.
@@ -290,22 +291,23 @@ class HistoryCommand:
         ):
             return Store.view(path)
         store, notices = history_rebuild.open_history(self._asked.out, self._id)
-        for sentence in notices if say else ():
-            self._screen.say(sentence, "yellow")
+        if notices and say:
+            told = words.message(history_rebuild.in_one(notices), self._language)
+            self._screen.say(told, "yellow")
         return store
 
     def _baseline(self) -> Baseline | None:
         try:
             return baseline_file.read(self._asked.out, self._id)
         except BaselineUnsound as error:
-            self._screen.say(f"{error}", "yellow")
+            self._screen.say(words.message(error.message, self._language), "yellow")
             return None
 
     def _unknown(self, store: Store) -> NoHistory:
         known = {
             name
             for course in queries.trend_series(store)
-            for name in (course.measurement, course.component)
+            for name in (course.measurement, str(course.component))
         }
         asked = [
             name

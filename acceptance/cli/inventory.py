@@ -1,35 +1,81 @@
-"""`rigproof inventory`: print the observed machine as JSON, or draft a machine file from it."""
+"""`rigproof inventory`: show the observed machine, or draft a machine file from it."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from typing import Any
 
-from acceptance.cli import options
+import msgspec
+
+from acceptance.cli import closing, options
+from acceptance.core import parts
+from acceptance.core.message import Message
+from acceptance.machine.gpu import gpus
 from acceptance.observe import draft
 from acceptance.observe import inventory as observed
-from acceptance.reports import plain_json
+from acceptance.reports import inventory_terminal, plain_json
+from acceptance.reports.terminal import Terminal
 from acceptance.reports.text import one_line
+from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof inventory`."""
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
         "--write",
         metavar="FILE",
         type=options.path,
         help="draft a machine file from the observed machine; correct it by hand",
     )
+    instead.add_argument(
+        "--json", action="store_true", help="print everything that was read, as JSON"
+    )
+    options.language(parser)
+
+
+def _worded(value: Any) -> Any:
+    """The same plain data, each message among it in English."""
+    if isinstance(value, dict) and value.get("is") == "message":
+        return words.message(msgspec.convert(value, Message))
+    if isinstance(value, dict):
+        return {key: _worded(one) for key, one in value.items()}
+    return [_worded(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the observed machine, or draft a machine file from it."""
+    """Show the observed machine, or draft a machine file from it.
+
+    Raises OSError when standard output is closed.
+    """
+    language = closing.language_of(args)
     found = observed.observe()
-    if args.write is None:
-        sys.stdout.buffer.write(plain_json.render(found, sys.stdout.encoding))
+    if args.json:
+        plain = _worded(msgspec.to_builtins(found, enc_hook=parts.encode))
+        sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
+    elif args.write is None:
+        screen = Terminal.on_stdout(language)
+        inventory_terminal.show(found, screen, language)
+        closing.require_output(screen)
     else:
         draft.write(found, args.write)
-        text = "drafted from what was found; correct it by hand, then run"
-        line = f"{args.write}: {text} `rigproof accept --machine {args.write}`"
+        told = {
+            "file": str(args.write),
+            "command": f"rigproof accept --machine {shlex.quote(str(args.write))}",
+        }
+        line = (
+            language(
+                "{file}: drafted from what was found; correct it by hand, then run `{command}`",
+                **told,
+            )
+            if gpus(found)
+            else language(
+                "{file}: drafted from what was found; no GPU was found: put in the number that you "
+                "bought; correct it by hand, then run `{command}`",
+                **told,
+            )
+        )
         sys.stdout.write(f"{one_line(line, 10_000)}\n")
     return 0

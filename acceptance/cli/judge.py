@@ -5,17 +5,47 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import closing, options
+from acceptance.core.language import Language
+from acceptance.core.message import Message
 from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
 from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+UNJUDGED = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof judge`."""
     options.run_dir(parser)
+    parser.add_argument(
+        "--from-logs",
+        action="store_true",
+        help="read the kept outputs of the programs again, and say where log and journal differ",
+    )
     options.language(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fold a recorded run again; returns its verdict's exit code."""
-    screen = Terminal.on_stdout(closing.language_of(args))
-    return closing.show_verdict(screen, journal_run.read(args.run_dir))
+    """Fold a recorded run again; returns its verdict's exit code.
+
+    Where a log differs from the journal nothing is proved: 3, unless the run failed.
+    """
+    language = closing.language_of(args)
+    screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
+    differs = args.from_logs and _from_logs(found, screen, language)
+    code = closing.show_verdict(screen, found)
+    return UNJUDGED if differs and code == 0 else code
+
+
+def _from_logs(found: Run, screen: Terminal, language: Language) -> bool:
+    """Say what the logs tell of the journal's values; returns whether they differ."""
+    # Imported here: logs are read by the checks, which no other call needs.
+    from acceptance.run import log_reading
+
+    again = log_reading.read_again(found)
+    for one in again.differences:
+        screen.say(words.message(one, language), "bold red")
+    told = {"compared": again.compared, "measured": again.measured}
+    screen.say(words.message(Message("logs_compared", told), language))
+    return bool(again.differences)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,20 +13,32 @@ from pathlib import Path
 from acceptance.cli import options as cli_options
 from acceptance.cli import run_options
 from acceptance.core.language import Language
+from acceptance.core.message import Message
+from acceptance.core.parts import parse
 from acceptance.core.record import Note
-from acceptance.journal import run_folder
+from acceptance.journal import ownership, run_folder
 from acceptance.journal.run import Run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import gpu_selection
 from acceptance.observe import draft
 from acceptance.reports.terminal import Terminal
-from acceptance.run import idle_gate, lock, outputs, planning, signals, supervisor, unfinished
+from acceptance.run import (
+    hangup,
+    idle_gate,
+    lock,
+    outputs,
+    planning,
+    signals,
+    supervisor,
+    unfinished,
+)
 from acceptance.run.planning import PreparedRun
 from acceptance.run.profile import IdlePolicy
 from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station import preflight
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
@@ -48,13 +62,15 @@ def run_test(
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     with signals.interruptible(), lock.MachineLock(options.root) as held:
         supervisor.usable(options.out)
-        # Leftovers of an earlier run go first: a process of it would occupy memory, and `latest`
-        # would still name its verdict.
-        for sentence in unfinished.close_all(options.out, held.last_run(), options.root):
-            screen.say(sentence, "yellow")
-        outputs.unlink_latest(options.out)
+        if theirs := ownership.left_in(options.out):
+            screen.say(words.message(theirs, language), "yellow")
+        # Leftovers of an earlier run go first: a process of it would occupy memory.
+        for told in unfinished.close_all(options.out, held.last_run(), options.root):
+            screen.say(words.message(told, language), "yellow")
         memory = HistoryRecall(options.out, options.root)
         prepared = planning.prepare(options)
+        for line in prepared.alarm:
+            screen.say(words.message(line, language), "bold red")
         users = idle_gate.find_users(prepared, nights) if nights else ()
         where, remark = (
             (HostStation(), None)
@@ -62,28 +78,32 @@ def run_test(
             else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
         )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
-        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        prepared = replace(prepared, plan=recalled.plan, notes=(*prepared.notes, *recalled.notes))
         skipped = recalled.postponement(users, nights.most_skipped) if nights and users else None
         run_dir = _new_run_dir(options)
         held.claim(run_dir)
         outputs.link_latest(run_dir)
         if skipped:
-            _say(screen, recalled.notes)
+            _say(screen, recalled.notes, language)
             run = idle_gate.postpone(prepared, run_dir, skipped, language)
         else:
             run_options.show_plan(
                 screen,
                 prepared,
-                remark,
-                hidden,
-                *(note.text for note in recalled.notes),
+                words.message(remark, language) if remark else None,
+                words.message(hidden, language) if hidden else None,
+                *(words.text(note.text, language) for note in prepared.notes),
                 details=False,
             )
             _draft(prepared, run_dir, screen, language)
+            _say_what_a_hangup_does(screen, options, run_dir, language)
             try:
                 screen.start(
                     prepared.plan,
-                    {gpu.pci_address: gpu.name for gpu in machine_gpu.gpus(prepared.inventory)},
+                    {
+                        parse(gpu.pci_address): gpu.name
+                        for gpu in machine_gpu.gpus(prepared.inventory)
+                    },
                 )
                 way = recalled.postpone_later(nights.most_skipped) if nights else None
                 run = supervisor.Supervisor(
@@ -91,13 +111,13 @@ def run_test(
                 ).run()
             finally:
                 screen.stop()
-        for sentence in memory.keep(run):
-            screen.say(sentence, "yellow")
+        if news := memory.keep(run):
+            screen.say(words.message(news, language), "yellow")
         return run
 
 
 def record_postponed(
-    options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: str
+    options: Options, screen: Terminal, language: Language, nights: IdlePolicy, reason: Message
 ) -> Run:
     """Record a night that was not run because another rigproof run has the machine.
 
@@ -110,20 +130,52 @@ def record_postponed(
         memory = HistoryRecall(options.out, options.root)
         prepared = planning.prepare(options)
         recalled = memory.recall(prepared, HostStation(), time.time() / SECONDS_PER_DAY)
-        prepared = replace(prepared, plan=recalled.plan, notes=recalled.notes)
+        prepared = replace(prepared, plan=recalled.plan, notes=(*prepared.notes, *recalled.notes))
         skipped = recalled.postponement((reason,), nights.most_skipped)
         run_dir = _new_run_dir(options)
-        _say(screen, recalled.notes)
+        _say(screen, recalled.notes, language)
         run = idle_gate.postpone(prepared, run_dir, skipped, language)
-        for sentence in memory.keep(run):
-            screen.say(sentence, "yellow")
+        if told := memory.keep(run):
+            screen.say(words.message(told, language), "yellow")
         return run
 
 
-def _say(screen: Terminal, notes: tuple[Note, ...]) -> None:
+def _say(screen: Terminal, notes: tuple[Note, ...], language: Language) -> None:
     """Print the notes that a run with a plan shows beside it."""
     for note in notes:
-        screen.say(note.text, "yellow")
+        screen.say(words.text(note.text, language), "yellow")
+
+
+def _say_what_a_hangup_does(
+    screen: Terminal, options: Options, run_dir: Path, language: Language
+) -> None:
+    """Say, before anything heats, what becomes of the run when its terminal goes away."""
+    if not hangup.has_terminal():
+        return
+    if not hangup.ended_at_logout(options.root):
+        screen.say(
+            language(
+                "Ctrl-C stops this run. Where its terminal is closed or the connection lost, it "
+                "goes on, and its verdict comes to:"
+            )
+        )
+        screen.path(str(run_dir))
+        return
+    outside = (
+        "systemd-run --scope"
+        if os.geteuid() == 0
+        else "loginctl enable-linger; systemd-run --user --scope"
+    )
+    screen.say(
+        language(
+            "A lost connection or a logout ends this run: systemd ends all programs of a login "
+            "here (KillUserProcesses). To have it go on, stop it with Ctrl-C and start it by:"
+        ),
+        "bold yellow",
+    )
+    # By make, too, rigproof's own line has all that was set.
+    typed = sys.argv if Path(sys.argv[0]).name == "rigproof" else sys.orig_argv
+    screen.path(f"{outside} {shlex.join(typed)}")
 
 
 def forget(file: Path | None) -> None:
@@ -147,7 +199,10 @@ def _new_run_dir(options: Options) -> Path:
     run_dir = supervisor.new_run_dir(options.out)
     if options.run_dir_file is not None:
         run_folder.write_whole(
-            options.run_dir_file, os.fsencode(run_dir) + b"\n", then="start again", mode=0o644
+            options.run_dir_file,
+            os.fsencode(run_dir) + b"\n",
+            then=run_folder.START_AGAIN,
+            mode=0o644,
         )
     return run_dir
 
@@ -157,7 +212,7 @@ def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Lan
     if prepared.machine is None:
         drafted = run_dir / "machine.toml"
         run_folder.write_whole(
-            drafted, draft.render(prepared.inventory).encode("utf-8"), then="start again"
+            drafted, draft.render(prepared.inventory).encode("utf-8"), then=run_folder.START_AGAIN
         )
         screen.say(
             language(

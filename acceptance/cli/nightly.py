@@ -18,11 +18,13 @@ from acceptance.cli import options as cli_options
 from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
 from acceptance.cli.options import EPILOG as VERDICTS
 from acceptance.core.language import Language
+from acceptance.core.message import Message
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note
 from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile, signals
 from acceptance.run.profile import IdlePolicy
+from acceptance.wording import words
 
 EPILOG = (
     f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was "
@@ -61,23 +63,30 @@ def run(args: argparse.Namespace) -> int:
     except lock.MachineBusy as error:
         # No notification: the run that has just taken the machine is this night's, and sends its
         # own.
-        screen.say(language("skipped: {reason}", reason=str(error)), "yellow")
+        screen.say(
+            language("skipped: {reason}", reason=words.message(error.message, language)), "yellow"
+        )
         return idle_gate.SKIPPED
     except (Exception, signals.UserInterrupt) as error:
         # Errors of rigproof's own included: whoever relies on the nights must be notified.
-        _write_note(args, None, screen, notices.notify_no_run(_why(error), settings))
+        troubles = notices.notify_no_run(_why(error), settings)
+        _write_note(args, None, screen, language, troubles)
         raise
-    _write_note(args, run_dir, screen, troubles)
+    _write_note(args, run_dir, screen, language, troubles)
     return code
 
 
 def _write_note(
-    args: argparse.Namespace, run_dir: Path | None, screen: Terminal, troubles: tuple[str, ...]
+    args: argparse.Namespace,
+    run_dir: Path | None,
+    screen: Terminal,
+    language: Language,
+    troubles: tuple[Message, ...],
 ) -> None:
     """Print failed notifications, and leave a note saying whether the failure unit must notify."""
     failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
-    for sentence in troubles:
-        screen.say(sentence, "yellow")
+    for told in troubles:
+        screen.say(words.message(told, language), "yellow")
 
 
 def _why(error: BaseException) -> str:
@@ -94,7 +103,7 @@ def _night(
     screen: Terminal,
     language: Language,
     settings: targets.NotificationTargets,
-) -> tuple[int, Path, tuple[str, ...]]:
+) -> tuple[int, Path, tuple[Message, ...]]:
     """Run the night; returns the exit code, the run's folder, and the failed notifications."""
     nights = _nights(args)
     options = replace(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
+import sys
 from datetime import time
 from pathlib import Path
 from typing import Any, NoReturn
@@ -30,6 +32,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help; exits with code 2."""
         self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
+
+
+def say_error(text: str) -> None:
+    """Print an error as one line on standard error."""
+    # one_line: errors quote foreign text (a key of a machine file, a folder's name, a tool's last
+    # lines).
+    with contextlib.suppress(OSError):  # standard error is gone too: only the exit code is left
+        sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
+        sys.stderr.flush()
 
 
 def add(

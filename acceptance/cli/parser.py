@@ -25,9 +25,11 @@ VERBS = {
     "plan": (
         "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing"
     ),
-    "inventory": "print the observed machine as JSON",
+    "inventory": "show the observed machine, or draft a machine file from it",
     "judge": "fold a recorded run's journal again and print the verdict",
     "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",
+    "sign": "sign a recorded run with a private key of OpenSSH",
+    "verify": "hold the signature of a run against its verdict and its evidence",
     "compare": "compare recorded runs, and mark differences beyond the noise",
     "baseline": (
         "record or show the machine's baseline: a full passed run that later nights are compared "
@@ -35,6 +37,7 @@ VERBS = {
     ),
     "history": "show what the runs of this machine measured from night to night",
     "schedule": "install, show or remove the systemd units that run nightly",
+    "image": "save the container image to a file, or load it, for machines without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",
 }
 

@@ -8,8 +8,9 @@ import os
 from acceptance.cli import closing, run_options
 from acceptance.machine import gpu_selection
 from acceptance.reports.terminal import Terminal
-from acceptance.run import planning
+from acceptance.run import missing_programs, planning
 from acceptance.station import preflight
+from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +23,18 @@ def run(args: argparse.Namespace) -> int:
     options, language = run_options.read(args), closing.language_of(args)
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
     prepared = planning.prepare(options)
-    remark = preflight.station_notice(options.station, options.image)
+    notice = preflight.station_notice(options.station, options.image)
+    remark = words.message(notice, language) if notice else None
     screen = Terminal.on_stdout(language)
-    run_options.show_plan(screen, prepared, remark, hidden, details=True)
+    unused = words.message(hidden, language) if hidden else None
+    for line in prepared.alarm:
+        screen.say(words.message(line, language), "bold red")
+    in_place = options.station == "host" or notice is not None
+    missing = missing_programs.find(prepared.plan, in_place=in_place)
+    told = (
+        *(words.text(note.text, language) for note in prepared.notes),
+        *(words.message(one, language) for one in missing),
+    )
+    run_options.show_plan(screen, prepared, remark, unused, *told, details=True)
     closing.require_output(screen)
     return 0

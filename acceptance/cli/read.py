@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from acceptance.cli import options
 from acceptance.core import regular_file
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.reports import plain_json
 from acceptance.tools import TOOLS
 from acceptance.tools.reading import ToolOutput
+from acceptance.wording import words
 
 EXIT = {"pass": 0, "fail": 1, "error": 3}
 
@@ -54,6 +55,23 @@ def _input() -> bytes:
     return data
 
 
+def json_object(output: ToolOutput) -> dict[str, object]:
+    """The form in which an output is printed."""
+    return {
+        "tool": output.tool,
+        "outcome": output.outcome,
+        "reason": words.text(output.reason),
+        "readings": {
+            reading.name: {
+                "unit": reading.unit,
+                "values": {str(where): value for where, value in reading.values.items()},
+            }
+            for reading in output.readings
+        },
+        "events": [dict(event) for event in output.events],
+    }
+
+
 def run(args: argparse.Namespace) -> int:
     """Parse and print one recorded output; returns 0 for a pass, 1 for a fail, 3 for an error."""
     try:
@@ -69,6 +87,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         output = replace(tool.parse(_text(data)), tool=args.tool)
     except UnreadableOutput as error:
-        output = ToolOutput(args.tool, "error", str(error))
-    sys.stdout.buffer.write(plain_json.render(output.to_json_object(), sys.stdout.encoding))
+        output = ToolOutput(args.tool, "error", error.message)
+    sys.stdout.buffer.write(plain_json.render(json_object(output), sys.stdout.encoding))
     return EXIT[output.outcome]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import closing, options
-from acceptance.core.record import RunClosed, RunEnded
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.notify import notices, targets
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock, outputs, unfinished
+from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
     textfile = targets.read(textfile=args.textfile).textfile
     screen = Terminal.on_stdout(language)
     found = reader.read(args.run_dir)
-    if not any(isinstance(entry.body, RunEnded | RunClosed) for entry in found.entries):
+    if not unfinished.is_closed(found):
         with lock.MachineLock():  # whoever has the lock may be writing this run
-            sentence = unfinished.close(args.run_dir)
-        if sentence:
-            screen.say(sentence, "yellow")
+            told = unfinished.close(args.run_dir)
+        if told:
+            screen.say(words.message(told, language), "yellow")
         found = reader.read(args.run_dir)
     run = journal_run.judge(found)
     outputs.write(run, language)

@@ -68,6 +68,11 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
             "single parts"
         ),
     )
+    parser.add_argument(
+        "--fail-fast",
+        action="store_true",
+        help="stop at the first check that fails (default: test everything else all the same)",
+    )
     options.language(parser)
 
 
@@ -82,6 +87,7 @@ def read(args: argparse.Namespace) -> Options:
         args.only,
         args.burn,
         args.gpus,
+        fail_fast=args.fail_fast,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from datetime import date
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from acceptance.cli import closing, options
 from acceptance.cli.options import Parser
+from acceptance.core.language import Language
+from acceptance.core.message import Text
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import default_time, failure_note, installation, units, user_rights
 from acceptance.notify.schedule import schedule_terminal as schedule_screen
@@ -18,6 +21,7 @@ from acceptance.notify.schedule.default_time import DEFAULT_TIME
 from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
 
 EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 
@@ -92,7 +96,7 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     if args.what == "failed":
-        return _failed(args, screen)
+        return _failed(args, screen, language)
     place = UnitLocation.of_user(os.environ, root) if args.user else UnitLocation.system(root)
     if args.what == "uninstall":
         schedule_screen.print_removed(screen, language, installation.uninstall(place))
@@ -107,7 +111,7 @@ def run(args: argparse.Namespace, root: Path = Path("/")) -> int:
     return 0
 
 
-def _failed(args: argparse.Namespace, screen: Terminal) -> int:
+def _failed(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Report how the night ended, and notify the targets that the run did not.
 
     Returns 3 if a target failed, else 0.
@@ -117,15 +121,16 @@ def _failed(args: argparse.Namespace, screen: Terminal) -> int:
     )
     left = failure_note.find(args.out, os.environ)
     ended = failure_note.ending(os.environ, left, user=args.user)
-    screen.say(ended.text)
+    screen.say(words.message(ended.message, language))
+    troubles: tuple[Text, ...]
     if ended.told:
         troubles = wrong
     elif left is not None and left.run_dir is not None:
         troubles = (*wrong, *notices.notify_recorded(Path(left.run_dir), settings))
     else:
-        troubles = (*wrong, *notices.notify_no_run(ended.text, settings))
-    for sentence in troubles:
-        screen.say(sentence)
+        troubles = (*wrong, *notices.notify_no_run(words.message(ended.message), settings))
+    for told in troubles:
+        screen.say(words.text(told, language))
     return 3 if troubles else 0
 
 
@@ -193,7 +198,7 @@ def _look_at(nightly: argparse.Namespace) -> None:
     if nightly.machine is not None and not os.access(nightly.machine, os.R_OK):
         raise ScheduleError(
             f"--machine {nightly.machine}: whoever runs the night may not read it: `chmod a+r "
-            f"{nightly.machine}`, "
+            f"{shlex.quote(str(nightly.machine))}`, "
             "or put it into a folder that everybody may enter"
         )
     if nightly.webhook is not None and not nightly.webhook.startswith("@"):

@@ -1,23 +1,23 @@
 """What a value is held against, as a tagged union that the plan carries.
 
-Each criterion judges a value in words and names its basis.
+Each criterion judges a value, and gives the basis with what it finds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from statistics import median
 from typing import NamedTuple
 
 import msgspec
 
+from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.limit import Limit, number, quantity
+from acceptance.core.limit import Limit, number
+from acceptance.core.message import Message, Quantity, Range, Text, Values, known, translatable
 from acceptance.core.past import Past
-from acceptance.core.siblings import ratio
 from acceptance.core.waiver import Waiver
-
-NOTE_INLINE = 100  # a longer note would hide the value and its limit
 
 
 class About(NamedTuple):
@@ -28,19 +28,16 @@ class About(NamedTuple):
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
-    note: str | None = None
+    note: Text | None = None
     excuses: tuple[Waiver, ...] = ()
 
-    @property
-    def where(self) -> str:
-        """The measurement and its component in words."""
-        return f"{self.measurement} on {self.component}"
-
-    def finding(self, kind: FindingKind, text: str, note: str | None = None) -> Finding:
+    def finding(
+        self, kind: FindingKind, code: str, values: Values, note: Text | None = None
+    ) -> Finding:
         """A finding about it."""
-        return Finding(kind, self.check, text, self.measurement, self.component, note=note)
+        return Finding(kind, self.check, code, values, self.measurement, self.component, note=note)
 
 
 class _Criterion(msgspec.Struct, frozen=True, tag_field="criterion"):
@@ -58,26 +55,25 @@ class Within(_Criterion, frozen=True, tag="limit"):
         grade = limit.grade(value)
         if grade == "pass":
             return None
-        note = about.note
-        brief = bool(note) and "\n" not in str(note) and len(str(note)) <= NOTE_INLINE
-        said, note = (f" ({note})", None) if brief else ("", note or None)
-        text = (
-            f"{about.where}: measured {_with_unit(value, limit)}{said}, limit {limit}; basis: "
-            f"{limit.basis}"
+        note = about.note or None
+        values = known(
+            measured=_quantity(value, limit),
+            limit=Range(limit.unit, limit.low, limit.high),
+            basis=translatable(limit.basis),
         )
         if grade == "warn":
-            words = f"{text} (within the limit, outside what is usual)"
-            return about.finding("warn", words, note)
-        exceeded = ""
+            return about.finding("warn", "outside_usual", values, note)
+        code = "outside_limit"
         for waiver in about.excuses:
             assert waiver.worst is not None  # as `excuses` promises
-            bound = quantity(waiver.worst, about.unit)
+            bound = Quantity(waiver.worst, about.unit)
             below = limit.low is not None and value < limit.low
             if value >= waiver.worst if below else value <= waiver.worst:
-                words = f"{text}; waived: {waiver.reason} (worst accepted {bound})"
-                return about.finding("waived", words, note)
-            exceeded = f"; worse than the waiver accepts ({bound})"
-        return about.finding("fail", f"{text}{exceeded}", note)
+                values |= {"reason": waiver.reason, "bound": bound}
+                return about.finding("waived", "outside_limit_waived", values, note)
+            code = "worse_than_waived"
+            values["bound"] = bound
+        return about.finding("fail", code, values, note)
 
 
 class Plausible(_Criterion, frozen=True, tag="plausible"):
@@ -98,12 +94,12 @@ class Plausible(_Criterion, frozen=True, tag="plausible"):
         if self.limit.grade(value) != "fail":
             return None
         assert self.limit.high is not None
-        possible = quantity(self.limit.high, about.unit)
-        text = (
-            f"{about.where}: measured {_with_unit(value, self.limit)}, and no more than {possible} "
-            "is possible: it proves nothing, measure it again with another tool"
-        )
-        return about.finding("error", f"{text}; basis: {self.limit.basis}")
+        values: Values = {
+            "measured": _quantity(value, self.limit),
+            "possible": Quantity(self.limit.high, about.unit),
+            "basis": translatable(self.limit.basis),
+        }
+        return about.finding("error", "implausible", values)
 
 
 class Siblings(_Criterion, frozen=True, tag="siblings"):
@@ -113,30 +109,36 @@ class Siblings(_Criterion, frozen=True, tag="siblings"):
     """
 
     of: str
-    among: tuple[str, ...]
+    among: tuple[Component, ...]
 
-    def judge(self, about: About, value: float, values: Mapping[str, float]) -> Finding | None:
+    def ratio(self, component: Component, values: Mapping[Component, float]) -> float | None:
+        """A component's value of `of` divided by the median of its siblings'.
+
+        None where it has no value, no sibling has one, or their median is not above 0.
+        """
+        others = [values[name] for name in self.among if name != component and name in values]
+        if component not in values or not others or not (middle := median(others)) > 0:
+            return None
+        return values[component] / middle
+
+    def judge(
+        self, about: About, value: float, values: Mapping[Component, float]
+    ) -> Finding | None:
         """An error where the value is not the ratio that the `values` of `of` give."""
-        found = ratio(about.component, values, self.among)
+        found = self.ratio(about.component, values)
         # Another order of the same arithmetic may differ in the last digit.
         if found is not None and math.isclose(found, value, rel_tol=1e-9):
             return None
-        gives = "no ratio" if found is None else repr(found)
-        return about.finding(
-            "error",
-            f"{about.where}: {value!r} was recorded, and the values of {self.of} give {gives}: it "
-            "proves nothing, run the test again",
-        )
+        gives = Message("no_ratio") if found is None else Quantity(found, about.unit, exact=True)
+        recorded = Quantity(value, about.unit, exact=True)
+        told: Values = {"recorded": recorded, "of": self.of, "gives": gives}
+        return about.finding("error", "not_the_ratio", told)
 
 
 Criterion = Within | Plausible | Siblings | Past
 
 
-def _with_unit(value: float, limit: Limit) -> str:
+def _quantity(value: float, limit: Limit) -> Quantity:
     """A value with its unit; in full where rounding would move it within the limit."""
-    shown = quantity(value, limit.unit)
-    return (
-        shown
-        if limit.grade(float(number(value))) == limit.grade(value)
-        else shown.replace(number(value), repr(value))
-    )
+    exact = limit.grade(float(number(value))) != limit.grade(value)
+    return Quantity(value, limit.unit, exact)

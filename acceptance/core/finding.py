@@ -6,28 +6,35 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.core.component import Component
+from acceptance.core.message import Text, Values
+from acceptance.core.past import DriftFinding
+
 FindingKind = Literal["fail", "error", "skip", "warn", "waived"]
 # Findings of drift have this event kind, such as `drift.step`.
 DRIFT = "drift"
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that the reader must know, as one line.
+    """One thing that the reader must know: a code with values, as a `Message` has them.
 
-    `kind` decides the effect on the outcome; warn and waived have none. `note` is what was
-    observed, where that is too long for the line. For an event, `event` is its kind and code
-    (`xid.79`, `oom`), which selects its causes, `action` is what to do about it, and `quote` the
-    kernel's own line.
+    `kind` decides the effect on the outcome; warn and waived have none. The wording of `code` may
+    name `measurement` and `component` too; the value `measured` is what was measured. `note` is
+    what was observed, where that is too long for the line. For an event, `event` is its kind and
+    code (`xid.79`, `oom`), which selects its causes, `action` is what to do about it, and `quote`
+    the kernel's own line. A finding of drift has `drift` in place of values.
     """
 
     kind: FindingKind
     check: str
-    text: str
+    code: str
+    values: Values = {}
     measurement: str | None = None
-    component: str | None = None
-    action: str | None = None
+    component: Component | None = None
+    action: tuple[str, ...] = ()
     quote: str | None = None
-    note: str | None = None
+    note: Text | None = None
     event: str | None = None
+    drift: DriftFinding | None = None
     # an error only because the value is missing: a better reason replaces it
     unmeasured: bool = False

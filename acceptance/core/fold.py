@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acceptance.core import duration, foreign_process, repeat, whole_run
-from acceptance.core.criterion import Siblings
-from acceptance.core.finding import Finding
-from acceptance.core.incident import event_findings, without_duplicates
-from acceptance.core.judgement import covers, judge_due
-from acceptance.core.machine_facts import BaselineComparison, MachineFacts
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core import foreign_process, repeat, whole_run
+from acceptance.core.event_finding import event_findings
+from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.judgement import judge
+from acceptance.core.message import Message, Single, Text, known
+from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -28,33 +27,35 @@ from acceptance.core.record import (
     RunStarted,
     Skipped,
 )
-from acceptance.core.spans import CheckSpans, load_progress, run_notes
-from acceptance.core.verdict import _RANK, CheckResult, UnreadableRun, Verdict, VerdictWord, worst
-from acceptance.core.waiver import Waiver
+from acceptance.core.spans import CheckSpans, load_progress, run_seconds
+from acceptance.core.verdict import (
+    _RANK,
+    BaselineChanges,
+    CheckResult,
+    Verdict,
+    VerdictWord,
+    worst,
+)
 
-CompareWithBaseline = Callable[[MachineFacts, Sequence[Entry]], BaselineComparison]
+CompareWithBaseline = Callable[[Plan, Sequence[Entry]], BaselineChanges]
 
 
 def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -> Verdict:
-    """Judge a run from its journal, in the order of the merged segments.
+    """Judge a run from its journal, in the order of the merged segments, without duplicates.
 
     `compare` compares the machine with the facts of its baseline (`machine.changes.judge` gives
-    it). Raises UnreadableRun when the journal has no beginning, or more than one, and ValueError
-    where the plan holds such facts and nothing compares them.
+    it). Raises ValueError when the journal has no beginning, or more than one, and where the plan
+    holds such facts and nothing compares them.
     """
-    starts = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
+    starts = beginnings(entries)
     if len(starts) != 1:
-        raise UnreadableRun(
-            f"the journal holds {len(starts)} beginnings of a run, not one: nothing can be "
-            "judged from it; run the test again"
-        )
+        raise ValueError(f"the journal holds {len(starts)} beginnings of a run, not one")
     start = starts[0]
     plan = start.plan
     bodies = [entry.body for entry in entries]
     night = whole_run.postponement(bodies)
     if night is not None and not whole_run.has_run(bodies):
         return _skipped(start, night, whole_run.postponement_finding(night))
-    entries = without_duplicates(entries)
     spans = CheckSpans(entries)
     until_then = load_progress(entries, spans)
     events: dict[str | None, list[Event]] = {}
@@ -95,60 +96,33 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         *whole_run.findings(plan, bodies, stopped is not None),
         *event_findings(homeless, "run"),
     ]
-    changed = BaselineComparison()
+    changed = BaselineChanges()
     if plan.birth is not None:
         if compare is None:
             raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
-        changed = compare(plan.birth, entries)
+        changed = compare(plan, entries)
     findings += changed.findings
     kinds = {finding.kind for finding in findings} | {
         finding.kind for check in checks for finding in check.findings
     }
     if night is not None and whole_run.was_abandoned(bodies) and "fail" not in kinds:
         return _skipped(
-            start, night, whole_run.postponement_finding(night, after_s=duration.seconds(entries))
+            start, night, whole_run.postponement_finding(night, after_s=run_seconds(entries))
         )
     word: VerdictWord = (
         "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     )
-    return Verdict(
-        verdict=word,
-        scope=plan.scope,
-        run_id=start.run_id,
-        profile=plan.profile,
-        inventory_declared=plan.inventory_declared,
-        checks=checks,
-        findings=tuple(findings),
-        stale_waivers=tuple(
-            f"{waiver}: {waiver.reason}" for waiver in plan.waivers if _is_stale(waiver, checks)
-        ),
-        notes=(*run_notes(entries, spans), *foreign_process.use_notes(entries, uses)),
-        provenance=start.provenance,
-        changed=changed.notes,
-    )
+    return _verdict(start, word, checks, tuple(findings), changed=changed.notes)
 
 
-def _why(stopped: str | None, until_then: str | None) -> str | None:
+def beginnings(entries: Sequence[Entry]) -> list[RunStarted]:
+    """The first records of runs; the journal of a run has one."""
+    return [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
+
+
+def _why(stopped: Text | None, until_then: Text | None) -> tuple[Single, ...]:
     """Why a check did not finish, as far as is known, and what its loads proved before."""
-    return (
-        "; ".join(filter(None, [stopped, until_then and f"proved until then: {until_then}"]))
-        or None
-    )
-
-
-def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
-    """Whether everything that a waiver covers was measured and passed without it.
-
-    A measurement that was not taken says nothing about a waiver.
-    """
-    spoken_of = [
-        one for check in checks for one in check.judged if covers(waiver, check.id, one.due)
-    ]
-    passed = (
-        one.value is not None and all(finding.kind == "warn" for finding in one.findings)
-        for one in spoken_of
-    )
-    return bool(spoken_of) and all(passed)
+    return tuple(filter(None, [stopped, until_then and Message("proved", {"text": until_then})]))
 
 
 def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
@@ -157,48 +131,31 @@ def _skipped(start: RunStarted, night: Postponed, finding: Finding) -> Verdict:
         CheckResult(check.id, check.title, check.session, "skip", 0.0, (), (), ())
         for check in start.plan.checks
     )
+    word: VerdictWord = "FAIL" if finding.kind == "fail" else "UNJUDGED"
+    return _verdict(start, word, checks, (finding,), night)
+
+
+def _verdict(
+    start: RunStarted,
+    word: VerdictWord,
+    checks: tuple[CheckResult, ...],
+    findings: tuple[Finding, ...],
+    postponed: Postponed | None = None,
+    changed: tuple[Message, ...] = (),
+) -> Verdict:
     return Verdict(
-        verdict="FAIL" if finding.kind == "fail" else "UNJUDGED",
+        verdict=word,
         scope=start.plan.scope,
         run_id=start.run_id,
         profile=start.plan.profile,
         inventory_declared=start.plan.inventory_declared,
         checks=checks,
-        findings=(finding,),
-        stale_waivers=(),
-        notes=(),
+        findings=findings,
+        waivers=start.plan.waivers,
         provenance=start.provenance,
-        postponed=night,
+        postponed=postponed,
+        changed=changed,
     )
-
-
-def _by_figure(measured: Sequence[Measured]) -> dict[tuple[str, str], list[Measured]]:
-    found: dict[tuple[str, str], list[Measured]] = {}
-    for body in measured:
-        found.setdefault((body.measurement, body.component), []).append(body)
-    return found
-
-
-def _peers(check: PlannedCheck, due: Due, measured: Sequence[Measured]) -> dict[str, float]:
-    """The plausible values, by component, of the measurement that a ratio is made of.
-
-    Of several values of a component none counts: a ratio of one of them proves nothing.
-    """
-    of = next((one.of for one in due.criteria if isinstance(one, Siblings)), None)
-    if of is None:
-        return {}
-    ceilings = {one.component: one.ceiling for one in check.due if one.measurement == of}
-    found: dict[str, list[float | None]] = {}
-    for body in measured:
-        if body.measurement == of:
-            found.setdefault(body.component, []).append(body.value)
-    values = {name: told[0] for name, told in found.items() if len(told) == 1}
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not None
-        and ((ceiling := ceilings.get(name)) is None or ceiling.grade(value) != "fail")
-    }
 
 
 def _check(
@@ -208,7 +165,7 @@ def _check(
     second: Sequence[Entry],
     events: list[Event],
     shared: Sequence[Finding],
-    why: str | None,
+    why: tuple[Single, ...],
 ) -> CheckResult:
     began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]
@@ -219,51 +176,28 @@ def _check(
         for entry in second
         if isinstance(entry.body, Measured) and entry.body.check == check.id
     ]
-    one, two = _by_figure(measured), _by_figure(again)
-    judged = tuple(
-        judge_due(
-            due,
-            check.id,
-            one.get(name, ()),
-            skips,
-            plan.waivers,
-            two.get(name, ()),
-            (_peers(check, due, measured), _peers(check, due, again)),
-        )
-        for due in check.due
-        for name in [(due.measurement, due.component)]
-    )
+    judged = judge(check, measured, skips, plan.waivers, again)
     findings = [finding for one in judged for finding in one.findings]
     due = {(one.measurement, one.component) for one in check.due}
     for extra in (*measured, *again):
         if (extra.measurement, extra.component) not in due:
-            text = (
-                f"measured {extra.measurement} on {extra.component}, which the plan does not hold"
-            )
-            findings.append(Finding("error", check.id, text))
+            stray = {"name": extra.measurement, "part": str(extra.component)}
+            findings.append(Finding("error", check.id, "not_in_plan", stray))
     if not ended or any(body.outcome == "error" for body in ended):
         # One finding in place of one for each measurement that is missing for the same reason.
         findings = [finding for finding in findings if not finding.unmeasured]
     if not ended:
-        text = "did not finish" if began else "never ran"
-        findings.append(Finding("error", check.id, f"{text}{f': {why}' if why else ''}"))
+        code = "did_not_finish" if began else "never_ran"
+        by_check = any(isinstance(one, Message) and one.code == "gate_not_passed" for one in why)
+        kind: FindingKind = "skip" if by_check and not began else "error"
+        findings.append(Finding(kind, check.id, code, known(why=why)))
     elif len(began) != 1 or len(ended) != 1:
-        text = (
-            f"began {len(began)} and ended {len(ended)} times, not once: a check that has run "
-            "is "
-            "never run again"
-        )
-        findings.append(Finding("error", check.id, text))
+        times = {"began": len(began), "ended": len(ended)}
+        findings.append(Finding("error", check.id, "ran_again", times))
     for body in ended:
         waived = body.outcome == "skip" and any(one.skipped for one in judged)
-        is_reported = any(
-            finding.kind == body.outcome
-            and (finding.text in body.message or body.message in finding.text)
-            for finding in findings
-        )
-        if body.outcome != "pass" and not waived and not is_reported:
-            text = body.message or f"ended as {body.outcome} without saying why"
-            findings.append(Finding(body.outcome, check.id, text))
+        if body.outcome != "pass" and not waived and not repeat.is_known(body, findings):
+            findings.append(repeat.end_of(body))
     findings += repeat.repeat_findings(check.id, second, findings)
     findings += [*event_findings(events, check.id, findings), *shared]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from acceptance.core.collection import matches_patterns
-from acceptance.core.criterion import About, Plausible, Siblings, Within
-from acceptance.core.finding import DRIFT, Finding, FindingKind
+from acceptance.core.component import Component
+from acceptance.core.criterion import About, Plausible, Within
+from acceptance.core.finding import DRIFT, Finding
+from acceptance.core.message import NO_VALUES, Text, known
 from acceptance.core.past import DriftJudgement
-from acceptance.core.plan import Due
+from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
+
+Figures = dict[tuple[str, Component], list[Measured]]
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -29,7 +33,7 @@ class Judgement(msgspec.Struct, frozen=True):
     due: Due
     value: float | None
     serial: str | None
-    note: str | None
+    note: Text | None
     findings: tuple[Finding, ...]
     skipped: bool = False
     waived: bool = False
@@ -37,18 +41,55 @@ class Judgement(msgspec.Struct, frozen=True):
     drift: DriftJudgement | None = None
 
 
-def _finding(
-    kind: FindingKind,
-    check: str,
-    due: Due,
-    text: str,
-    *,
-    note: str | None = None,
-    unmeasured: bool = False,
-) -> Finding:
-    return Finding(
-        kind, check, text, due.measurement, due.component, note=note, unmeasured=unmeasured
+def peers(check: PlannedCheck, due: Due, figures: Figures) -> dict[Component, float]:
+    """The plausible values, by component, of the measurement that a ratio is made of.
+
+    Of several values of a component none counts: a ratio of one of them proves nothing.
+    """
+    if (equal := due.siblings) is None:
+        return {}
+    ceilings = {one.component: one.ceiling for one in check.due if one.measurement == equal.of}
+    return {
+        component: told[0].value
+        for (measurement, component), told in figures.items()
+        if measurement == equal.of and len(told) == 1 and told[0].value is not None
+        if (most := ceilings.get(component)) is None or most.grade(told[0].value) != "fail"
+    }
+
+
+def judge(
+    check: PlannedCheck,
+    measured: Sequence[Measured],
+    skips: Sequence[Skipped],
+    waivers: Sequence[Waiver],
+    repeated: Sequence[Measured] = (),
+) -> tuple[Judgement, ...]:
+    """Judge all that is due from a check by everything that it measured and skipped.
+
+    `repeated` are the values of its repeat.
+    """
+    first, second = by_figure(measured), by_figure(repeated)
+    return tuple(
+        judge_due(
+            due,
+            check.id,
+            first.get(figure, ()),
+            skips,
+            waivers,
+            second.get(figure, ()),
+            (peers(check, due, first), peers(check, due, second)),
+        )
+        for due in check.due
+        for figure in [(due.measurement, due.component)]
     )
+
+
+def by_figure(measured: Sequence[Measured]) -> Figures:
+    """The values by measurement and component."""
+    found: dict[tuple[str, Component], list[Measured]] = {}
+    for body in measured:
+        found.setdefault((body.measurement, body.component), []).append(body)
+    return found
 
 
 def judge_due(
@@ -58,72 +99,41 @@ def judge_due(
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
-    peers: tuple[Mapping[str, float], Mapping[str, float]] | None = None,
+    made_of: tuple[Mapping[Component, float], Mapping[Component, float]] = ({}, {}),
 ) -> Judgement:
-    """Judge one due measurement from everything that the check measured and skipped.
+    """Judge one due measurement from its values and what its check skipped.
 
-    `repeated` are the values of the repeat. Limit and ceiling apply to every value. The earlier
-    nights are compared with the worst value of the first measurement, and with the worst of the
-    repeat.
+    `measured` are its values, `repeated` those of the repeat. Limit and ceiling apply to every one,
+    and more than one is an error. The earlier nights are compared with the worst value of each.
 
-    `peers` are the values, by component, of what a ratio was made of, at first and in the repeat;
-    without them a ratio is taken as it was recorded.
+    `made_of` are the `peers` at first and in the repeat, which a ratio must follow from.
     """
-    values = [
-        body
-        for body in measured
-        if (body.measurement, body.component) == (due.measurement, due.component)
-    ]
-    if not values:
-        return _unmeasured(due, check, skips, waivers)
+    excuses = tuple(one for one in waivers if _may_excuse(one, check, due))
+    about = About(check, due.measurement, due.component, due.unit, excuses=excuses)
+    if not measured:
+        return _unmeasured(due, about, skips, waivers)
     findings: list[Finding] = []
-    first = _finite(due, check, values, findings)
-    second = _finite(
-        due,
-        check,
-        [
-            body
-            for body in repeated
-            if (body.measurement, body.component) == (due.measurement, due.component)
-        ],
-        findings,
-    )
-    about = About(
-        check,
-        due.measurement,
-        due.component,
-        due.unit,
-        excuses=tuple(one for one in waivers if _may_excuse(one, check, due)),
-    )
-    for body in (*first, *second):
-        assert body.value is not None
-        for criterion in due.criteria:
-            if isinstance(criterion, Plausible | Within):
-                found = criterion.judge(about._replace(note=body.note), body.value)
-                findings += [found] if found else []
-    for criterion in due.criteria:
-        if isinstance(criterion, Siblings) and peers is not None:
-            for bodies, made_of in zip((first, second), peers, strict=True):
-                for body in bodies:
-                    assert body.value is not None
-                    found = criterion.judge(about, body.value, made_of)
-                    findings += [found] if found else []
+    first = _finite(about, measured, findings)
+    second = _finite(about, repeated, findings)
+    for bodies, values_of in zip((first, second), made_of, strict=True):
+        for body in bodies:
+            assert body.value is not None
+            noted = about._replace(note=body.note)
+            own = [one for one in due.criteria if isinstance(one, Plausible | Within)]
+            found = [one.judge(noted, body.value) for one in own]
+            if due.siblings is not None:
+                found.append(due.siblings.judge(about, body.value, values_of))
+            findings += filter(None, found)
+    for again in filter(lambda told: len(told) > 1, (measured, repeated)):
+        findings.append(about.finding("error", "measured_again", {"times": len(again)}))
     worst, later = _worst_of(due, first), _worst_of(due, second)
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None
     if due.past is not None and value is not None:
-        drifted = due.past.judge(about.where, due.unit, value, other)
-        findings += [
-            Finding(
-                found.kind,
-                check,
-                found.text,
-                due.measurement,
-                due.component,
-                event=f"{DRIFT}.{found.what}",
-            )
-            for found in drifted.findings
-        ]
+        drifted = due.past.judge(due.unit, value, other)
+        for drift in drifted.findings:
+            told = about.finding(drift.kind, drift.code, NO_VALUES)
+            findings.append(replace(told, event=f"{DRIFT}.{drift.what}", drift=drift))
     return Judgement(
         due,
         value,
@@ -136,28 +146,15 @@ def judge_due(
     )
 
 
-def _finite(
-    due: Due, check: str, values: Sequence[Measured], findings: list[Finding]
-) -> list[Measured]:
+def _finite(about: About, values: Sequence[Measured], findings: list[Finding]) -> list[Measured]:
     """The values that are finite and in the due unit; adds a finding for each other one."""
     finite: list[Measured] = []
     for body in values:
-        if body.unit != due.unit:
-            findings.append(
-                _finding(
-                    "error", check, due, f"{due.measurement} came in {body.unit}, not in {due.unit}"
-                )
-            )
+        if body.unit != about.unit:
+            told = {"unit": body.unit, "due": about.unit}
+            findings.append(about.finding("error", "wrong_unit", told))
         elif body.value is None or not math.isfinite(body.value):
-            text = f": {body.note}" if body.note else ""
-            findings.append(
-                _finding(
-                    "error",
-                    check,
-                    due,
-                    f"{due.measurement} on {due.component} is no finite number{text}",
-                )
-            )
+            findings.append(about.finding("error", "not_finite", known(why=body.note or None)))
         else:
             finite.append(body)
     return finite
@@ -192,11 +189,7 @@ def covers(waiver: Waiver, check: str, due: Due) -> bool:
     A waiver of a skip covers every measurement of the checks that it names.
     """
     pattern = waiver.component
-    if (
-        pattern is not None
-        and pattern != due.component
-        and not fnmatch.fnmatchcase(due.component, pattern)
-    ):
+    if pattern is not None and not due.component.matches(pattern):
         return False
     if waiver.skip is not None:
         return matches_patterns(check, [waiver.skip])
@@ -204,15 +197,16 @@ def covers(waiver: Waiver, check: str, due: Due) -> bool:
 
 
 def _unmeasured(
-    due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]
+    due: Due, about: About, skips: Sequence[Skipped], waivers: Sequence[Waiver]
 ) -> Judgement:
     for body in skips:
         if body.measurement in (None, due.measurement) and body.component in (None, due.component):
-            text = f"{due.measurement} on {due.component} was not measured: {body.reason}"
             for waiver in waivers:
-                if waiver.skip is not None and covers(waiver, check, due):
-                    known = _finding("waived", check, due, f"{text}; waived: {waiver.reason}")
+                if waiver.skip is not None and covers(waiver, about.check, due):
+                    values = {"reason": body.reason, "waived": waiver.reason}
+                    known = about.finding("waived", "skip_waived", values)
                     return Judgement(due, None, None, None, (known,), skipped=True, waived=True)
-            return Judgement(due, None, None, None, (_finding("skip", check, due, text),))
-    text = f"{due.measurement} on {due.component} was not measured"
-    return Judgement(due, None, None, None, (_finding("error", check, due, text, unmeasured=True),))
+            skip = about.finding("skip", "skipped", {"reason": body.reason})
+            return Judgement(due, None, None, None, (skip,))
+    error = replace(about.finding("error", "not_measured", NO_VALUES), unmeasured=True)
+    return Judgement(due, None, None, None, (error,))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gettext
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +12,7 @@ class Language:
     """A language of the reports.
 
     `code` is as in HTML's `lang` (`en`, `zh-CN`). `translations` is for the sentences of the code,
-    `texts` for those of data files, by the English text. What has no translation stays English.
+    `texts` for the texts of data files, by the English text. What has no translation stays English.
     Measurements, components, the kernel's lines and commands are the same in every language.
 
     A sentence is a literal where it is used: `pybabel extract` collects the literals. Each
@@ -22,32 +21,28 @@ class Language:
 
     code: str
     translations: gettext.NullTranslations = field(default_factory=gettext.NullTranslations)
-    texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    texts: gettext.NullTranslations = field(default_factory=gettext.NullTranslations)
 
-    def __call__(self, sentence: str, /, **values: object) -> str:
+    def __call__(self, sentence: str, /, **values: str | float) -> str:
         """The sentence in this language. Without values its braces are plain text."""
         return _filled(self.translations.gettext(sentence), values)
 
-    def ngettext(self, one: str, many: str, /, n: int, **values: object) -> str:
+    def ngettext(self, one: str, many: str, /, n: int, **values: str | float) -> str:
         """The form for `n` things: English has `one` and `many`. `{n}` is the number."""
         return self.translations.ngettext(one, many, n).format(n=n, **values)
 
-    def pgettext(self, key: str, sentence: str, /, **values: object) -> str:
+    def pgettext(self, key: str, sentence: str, /, **values: str | float) -> str:
         """The sentence as it is said under this key, where its words alone are ambiguous."""
         return _filled(self.translations.pgettext(key, sentence), values)
 
     def text(self, english: str, /) -> str:
-        """A text of a data file: the title of a check, the meaning of an event. Never a format."""
-        return self.texts.get(english, english)
+        """A text of a data file: a likely cause, the meaning of an event. Never a format."""
+        # Under the empty text a catalogue has its header.
+        return self.texts.gettext(english) if english else english
 
 
-def _filled(sentence: str, values: Mapping[str, object]) -> str:
+def _filled(sentence: str, values: Mapping[str, str | float]) -> str:
     return sentence.format(**values) if values else sentence
-
-
-def N_(sentence: str, /) -> str:
-    """The sentence itself: marks one in a table, which a Language translates later."""
-    return sentence
 
 
 ENGLISH = Language("en")

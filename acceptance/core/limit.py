@@ -1,10 +1,12 @@
-"""Units and limits. Standard library only."""
+"""Units and limits."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from typing import Literal
+
+from acceptance.core.message import Text
 
 Worse = Literal["lower", "higher"]
 
@@ -48,22 +50,26 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0") if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def quantity(value: float, unit: str) -> str:
-    """A value with its unit; counts and ratios have none."""
-    return number(value) if unit in ("count", "ratio") else f"{number(value)} {unit}"
+class LimitError(ValueError):
+    """A limit that is none; `field` is the wrong one, None where it is no single one."""
+
+    def __init__(self, text: str, field: str | None = None) -> None:
+        super().__init__(text)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Bounds for one measurement, with the sentence that says where they come from.
+    """Bounds for one measurement, and where they come from.
 
+    A text as `basis` is of a data file or the machine file; what the code composes is a message.
     `low` and `high` decide; `warn_low` and `warn_high` only warn. Comparison is exact and a bound
-    itself is an allowed value. Raises ValueError when neither `low` nor `high` is given, a bound is
+    itself is an allowed value. Raises LimitError when neither `low` nor `high` is given, a bound is
     not finite, bounds are out of order, the unit is not one of UNITS, or the basis is empty.
     """
 
     unit: str
-    basis: str
+    basis: Text
     low: float | None = None
     high: float | None = None
     warn_low: float | None = None
@@ -71,22 +77,24 @@ class Limit:
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise ValueError(f"unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}")
-        if not self.basis.strip():
-            raise ValueError("basis is empty: say in one sentence where the limit comes from")
+            raise LimitError(f"unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}", "unit")
+        if isinstance(self.basis, str) and not self.basis.strip():
+            raise LimitError(
+                "basis is empty: say in one sentence where the limit comes from", "basis"
+            )
         if self.low is None and self.high is None:
-            raise ValueError("a limit needs low, high, or both")
+            raise LimitError("a limit needs low, high, or both")
         for name in ("low", "high", "warn_low", "warn_high"):
             bound = getattr(self, name)
             if bound is not None and not math.isfinite(bound):
-                raise ValueError(f"{name} is {bound}: a limit must be a finite number")
+                raise LimitError(f"{name} is {bound}: a limit must be a finite number", name)
         ladder = [
             bound
             for bound in (self.low, self.warn_low, self.warn_high, self.high)
             if bound is not None
         ]
         if ladder != sorted(ladder):
-            raise ValueError("bounds are out of order: low <= warn_low <= warn_high <= high")
+            raise LimitError("bounds are out of order: low <= warn_low <= warn_high <= high")
 
     def grade(self, value: float) -> Grade:
         """Pass, warn or fail for a value in this limit's unit.
@@ -103,13 +111,3 @@ class Limit:
         ):
             return "warn"
         return "pass"
-
-    def __str__(self) -> str:
-        if self.low is not None and self.low == self.high:
-            return f"= {quantity(self.low, self.unit)}"
-        if self.low is not None and self.high is not None:
-            return f"{number(self.low)} .. {quantity(self.high, self.unit)}"
-        if self.low is not None:
-            return f">= {quantity(self.low, self.unit)}"
-        assert self.high is not None
-        return f"<= {quantity(self.high, self.unit)}"

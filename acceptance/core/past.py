@@ -10,25 +10,41 @@ never fails: it may be for the better.
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
-
-from acceptance.core.language import ENGLISH
-from acceptance.core.limit import number, quantity
-from acceptance.core.usual import Bounds
 
 DriftSeverity = Literal["fail", "warn"]
 # Step: beyond the variation from night to night. Slope: a level that moved too slowly to show from
 # one night to the next. Noise: values scatter more than before. Counter: it grew too fast. Changed:
 # a step, with the worse side unknown. Unsteady: a step or slope that the repeat did not show.
 DriftKind = Literal["step", "slope", "noise", "counter", "changed", "unsteady"]
-_FEW = "too few nights came before for more than a warning"
-_UNTOLD = "nothing tells whether this is for the worse"
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
+# The parts of a Past that have bounds, by field.
+Reference = Literal["level", "slope", "first", "few"]
+# Why a finding warns or fails. Each is the code of a message, of which `strayed` is a counter's.
+DriftReason = Literal[
+    "first_night",
+    "second_night",
+    "strayed",
+    "strayed_again",
+    "too_few_nights",
+    "within_again",
+    "worse_side_unknown",
+]
+
+
+class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The lowest and the highest allowed value; at least one of them is set."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def beyond(self, value: float) -> bool:
+        """Whether a value is outside. NaN is, because no comparison with it is true."""
+        return not (
+            (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        )
 
 
 class Level(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,14 +119,23 @@ class CounterReference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DriftFinding(msgspec.Struct, frozen=True):
-    """One finding of drift, as one line.
+    """One finding of drift, in numbers: `acceptance.wording.drift` makes words of them.
 
     `kind` is its effect on the outcome; `what` is the kind of drift, which selects its causes.
+    `value`, and `again` of the repeat, are in `unit`. `beyond` names the parts of the past whose
+    bounds were exceeded, that of the last nights first; `grown` is how much a counter grew.
     """
 
     kind: DriftSeverity
     what: DriftKind
-    text: str
+    code: str
+    past: Past
+    unit: str
+    value: float
+    again: float | None = None
+    beyond: tuple[Reference, ...] = ()
+    why: DriftReason | None = None
+    grown: float | None = None
 
 
 class DriftJudgement(msgspec.Struct, frozen=True):
@@ -125,11 +150,6 @@ class DriftJudgement(msgspec.Struct, frozen=True):
     outside: bool = False
     unsteady: bool = False
     look_again: bool = False
-
-
-class _Crossed(NamedTuple):
-    what: DriftKind
-    words: str
 
 
 class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion", tag="past"):
@@ -155,164 +175,71 @@ class Past(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="criterion
     rebased: bool = False
     few: FirstNights | None = None
 
-    def basis(self, unit: str) -> str:
-        """The reference in words."""
-        if self.counter is not None:
-            return self.counter.basis
-        parts = []
-        if self.level is not None:
-            one = self.level
-            text = (
-                f", one deviation {quantity(one.deviation, unit)}, {one.factor:g} of it allowed"
-                if one.deviation
-                else ""
-            )
-            parts.append(f"median of {nights(one.nights)} {quantity(one.middle, unit)}{text}")
-        first = self.first or self.few
-        if first is not None:
-            parts.append(f"{describe_first_nights(first)} {quantity(first.middle, unit)}")
-        if self.rebased:
-            parts.append("re-based: the baseline was taken with another image, station or driver")
-        return "; ".join(parts)
-
-    def judge(
-        self, where: str, unit: str, value: float, repeated: float | None = None
-    ) -> DriftJudgement:
+    def judge(self, unit: str, value: float, repeated: float | None = None) -> DriftJudgement:
         """Compare a value, and its repeat if there is one, with the reference.
 
-        `where` names the value: `copy_h2d on gpu0`. A value that is not finite fails.
+        A value that is not finite fails.
         """
         if not math.isfinite(value):
-            words = f"{where} is no finite number that could be held against its past"
-            return DriftJudgement((DriftFinding("fail", "step", words),), outside=True)
+            found = DriftFinding("fail", "step", "not_finite_for_past", self, unit, value)
+            return DriftJudgement((found,), outside=True)
         if self.counter is not None:
-            return _judge_counter(where, unit, self, self.counter, value)
-        noise = _noise(where, unit, self)
-        crossed = list(_crossings(self, unit, value))
-        if not crossed:
-            return DriftJudgement((*_few(where, unit, self, value), *noise))
-        stayed = (
-            repeated is None or not math.isfinite(repeated) or any(_crossings(self, unit, repeated))
-        )
+            return _judge_counter(unit, self, self.counter, value)
+        # Noise by itself proves no loss, so it never fails.
+        noise = DriftFinding("warn", "noise", "noise_grew", self, unit, value)
+        more = () if self.grown is None else (noise,)
+        beyond = self._beyond(value)
+        if not beyond:
+            return DriftJudgement((*_few(unit, self, value), *more))
+        stayed = repeated is None or not math.isfinite(repeated) or bool(self._beyond(repeated))
         kind, why = _weight(self, stayed)
-        second = "" if repeated is None else f", {quantity(repeated, unit)} at the second look"
-        words = "; ".join(one.words for one in crossed)
-        text = (
-            f"{where}: measured {quantity(value, unit)}{second}: {words}; {why}; basis: "
-            f"{self.basis(unit)}"
+        what = _what(self, beyond[0], stayed)
+        found = DriftFinding(kind, what, "drifted", self, unit, value, repeated, beyond, why)
+        return DriftJudgement((found, *more), stayed, not stayed, repeated is None)
+
+    def _beyond(self, value: float) -> tuple[Reference, ...]:
+        """Every part whose bounds the value exceeds, that of the last nights first."""
+        parts: dict[Reference, Level | Slope | FirstNights | None] = {
+            "level": self.level,
+            "slope": self.slope,
+            "first": self.first,
+        }
+        return tuple(
+            name for name, one in parts.items() if one is not None and one.bounds.beyond(value)
         )
-        return DriftJudgement(
-            (DriftFinding(kind, _what(self, crossed[0], stayed), text), *noise),
-            stayed,
-            not stayed,
-            repeated is None,
-        )
 
 
-def date(day: float) -> str:
-    """The date of a day counted from 1970-01-01."""
-    return datetime.date.fromordinal(_EPOCH + math.floor(day)).isoformat()
-
-
-def describe_first_nights(first: FirstNights) -> str:
-    """The first nights in words."""
-    named = (
-        f"baseline of {date(first.day)}"
-        if first.baseline
-        else f"first {nights(first.nights)} from {date(first.day)} on"
-    )
-    return (
-        f"{named} and {nights(first.nights - 1)} after it"
-        if first.baseline and first.nights > 1
-        else named
-    )
-
-
-def nights(count: int) -> str:
-    """A number of nights in words."""
-    return ENGLISH.ngettext("{n} night", "{n} nights", count)
-
-
-def _what(past: Past, crossed: _Crossed, stayed: bool) -> DriftKind:
+def _what(past: Past, first: Reference, stayed: bool) -> DriftKind:
     if not past.decides:
         return "changed"
-    return crossed.what if stayed else "unsteady"
+    if not stayed:
+        return "unsteady"
+    moved = first == "first" and past.first is not None and past.first.moved
+    return "slope" if first == "slope" or moved else "step"
 
 
-def _crossings(past: Past, unit: str, value: float) -> Iterator[_Crossed]:
-    """Every bound that the value exceeds, that of the last nights first."""
-    if past.level is not None and past.level.bounds.beyond(value):
-        level = past.level
-        before = f"the median of {nights(level.nights)} before, {quantity(level.middle, unit)}"
-        yield _Crossed("step", _deviation_text(value, level.middle, before, level.bounds, unit))
-    if past.slope is not None and past.slope.bounds.beyond(value):
-        slope = past.slope
-        way = (
-            f"from {quantity(slope.first, unit)} to {quantity(slope.last, unit)} within "
-            f"{slope.days:.0f} days"
-        )
-        text = f"its level went {way} ({nights(slope.nights)}), bound {slope.bounds.words(unit)}"
-        yield _Crossed("slope", text)
-    if past.first is not None and past.first.bounds.beyond(value):
-        first = past.first
-        yield _Crossed("slope" if first.moved else "step", _from_first(first, unit, value))
-
-
-def _from_first(first: FirstNights, unit: str, value: float) -> str:
-    """The distance of a value from the first nights, in words."""
-    before = f"the {describe_first_nights(first)}, {quantity(first.middle, unit)}"
-    return _deviation_text(value, first.middle, before, first.bounds, unit)
-
-
-def _deviation_text(value: float, middle: float, before: str, bounds: Bounds, unit: str) -> str:
-    """The distance of a value from its former level, in words."""
-    far = abs(value - middle)
-    share = middle and unit not in ("count", "degC", "s")
-    much = f"{number(round(100 * far / abs(middle), 1))} %" if share else quantity(far, unit)
-    return f"{much} {'below' if value < middle else 'above'} {before}, bound {bounds.words(unit)}"
-
-
-def _weight(past: Past, stayed: bool) -> tuple[DriftSeverity, str]:
+def _weight(past: Past, stayed: bool) -> tuple[DriftSeverity, DriftReason]:
     """The severity of a value outside or unsteady, given the nights before, and its reason."""
     if not past.decides:
-        return "warn", _UNTOLD
+        return "warn", "worse_side_unknown"
     if stayed and past.before:
-        return "fail", "the second night running"
-    off = past.off + 1
-    if off >= past.off_fails:
-        return "fail", f"{nights(off)} of the last {past.off_of} strayed, this one included"
-    if not stayed:
-        return "warn", "the second look was within"
-    return "warn", "the first night: another one like it, and it fails"
+        return "fail", "second_night"
+    if past.off + 1 >= past.off_fails:
+        return "fail", "strayed_again"
+    return "warn", "first_night" if stayed else "within_again"
 
 
-def _few(where: str, unit: str, past: Past, value: float) -> tuple[DriftFinding, ...]:
+def _few(unit: str, past: Past, value: float) -> tuple[DriftFinding, ...]:
     """A warning where two runs would not be called the same; by chance alone it never fails."""
     if past.few is None or not past.few.bounds.beyond(value):
         return ()
-    text = (
-        f"{where}: measured {quantity(value, unit)}: {_from_first(past.few, unit, value)}; "
-        f"{_FEW if past.decides else _UNTOLD}; basis: {past.basis(unit)}"
-    )
-    return (DriftFinding("warn", "step" if past.decides else "changed", text),)
-
-
-def _noise(where: str, unit: str, past: Past) -> tuple[DriftFinding, ...]:
-    """A warning if the noise has grown: by itself that proves no loss, so it never fails."""
-    grown = past.grown
-    if grown is None:
-        return ()
-    now, before = quantity(grown.now, unit), quantity(grown.before, unit)
-    text = f"one deviation of the last {nights(grown.nights)} is {now}, and was {before} before"
-    return (
-        DriftFinding(
-            "warn", "noise", f"{where}: its noise has grown: {text}; basis: {past.basis(unit)}"
-        ),
-    )
+    what: DriftKind = "step" if past.decides else "changed"
+    why: DriftReason = "too_few_nights" if past.decides else "worse_side_unknown"
+    return (DriftFinding("warn", what, "drifted", past, unit, value, beyond=("few",), why=why),)
 
 
 def _judge_counter(
-    where: str, unit: str, past: Past, counter: CounterReference, value: float
+    unit: str, past: Past, counter: CounterReference, value: float
 ) -> DriftJudgement:
     # A counter below its former value was reset: its present value is the growth since.
     back = value < counter.stood
@@ -320,31 +247,10 @@ def _judge_counter(
     if grown <= counter.allowed:
         return DriftJudgement()
     at_once = counter.most is not None and grown > counter.most
-    off = past.off + 1
-    again = counter.repeats and (past.before or off >= past.off_fails)
-    stood = quantity(counter.stood, unit)
-    words = (
-        f"grew by {quantity(grown, unit)} within {_days(counter.days)}, "
-        f"{f'set back from {stood}' if back else f'from {stood}'}"
-    )
-    bounds = f"allowed {quantity(counter.allowed, unit)}"
-    if counter.most is not None:
-        bounds += f", fails above {quantity(counter.most, unit)}"
-    strayed = (
-        "the second night running"
-        if past.before
-        else f"{nights(off)} of the last {past.off_of} strayed"
-    )
-    running = f"; {strayed}" if again else ""
-    text = (
-        f"{where}: measured {quantity(value, unit)}: {words}, {bounds}{running}; basis: "
-        f"{past.basis(unit)}"
-    )
-    return DriftJudgement(
-        (DriftFinding("fail" if at_once or again else "warn", "counter", text),), outside=True
-    )
-
-
-def _days(days: float) -> str:
-    text = number(round(days, 1))
-    return "1 day" if text == "1" else f"{text} days"
+    again = counter.repeats and (past.before or past.off + 1 >= past.off_fails)
+    strayed: DriftReason = "second_night" if past.before else "strayed"
+    kind: DriftSeverity = "fail" if at_once or again else "warn"
+    code = "counter_set_back" if back else "counter_grew"
+    why = strayed if again else None
+    found = DriftFinding(kind, "counter", code, past, unit, value, why=why, grown=grown)
+    return DriftJudgement((found,), outside=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
@@ -36,34 +35,6 @@ def quote_value(value: object) -> str:
         if isinstance(value, list)
         else quote(repr(value))
     )
-
-
-class UnreadableOutput(Exception):
-    """The text is not this tool's output, or a required line has an unknown form.
-
-    `str()` is one sentence that quotes the line. Output that was parsed but proves nothing is
-    different: a ToolOutput whose outcome is `error`.
-    """
-
-    def __init__(self, tool: str, line: str, why: str) -> None:
-        self.tool = tool
-        self.line = line
-        self.why = why
-        super().__init__(f"{tool}: {why}: '{quote(line)}'" if line.strip() else f"{tool}: {why}")
-
-
-def number(tool: str, line: str, digits: str) -> float:
-    """`digits` as a finite number.
-
-    Raises UnreadableOutput otherwise; thousands of digits are no measurement.
-    """
-    try:
-        value = float(digits)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UnreadableOutput(tool, line, "a number cannot be read")
-    return value
 
 
 def lines(text: str) -> tuple[str, ...]:

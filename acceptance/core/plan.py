@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import Session
-from acceptance.core.criterion import Criterion, Plausible, Within
+from acceptance.core.component import Component
+from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
-from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.message import Text
 from acceptance.core.past import Past
 from acceptance.core.waiver import Waiver
 
@@ -25,11 +26,11 @@ class Due(msgspec.Struct, frozen=True):
     """
 
     measurement: str
-    component: str
+    component: Component
     unit: str
     criteria: tuple[Criterion, ...]
-    origin: str
-    unlimited: str | None = None
+    origin: Text
+    unlimited: Text | None = None
     waivable: bool = True
     worse: Worse | None = None
 
@@ -44,19 +45,23 @@ class Due(msgspec.Struct, frozen=True):
         return next((one.limit for one in self.criteria if isinstance(one, Plausible)), None)
 
     @property
+    def siblings(self) -> Siblings | None:
+        """What a ratio between equal components is made of; None for any other measurement."""
+        return next((one for one in self.criteria if isinstance(one, Siblings)), None)
+
+    @property
     def past(self) -> Past | None:
         """The reference from earlier nights, where there is one."""
         return next((one for one in self.criteria if isinstance(one, Past)), None)
 
     def against(self, *criteria: Criterion) -> Due:
         """The same, held against these too, in place of its own of their kinds."""
-        kinds = {type(one) for one in criteria}
-        kept = (one for one in self.criteria if type(one) not in kinds)
+        kept = self.without(*map(type, criteria)).criteria
         return replace(self, criteria=(*kept, *criteria))
 
-    def without(self, kind: type[Criterion]) -> Due:
-        """The same, held against no criterion of this kind."""
-        return replace(self, criteria=tuple(one for one in self.criteria if type(one) is not kind))
+    def without(self, *kinds: type[Criterion]) -> Due:
+        """The same, held against no criterion of these kinds."""
+        return replace(self, criteria=tuple(one for one in self.criteria if type(one) not in kinds))
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
@@ -81,7 +86,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills.
     `gaps` name what the machine has and no check of this plan covers: they keep the run from
-    passing. `birth` holds the facts of the baseline, where the machine has one.
+    passing. `birth` holds the facts of the baseline, where the machine has one, undecoded:
+    `acceptance.machine.changes` reads them.
     """
 
     profile: str
@@ -91,31 +97,13 @@ class Plan(msgspec.Struct, frozen=True):
     loads_s: dict[str, float]
     memory_gib: float
     cannot_detect: tuple[str, ...]
-    not_tested: tuple[str, ...]
-    gaps: tuple[str, ...]
+    not_tested: tuple[Text, ...]
+    gaps: tuple[Text, ...]
     inventory_declared: bool
     digest: str
-    gpus: tuple[str, ...] = ()
-    birth: MachineFacts | None = None
-
-    def eta_s(self) -> float:
-        """Expected duration in seconds, all checks in sequence."""
-        return sum(check.seconds for check in self.checks)
+    gpus: tuple[Component, ...] = ()
+    birth: Any = None
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""
         return tuple(check for check in self.checks if check.session == session)
-
-    def forgetful(self) -> Plan:
-        """The plan without baseline and earlier nights.
-
-        A session only measures, and compares its values with limits alone.
-        """
-        return replace(
-            self,
-            birth=None,
-            checks=tuple(
-                replace(check, due=tuple(due.without(Past) for due in check.due))
-                for check in self.checks
-            ),
-        )

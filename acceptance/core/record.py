@@ -1,4 +1,4 @@
-"""The records of a journal: what happened in a run, in order."""
+"""The records of a journal that a verdict is made of: what happened in a run, in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Literal
 import msgspec
 
 from acceptance.core.collection import SessionName
+from acceptance.core.component import Component
 from acceptance.core.limit import GIB
+from acceptance.core.message import Message, Text, Texts, Value
 from acceptance.core.plan import Plan
 
 Outcome = Literal["pass", "fail", "error", "skip"]
@@ -15,31 +17,21 @@ Severity = Literal["fatal", "error", "warning", "info"]
 HARMFUL: tuple[Severity, ...] = ("fatal", "error")
 
 
-class _Record(msgspec.Struct, frozen=True, tag_field="record"):
-    pass
+class Body(msgspec.Struct, frozen=True, tag_field="record"):
+    """What a line of a journal says. `acceptance.core.evidence` has the union of all kinds."""
 
 
-class RunStarted(_Record, frozen=True, tag="run-started"):
+class RunStarted(Body, frozen=True, tag="run-started"):
     """The first record of a run: the plan and its provenance."""
 
     run_id: str
     plan: Plan
     provenance: dict[str, str]
     machine_id: str
+    selftest: Text | None = None  # the score of the last; None in older journals
 
 
-class Observed(_Record, frozen=True, tag="observed"):
-    """The inventory before the run, undecoded: `acceptance.machine.observation` reads it.
-
-    `matrix` says how GPUs and network cards reach each other, as rows of cells; the first row is
-    the header.
-    """
-
-    inventory: object
-    matrix: tuple[tuple[str, ...], ...] = ()
-
-
-class SessionStarted(_Record, frozen=True, tag="session-started"):
+class SessionStarted(Body, frozen=True, tag="session-started"):
     """A session has begun.
 
     `digest` is the digest of the package that it runs, `collection` the ids of the checks that it
@@ -51,7 +43,7 @@ class SessionStarted(_Record, frozen=True, tag="session-started"):
     collection: tuple[str, ...]
 
 
-class SessionEnded(_Record, frozen=True, tag="session-ended"):
+class SessionEnded(Body, frozen=True, tag="session-ended"):
     """A session has ended, as the supervisor saw it.
 
     `complete` is false when it died, hung, or refused to start. `container` is the engine's id of
@@ -60,18 +52,18 @@ class SessionEnded(_Record, frozen=True, tag="session-ended"):
 
     session: SessionName
     complete: bool
-    detail: str
+    detail: Text
     seconds: float
     container: str | None = None
 
 
-class CheckStarted(_Record, frozen=True, tag="check-started"):
+class CheckStarted(Body, frozen=True, tag="check-started"):
     """A check has begun."""
 
     check: str
 
 
-class Measured(_Record, frozen=True, tag="measured"):
+class Measured(Body, frozen=True, tag="measured"):
     """One measured value.
 
     `value` is absent when the program gave no finite number; `note` then quotes what it gave.
@@ -79,78 +71,63 @@ class Measured(_Record, frozen=True, tag="measured"):
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
     value: float | None
     serial: str | None = None
-    note: str | None = None
+    note: Text | None = None
 
 
-class Table(_Record, frozen=True, tag="table"):
-    """Values of one component that belong together; they decide nothing.
-
-    Every row has a cell for each of the `columns`.
-    """
-
-    check: str
-    component: str
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[float | str, ...], ...]
-
-
-class Skipped(_Record, frozen=True, tag="skipped"):
+class Skipped(Body, frozen=True, tag="skipped"):
     """A measurement of one component, or a whole check, that was not possible here.
 
     `reason` includes the cure.
     """
 
     check: str
-    reason: str
+    reason: Texts
     measurement: str | None = None
-    component: str | None = None
+    component: Component | None = None
 
 
-class CheckEnded(_Record, frozen=True, tag="check-ended"):
-    """A check has ended, with the session's own outcome."""
+class CheckEnded(Body, frozen=True, tag="check-ended"):
+    """A check has ended, with the session's own outcome.
+
+    `codes` are those of the findings that decided it, where the check judged its own values; None
+    in the journals of an older rigproof.
+    """
 
     check: str
     outcome: Outcome
-    message: str
+    message: Texts
     seconds: float
+    codes: tuple[str, ...] | None = None
 
 
-class ToolRan(_Record, frozen=True, tag="tool-ran"):
-    """A program was run for a check: its command, exit code and log file."""
-
-    check: str
-    argv: tuple[str, ...]
-    returncode: int
-    seconds: float
-    log: str | None = None
-
-
-class Event(_Record, frozen=True, tag="event"):
+class Event(Body, frozen=True, tag="event"):
     """A message of the kernel, the driver or a load about the hardware.
 
     `boot_s` is its time in seconds since boot, `source` is "kernel-log", "nvml" or "load".
+    `catalog` is what NVIDIA's Xid catalog asks for, in its words, at once and then.
     `hardware` says whether an error of this kind proves a hardware fault; otherwise it leaves the
-    hardware unjudged (out of memory, a kernel bug).
+    hardware unjudged (out of memory, a kernel bug). `action` and a plain `meaning` are texts
+    of rigproof's tables, which each language translates.
     """
 
     kind: str
     severity: Severity
     text: str
-    meaning: str
+    meaning: Text
     action: str
     code: int | str | None = None
-    component: str | None = None
+    component: Component | None = None
     boot_s: float | None = None
     hardware: bool = True
     source: str = "kernel-log"
+    catalog: tuple[str, ...] = ()
 
 
-class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
+class ForeignProcess(Body, frozen=True, tag="foreign-process"):
     """A foreign process on a GPU under test.
 
     Recorded when it is first seen, and again with `until_s` when it is gone. `component` is the
@@ -159,7 +136,7 @@ class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
     is GPU memory that no listed process holds.
     """
 
-    component: str
+    component: Component
     since_s: float
     pid: int | None
     command: str | None
@@ -167,90 +144,70 @@ class ForeignProcess(_Record, frozen=True, tag="foreign-process"):
     until_s: float | None = None
 
     @property
-    def who(self) -> str:
-        """The process in words, for messages."""
-        size = f"{self.memory_bytes / GIB:.1f} GiB" if self.memory_bytes is not None else None
-        if self.pid is None:
-            return self.command or f"{size or 'a part'} of its memory that no listed process holds"
-        return f"{self.command or 'a process'} (process {self.pid}{f', {size}' if size else ''})"
+    def who(self) -> Text:
+        """The process, for messages."""
+        if self.pid is not None:
+            return process(self.pid, self.command, self.memory_bytes)
+        if self.command:
+            return self.command
+        if self.memory_bytes is None:
+            return Message("gpu_memory_part_of_nobody")
+        return Message("gpu_memory_of_nobody", _size(self.memory_bytes))
 
 
-class Sample(_Record, frozen=True, tag="sample"):
-    """Readings by name at one moment, or, with `span_s`, their means over that many seconds.
-
-    `low` and `high` are the minimum and maximum in that span; a reading without them was constant.
-    `component` is the GPU; None for the machine's own sensors.
-    """
-
-    values: dict[str, float]
-    span_s: float = 0.0
-    low: dict[str, float] | None = None
-    high: dict[str, float] | None = None
-    component: str | None = None
+def process(pid: int, command: str | None, memory_bytes: int | None) -> Message:
+    """A process on a GPU: its command, its process id, and its share of the GPU's memory."""
+    held: dict[str, Value] = {"pid": pid, **_size(memory_bytes)}
+    if not command:
+        return Message("unnamed_process", held)
+    return Message("process", {"command": command, **held})
 
 
-class Note(_Record, frozen=True, tag="note"):
+def _size(memory_bytes: int | None) -> dict[str, str]:
+    return {} if memory_bytes is None else {"size": f"{memory_bytes / GIB:.1f} GiB"}
+
+
+class Note(Body, frozen=True, tag="note"):
     """Something worth reporting that decides nothing.
 
     `trouble` marks a note that keeps the run from passing. `progress` marks what a load has proved
     so far; the next such note replaces it.
     """
 
-    text: str
+    text: Text
     trouble: bool = False
     progress: bool = False
 
 
-class Postponed(_Record, frozen=True, tag="postponed"):
+class Postponed(Body, frozen=True, tag="postponed"):
     """Nothing was run, or the run was stopped, because the machine is in use.
 
     `reasons` say by whom, `in_a_row` how many consecutive nights that makes, `most` how many of
     them are a failure.
     """
 
-    reasons: tuple[str, ...]
+    reasons: tuple[Text, ...]
     in_a_row: int
     most: int
 
 
-class RunEnded(_Record, frozen=True, tag="run-ended"):
+class RunEnded(Body, frozen=True, tag="run-ended"):
     """The supervisor has ended the run.
 
     `complete` is false when it stopped before the plan was done; `detail` says why.
     """
 
     complete: bool
-    detail: str
+    detail: Text
 
 
-class RunClosed(_Record, frozen=True, tag="run-closed"):
+class RunClosed(Body, frozen=True, tag="run-closed"):
     """A later start found this run unfinished and closed it."""
 
     running: str | None
     rebooted: bool
     last_telemetry: dict[str, float]
-    detail: str
-
-
-Body = (
-    RunStarted
-    | Observed
-    | SessionStarted
-    | SessionEnded
-    | CheckStarted
-    | Measured
-    | Table
-    | Skipped
-    | CheckEnded
-    | ToolRan
-    | Event
-    | ForeignProcess
-    | Sample
-    | Note
-    | Postponed
-    | RunEnded
-    | RunClosed
-)
+    detail: Text
 
 
 class Entry(msgspec.Struct, frozen=True):

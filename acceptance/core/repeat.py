@@ -1,12 +1,13 @@
-"""Repeats: which checks need one, which journal entries belong to it, and its errors."""
+"""Repeats: which journal entries belong to one, and its errors."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from acceptance.core.collection import REPEAT_SESSION
-from acceptance.core.finding import DRIFT, Finding
-from acceptance.core.judgement import Judgement
+from acceptance.core.finding import Finding, FindingKind
+from acceptance.core.message import Message, Text
 from acceptance.core.record import CheckEnded, CheckStarted, Entry
 
 SEGMENT = f"journal-{REPEAT_SESSION}.jsonl"
@@ -21,20 +22,6 @@ def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
     return first, second
 
 
-def should_repeat(judged: Sequence[Judgement], findings: Sequence[Finding]) -> bool:
-    """Whether a check needs a repeat: a value outside its past, and nothing else wrong.
-
-    A check that failed by a limit, or did not finish, is never run again.
-    """
-    outside = any(one.drift is not None and one.drift.look_again for one in judged)
-    own = f"{DRIFT}."
-    sound = all(
-        finding.kind in ("warn", "waived") or str(finding.event).startswith(own)
-        for finding in findings
-    )
-    return outside and sound
-
-
 def repeat_findings(
     check: str, second: Sequence[Entry], known: Sequence[Finding]
 ) -> Iterator[Finding]:
@@ -46,15 +33,43 @@ def repeat_findings(
     began = [body for body in own if isinstance(body, CheckStarted)]
     ended = [body for body in own if isinstance(body, CheckEnded)]
     if len(began) > 1 or len(ended) > 1 or (ended and not began):
-        text = f"the second look began {len(began)} and ended {len(ended)} times, not once"
-        yield Finding("error", check, text)
+        times = {"began": len(began), "ended": len(ended)}
+        yield Finding("error", check, "repeat_ran_again", times)
     elif began and not ended:
-        yield Finding("error", check, "the second look did not finish")
+        yield Finding("error", check, "repeat_did_not_finish")
     for body in ended:
-        is_known = any(one.kind == body.outcome and one.text in body.message for one in known)
-        if body.outcome in ("fail", "error") and not is_known:
-            yield Finding(
-                body.outcome,
-                check,
-                f"at the second look: {body.message or f'ended as {body.outcome}'}",
-            )
+        if body.outcome in ("fail", "error") and not is_known(body, known):
+            told = body.message or Message("ended_as", {"outcome": body.outcome})
+            yield Finding(body.outcome, check, "repeat_ended", {"text": told})
+
+
+def is_known(ended: CheckEnded, known: Sequence[Finding]) -> bool:
+    """Whether the findings hold already what made a check end as it did.
+
+    They do where the session ended it for a finding of this code, or where one of them quotes its
+    words.
+    """
+    said = (finding for finding in known if finding.kind == ended.outcome)
+    return any(
+        one.code in (ended.codes or ())
+        or ended.message in (one.values.get("reason"), one.values.get("text"))
+        for one in said
+    )
+
+
+def end_of(ended: CheckEnded) -> Finding:
+    """What the session itself said at the end of a check that did not pass."""
+    if not ended.message:
+        said = {"outcome": ended.outcome}
+        return Finding(_ending(ended), ended.check, "ended_without_reason", said)
+    told = ended.message if isinstance(ended.message, tuple) else (ended.message,)
+    return Finding(_ending(ended), ended.check, "ended", {"text": functools.reduce(_below, told)})
+
+
+def _below(first: Text, line: Text) -> Text:
+    return Message("line_below", {"line": first, "next": line})
+
+
+def _ending(ended: CheckEnded) -> FindingKind:
+    assert ended.outcome != "pass"
+    return ended.outcome

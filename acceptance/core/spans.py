@@ -1,10 +1,32 @@
-"""When each check ran, and which notes fall into that time."""
+"""When a run and each of its checks ran, and which notes fall into that time. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note
+from acceptance.core.message import Text
+from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note, RunClosed, RunStarted
+
+
+def first_record(entries: Sequence[Entry]) -> Entry | None:
+    """The first record of the run."""
+    return next((entry for entry in entries if isinstance(entry.body, RunStarted)), None)
+
+
+def run_seconds(entries: Sequence[Entry]) -> float | None:
+    """How long the run took, in seconds; None without a first record.
+
+    It ends with the last entry of the boot in which it began.
+    """
+    start = first_record(entries)
+    if start is None:
+        return None
+    last = max(
+        entry.boot_s
+        for entry in entries
+        if entry.boot == start.boot and not isinstance(entry.body, RunClosed)
+    )
+    return last - start.boot_s
 
 
 class CheckSpans:
@@ -34,25 +56,10 @@ class CheckSpans:
         )
 
 
-def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, str]:
+def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, Text]:
     """The last progress note of each check's loads, by the check that was running."""
     return {
         spans.at(entry.boot, entry.boot_s): entry.body.text
         for entry in entries
         if isinstance(entry.body, Note) and entry.body.progress
     }
-
-
-def run_notes(entries: Sequence[Entry], spans: CheckSpans) -> tuple[str, ...]:
-    """The notes that decide nothing; of a check's progress notes only the last."""
-    last = load_progress(entries, spans)
-    found = []
-    for entry in reversed(entries):
-        if not isinstance(entry.body, Note) or entry.body.trouble:
-            continue
-        if (
-            not entry.body.progress
-            or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None
-        ):
-            found.append(entry.body.text)
-    return tuple(reversed(found))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
 from acceptance.core.finding import Finding
+from acceptance.core.message import Message, Value, known
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,
@@ -24,28 +25,36 @@ def findings(plan: Plan, bodies: Sequence[Body], stopped: bool) -> list[Finding]
 
     `stopped` says that a user or a gate ended the run before its plan was done.
     """
-    texts = list(plan.gaps)
+    told = [Message("gap", {"text": text}) for text in plan.gaps]
     if not any(check.due for check in plan.checks):
-        texts.append("the plan holds no measurement, so nothing can pass")
+        told.append(Message("nothing_planned"))
     for session in (*SESSIONS, REPEAT_SESSION):
-        texts += _session_troubles(plan, session, bodies, stopped)
-    texts += [body.text for body in bodies if isinstance(body, Note) and body.trouble]
+        told += _session_troubles(plan, session, bodies, stopped)
+    told += [
+        Message("trouble", {"text": body.text})
+        for body in bodies
+        if isinstance(body, Note) and body.trouble
+    ]
     if any(isinstance(body, Postponed) for body in bodies) and not was_abandoned(bodies):
-        texts.append("it was put off because the machine was in use, and yet something was run")
+        told.append(Message("postponed_and_run"))
     named = {name: None for body in bodies if (name := getattr(body, "check", None)) is not None}
     ids = {check.id for check in plan.checks}
-    texts += [f"{name} was run but is not in the plan" for name in named if name not in ids]
+    told += [Message("check_not_in_plan", {"name": name}) for name in named if name not in ids]
     ends = [body for body in bodies if isinstance(body, RunEnded)]
     if len(ends) != 1 or not ends[0].complete:
-        why = "; ".join(end.detail for end in ends if not end.complete)
-        texts.append(f"the run did not come to its end{f': {why}' if why else ''}")
-    texts += [body.detail for body in bodies if isinstance(body, RunClosed)]
-    return [Finding("error", "run", text) for text in texts]
+        why = tuple(end.detail for end in ends if not end.complete and end.detail)
+        told.append(Message("run_did_not_end", known(why=why)))
+    told += [
+        Message("run_closed", {"text": body.detail})
+        for body in bodies
+        if isinstance(body, RunClosed)
+    ]
+    return [Finding("error", "run", one.code, one.values) for one in told]
 
 
 def _session_troubles(
     plan: Plan, session: SessionName, bodies: Sequence[Body], stopped: bool
-) -> Iterator[str]:
+) -> Iterator[Message]:
     """What is wrong with one session.
 
     It is due once where the plan has checks for it, and otherwise not at all; a repeat may occur.
@@ -56,18 +65,18 @@ def _session_troubles(
     ]
     done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
     if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
-        yield f"session {session} ran another version of rigproof than the one that made the plan"
-    yield from (f"session {session} {body.detail}" for body in done if not body.complete)
+        yield Message("session_of_another_version", {"session": session})
+    for body in done:
+        if not body.complete:
+            yield Message("session_incomplete", {"session": session, "text": body.detail})
     if session == REPEAT_SESSION:
         due = 1 if begun or done else 0
     else:
         due = 1 if share else 0
     said = stopped and not begun and not done  # once, for the whole run
     if (len(begun) != due or len(done) != due) and not said:
-        yield (
-            f"session {session} began {len(begun)} and ended {len(done)} times, not "
-            f"{'once' if due else 'never'}"
-        )
+        times = {"session": session, "began": len(begun), "ended": len(done)}
+        yield Message("session_not_once" if due else "session_not_due", times)
 
 
 def postponement(bodies: Sequence[Body]) -> Postponed | None:
@@ -106,19 +115,15 @@ def postponement_finding(night: Postponed, after_s: float | None = None) -> Find
 
     It is a skip, and a failure after too many in a row.
     """
-    reasons = "; ".join(night.reasons) or "without a reason"
-    if night.in_a_row < night.most:
-        count = f"{night.in_a_row} in a row, {night.most} are a failure"
-        text = (
-            "so nothing was run"
-            if after_s is None
-            else f"so the night was given up after {after_s:.0f} s"
-        )
-        return Finding(
-            "skip", "run", f"the machine is in use, {text} ({count}): {reasons}", event="postponed"
-        )
-    text = (
-        f"skipped {night.in_a_row} times in a row, because the machine was in use each time "
-        f"(limit: {night.most - 1})"
-    )
-    return Finding("fail", "run", f"{text}; now: {reasons}", event="postponed")
+    values: dict[str, Value] = {
+        "reasons": night.reasons or Message("no_reason"),
+        "in_a_row": night.in_a_row,
+    }
+    if night.in_a_row >= night.most:
+        values["limit"] = night.most - 1
+        return Finding("fail", "run", "postponed_too_often", values, event="postponed")
+    values["most"] = night.most
+    if after_s is None:
+        return Finding("skip", "run", "postponed", values, event="postponed")
+    values["seconds"] = round(after_s)
+    return Finding("skip", "run", "given_up", values, event="postponed")

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, Values
+
 ProductKey = tuple[str, str]  # format and shape
 Digests = tuple[str, str]  # of the inputs, and of the result
 
@@ -29,12 +32,12 @@ class Agreement:
     own digest and that of the majority. `troubles` say why GPUs of one model could not be compared.
     """
 
-    differing: Mapping[str, Mapping[ProductKey, str]] = field(default_factory=dict)
-    troubles: tuple[str, ...] = ()
+    differing: Mapping[Component, Mapping[ProductKey, Message]] = field(default_factory=dict)
+    troubles: tuple[Message, ...] = ()
 
 
 def compare(
-    digests: Mapping[str, ProductDigests], siblings: Mapping[str, Sequence[str]]
+    digests: Mapping[Component, ProductDigests], siblings: Mapping[str, Sequence[Component]]
 ) -> Agreement:
     """Compare each GPU's products with those of all GPUs of its model.
 
@@ -42,8 +45,8 @@ def compare(
     tie (two GPUs alone that differ) no GPU is cleared: all GPUs with a leading row differ. A GPU is
     absent where no sibling has products.
     """
-    differing: dict[str, dict[ProductKey, str]] = {}
-    troubles: list[str] = []
+    differing: dict[Component, dict[ProductKey, Message]] = {}
+    troubles: list[Message] = []
     for model, names in siblings.items():
         group = {name: digests[name] for name in names if name in digests}
         if len(group) < 2:
@@ -53,34 +56,30 @@ def compare(
             continue
         differing |= {name: {} for name in group}
         for key in next(iter(group.values())).rows:
-            for name, text in _outliers(key, group).items():
-                differing[name][key] = text
+            for name, told in _outliers(key, group).items():
+                differing[name][key] = told
     return Agreement(differing, tuple(troubles))
 
 
-def _unlike(model: str, group: Mapping[str, ProductDigests]) -> str | None:
+def _unlike(model: str, group: Mapping[Component, ProductDigests]) -> Message | None:
     """Why these GPUs did not do the same work, or None."""
     libraries = {one.library for one in group.values()}
     if len(libraries) > 1:
-        text = ", ".join(f"{name} {one.library}" for name, one in group.items())
-        return (
-            f"equal GPUs ({model}) ran with different libraries, so their results cannot be "
-            f"compared: {text}"
-        )
+        named = tuple(f"{name} {one.library}" for name, one in group.items())
+        return Message("libraries_differ", {"model": model, "libraries": Listed(named)})
     every = set().union(*(one.rows for one in group.values()))
     if any(set(one.rows) != every for one in group.values()):
-        text = "; ".join(
+        made = tuple(
             f"{name} {', '.join(' '.join(key) for key in sorted(one.rows))}"
             for name, one in group.items()
         )
-        return (
-            f"equal GPUs ({model}) did not make the same products, so their results cannot be "
-            f"compared: {text}"
-        )
+        return Message("products_differ", {"model": model, "products": made})
     return None
 
 
-def _outliers(key: ProductKey, group: Mapping[str, ProductDigests]) -> dict[str, str]:
+def _outliers(
+    key: ProductKey, group: Mapping[Component, ProductDigests]
+) -> dict[Component, Message]:
     """The GPUs that do not have the majority's row, and what differs."""
     votes = Counter(one.rows[key] for one in group.values())
     if len(votes) == 1:
@@ -93,10 +92,11 @@ def _outliers(key: ProductKey, group: Mapping[str, ProductDigests]) -> dict[str,
         if tied or own != best:
             other = second if own == best else best
             place = 0 if own[0] != other[0] else 1
-            than = (
-                f"another has {other[place]}"
-                if tied
-                else f"{most} of {len(group)} have {best[place]}"
-            )
-            found[name] = f"{' '.join(key)}: {('inputs', 'result')[place]} {own[place]}, {than}"
+            than = Message("another_has", {"digest": other[place]})
+            if not tied:
+                values: Values = {"most": most, "of": len(group), "digest": best[place]}
+                than = Message("most_have", values)
+            code = "result_differs" if place else "inputs_differ"
+            about: Values = {"product": " ".join(key), "own": own[place], "others": than}
+            found[name] = Message(code, about)
     return found

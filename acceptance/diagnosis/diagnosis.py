@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from acceptance.core.message import Listed, Message, Text, Values, known
 from acceptance.diagnosis import ring_pattern
 from acceptance.diagnosis.ring_pattern import right_moments_of
-from acceptance.diagnosis.signature import GpuHeat, Signature
+from acceptance.diagnosis.signature import GpuHeat, Kind, Signature, flat
 from acceptance.diagnosis.vram_pattern import vram_signature
 from acceptance.loads.miscompare import (
     ChangedInputs,
@@ -30,58 +31,28 @@ from acceptance.loads.miscompare import (
 # The kinds of a burn and of the memory test: those that a diagnosis is made of.
 Diagnosable = WrongProduct | ChangedInputs | LapMismatch | WrongReference | WrongCopy | WrongMemory
 
-_MEANS: Mapping[str, str] = {
-    "inputs": "the memory that holds the operands changed: bad memory of the GPU, and every "
-    "product after it proves nothing of the chip; "
-    "look at row remapping and ECC, and run the vram load",
-    "repeatable": "a datapath that is wrong for good, a wrong kernel or a driver's fault, and no "
-    "passing one: run again with another "
-    "driver; if it stays, replace the card",
-    "unrepeatable": (
-        "a result that changes between two makings of it: unsteady power, clocks or "
-        "heat, or "
-        "memory that forgets: run longer"
-    ),
-    "memory bit": (
-        "a cell of the memory that is stuck: ECC that is off or exhausted lets it "
-        "through; "
-        "replace the card"
-    ),
-    "one bit once": "a transient in memory or datapath, of which one alone proves no defect of a "
-    "part: run longer; if it comes back, "
-    "compare places and bits",
-    "scattered bits": "single bits at ever other places: marginal memory, clock or supply; "
-    "without overclocking and with other power "
-    "cables, run again",
-    "address line": "an address line of the memory, or what spreads addresses over its channels: "
-    "words are stored or fetched elsewhere; "
-    "replace the card",
-    "datapath": (
-        "one unit of the chip, a lane or a line of a bus is wrong: replace the card if "
-        "it is so "
-        "without overclocking"
-    ),
-    "not a number": (
-        "broken arithmetic or a word that was lost: what compares by a difference lets it pass"
-    ),
-    "read back right": (
-        "what is stored is right and was read or compared wrong: the way from memory, or a cache"
-    ),
-    "copies": (
-        "the link changes data on its way: reseat the card, leave the riser out, look at "
-        "PCIe "
-        "replays and AER or NVLink errors"
-    ),
-    "lost copies": "what is written goes nowhere; to a peer, access was granted that does not "
-    "work: "
-    "a VM that joins GPUs falsely, ACS or an IOMMU between them, a patched driver",
-    "many": (
-        "no single place or bit explains it: look at power, heat and clocks first, then at "
-        "memory with the vram load"
-    ),
-    "thermal": "the chip or its memory computes wrong when hot: airflow, fan, paste and pads, "
-    "then clocks; if it is cool by the sheet, "
-    "replace the card",
+_MEANS: Mapping[Kind, Message] = {
+    Kind.INPUTS: Message("means_inputs"),
+    Kind.REPEATABLE: Message("means_repeatable"),
+    Kind.UNREPEATABLE: Message("means_unrepeatable"),
+    Kind.MEMORY_BIT: Message("means_memory_bit"),
+    Kind.ONE_BIT_ONCE: Message("means_one_bit_once"),
+    Kind.SCATTERED_BITS: Message("means_scattered_bits"),
+    Kind.ADDRESS_LINE: Message("means_address_line"),
+    Kind.DATAPATH: Message("means_datapath"),
+    Kind.NOT_A_NUMBER: Message("means_not_a_number"),
+    Kind.READ_BACK_RIGHT: Message("means_read_back_right"),
+    Kind.COPIES: Message("means_copies"),
+    Kind.LOST_COPIES: Message("means_lost_copies"),
+    Kind.MANY: Message("means_many"),
+    Kind.THERMAL: Message("means_thermal"),
+}
+_BESIDE: Mapping[type, Message] = {
+    WrongProduct: Message("beside_products"),
+    LapMismatch: Message("beside_later_products"),
+    WrongReference: Message("beside_first_products"),
+    WrongCopy: Message("beside_copies"),
+    WrongMemory: Message("beside_passes"),
 }
 
 
@@ -89,11 +60,11 @@ _MEANS: Mapping[str, str] = {
 class Diagnosis:
     """The diagnosis of wrong results.
 
-    `kind` is a word or two, `sentence` the evidence and its usual meaning, on one line.
+    `told` has the evidence and its usual meaning; texts of a load in it are on one line.
     """
 
-    kind: str
-    sentence: str
+    kind: Kind
+    told: Message
 
 
 def diagnose(
@@ -109,22 +80,24 @@ def diagnose(
     read of a fact is named in the diagnosis.
     """
     if not facts:
-        return Diagnosis("unknown", "nothing wrong was told of, so there is nothing to say")
+        return Diagnosis(Kind.UNKNOWN, Message("nothing_wrong_told"))
     wrong: list[Diagnosable] = []
     for number, fact in enumerate(facts, start=1):
         if not isinstance(fact, Diagnosable):
-            of = f"wrong result {number} of {len(facts)}" if len(facts) > 1 else "the wrong result"
-            unclear = (
-                fact.reason
-                if isinstance(fact, UnreadMiscompare)
-                else f"its check is {fact.check!r}, which is none of a burn or of the memory test"
-            )
-            return Diagnosis("unknown", f"{of} cannot be judged by its looks: {unclear}")
+            why = {"why": _unclear(fact)}
+            if len(facts) == 1:
+                return Diagnosis(Kind.UNKNOWN, Message("looks_unknown", why))
+            values = {"number": number, "of": len(facts), **why}
+            return Diagnosis(Kind.UNKNOWN, Message("looks_of_one_unknown", values))
         wrong.append(fact)
-    known = list(zip_longest(wrong, heat[: len(wrong)]))
-    look = _signature(known, right)
-    text = f"{look.words}: {look.evidence}{_others(wrong, look.of)}. Usually {_MEANS[look.kind]}"
-    return Diagnosis(look.kind, " ".join(text.split()))
+    found = _signature(list(zip_longest(wrong, heat[: len(wrong)])), right)
+    told = known(
+        looks=found.looks,
+        evidence=found.evidence,
+        beside=_others(wrong, found.of),
+        means=_MEANS[found.kind],
+    )
+    return Diagnosis(found.kind, Message("diagnosis", told))
 
 
 def right_moments(facts: Sequence[WrongResult]) -> tuple[float, ...]:
@@ -137,15 +110,22 @@ def right_moments(facts: Sequence[WrongResult]) -> tuple[float, ...]:
     return right_moments_of([one for one in facts if isinstance(one, WrongProduct)])
 
 
+def _unclear(fact: WrongResult) -> Text:
+    """Why a wrong result that is of no kind for a diagnosis cannot be judged."""
+    if isinstance(fact, UnreadMiscompare):
+        return flat(fact.reason) if isinstance(fact.reason, str) else fact.reason
+    return Message("check_undiagnosed", {"check": repr(fact.check)})
+
+
 def _signature(
-    known: Sequence[tuple[Diagnosable, GpuHeat | None]], right: Sequence[GpuHeat]
+    sampled: Sequence[tuple[Diagnosable, GpuHeat | None]], right: Sequence[GpuHeat]
 ) -> Signature:
     """The signature of the most telling facts: causes go before their consequences."""
-    wrong = [one for one, _ in known]
+    wrong = [one for one, _ in sampled]
     inputs = [one for one in wrong if isinstance(one, ChangedInputs)]
     references = [one for one in wrong if isinstance(one, WrongReference)]
     again = [one for one in wrong if isinstance(one, LapMismatch)]
-    rings = [(one, own) for one, own in known if isinstance(one, WrongProduct)]
+    rings = [(one, own) for one, own in sampled if isinstance(one, WrongProduct)]
     memory = [one for one in wrong if isinstance(one, WrongMemory)]
     copies = [one for one in wrong if isinstance(one, WrongCopy)]
     if inputs:
@@ -160,89 +140,94 @@ def _signature(
 
 
 def _inputs(wrong: Sequence[ChangedInputs]) -> Signature:
-    names = " and ".join(dict.fromkeys(one.operand for one in wrong))
-    first = wrong[0]
-    evidence = f"operand {names}, digest {first.expected} at the start and {first.got} now"
-    return Signature("inputs", "The inputs themselves changed", evidence, ChangedInputs)
+    first, *others = (flat(name) for name in dict.fromkeys(one.operand for one in wrong))
+    names: Text = first
+    for name in others:
+        names = Message("and_operand", {"first": names, "next": name})
+    digests = {"expected": flat(wrong[0].expected), "got": flat(wrong[0].got)}
+    evidence = Message("inputs_evidence", {"operands": names, **digests})
+    return Signature(Kind.INPUTS, Message("inputs_changed"), evidence, ChangedInputs)
 
 
 def _references(wrong: Sequence[WrongReference]) -> Signature:
     first = wrong[0]
-    odd = [
-        f"{one} {name}" for one, name in ((first.nan, "NaN"), (first.infinite, "infinite")) if one
-    ]
-    against = "exact whole numbers give" if first.check == "whole" else "float64 gives"
-    shape = first.shape or "a product"
-    elements = f"{first.elements} element{'s' if first.elements > 1 else ''} of {shape}"
-    parts = [f"{elements} ({first.rows} rows were checked) are not what {against}"]
-    parts += [*odd, *(f"first {_place(one)}" for one in first.first[:1])]
-    evidence = ", ".join(parts)
+    whole = first.check == "whole"
+    evidence = known(
+        elements=Message("elements_of", {"n": first.elements, "shape": _shape(first.shape)}),
+        rows=first.rows,
+        against=Message("by_whole_numbers" if whole else "by_doubles"),
+        nan=first.nan or None,
+        infinite=first.infinite or None,
+        first=tuple(_place(one) for one in first.first[:1]),
+    )
     return Signature(
-        "repeatable",
-        f"The first product is wrong already ({len(wrong)} of its checks)",
-        evidence,
+        Kind.REPEATABLE,
+        Message("first_product_wrong", {"checks": len(wrong)}),
+        Message("references_evidence", evidence),
         WrongReference,
     )
 
 
-def _place(wrong: CopiedWord | WrongValue) -> str:
+def _shape(told: str | None) -> Text:
+    return flat(told) if told else Message("a_product")
+
+
+def _place(wrong: CopiedWord | WrongValue) -> Message:
     """A wrong element, row or word, and its value."""
+    values: Values = {}
+    if wrong.expected is not None:
+        values = {"got": flat(f"{wrong.got}"), "expected": flat(wrong.expected)}
     if isinstance(wrong, CopiedWord):
-        place = f"word {wrong.word}"
-    elif len(wrong.index) == 1:
-        place = f"row {wrong.index[0]}"
-    else:
-        place = f"element {list(wrong.index)}"
-    return place if wrong.expected is None else f"{place}: {wrong.got} for {wrong.expected}"
+        return Message("place_word", {"word": wrong.word, **values})
+    if len(wrong.index) == 1:
+        return Message("place_row", {"row": wrong.index[0], **values})
+    return Message("place_element", {"element": f"{list(wrong.index)}", **values})
 
 
 def _unrepeatable(wrong: Sequence[LapMismatch], rings: Sequence[WrongProduct]) -> Signature:
     first = wrong[0]
-    evidence = (
-        f"{first.shape or 'a product'} gave digest {first.expected} first and {first.got} later, "
-        f"{len(wrong)} "
-        "times"
+    evidence = known(
+        shape=_shape(first.shape),
+        expected=flat(first.expected),
+        got=flat(first.got),
+        times=len(wrong),
+        products=len(rings) or None,
     )
-    if rings:
-        evidence += f"; {len(rings)} products were told wrong that were held against it"
     return Signature(
-        "unrepeatable",
-        "The same product of the same inputs came out differently in a later lap",
-        evidence,
+        Kind.UNREPEATABLE,
+        Message("later_lap_differs"),
+        Message("laps_evidence", evidence),
         LapMismatch,
     )
 
 
 def _copies(wrong: Sequence[WrongCopy]) -> Signature:
-    ways = ", ".join(
-        f"{one} on {where}"
-        for one, where in dict.fromkeys((one.check, one.component) for one in wrong)
-    )
-    first = wrong[0]
-    text = f"{sum(one.words for one in wrong)} words"
-    copies = f"copies: {len(wrong)} ({ways})" + "".join(
-        f", first {_place(one)}" for one in first.first[:1]
+    ways = dict.fromkeys((one.check, flat(str(one.component))) for one in wrong)
+    lost = sum(one.unwritten or 0 for one in wrong)
+    evidence = known(
+        words=sum(one.words for one in wrong),
+        copies=len(wrong),
+        ways=Listed(tuple(Message("copy_on", {"check": one, "component": on}) for one, on in ways)),
+        first=tuple(_place(one) for one in wrong[0].first[:1]),
     )
     if all(one.words and one.words == one.unwritten for one in wrong):
-        text = f"{text} still hold what lay there before"
-        return Signature("lost copies", "The copy never arrived", f"{text}, {copies}", WrongCopy)
-    lost = sum(one.unwritten or 0 for one in wrong)
-    text += f", {lost} of which still hold what lay there before" if lost else ""
-    return Signature("copies", "Data changed while it was copied", f"{text}, {copies}", WrongCopy)
+        told = Message("lost_evidence", evidence)
+        return Signature(Kind.LOST_COPIES, Message("copy_never_arrived"), told, WrongCopy)
+    told = Message("copies_evidence", evidence | known(lost=lost or None))
+    return Signature(Kind.COPIES, Message("changed_in_copy"), told, WrongCopy)
 
 
-def _others(wrong: Sequence[Diagnosable], of: type) -> str:
-    """The other kinds of wrong results beside those of the diagnosis, in words.
+def _others(wrong: Sequence[Diagnosable], of: type) -> Listed | None:
+    """The other kinds of wrong results beside those of the diagnosis, with their numbers.
 
     Changed inputs are never among them.
     """
-    words = {
-        WrongProduct: "products",
-        LapMismatch: "products of later laps",
-        WrongReference: "first products",
-        WrongCopy: "copies",
-        WrongMemory: "passes over the memory",
+    counts = {
+        kind: sum(isinstance(one, kind) for one in wrong) for kind in _BESIDE if kind is not of
     }
-    counts = {kind: sum(isinstance(one, kind) for one in wrong) for kind in words if kind is not of}
-    parts = [f"{count} wrong {words[kind]}" for kind, count in counts.items() if count]
-    return f"; beside it {', '.join(parts)}" if parts else ""
+    parts = tuple(
+        Message("wrong_beside", {"count": count, "what": _BESIDE[kind]})
+        for kind, count in counts.items()
+        if count
+    )
+    return Listed(parts) if parts else None

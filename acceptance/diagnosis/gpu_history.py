@@ -12,9 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from acceptance.core.record import Entry, Sample
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Message, known
+from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
 from acceptance.journal.packed_samples import Packer
+from acceptance.wording.errors import WordedError
 
 # The least utilisation of a GPU in full use; between bursts and while a load ends it is lower.
 BUSY = 0.9
@@ -37,10 +41,14 @@ EDGE_S = 1.5
 # them count.
 LONE_S, MOST_LONE = 0.2, 3
 # Advice where something is not known.
-DMESG_ADVICE = "look for NVRM lines in `dmesg`, and run again"
-BURN_ADVICE = "run a profile with a burn, or a longer one (BURN=120)"
+DMESG_ADVICE = Message("look_for_nvrm")
+BURN_ADVICE = Message("burn_longer")
 # The least time that counts for a flag that was up in a sample, even in the last one.
 MOMENT_S = 0.001
+
+
+class NotMeasured(WordedError, ValueError):
+    """A reading of a GPU does not give what is asked of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +101,17 @@ class OutOfRange:
     low: float
     high: float
 
-    def __str__(self) -> str:
-        values = (
-            f"{self.least:g}" if self.least == self.most else f"{self.least:g} to {self.most:g}"
+    @property
+    def message(self) -> Message:
+        """How many there are, and of which values."""
+        values = known(
+            n=self.count,
+            least=f"{self.least:g}",
+            most=f"{self.most:g}" if self.most != self.least else None,
+            low=f"{self.low:g}",
+            high=f"{self.high:g}",
         )
-        samples = "1 sample" if self.count == 1 else f"{self.count} samples"
-        return (
-            f"{samples} of {values}, outside {self.low:g} to {self.high:g}, which no such "
-            "sensor "
-            "can mean"
-        )
+        return Message("samples_outside", values)
 
     def plus(self, value: float) -> OutOfRange:
         """These samples and one more."""
@@ -131,11 +140,11 @@ class GpuHistory:
     that the points reach until now, so that a reading which is missing from the last of them has
     vanished.
 
-    Reductions of a reading raise ValueError where it was never sampled, where it fell silent while
+    Reductions of a reading raise NotMeasured where it was never sampled, where it fell silent while
     others were sampled or vanished, and where a sample of it is not a finite number.
     """
 
-    gpu: str
+    gpu: Component
     points: tuple[HistoryPoint, ...]
     outside: Mapping[str, OutOfRange] = field(default_factory=dict, compare=False)
     to_the_end: bool = field(default=False, compare=False)
@@ -144,47 +153,50 @@ class GpuHistory:
         found = [point for point in self.points if name in point.values]
         if not found:
             if name in self.outside:
-                raise ValueError(
-                    f"{name} of {self.gpu} was not measured ({self.outside[name]}): {DMESG_ADVICE}"
+                raise NotMeasured(
+                    "samples_left_out",
+                    reading=name,
+                    gpu=str(self.gpu),
+                    outside=self.outside[name].message,
+                    cure=DMESG_ADVICE,
                 )
-            raise ValueError(f"{name} of {self.gpu} was never sampled: {DMESG_ADVICE}")
+            raise NotMeasured("never_sampled", reading=name, gpu=str(self.gpu), cure=DMESG_ADVICE)
         if not all(
             math.isfinite(value)
             for point in found
             for value in (point.least(name), point.most(name))
         ):
-            raise ValueError(f"{name} of {self.gpu} has a sample that is no finite number")
+            raise NotMeasured("sample_not_finite", reading=name, gpu=str(self.gpu))
         seen = self.points[0].began_s
         for point in self.points:
             if name in point.values:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
-                text = (
-                    f"{name} of {self.gpu} fell silent for more than {GAP_S:g} s while others "
-                    "were sampled"
+                raise NotMeasured(
+                    "fell_silent", reading=name, gpu=str(self.gpu), seconds=GAP_S, cure=DMESG_ADVICE
                 )
-                raise ValueError(f"{text}: {DMESG_ADVICE}")
         silent_s, most_s = (
             self.points[-1].boot_s - seen,
             SLOW_TAIL_S if name in sensor_range.SLOW else TAIL_S,
         )
         if self.to_the_end and silent_s > most_s:
-            text = (
-                f"{name} of {self.gpu} vanished: the last {silent_s:.1f} s of the watch did "
-                "not "
-                "tell it any more"
+            raise NotMeasured(
+                "vanished",
+                reading=name,
+                gpu=str(self.gpu),
+                seconds=f"{silent_s:.1f}",
+                cure=DMESG_ADVICE,
             )
-            raise ValueError(f"{text}: {DMESG_ADVICE}")
         return found
 
-    def vanished(self) -> dict[str, str]:
-        """Every reading that fell silent or vanished, with the sentence that says so, by name."""
+    def vanished(self) -> dict[str, Message]:
+        """Every reading that fell silent or vanished, with the message that says so, by name."""
         found = {}
         for name in sorted({name for point in self.points for name in point.values}):
             try:
                 self._points(name)
-            except ValueError as error:
-                found[name] = str(error)
+            except NotMeasured as error:
+                found[name] = error.message
         return found
 
     def points_with(self, name: str) -> tuple[HistoryPoint, ...]:
@@ -206,17 +218,16 @@ class GpuHistory:
     def growth(self, name: str) -> float:
         """The last value of a counter minus its first.
 
-        Raises ValueError for a single sample, and for a counter that fell: it was reset. Within the
-        span of a point a counter grows from its minimum to its maximum, unless it fell; then its
-        minimum is below the value before.
+        Raises NotMeasured for a single sample, and for a counter that fell: it was reset. Within
+        the span of a point a counter grows from its minimum to its maximum, unless it fell; then
+        its minimum is below the value before.
         """
         found = self._points(name)
         if len(found) < 2:
-            raise ValueError(f"{name} of {self.gpu} has one sample: growth needs two")
+            raise NotMeasured("one_sample", reading=name, gpu=str(self.gpu))
         values = [value for point in found for value in (point.least(name), point.most(name))]
         if values != sorted(values):
-            text = f"{name} of {self.gpu} fell: the counter was reset, so its growth is not known"
-            raise ValueError(f"{text}: {DMESG_ADVICE}")
+            raise NotMeasured("counter_fell", reading=name, gpu=str(self.gpu), cure=DMESG_ADVICE)
         return values[-1] - values[0]
 
     def seconds(self, flag: str) -> float:
@@ -308,8 +319,8 @@ class GpuHistory:
         self._points(name)
         values = [point.least(name) for point in self._in_full_use() if name in point.values]
         if not values:
-            raise ValueError(
-                f"{self.gpu} was never in full use while {name} was sampled: {BURN_ADVICE}"
+            raise NotMeasured(
+                "never_in_full_use", gpu=str(self.gpu), reading=name, cure=BURN_ADVICE
             )
         return min(values)
 
@@ -346,12 +357,12 @@ class GpuHistory:
     def period(self) -> float:
         """The median time from one sample to the next while every sample was kept, in seconds.
 
-        Raises ValueError for fewer than two samples.
+        Raises NotMeasured for fewer than two samples.
         """
         stamps = [point.boot_s for point in self.points if not point.span_s]
         steps = sorted(after - before for before, after in pairwise(stamps))
         if not steps:
-            raise ValueError(f"{self.gpu} has fewer than two samples")
+            raise NotMeasured("too_few_samples", gpu=str(self.gpu))
         return steps[len(steps) // 2]
 
     def slow_step(self, begin_s: float, end_s: float) -> float | None:
@@ -380,11 +391,11 @@ class Collector:
     """
 
     def __init__(
-        self, ranges: Mapping[str, Mapping[str, sensor_range.Range]] | None = None
+        self, ranges: Mapping[Component, Mapping[str, sensor_range.Range]] | None = None
     ) -> None:
-        self.points: dict[str, list[HistoryPoint]] = {}
+        self.points: dict[Component, list[HistoryPoint]] = {}
         self._ranges = ranges or {}
-        self._outside: dict[str, dict[str, OutOfRange]] = {}
+        self._outside: dict[Component, dict[str, OutOfRange]] = {}
         self._packer = Packer()
 
     def add(self, entry: Entry) -> None:
@@ -401,7 +412,7 @@ class Collector:
                 HistoryPoint(entry.boot_s, values, body.span_s, low, high)
             )
 
-    def _left_out(self, gpu: str, sample: Sample) -> list[str]:
+    def _left_out(self, gpu: Component, sample: Sample) -> list[str]:
         """The readings of a sample that are out of range; each is recorded."""
         ranges = self._ranges.get(gpu, sensor_range.RANGES)
         found = []
@@ -429,7 +440,7 @@ class Collector:
                 known[name] = before.plus(wrong[-1])
         return found
 
-    def histories(self) -> dict[str, GpuHistory]:
+    def histories(self) -> dict[Component, GpuHistory]:
         """The history of every GPU so far, by its name."""
         return {
             gpu: GpuHistory(gpu, tuple(found), dict(self._outside.get(gpu, {})), to_the_end=True)
@@ -445,7 +456,7 @@ def _without(readings: Mapping[str, float], left_out: Sequence[str]) -> Mapping[
     )
 
 
-def histories(entries: Iterable[Entry]) -> dict[str, GpuHistory]:
+def histories(entries: Iterable[Entry]) -> dict[Component, GpuHistory]:
     """The history of every GPU in a telemetry segment, by its name."""
     collector = Collector()
     for entry in entries:

@@ -9,24 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acceptance.core import clock_reasons
+from acceptance.core.message import Message, Values, known
 from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint, running_at
 
 NamedSpans = Sequence[tuple[str, float, float]]
 
 _WORDS = {
-    "power_limit_w": ("the power limit", "{:g} W"),
-    "application_clock_mhz": ("the application clock", "{:g} MHz"),
-    "ecc_enabled": ("ECC", "{:g}"),
-    "mig_enabled": ("MIG mode", "{:g}"),
+    "power_limit_w": (Message("power_limit"), "{:g} W"),
+    "application_clock_mhz": (Message("application_clock"), "{:g} MHz"),
+    "ecc_enabled": (Message("ecc"), "{:g}"),
+    "mig_enabled": (Message("mig_mode"), "{:g}"),
 }
 _SWITCHES = ("ecc_enabled", "mig_enabled")
 _HELD = {
-    clock_reasons.CLOCKS_SET: (
-        "its clocks are held at a value that somebody set (reason clocks-setting)"
-    ),
-    clock_reasons.DISPLAY_CLOCKS: (
-        "its clocks are held by the display's settings (reason display-clocks)"
-    ),
+    clock_reasons.CLOCKS_SET: Message("clocks_set"),
+    clock_reasons.DISPLAY_CLOCKS: Message("display_clocks"),
 }
 _APPLICATION, _CLOCK = "application_clock_mhz", "sm_clock_mhz"
 MIN_POINTS = 3  # consecutive samples: a single one, while clocks ramp up or down, is no setting
@@ -35,50 +32,57 @@ FREE_S = 2.0
 PERIOD_S = 0.2  # the time that one sample stands for
 
 
-def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[str, ...]:
-    """Every setting that changed during the run, one sentence each.
+def setting_changes(history: GpuHistory, spans: NamedSpans) -> tuple[Message, ...]:
+    """Every setting that changed during the run.
 
     `spans` are (check, begin, end) in seconds since boot.
     """
     return tuple(_changes(history, spans))
 
 
-def clock_notes(history: GpuHistory) -> tuple[str, ...]:
-    """The reasons that held the clocks from the start, one sentence each."""
+def clock_notes(history: GpuHistory) -> tuple[Message, ...]:
+    """The reasons that held the clocks from the start."""
     return tuple(
-        f"{history.gpu}: {words}, from the start"
-        for flag, words in _HELD.items()
+        Message("held_from_start", {"gpu": str(history.gpu), "held": held})
+        for flag, held in _HELD.items()
         if (since := _held_since(history, flag)) is not None and _from_the_start(history, since)
     )
 
 
-def _changes(history: GpuHistory, spans: NamedSpans) -> Iterator[str]:
-    for name, (words, form) in _WORDS.items():
+def _changes(history: GpuHistory, spans: NamedSpans) -> Iterator[Message]:
+    for name, (setting, form) in _WORDS.items():
         points = [point for point in history.points if name in point.values]
         for point in points:
             was = points[0].least(name)
             others = [value for value in (point.least(name), point.most(name)) if value != was]
             if others:
-                old, new = _value(name, form, was), _value(name, form, others[0])
-                yield (
-                    f"{history.gpu}: {words} changed from {old} to {new} "
-                    f"{_moment(history, point, spans)}"
-                )
+                values: Values = {
+                    "gpu": str(history.gpu),
+                    "setting": setting,
+                    "old": _value(name, form, was),
+                    "new": _value(name, form, others[0]),
+                    "moment": _moment(history, point, spans),
+                }
+                yield Message("setting_changed", values)
                 break
-    for flag, words in _HELD.items():
+    for flag, held in _HELD.items():
         since = _held_since(history, flag)
         if since is not None and not _from_the_start(history, since):
-            yield f"{history.gpu}: {words}, {_moment(history, since, spans)} and not before"
+            moment = _moment(history, since, spans)
+            yield Message("held_since", {"gpu": str(history.gpu), "held": held, "moment": moment})
 
 
-def _value(name: str, form: str, value: float) -> str:
-    return ("on" if value else "off") if name in _SWITCHES else form.format(value)
+def _value(name: str, form: str, value: float) -> str | Message:
+    if name not in _SWITCHES:
+        return form.format(value)
+    return Message("switched_on" if value else "switched_off")
 
 
-def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> str:
+def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> Message:
     seconds = point.boot_s - history.points[0].began_s
     during = running_at([(point.began_s, point.boot_s)], spans)
-    return f"{seconds:.0f} s after the watch began{f' (during {during[0]})' if during else ''}"
+    check = during[0] if during else None
+    return Message("after_watch_began", known(seconds=f"{seconds:.0f}", check=check))
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from acceptance.core.clock_reasons import IDLE
+from acceptance.core.message import Listed, Message
 from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint
 from acceptance.diagnosis.time_weight import with_durations
 
@@ -43,13 +44,13 @@ _GAP_S = 1.0  # samples further apart say nothing about the time between them
 class Work:
     """How many seconds a GPU was seen at work between two moments, by three kinds of evidence.
 
-    None for evidence that was not sampled. `words` states all of it.
+    None for evidence that was not sampled. `evidence` states all of it.
     """
 
     use_s: float | None
     power_s: float | None
     energy_s: float | None
-    words: str
+    evidence: Listed
 
     @property
     def seconds(self) -> float:
@@ -69,29 +70,30 @@ def work(history: GpuHistory, begin_s: float, end_s: float) -> Work:
     if limit_w is not None:
         power_s = _power_s(points, POWER_SHARE * limit_w)
         energy_s = _energy_s(points, POWER_SHARE * limit_w)
-    parts = [
-        f"in use for {use_s:.1f} s" if use_s is not None else "its use is not told",
-        _power_words(points, power_s, limit_w),
-        f"by its energy counter for {energy_s:.1f} s"
-        if energy_s is not None
-        else "its energy is not told",
-    ]
-    return Work(use_s, power_s, energy_s, ", ".join(parts))
+    in_use = Message("use_not_told")
+    if use_s is not None:
+        in_use = Message("in_use_for", {"seconds": f"{use_s:.1f}"})
+    energy = Message("energy_not_told")
+    if energy_s is not None:
+        energy = Message("energy_for", {"seconds": f"{energy_s:.1f}"})
+    power = _power_evidence(points, power_s, limit_w)
+    return Work(use_s, power_s, energy_s, Listed((in_use, power, energy)))
 
 
-def _power_words(
+def _power_evidence(
     points: Sequence[HistoryPoint], power_s: float | None, limit_w: float | None
-) -> str:
+) -> Message:
     measured = [point for point in points if "power_w" in point.values]
     if not measured:
-        return "its power is not told"
-    most = max(point.most("power_w") for point in measured)
+        return Message("power_not_told")
+    most = f"{max(point.most('power_w') for point in measured):.0f}"
     if power_s is None or limit_w is None:
-        return f"at most {most:.0f} W (its limit is not told)"
-    return f"above {POWER_SHARE * limit_w:.0f} W for {power_s:.1f} s (at most {most:.0f} W)"
+        return Message("power_at_most", {"most": most})
+    least, seconds = f"{POWER_SHARE * limit_w:.0f}", f"{power_s:.1f}"
+    return Message("power_above", {"least": least, "seconds": seconds, "most": most})
 
 
-def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> str | None:
+def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float) -> Message | None:
     """Why the samples do not show a GPU at work for the time of its load; None where they do.
 
     `begin_s` and `end_s` are those of the check, in seconds since boot; `load_s` is how many
@@ -100,13 +102,18 @@ def idle_reason(history: GpuHistory, begin_s: float, end_s: float, load_s: float
     found = work(history, begin_s, end_s)
     if found.seconds >= WORK_SHARE * load_s:
         return None
-    return (
-        f"{history.gpu} was to work for {load_s:g} s and was seen at work for "
-        f"{found.seconds:.1f} s ({found.words})"
+    return Message(
+        "seen_idle",
+        {
+            "gpu": str(history.gpu),
+            "due": f"{load_s:g}",
+            "seconds": f"{found.seconds:.1f}",
+            "evidence": found.evidence,
+        },
     )
 
 
-def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> str | None:
+def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> Message | None:
     """Why the power of a GPU was not measured during its loads; None where it was.
 
     `spans` are the loads' beginnings and ends in seconds since boot. It was not measured where it
@@ -121,13 +128,13 @@ def power_trouble(history: GpuHistory, spans: Sequence[tuple[float, float]]) -> 
         ]
         trouble = _power_stuck(points) or _idling(history, points) or _disagreement(points)
         if trouble:
-            return f"the power of {history.gpu} was not measured: {trouble}"
+            return Message("power_not_measured", {"gpu": str(history.gpu), "why": trouble})
     return None
 
 
 def idle_clock(
     history: GpuHistory, span: tuple[float, float], highest_mhz: float | None
-) -> str | None:
+) -> Message | None:
     """Why the clock of a GPU was not measured within a span of load: it was an idle card's.
 
     None where it was higher in full use. `highest_mhz` is the card's highest SM clock; without it,
@@ -143,11 +150,13 @@ def idle_clock(
     most = max(point.most("sm_clock_mhz") for point in points)
     if most >= IDLE_CLOCK_SHARE * highest_mhz:
         return None
-    text = f"at most {most:.0f} MHz of {highest_mhz:.0f} MHz in full use"
-    return f"the clock of {history.gpu} was not measured: {text}, which is an idle card's"
+    return Message(
+        "clock_not_measured",
+        {"gpu": str(history.gpu), "most": f"{most:.0f}", "highest": f"{highest_mhz:.0f}"},
+    )
 
 
-def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
+def _power_stuck(points: Sequence[HistoryPoint]) -> Message | None:
     """Why power looks unmeasured: constant for STILL_S while the GPU was in use.
 
     A GPU without utilisation counts as in use.
@@ -161,11 +170,12 @@ def _power_stuck(points: Sequence[HistoryPoint]) -> str | None:
         elif since is None or since.values["power_w"] != power_w:
             since = point
         elif point.boot_s - since.began_s >= STILL_S:
-            return f"it stood at {power_w:g} W for {point.boot_s - since.began_s:.0f} s under load"
+            seconds = f"{point.boot_s - since.began_s:.0f}"
+            return Message("power_stood", {"power": f"{power_w:g}", "seconds": seconds})
     return None
 
 
-def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
+def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> Message | None:
     """Why power looks unmeasured: an idle card's for STILL_S in total, in full use."""
     limit_w = _limit_w(history)
     if limit_w is None:
@@ -179,10 +189,13 @@ def _idling(history: GpuHistory, points: Sequence[HistoryPoint]) -> str | None:
     if seconds < STILL_S:
         return None
     most = max(point.most("power_w") for point, _ in low)
-    return f"at most {most:.0f} W of its limit of {limit_w:.0f} W for {seconds:.0f} s in full use"
+    return Message(
+        "power_of_idle",
+        {"most": f"{most:.0f}", "limit": f"{limit_w:.0f}", "seconds": f"{seconds:.0f}"},
+    )
 
 
-def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
+def _disagreement(points: Sequence[HistoryPoint]) -> Message | None:
     """Why power looks unmeasured: it disagrees with the energy counter over STILL_S or more."""
     measured = [point for point in points if "energy_j" in point.values]
     if len(measured) < 2 or measured[-1].boot_s - measured[0].boot_s < STILL_S:
@@ -200,9 +213,9 @@ def _disagreement(points: Sequence[HistoryPoint]) -> str | None:
         return None
     seconds = measured[-1].boot_s - measured[0].boot_s
     sampled, counted = sampled_j / seconds, counted_j / seconds
-    return (
-        f"its samples make {sampled:.0f} W over {seconds:.0f} s, and the card's energy counter "
-        f"makes {counted:.0f} W"
+    return Message(
+        "energy_disagrees",
+        {"sampled": f"{sampled:.0f}", "seconds": f"{seconds:.0f}", "counted": f"{counted:.0f}"},
     )
 
 

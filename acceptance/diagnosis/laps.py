@@ -10,8 +10,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from acceptance.core.record import Table
-from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory
+from acceptance.core.evidence import Table
+from acceptance.core.message import Message, known
+from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, NotMeasured
 from acceptance.diagnosis.steady_state import WITHIN_C, SettleTime
 from acceptance.diagnosis.time_weight import weighted_mean, weighted_values, with_durations
 
@@ -20,15 +21,17 @@ from acceptance.diagnosis.time_weight import weighted_mean, weighted_values, wit
 START_S = 1.0
 MIN_SAMPLES = 3  # the least samples for a turn's mean; one with a span is enough
 COLUMNS = ("lap", "format", "from s", "to s")
-ALL = "all formats"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One format's products in one lap; times are seconds since boot."""
+    """One format's products in one lap, or all formats' where it is None.
+
+    Times are seconds since boot.
+    """
 
     lap: float
-    format: str
+    format: str | None
     from_s: float
     to_s: float
 
@@ -54,7 +57,7 @@ class LapPair:
 class Laps:
     """The laps of one GPU's burn, at least two, with its telemetry.
 
-    `turns` are in order of time. The methods raise ValueError where a reading was never sampled,
+    `turns` are in order of time. The methods raise NotMeasured where a reading was never sampled,
     fell silent, or is not a finite number, and where no two turns can be compared.
     """
 
@@ -70,36 +73,35 @@ class Laps:
         last lap: then it is the whole burn, and the note says so.
         """
         pairs = self._pairs("temperature_c", self.turns[-1].lap - 1)
-        text = self._summary()
+        heat = self._summary()
         begin_s, latest = self.turns[0].from_s, pairs[-1]
         if abs(latest.then - latest.last) > WITHIN_C:
-            moving = "still warming" if latest.last > latest.then else "still cooling"
-            return SettleTime(self.turns[-1].to_s - begin_s, f"{moving}: {text}")
+            moving = "still_warming" if latest.last > latest.then else "still_cooling"
+            return SettleTime(self.turns[-1].to_s - begin_s, Message(moving, {"heat": heat}))
         unlike = [pair for pair in pairs if abs(pair.then - pair.last) > WITHIN_C]
-        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, text)
+        return SettleTime((unlike or pairs[:1])[-1].turn.to_s - begin_s, heat)
 
-    def _summary(self) -> str:
-        text = f"{self.final_temperature():.0f} degC in the last lap"
-        if not self.history.offers("temperature_margin_c"):
-            return text
-        return f"{text}, {self._of_last_lap('temperature_margin_c'):.0f} degC below its limit"
+    def _summary(self) -> Message:
+        offered = self.history.offers("temperature_margin_c")
+        margin = f"{self._of_last_lap('temperature_margin_c'):.0f}" if offered else None
+        final = f"{self.final_temperature():.0f}"
+        return Message("heat_of_last_lap", known(temperature=final, margin=margin))
 
-    def clock_kept(self) -> tuple[float, str]:
+    def clock_kept(self) -> tuple[float, Message]:
         """The ratio of mean clocks, last lap to first lap, for the format where it is lowest.
 
         Also both clocks in words.
         """
         pairs = self._pairs("sm_clock_mhz", self.turns[0].lap)
         if any(pair.then <= 0 for pair in pairs):
-            raise ValueError(f"the clock of {self.history.gpu} was told as 0 MHz under load")
+            raise NotMeasured("clock_told_as", gpu=str(self.history.gpu), clock="0")
         kept, least = min(((pair.last / pair.then, pair) for pair in pairs), key=lambda one: one[0])
-        return (
-            kept,
-            (
-                f"{least.turn.format}: {least.then:.0f} MHz in the first lap, {least.last:.0f} "
-                "MHz in the last"
-            ),
-        )
+        clocks = {
+            "format": least.turn.format or Message("all_formats"),
+            "first": f"{least.then:.0f}",
+            "last": f"{least.last:.0f}",
+        }
+        return kept, Message("clock_by_lap", clocks)
 
     def final_temperature(self) -> float:
         """The mean temperature of the last lap, in degC."""
@@ -126,12 +128,9 @@ class Laps:
             ]
             if pairs:
                 return pairs
-        text = (
-            f"{name} of {self.history.gpu} was sampled too seldom in full use to hold one lap "
-            "of "
-            "the burn against another"
+        raise NotMeasured(
+            "sampled_too_seldom", reading=name, gpu=str(self.history.gpu), cure=BURN_ADVICE
         )
-        raise ValueError(f"{text}: {BURN_ADVICE}")
 
     def _means(self, name: str, turns: Sequence[Turn]) -> dict[Turn, float]:
         """The mean of a reading in each turn, from samples in full use wholly within the turn.
@@ -178,5 +177,5 @@ def _whole_laps(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Each lap as one turn of all formats."""
     laps: dict[float, Turn] = {}
     for turn in turns:
-        laps[turn.lap] = Turn(turn.lap, ALL, laps.get(turn.lap, turn).from_s, turn.to_s)
+        laps[turn.lap] = Turn(turn.lap, None, laps.get(turn.lap, turn).from_s, turn.to_s)
     return tuple(laps.values())

@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from acceptance.core.message import Listed, Message, Values, known
 from acceptance.diagnosis.signature import (
     GpuHeat,
+    Kind,
     Signature,
-    bits_text,
+    differing_bits,
     extent,
     positions,
     power_of_two,
@@ -31,52 +33,59 @@ LEAST_HOT = 3  # the least wrong products, and cooler right ones, to give heat a
 COOLER_C = 3.0  # a sensor's rounding and lag must not count as a difference
 BY_CHANCE = 0.05
 MOMENTS = 64
+LASTING = (Kind.MEMORY_BIT, Kind.REPEATABLE, Kind.ADDRESS_LINE)  # whatever the heat
+
+# The kinds of single products, where several have different ones.
+_WAYS = {
+    Kind.READ_BACK_RIGHT: Message("way_read_back_right"),
+    Kind.ONE_BIT_ONCE: Message("way_one_bit_once"),
+    Kind.NOT_A_NUMBER: Message("way_not_a_number"),
+    Kind.ADDRESS_LINE: Message("way_address_line"),
+    Kind.DATAPATH: Message("way_datapath"),
+    Kind.MANY: Message("way_many"),
+}
 
 Known = Sequence[tuple[WrongProduct, GpuHeat | None]]
 
 
-def product_signature(known: Known, right: Sequence[GpuHeat] = ()) -> Signature:
+def product_signature(sampled: Known, right: Sequence[GpuHeat] = ()) -> Signature:
     """The signature of the wrong products of one format.
 
     `right` is the heat when products of this format were right.
     """
-    rings = [one for one, _ in known]
-    kind, words = _kind(rings)
-    lasting = ("memory bit", "repeatable", "address line", "one bit once")
-    threshold_c = None if kind in lasting else _threshold(known, right)
+    rings = [one for one, _ in sampled]
+    kind, looks = _kind(rings)
+    threshold_c = None if kind in LASTING else _threshold(sampled, right)
     if threshold_c is not None:
         cooler = sum(
             one.temperature_c is not None and one.temperature_c < threshold_c for one in right
         )
-        text = (
-            f"Wrong only at {threshold_c:.0f} degC and above, while {cooler} of {len(right)} "
-            "right products looked at were cooler"
-        )
-        kind, words = "thermal", f"{text}; by itself: {words[:1].lower()}{words[1:]}"
-    return Signature(kind, words, evidence(known), WrongProduct)
+        values: Values = {"threshold": f"{threshold_c:.0f}", "cooler": cooler, "right": len(right)}
+        kind, looks = Kind.THERMAL, Message("wrong_when_hot", {**values, "looks": looks})
+    return Signature(kind, looks, evidence(sampled), WrongProduct)
 
 
-def _kind(rings: Sequence[WrongProduct]) -> tuple[str, str]:
-    """The kind of all products together, and its description."""
+def _kind(rings: Sequence[WrongProduct]) -> tuple[Kind, Message]:
+    """The kind of all products together, and its looks."""
     if cell := _cell(rings):
-        return "memory bit", cell
+        return Kind.MEMORY_BIT, cell
     if same := _same_elements(rings):
         return same
     found = [_single(one) for one in rings]
     kinds = Counter(kind for kind, _ in found)
-    if kinds.keys() == {"one bit once"} and len(rings) > 1:
-        return (
-            "scattered bits",
-            f"One bit in each of {len(rings)} products, never in the same place",
-        )
+    if kinds.keys() == {Kind.ONE_BIT_ONCE} and len(rings) > 1:
+        return Kind.SCATTERED_BITS, Message("bits_scattered", {"products": len(rings)})
     if len(kinds) == 1:
         return found[0]
-    text = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common())
-    return "many", f"The products are wrong in different ways ({text})"
+    ways = tuple(
+        Message("times_way", {"times": count, "way": _WAYS[kind]})
+        for kind, count in kinds.most_common()
+    )
+    return Kind.MANY, Message("ways_differ", {"ways": Listed(ways)})
 
 
-def _cell(rings: Sequence[WrongProduct]) -> str | None:
-    """The same bit at the same address in several products, whatever was stored there, in words.
+def _cell(rings: Sequence[WrongProduct]) -> Message | None:
+    """The same bit at the same address in several products, whatever was stored there.
 
     None where most products show no such cell.
     """
@@ -91,14 +100,19 @@ def _cell(rings: Sequence[WrongProduct]) -> str | None:
     if not again or 2 * sum(bool(found & again) for found in own) < len(rings):
         return None
     address, bit = min(again, key=lambda cell: (-cells[cell], cell))
-    more = f", and {len(again) - 1} more such cells" if len(again) > 1 else ""
-    return (
-        f"The same bit at the same address in {cells[address, bit]} of {len(rings)} products "
-        f"(byte {address:#x}, bit {bit}{more})"
+    return Message(
+        "cell_in_products",
+        known(
+            times=cells[address, bit],
+            products=len(rings),
+            address=f"{address:#x}",
+            bit=bit,
+            more=len(again) - 1 or None,
+        ),
     )
 
 
-def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
+def _same_elements(rings: Sequence[WrongProduct]) -> tuple[Kind, Message] | None:
     """The same elements with the same bits in every product, at several places of memory.
 
     That points to the chip and not to a cell.
@@ -117,47 +131,30 @@ def _same_elements(rings: Sequence[WrongProduct]) -> tuple[str, str] | None:
         return None
     numbers = sorted(one.iteration for one in rings)
     if numbers[-1] - numbers[0] == len(numbers) - 1:
-        return (
-            "repeatable",
-            (
-                f"The same elements with the same bits in each of {len(rings)} products one "
-                "after the other"
-            ),
-        )
+        return Kind.REPEATABLE, Message("same_elements_each", {"products": len(rings)})
     among = numbers[-1] - numbers[0] + 1
-    return (
-        "datapath",
-        (
-            f"The same elements with the same bits in {len(rings)} of {among} products: always "
-            "the same unit of the chip"
-        ),
-    )
+    values = {"wrong": len(rings), "products": among}
+    return Kind.DATAPATH, Message("same_elements_among", values)
 
 
-def _single(product: WrongProduct) -> tuple[str, str]:
-    """The kind of one product by itself, and its description."""
+def _single(product: WrongProduct) -> tuple[Kind, Message]:
+    """The kind of one product by itself, and its looks."""
     if not product.described:
-        return "read back right", "Wrong when it was compared, and right when it was read again"
+        return Kind.READ_BACK_RIGHT, Message("right_when_read_again")
     if product.elements == 1 and len(positions(product.differing)) == 1:
-        return "one bit once", "One bit of one element"
+        return Kind.ONE_BIT_ONCE, Message("element_bit_once")
     if product.nan or product.infinite:
-        names = [
-            name for count, name in ((product.nan, "NaN"), (product.infinite, "infinite")) if count
-        ]
-        return "not a number", f"Elements that are {' and '.join(names)}"
+        alone = "elements_nan" if product.nan else "elements_infinite"
+        both = product.nan and product.infinite
+        return Kind.NOT_A_NUMBER, Message("elements_nan_and_infinite" if both else alone)
     if not _low(product) and (pair := swapped_addresses(product.first)):
         line = (pair[0] ^ pair[1]).bit_length() - 1
-        return (
-            "address line",
-            (
-                f"Byte {pair[0]:#x} holds what byte {pair[1]:#x} must: they differ in address "
-                f"bit {line}"
-            ),
-        )
-    return _regular(product) or ("many", _irregular(product))
+        values: Values = {"address": f"{pair[0]:#x}", "other": f"{pair[1]:#x}", "bit": line}
+        return Kind.ADDRESS_LINE, Message("element_of_other_byte", values)
+    return _regular(product) or (Kind.MANY, _irregular(product))
 
 
-def _regular(product: WrongProduct) -> tuple[str, str] | None:
+def _regular(product: WrongProduct) -> tuple[Kind, Message] | None:
     """The kind that stride and bits of many elements show, or None."""
     wide = len(positions(product.differing)) >= max(3, product.width // 4)
     stride = (
@@ -165,37 +162,25 @@ def _regular(product: WrongProduct) -> tuple[str, str] | None:
         if product.distance is not None and product.distance > 1 and product.elements > 2
         else None
     )
-    every = None if stride is None else f"every {stride}{_ordinal(stride)} element"
+    every = known(every=None if stride is None else _every(stride))
     if _low(product):
-        where = f"{every}, " if every else ""
-        return "datapath", f"Wrong in the low bits only: {where}{_units(product)}"
-    if stride is not None and stride == product.columns:
-        return (
-            "datapath",
-            (
-                f"A whole column ({every}): one value of the second operand was read or passed "
-                "on wrong"
-            ),
-        )
-    if stride is not None and not power_of_two(stride):
-        return "datapath", f"A regular distance that is no power of two: {every}"
-    if product.elements >= MANY and every and wide:
-        return "address line", f"Many elements a power of two apart with many bits wrong: {every}"
+        return Kind.DATAPATH, Message("low_bits", {**every, "units": _units(product)})
+    if stride is not None:
+        if stride == product.columns:
+            return Kind.DATAPATH, Message("whole_column", every)
+        if not power_of_two(stride):
+            return Kind.DATAPATH, Message("distance_regular", every)
+        if product.elements >= MANY and wide:
+            return Kind.ADDRESS_LINE, Message("distance_of_two", every)
     if product.elements > 2 and len(positions(product.differing)) == 1:
-        return "datapath", "Always the same bit, in many elements: one line of a bus, or one lane"
+        return Kind.DATAPATH, Message("element_bit_always")
     return None
 
 
-def _irregular(product: WrongProduct) -> str:
+def _irregular(product: WrongProduct) -> Message:
     if product.elements == 1:
-        return "One element with several wrong bits"
-    if product.distance == 1:
-        return (
-            "Elements beside each other: a part of the product that one multiprocessor made, "
-            "or "
-            "a block of memory"
-        )
-    return "Elements without a regular distance and with many bits wrong"
+        return Message("element_bits")
+    return Message("elements_beside" if product.distance == 1 else "elements_irregular")
 
 
 def _low(product: WrongProduct) -> bool:
@@ -203,33 +188,43 @@ def _low(product: WrongProduct) -> bool:
     return low >= LOW_SHARE * sum(product.bits.values())
 
 
-def _units(product: WrongProduct) -> str:
+def _units(product: WrongProduct) -> Message:
     """How far the listed elements are off, in units of the last place.
 
     Their bits are read as whole numbers.
     """
     off = [abs(wrong.got_bits - wrong.expected_bits) for wrong in product.first]
     most = max(off)
-    return f"off by {'one unit' if most == 1 else f'up to {most} units'} in the last place"
+    if most == 1:
+        return Message("off_by_one_unit")
+    return Message("off_by_units", {"most": f"{most}"})
 
 
-def _ordinal(number: int) -> str:
-    return (
-        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    )
+def _every(stride: int) -> Message:
+    """Every so manyth element, by the English ordinal."""
+    code = "every_th"
+    if stride % 100 not in (11, 12, 13):
+        match stride % 10:
+            case 1:
+                code = "every_st"
+            case 2:
+                code = "every_nd"
+            case 3:
+                code = "every_rd"
+    return Message(code, {"stride": f"{stride}"})
 
 
-def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
+def _threshold(sampled: Known, right: Sequence[GpuHeat]) -> float | None:
     """The temperature in degC from which on products were wrong; None where heat is no cause.
 
     Every wrong product must be hot, cooler right ones must be known, and so many right ones must be
     cool that all wrong ones would be hot by chance once in twenty.
     """
     wrong = [
-        own.temperature_c for _, own in known if own is not None and own.temperature_c is not None
+        own.temperature_c for _, own in sampled if own is not None and own.temperature_c is not None
     ]
     fine = [own.temperature_c for own in right if own.temperature_c is not None]
-    if len(wrong) < max(LEAST_HOT, len(known)) or not fine:
+    if len(wrong) < max(LEAST_HOT, len(sampled)) or not fine:
         return None
     coolest = min(wrong)
     cooler = sum(one <= coolest - COOLER_C for one in fine)
@@ -238,40 +233,53 @@ def _threshold(known: Known, right: Sequence[GpuHeat]) -> float | None:
     return coolest
 
 
-def evidence(known: Known) -> str:
+def evidence(sampled: Known) -> Message:
     """The numbers: how many, where, when, at which temperature and clock."""
-    rings = [one for one, _ in known]
+    rings = [one for one, _ in sampled]
     first = min(rings, key=lambda one: one.iteration)
-    counts = f"{len(rings)} product{'s' if len(rings) > 1 else ''} wrong"
-    elements = extent((one.elements for one in rings), f"of {first.of} elements")
-    parts = [f"{counts}, {elements}"]
-    if first.described:
-        place = first.first[0]
-        either = 0
-        for one in rings:
-            either |= one.differing
-        parts.append(
-            f"first at byte {place.address:#x} (element {list(place.index)}: {place.got_bits:x} "
-            f"for {place.expected_bits:x})"
-        )
-        strides = {one.distance for one in rings if one.described}
-        if len(strides) == 1 and first.distance is not None:
-            parts.append(f"stride {first.distance}")
-        parts.append(bits_text(either, first.width))
+    strides = {one.distance for one in rings if one.described}
+    either = 0
+    for one in rings:
+        either |= one.differing
     numbers = sorted({one.iteration for one in rings})
-    listed = ", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else "")
-    parts.append(
-        f"iteration {listed} (lap {first.lap}), made "
-        f"{extent((one.made_s for one in rings), 's after boot')}"
+    return Message(
+        "products_evidence",
+        known(
+            products=Message("products_wrong", {"n": len(rings)}),
+            elements=extent(one.elements for one in rings),
+            of=f"{first.of}",
+            first=_first(first) if first.described else None,
+            stride=first.distance if len(strides) == 1 else None,
+            bits=differing_bits(either, first.width) if first.described else None,
+            iterations=", ".join(map(str, numbers[:4])) + (" ..." if len(numbers) > 4 else ""),
+            lap=first.lap,
+            made=extent(one.made_s for one in rings),
+            heat=_heat([own for _, own in sampled if own is not None]),
+        ),
     )
-    heat = [own for _, own in known if own is not None]
-    sentences = [
-        extent((one.temperature_c for one in heat if one.temperature_c is not None), "degC"),
-        extent((one.clock_mhz for one in heat if one.clock_mhz is not None), "MHz"),
-    ]
-    shown = [one for one in sentences if one is not None]
-    parts.append(f"at {' and '.join(shown)}" if shown else "at a heat that was not sampled")
-    return ", ".join(parts)
+
+
+def _first(product: WrongProduct) -> Message:
+    """The first wrong element of a product."""
+    place = product.first[0]
+    return Message(
+        "element_first",
+        {
+            "address": f"{place.address:#x}",
+            "element": f"{list(place.index)}",
+            "got": f"{place.got_bits:x}",
+            "expected": f"{place.expected_bits:x}",
+        },
+    )
+
+
+def _heat(heat: Sequence[GpuHeat]) -> Message:
+    temperature = extent(one.temperature_c for one in heat if one.temperature_c is not None)
+    clock = extent(one.clock_mhz for one in heat if one.clock_mhz is not None)
+    values = known(temperature=temperature, clock=clock)
+    if temperature is None:
+        return Message("heat_not_sampled" if clock is None else "at_clock", values)
+    return Message("at_temperature" if clock is None else "at_heat", values)
 
 
 def right_moments_of(rings: Sequence[WrongProduct]) -> tuple[float, ...]:

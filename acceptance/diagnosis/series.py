@@ -6,28 +6,33 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
+from acceptance.wording.errors import WordedError
+
+
+class NotSampled(WordedError, ValueError):
+    """A series does not give what is asked of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
     """Values over time: (seconds since boot, value in `unit`) pairs, in the order of measurement.
 
-    Reductions raise ValueError on an empty series, because a missing measurement is not zero, and
+    Reductions raise NotSampled on an empty series, because a missing measurement is not zero, and
     on a value that is not a finite number.
     """
 
     name: str
-    component: str
+    component: Component
     unit: str
     points: tuple[tuple[float, float], ...]
 
     def _values(self) -> list[float]:
         if not self.points:
-            raise ValueError(f"{self.name} on {self.component} has no samples")
+            raise NotSampled("no_samples", reading=self.name, component=str(self.component))
         values = [value for _, value in self.points]
         if not all(map(math.isfinite, values)):
-            raise ValueError(
-                f"{self.name} on {self.component} has a sample that is no finite number"
-            )
+            raise NotSampled("series_not_finite", reading=self.name, component=str(self.component))
         return values
 
     def maximum(self) -> float:
@@ -45,14 +50,11 @@ class Series:
     def growth(self) -> float:
         """The last value minus the first, for counters that only grow.
 
-        Raises ValueError for a single sample, and for a counter that fell.
+        Raises NotSampled for a single sample, and for a counter that fell.
         """
         values = self._values()
         if len(values) < 2:
-            raise ValueError(f"{self.name} on {self.component} has one sample: growth needs two")
+            raise NotSampled("series_of_one", reading=self.name, component=str(self.component))
         if values != sorted(values):
-            raise ValueError(
-                f"{self.name} on {self.component} fell: the counter was reset, so its growth "
-                "is not known"
-            )
+            raise NotSampled("series_fell", reading=self.name, component=str(self.component))
         return values[-1] - values[0]

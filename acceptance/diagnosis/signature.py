@@ -1,15 +1,34 @@
-"""Signatures of wrong results (which bits, where, when), before they are worded.
-
-Standard library only.
-"""
+"""Signatures of wrong results: their kinds, and which bits, where and when. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
+from acceptance.core.message import Message
 from acceptance.loads.miscompare import WrongElement
+
+
+class Kind(StrEnum):
+    """The kinds of wrong results, as a table names them."""
+
+    INPUTS = "inputs"
+    REPEATABLE = "repeatable"
+    UNREPEATABLE = "unrepeatable"
+    MEMORY_BIT = "memory bit"
+    ONE_BIT_ONCE = "one bit once"
+    SCATTERED_BITS = "scattered bits"
+    ADDRESS_LINE = "address line"
+    DATAPATH = "datapath"
+    NOT_A_NUMBER = "not a number"
+    READ_BACK_RIGHT = "read back right"
+    COPIES = "copies"
+    LOST_COPIES = "lost copies"
+    MANY = "many"
+    THERMAL = "thermal"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +44,14 @@ class GpuHeat:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kind of wrong results with its description and the evidence in numbers.
+    """A kind of wrong results with its looks and the evidence in numbers.
 
     `of` is the type of the facts that it describes.
     """
 
-    kind: str
-    words: str
-    evidence: str
+    kind: Kind
+    looks: Message
+    evidence: Message
     of: type
 
 
@@ -46,12 +65,13 @@ def power_of_two(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
-def bits_text(word: int, width: int) -> str:
-    """Differing bits, as hexadecimal digits and by number: `XOR 0001 (bit 0)`."""
+def differing_bits(word: int, width: int) -> Message:
+    """Differing bits, as hexadecimal digits and by number."""
     found = positions(word)
     ranges = list(_ranges(found))
     names = ", ".join(ranges[:6]) + (" ..." if len(ranges) > 6 else "")
-    return f"XOR {word:0{max(1, width // 4)}x} (bit{'s' if len(found) != 1 else ''} {names})"
+    digits = f"{word:0{max(1, width // 4)}x}"
+    return Message("bits_differ", {"n": len(found), "xor": digits, "bits": names})
 
 
 def _ranges(numbers: Sequence[int]) -> Iterable[str]:
@@ -66,8 +86,8 @@ def _ranges(numbers: Sequence[int]) -> Iterable[str]:
         begin = end = number
 
 
-def extent(values: Iterable[float], unit: str) -> str | None:
-    """The least and the largest value with their unit; one number where they print alike.
+def extent(values: Iterable[float]) -> str | None:
+    """The least and the largest value; one number where they print alike.
 
     None where there are no values.
     """
@@ -75,7 +95,12 @@ def extent(values: Iterable[float], unit: str) -> str | None:
     if not found:
         return None
     low, high = f"{found[0]:.0f}", f"{found[-1]:.0f}"
-    return f"{low} {unit}" if low == high else f"{low} .. {high} {unit}"
+    return low if low == high else f"{low} .. {high}"
+
+
+def flat(text: str) -> str:
+    """A text of a load on one line."""
+    return " ".join(text.split())
 
 
 def swapped_addresses(elements: Sequence[WrongElement]) -> tuple[int, int] | None:

@@ -8,12 +8,16 @@ of heat and clocks where no laps are known (see `laps`), because the load died.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from acceptance.core import clock_reasons
-from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, HistoryPoint
+from acceptance.core.component import Component
+from acceptance.core.message import Message, known
+from acceptance.diagnosis.gpu_history import BURN_ADVICE, GpuHistory, HistoryPoint, NotMeasured
 from acceptance.diagnosis.time_weight import weighted_mean, weighted_median, weighted_values
+from acceptance.wording.errors import each_once
 
 WITHIN_C = 2.0
 SHORT_S = 30.0
@@ -32,21 +36,12 @@ REASONS = {
     clock_reasons.POWER_CAP: "power cap",
 }
 _CAUSES = {
-    clock_reasons.HW_THERMAL: "too little cooling (fan, dust, paste or pads, airflow of this slot)",
-    clock_reasons.SW_THERMAL: "too little cooling (fan, dust, paste or pads, airflow of this slot)",
-    clock_reasons.POWER_BRAKE: "the power supply or a cable told the card to hold back",
-    clock_reasons.HW_SLOWDOWN: "heat, or the power supply told the card to hold back",
-    clock_reasons.POWER_CAP: (
-        "its power limit, which less heat makes go further (compare "
-        "`nvidia-smi -q -d POWER` "
-        "with its equals)"
-    ),
+    clock_reasons.HW_THERMAL: Message("too_little_cooling"),
+    clock_reasons.SW_THERMAL: Message("too_little_cooling"),
+    clock_reasons.POWER_BRAKE: Message("supply_holds_back"),
+    clock_reasons.HW_SLOWDOWN: Message("heat_or_supply"),
+    clock_reasons.POWER_CAP: Message("power_limit_reached"),
 }
-_NO_REASON = (
-    "no reason was sampled: clocks set by hand (`nvidia-smi -q -d CLOCK`), or a load "
-    "that was "
-    "held up"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +49,14 @@ class SettleTime:
     """How long the temperature took to settle, in seconds, and a note on it."""
 
     seconds: float
-    note: str
+    note: Message
 
 
 @dataclass(frozen=True, slots=True)
 class BurnTelemetry:
     """The telemetry of one GPU from the first to the last moment of full use within a check.
 
-    Times are seconds since boot. The methods raise ValueError where a reading was never sampled,
+    Times are seconds since boot. The methods raise NotMeasured where a reading was never sampled,
     fell silent, or is not a finite number.
     """
 
@@ -73,7 +68,7 @@ class BurnTelemetry:
     def within(cls, history: GpuHistory, begin_s: float, end_s: float) -> BurnTelemetry:
         """The burn within a check's time.
 
-        Raises ValueError where the GPU was never in full use then.
+        Raises NotMeasured where the GPU was never in full use then.
         """
         busy = [
             point
@@ -81,9 +76,7 @@ class BurnTelemetry:
             if point.busy() and begin_s <= point.began_s and point.boot_s <= end_s
         ]
         if not busy:
-            raise ValueError(
-                f"{history.gpu} was never in full use while it was to burn: {BURN_ADVICE}"
-            )
+            raise NotMeasured("never_burned", gpu=str(history.gpu), cure=BURN_ADVICE)
         first_s, last_s = busy[0].began_s, busy[-1].boot_s
         points = tuple(
             point for point in history.points if first_s <= point.began_s and point.boot_s <= last_s
@@ -96,10 +89,10 @@ class BurnTelemetry:
         return self.end_s - self.begin_s
 
     @property
-    def short_note(self) -> str | None:
+    def short_note(self) -> Message | None:
         """A note that the burn was too short to say much; None where it was not."""
         return (
-            f"only {self.seconds:.0f} s under load, which tells little of heat"
+            Message("short_burn", {"seconds": f"{self.seconds:.0f}"})
             if self.seconds < SHORT_S
             else None
         )
@@ -123,32 +116,33 @@ class BurnTelemetry:
             )
             > WITHIN_C
         ]
-        text = f"{final_c:.0f} degC at the end{self._margin(last_s)}"
+        margin = self._margin(last_s)
+        heat = Message("heat_at_end", known(temperature=f"{final_c:.0f}", margin=margin))
         if out and out[-1] > self.end_s - last_s:
-            return SettleTime(self.seconds, f"{self._moving(final_c, last_s)}: {text}")
-        return SettleTime(out[-1] - self.begin_s if out else 0.0, text)
+            return SettleTime(self.seconds, self._moving(heat, final_c, last_s))
+        return SettleTime(out[-1] - self.begin_s if out else 0.0, heat)
 
     def _last_s(self) -> float:
         return min(self.seconds, max(LAST_S, self.seconds / 10))
 
-    def _moving(self, final_c: float, last_s: float) -> str:
+    def _moving(self, heat: Message, final_c: float, last_s: float) -> Message:
         """What an unsettled temperature does, compared with an equal time before the end."""
         from_s = max(self.begin_s, self.end_s - 2 * last_s)
         try:
             before_c = self._mean("temperature_c", from_s, self.end_s - last_s)
-        except ValueError:  # the burn lasted no longer than its end
-            return "still warming"
+        except NotMeasured:  # the burn lasted no longer than its end
+            return Message("still_warming", {"heat": heat})
         if abs(final_c - before_c) <= WITHIN_C / 2:
-            return "swings without rest"
-        return "still warming" if final_c > before_c else "still cooling"
+            return Message("swings", {"heat": heat})
+        moving = "still_warming" if final_c > before_c else "still_cooling"
+        return Message(moving, {"heat": heat})
 
-    def _margin(self, last_s: float) -> str:
+    def _margin(self, last_s: float) -> str | None:
         if not self.history.offers("temperature_margin_c"):
-            return ""
-        margin_c = self._mean("temperature_margin_c", self.end_s - last_s, self.end_s)
-        return f", {margin_c:.0f} degC below its limit"
+            return None
+        return f"{self._mean('temperature_margin_c', self.end_s - last_s, self.end_s):.0f}"
 
-    def clock_kept(self) -> tuple[float, str]:
+    def clock_kept(self) -> tuple[float, Message]:
         """The median clock of the last quarter relative to that of the first minute, in full use.
 
         The first minute is a quarter of the burn at most. Also both clocks in words.
@@ -158,23 +152,20 @@ class BurnTelemetry:
         )
         last = self._busy("sm_clock_mhz", self.end_s - self.seconds / 4, self.end_s)
         if first <= 0:
-            raise ValueError(
-                f"the clock of {self.history.gpu} was told as {first:g} MHz under load"
-            )
-        when = "in the first minute" if self.seconds / 4 > FIRST_S else "in the first quarter"
-        return last / first, f"{first:.0f} MHz {when}, {last:.0f} MHz in the last"
+            raise NotMeasured("clock_told_as", gpu=str(self.history.gpu), clock=f"{first:g}")
+        clocks = {"first": f"{first:.0f}", "last": f"{last:.0f}"}
+        code = "clock_by_minute" if self.seconds / 4 > FIRST_S else "clock_by_quarter"
+        return last / first, Message(code, clocks)
 
     def final_temperature(self) -> float:
         """The mean temperature of the last quarter, in degC."""
         return self._mean("temperature_c", self.end_s - self.seconds / 4, self.end_s)
 
-    def causes(self) -> str:
+    def causes(self) -> tuple[Message, ...]:
         """The likely causes of low clocks, by the reasons that were up in the last quarter."""
         since = self.end_s - self.seconds / 4
-        return (
-            "; ".join(dict.fromkeys(_CAUSES[name] for name in self._up(since, self.end_s)))
-            or _NO_REASON
-        )
+        found = each_once(_CAUSES[name] for name in self._up(since, self.end_s))
+        return found or (Message("no_reason_sampled"),)
 
     def rows(self) -> tuple[tuple[float | str, ...], ...]:
         """A row for each interval of the burn in the order of COLUMNS, ROWS at most.
@@ -207,7 +198,7 @@ class BurnTelemetry:
     def _cell(self, name: str, since: float, until: float) -> float | str:
         try:
             return round(self._mean(name, since, until), 1)
-        except ValueError:
+        except NotMeasured:
             return NOT_REPORTED
 
     def _up(self, since: float, until: float) -> list[str]:
@@ -235,12 +226,12 @@ def growth_around(
     """How much a counter grew before, within and after some time.
 
     None for before or after where there are fewer than two samples. Growth between the samples
-    around the beginning or end of the time counts as within. Raises ValueError where that is not
+    around the beginning or end of the time counts as within. Raises NotMeasured where that is not
     known.
     """
     having = [place for place, point in enumerate(history.points) if counter in point.values]
     if not having:
-        raise ValueError(f"{counter} of {history.gpu} was never sampled")
+        raise NotMeasured("never_sampled", reading=counter, gpu=str(history.gpu))
     first = max(
         (place for place in having if history.points[place].boot_s <= begin_s), default=having[0]
     )
@@ -259,3 +250,20 @@ def growth_around(
         grown(history.points[first : last + 1]),
         known(history.points[last:]),
     )
+
+
+def spreads(
+    values: Mapping[Component, float], siblings: Mapping[str, Sequence[Component]]
+) -> dict[Component, tuple[float, float]]:
+    """Each value minus the median of its siblings, and that median.
+
+    A GPU is absent where it has no value or no sibling has one.
+    """
+    found = {}
+    for names in siblings.values():
+        for name in names:
+            others = [values[other] for other in names if other != name and other in values]
+            if name in values and others:
+                middle = median(others)
+                found[name] = (values[name] - middle, middle)
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, zip_longest
 
-from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint
+from acceptance.diagnosis.gpu_history import GAP_S, GpuHistory, HistoryPoint, NotMeasured
 
 Shares = list[tuple[float, float]]  # values, each with the seconds for which it counts
 
@@ -34,7 +34,7 @@ def weighted_values(
 ) -> Shares:
     """The values of a reading between two moments, each with its duration.
 
-    Only points that `which` accepts; times are seconds since boot. Raises ValueError where there
+    Only points that `which` accepts; times are seconds since boot. Raises NotMeasured where there
     are none, and as the history does.
     """
     found = []
@@ -43,8 +43,13 @@ def weighted_values(
             within_s = min(point.boot_s, until_s) - max(point.began_s, since_s)
             found.append((point.values[name], max(within_s, 1e-3) if point.span_s else seconds))
     if not found:
-        text = f"was not sampled from {since_s:.0f} to {until_s:.0f} s after boot"
-        raise ValueError(f"{name} of {history.gpu} {text}")
+        raise NotMeasured(
+            "not_sampled_between",
+            reading=name,
+            gpu=str(history.gpu),
+            since=f"{since_s:.0f}",
+            until=f"{until_s:.0f}",
+        )
     return found
 
 

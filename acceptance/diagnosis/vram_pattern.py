@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from acceptance.diagnosis.signature import Signature, bits_text, positions, swapped_addresses
+from acceptance.core.message import Listed, Message, known
+from acceptance.diagnosis.signature import (
+    Kind,
+    Signature,
+    differing_bits,
+    flat,
+    positions,
+    swapped_addresses,
+)
 from acceptance.loads.miscompare import WrongMemory
 
 WORD_BITS = 64
@@ -13,48 +21,46 @@ RANDOM = "random"  # in the name of the pattern whose words are random
 
 
 def vram_signature(wrong: Sequence[WrongMemory]) -> Signature:
-    """The signature of the wrong words in a GPU's memory."""
-    kind, words = _kind(wrong)
+    """The signature of the wrong words in one memory, of a GPU or of a socket."""
+    kind, looks = _kind(wrong)
     first = min(wrong, key=lambda one: one.found_s)
     place = first.first[0]
     either = 0
     for one in wrong:
         either |= one.differing
-    passes = f"{len(wrong)} pass{'es' if len(wrong) > 1 else ''}"
-    patterns = ", ".join(dict.fromkeys(one.pattern for one in wrong))
-    words_wrong = sum(one.words for one in wrong)
-    evidence = (
-        f"{words_wrong} wrong word{'s' if words_wrong > 1 else ''} in {passes} ({patterns}), "
-        f"first at byte {place.address:#x} "
-        f"({place.got_bits:x} for {place.expected_bits:x}), {bits_text(either, WORD_BITS)}, found "
-        f"{first.found_s:.0f} s after boot"
+    evidence = Message(
+        "words_evidence",
+        {
+            "words": Message("words_wrong", {"n": sum(one.words for one in wrong)}),
+            "passes": Message("passes", {"n": len(wrong)}),
+            "patterns": Listed(tuple(dict.fromkeys(flat(one.pattern) for one in wrong))),
+            "address": f"{place.address:#x}",
+            "got": f"{place.got_bits:x}",
+            "expected": f"{place.expected_bits:x}",
+            "bits": differing_bits(either, WORD_BITS),
+            "found": f"{first.found_s:.0f}",
+        },
     )
-    return Signature(kind, words, evidence, WrongMemory)
+    return Signature(kind, looks, evidence, WrongMemory)
 
 
-def _kind(found: Sequence[WrongMemory]) -> tuple[str, str]:
+def _kind(found: Sequence[WrongMemory]) -> tuple[Kind, Message]:
     if address := _address_line(found):
-        return "address line", address
+        return Kind.ADDRESS_LINE, address
     listed = [wrong for one in found for wrong in one.first]
     if sum(one.words for one in found) == 1 and len(positions(listed[0].xor_bits)) == 1:
-        return "one bit once", "One bit of one word, in one pass"
+        return Kind.ONE_BIT_ONCE, Message("word_bit_once")
     if cell := _cell(found):
-        return "memory bit", cell
+        return Kind.MEMORY_BIT, cell
     either = 0
     for one in found:
         either |= one.differing
     if len(positions(either)) == 1:
-        return (
-            "many",
-            (
-                f"Always bit {positions(either)[0]}, at many addresses: a data line of the "
-                "memory, or its channel"
-            ),
-        )
-    return "many", "Many words with different bits"
+        return Kind.MANY, Message("word_bit_always", {"bit": positions(either)[0]})
+    return Kind.MANY, Message("words_differ")
 
 
-def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
+def _address_line(wrong: Sequence[WrongMemory]) -> Message | None:
     """Words stored at the places of others, as the load reports it or the words themselves show.
 
     A bad data line looks the same where every word is its own number, but not where words are
@@ -66,10 +72,7 @@ def _address_line(wrong: Sequence[WrongMemory]) -> str | None:
     lines = sorted({line for own in bits for line in own})
     if not lines:
         return None
-    return (
-        "Words lie where others belong: the places differ in address "
-        f"bit{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
-    )
+    return Message("words_astray", {"n": len(lines), "bits": Listed(tuple(map(str, lines)))})
 
 
 def _lines(wrong: WrongMemory) -> tuple[int, ...]:
@@ -77,8 +80,8 @@ def _lines(wrong: WrongMemory) -> tuple[int, ...]:
     return positions(pair[0] ^ pair[1]) if pair is not None else ()
 
 
-def _cell(found: Sequence[WrongMemory]) -> str | None:
-    """The same bit of the same word in several passes, in words.
+def _cell(found: Sequence[WrongMemory]) -> Message | None:
+    """The same bit of the same word in several passes.
 
     None unless at least half of the passes show nothing else.
     """
@@ -94,9 +97,13 @@ def _cell(found: Sequence[WrongMemory]) -> str | None:
     if not again or 2 * sum(bool(one) and one <= again for one in own) < len(found):
         return None
     address, bit = min(again, key=lambda cell: (-cells[cell], cell))
-    more = f", and {len(again) - 1} more such cells" if len(again) > 1 else ""
-    return (
-        f"The same bit at the same address in {cells[address, bit]} of {len(found)} passes "
-        "(byte "
-        f"{address:#x}, bit {bit}{more})"
+    return Message(
+        "cell_in_passes",
+        known(
+            times=cells[address, bit],
+            passes=len(found),
+            address=f"{address:#x}",
+            bit=bit,
+            more=len(again) - 1 or None,
+        ),
     )

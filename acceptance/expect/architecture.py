@@ -13,7 +13,9 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
+from acceptance.core import message
 from acceptance.core.dtype import native_dtypes
+from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.sheet import Count, Figure, SheetError
 
@@ -44,6 +46,18 @@ class Architecture(Strict, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.brand} cards of {self.name}" if self.brand else self.name
+
+    @property
+    def told(self) -> message.Text:
+        """The cards that are meant, for the reader of a basis."""
+        if self.brand is None:
+            return self.name
+        return Message("cards_of", {"brand": self.brand, "architecture": self.name})
+
+    @property
+    def origin(self) -> Message:
+        """The entry, as the origin of limits."""
+        return Message("architecture", {"name": self.told})
 
     def names(self, model: str | None) -> bool:
         """Whether a card of this name is meant.

@@ -11,15 +11,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names
-from acceptance.core.limit import Limit, number
+from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Quantity, Values, known
+from acceptance.core.parts import CPU, GPUS, MEMORY, Pair
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.compute import ComputeFacts
-from acceptance.expect.gpu import GpuFacts
+from acceptance.expect.collective import OFF
+from acceptance.expect.compute import ComputeFacts, memory_formula, peak_formula
+from acceptance.expect.gpu import GpuFacts, one_nvlink
 from acceptance.expect.gpu_pair import WRITES
 from acceptance.expect.limit_book import Override
-from acceptance.expect.sheet import LOCAL_COPY, Sheet
+from acceptance.expect.sheet import COLLECTIVES, LOCAL_COPY, Sheet
 from acceptance.machine import pcie
 
 # How far a sound reading may lie above the calculated maximum, because clocks and published values
@@ -46,7 +50,11 @@ VRAM_RATE = 2.0
 RAM_ERROR = 1.25
 # No processor does more in one clock than two fused multiply-adds of 512 bits, and none on sale
 # runs at more than 6.5 GHz.
-CPU_OPERATIONS = {"f64": 32, "f32": 64}
+# The rates of all cores and of one, with the operations of a core in one clock.
+CPU_OPERATIONS = (
+    ("cpu_gemm_f64", "cpu_gemm_core_f64", 32),
+    ("cpu_gemm_f32", "cpu_gemm_core_f32", 64),
+)
 CPU_GHZ = 6.5
 
 HOST_COPIES = (
@@ -63,29 +71,45 @@ HOST_COPIES = (
     "bandwidth_test_h2d",
     "bandwidth_test_d2h",
 )
-STAGED = "p2p_staged"
+STAGED_WRITES = ("p2p_staged", f"collective_send_receive{OFF}")
+PEER_WRITES = (*WRITES, "collective_send_receive")
 # The measured bytes for each byte of memory traffic: nvbandwidth counts a byte that is read and
 # written once. bandwidthTest copies 32 MB, which fit into the L2 cache, so the memory sets no
 # ceiling for it.
 MEMORY_COPIES = {LOCAL_COPY: 1.0, "vram_copy": 1.0, "copy_local": 0.5}
 # gpu-burn's modes and their possible formats: with tensor cores TF32, or float16 where the library
 # chooses that.
-BURN_MODES = {"float": ("f32",), "tensor": ("tf32", "f16"), "double": ("f64",)}
+BURN_FORMATS = {
+    "gpu_burn_float": ("f32",),
+    "gpu_burn_tensor": ("tf32", "f16"),
+    "gpu_burn_double": ("f64",),
+}
 # Models whose processor is connected by NVLink-C2C, published as 900 GB/s for both directions
 # together (GH200, GB200, GB300; GB10 has less), and not by the PCI Express link that they show.
 _C2C = re.compile(r"\bG[BH]\d+")
 C2C_GBS = 450.0
+CEILING = Message("ceiling")
 
-Rate = tuple[float, str]  # the maximum, and its derivation
+Rate = tuple[float, Message]  # the maximum, and its derivation
+_Ways = tuple[Rate | None, Rate | None]  # through host memory, and the best
 
 
 def _ceiling(
-    name: str, component: str, unit: str, error: float, rate: Rate, share: float = 1.0
+    name: str, component: Component, unit: str, error: float, rate: Rate, share: float = 1.0
 ) -> Override:
     value, formula = rate
-    part = f"{share:g} x " if share != 1.0 else ""
-    basis = f"{error:g} x {part}{number(value)} {unit}, the most that is possible = {formula}"
-    return Override(name, "ceiling", Limit(unit, basis, high=error * share * value), component)
+    values = known(
+        error=f"{error:g}",
+        share=f"{share:g}" if share != 1.0 else None,
+        most=Quantity(value, unit),
+        formula=formula,
+    )
+    limit = Limit(unit, Message("most_possible", values), high=error * share * value)
+    return Override(name, CEILING, limit, component)
+
+
+def _rate(rate: Rate) -> float:
+    return rate[0]
 
 
 def gpu_ceilings(
@@ -98,54 +122,52 @@ def gpu_ceilings(
 
     `gpus` and `cards` are the same GPUs, in the same order.
     """
-    known = {
+    sheet_of = {
         gpu.name: sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus
     }
     links = {gpu.name: _host_link(gpu) for gpu in gpus}
     for gpu, card in zip(gpus, cards, strict=True):
-        own, link = known[gpu.name], links[gpu.name]
+        own, link = sheet_of[gpu.name], links[gpu.name]
         if link is not None:
             yield from (_ceiling(name, gpu.name, "GB/s", LINK_ERROR, link) for name in HOST_COPIES)
         if own is not None and own.nvlink is not None:
-            text = (
-                f"one link of NVLink {own.nvlink.generation} in one direction (sheet of {own.name})"
-            )
-            rate = own.nvlink.link_gbs, text
+            rate = own.nvlink.link_gbs, one_nvlink(own, own.nvlink)
             yield _ceiling("nvlink_speed", gpu.name, "GB/s", NVLINK_SPEED_ERROR, rate)
         yield from _memory(card, own)
         yield from _products(card, own, architectures)
+    ways: list[_Ways] = []
     for first, second in permutations(gpus, 2):
-        yield from _pair(first, second, known, links)
+        ways.append(_ways(first, second, sheet_of, links))
+        yield from _pair(Pair(first.name, second.name), ways[-1])
+    yield from _groups(ways)
 
 
 def _host_link(gpu: GpuFacts) -> Rate | None:
     """The link between host memory and this GPU, in GB/s in one direction."""
     if gpu.model is not None and _C2C.search(gpu.model):
-        return C2C_GBS, "NVLink-C2C to the processor in one direction"
+        return C2C_GBS, Message("chip_link")
     generation, width = gpu.link_generation, gpu.link_width
     rate = pcie.data_rate(generation.value, width.value) if generation and width else None
     if generation is None or width is None or rate is None:
         return None
-    return rate[0], f"{rate[1]} in one direction; {generation.told}; {width.told}"
+    values: Values = {"rate": rate[1], "generation": generation.told, "width": width.told}
+    return rate[0], Message("one_direction", values)
 
 
-def _pair(
+def _ways(
     first: GpuFacts,
     second: GpuFacts,
-    known: Mapping[str, Sheet | None],
-    links: Mapping[str, Rate | None],
-) -> Iterator[Override]:
-    """The ceilings of traffic from one GPU to another.
+    sheet_of: Mapping[Component, Sheet | None],
+    links: Mapping[Component, Rate | None],
+) -> _Ways:
+    """The most from one GPU to another: through host memory, and over the best way.
 
-    Over NVLink where there is one, otherwise over PCI Express at the rate of the slower side.
+    That is NVLink where there is one, otherwise PCI Express at the rate of the slower side.
     """
-    component = f"{first.name}->{second.name}"
     sides = [link for link in (links[first.name], links[second.name]) if link is not None]
-    staged = min(sides, default=None)
-    if staged is not None:
-        yield _ceiling(STAGED, component, "GB/s", LINK_ERROR, staged)
+    staged = min(sides, key=_rate, default=None)
     if first.nvlink_active is None or second.nvlink_active is None:
-        return
+        return staged, None
     # The links that both have: where a link ends is not always shown, and through a switch every
     # link reaches every GPU.
     count = min(first.nvlink_active, second.nvlink_active)
@@ -153,15 +175,36 @@ def _pair(
     if count:
         speeds = [
             one.nvlink.link_gbs
-            for one in map(known.get, (first.name, second.name))
+            for one in map(sheet_of.get, (first.name, second.name))
             if one and one.nvlink
         ]
         if len(speeds) < 2:
-            return
-        over = count * min(speeds), f"{count} NVLinks x {min(speeds):g} GB/s in one direction"
-        found = max(over, staged) if staged is not None else over
-    if found is not None:
-        yield from (_ceiling(name, component, "GB/s", LINK_ERROR, found) for name in WRITES)
+            return staged, None
+        values: Values = {"links": count, "speed": f"{min(speeds):g}"}
+        over = count * min(speeds), Message("nvlinks_rate", values)
+        found = max(staged, over, key=_rate) if staged is not None else over
+    return staged, found
+
+
+def _pair(component: Component, ways: _Ways) -> Iterator[Override]:
+    """The ceilings of traffic from one GPU to another."""
+    for names, rate in ((STAGED_WRITES, ways[0]), (PEER_WRITES, ways[1])):
+        if rate is not None:
+            yield from (_ceiling(name, component, "GB/s", LINK_ERROR, rate) for name in names)
+
+
+def _groups(ways: Sequence[_Ways]) -> Iterator[Override]:
+    """The ceilings of operations of all GPUs: the best way of any two of them.
+
+    Bus bandwidth is what one link carries in one direction, whatever the number of GPUs.
+    """
+    for end, off in ((1, ""), (0, OFF)):
+        rates = [one[end] for one in ways]
+        known_rates = [rate for rate in rates if rate is not None]
+        if rates and len(known_rates) == len(rates):
+            most = max(known_rates, key=_rate)
+            for name in COLLECTIVES:
+                yield _ceiling(f"{name}{off}", GPUS, "GB/s", LINK_ERROR, most)
 
 
 def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
@@ -172,24 +215,19 @@ def _memory(card: ComputeFacts, own: Sheet | None) -> Iterator[Override]:
     rates: list[Rate] = []
     error = MEMORY_ERROR
     if own is not None:
-        rates.append((own.memory.bandwidth_gbs, f"the memory's bandwidth (sheet of {own.name})"))
+        told = Message("memory_bandwidth", {"sheet": own.origin})
+        rates.append((own.memory.bandwidth_gbs, told))
         if own.doubt("memory.bandwidth_gbs"):
             error = DOUBTFUL_MEMORY_ERROR
     if card.max_memory_clock_mhz and card.memory_bus_bits:
-        formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
-        text = f"{formula}, the memory's highest clock and its bus as the driver names them"
-        rates.append((2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000, text))
+        formula = memory_formula(card.max_memory_clock_mhz, card.memory_bus_bits)
+        told = Message("memory_as_driver_names", {"formula": formula})
+        rates.append((2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000, told))
     if rates:
         for name, share in MEMORY_COPIES.items():
-            yield _ceiling(name, card.name, "GB/s", error, max(rates), share)
-    text = (
-        "the passes of the memory test against a copy in the same memory, which reads and "
-        "writes "
-        "each byte"
-    )
-    yield Override(
-        "vram_rate", "ceiling", Limit("ratio", f"{VRAM_RATE:g} x {text}", high=VRAM_RATE), card.name
-    )
+            yield _ceiling(name, card.name, "GB/s", error, max(rates, key=_rate), share)
+    basis = Message("passes_against_copy", {"factor": f"{VRAM_RATE:g}"})
+    yield Override("vram_rate", CEILING, Limit("ratio", basis, high=VRAM_RATE), card.name)
 
 
 def _products(
@@ -197,24 +235,24 @@ def _products(
 ) -> Iterator[Override]:
     """Ceilings of matrix products: our own (short, sustained, in the burn) and gpu-burn's."""
     capability = card.compute_capability or (own.compute_capability if own is not None else None)
-    known = architecture.find(architectures, capability, card.model)
+    entry = architecture.find(architectures, capability, card.model)
     peaks = {
-        dtype: peak for dtype in DTYPES if (peak := _peak(card, own, known, dtype)) is not None
+        dtype: peak for dtype in DTYPES if (peak := _peak(card, own, entry, dtype)) is not None
     }
     if (
         "f8" in peaks and "i8" in peaks
     ):  # with narrow accumulation float8 reaches INT8's rate: both have eight bits
-        peaks["f8"] = max(peaks["f8"], peaks["i8"])
+        peaks["f8"] = max(peaks["i8"], peaks["f8"], key=_rate)
     for dtype, peak in peaks.items():
         for name in (*gemm_names(dtype), burn_name(dtype)):
             yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, peak)
-    for mode, formats in BURN_MODES.items():
+    for name, formats in BURN_FORMATS.items():
         if found := [peaks[dtype] for dtype in formats if dtype in peaks]:
-            yield _ceiling(f"gpu_burn_{mode}", card.name, "TFLOP/s", PRODUCT_ERROR, max(found))
+            yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, max(found, key=_rate))
 
 
 def _peak(
-    card: ComputeFacts, own: Sheet | None, known: Architecture | None, dtype: str
+    card: ComputeFacts, own: Sheet | None, entry: Architecture | None, dtype: str
 ) -> Rate | None:
     """The dense peak of a format in TFLOP/s at the card's highest clock.
 
@@ -225,8 +263,8 @@ def _peak(
         own is not None and not own.half_rate and any(key in own.exempt for key in PEAKS[dtype])
     )
     if not (rates and capped):
-        rates += _from_units(card, known, dtype)
-    return max(rates, default=None)
+        rates += _from_units(card, entry, dtype)
+    return max(rates, key=_rate, default=None)
 
 
 def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Rate]:
@@ -237,40 +275,34 @@ def _published(card: ComputeFacts, own: Sheet | None, dtype: str) -> Iterator[Ra
         peak = getattr(own.peak, key)
         if peak is None:
             continue
-        text = f"{peak:g} (dense peak {key}, sheet of {own.name})"
+        dense = Message("dense_peak", {"peak": f"{peak:g}", "format": key, "sheet": own.origin})
         if clock is None:
-            more = f"{UNKNOWN_CLOCK:g}, because the driver does not name its highest clock"
-            yield UNKNOWN_CLOCK * peak, f"{text} x {more}"
+            values: Values = {"peak": dense, "factor": f"{UNKNOWN_CLOCK:g}"}
+            yield UNKNOWN_CLOCK * peak, Message("peak_without_clock", values)
         elif clock > own.boost_mhz:
-            yield (
-                peak * clock / own.boost_mhz,
-                f"{text} x {clock:g} MHz (its highest) / {own.boost_mhz:g} MHz",
-            )
+            values = {"peak": dense, "clock": f"{clock:g}", "boost": f"{own.boost_mhz:g}"}
+            yield peak * clock / own.boost_mhz, Message("peak_at_clock", values)
         else:
-            yield peak, text
+            yield peak, dense
 
 
-def _from_units(card: ComputeFacts, known: Architecture | None, dtype: str) -> Iterator[Rate]:
-    if card.cuda_cores is None or card.max_sm_clock_mhz is None:
+def _from_units(card: ComputeFacts, entry: Architecture | None, dtype: str) -> Iterator[Rate]:
+    clock = card.max_sm_clock_mhz
+    if card.cuda_cores is None or clock is None:
         return
-    clock = f"{card.max_sm_clock_mhz:g} MHz"
-    if known is not None:
-        multiprocessors, operations = card.cuda_cores / known.cores, known.operations.get(dtype)
+    if entry is not None:
+        multiprocessors, operations = card.cuda_cores / entry.cores, entry.operations.get(dtype)
         if operations is not None:
-            text = (
-                f"{multiprocessors:g} multiprocessors x {clock} x {operations:g} operations a "
-                f"clock ({known})"
-            )
-            yield multiprocessors * card.max_sm_clock_mhz * operations / 1e6, text
+            formula = peak_formula(multiprocessors, clock, operations)
+            told = Message("of_architecture", {"formula": formula, "architecture": entry.told})
+            yield multiprocessors * clock * operations / 1e6, told
     elif dtype == "f32":
-        yield (
-            2 * card.cuda_cores * card.max_sm_clock_mhz / 1e6,
-            f"{card.cuda_cores} CUDA cores x {clock} x 2",
-        )
+        values: Values = {"cores": card.cuda_cores, "clock": f"{clock:g}"}
+        yield 2 * card.cuda_cores * clock / 1e6, Message("cuda_cores_rate", values)
 
 
 def host_ceilings(
-    cores: int, singles: Sequence[str], modules: Sequence[tuple[int | None, int | None]]
+    cores: int, singles: Sequence[Component], modules: Sequence[tuple[int | None, int | None]]
 ) -> Iterator[Override]:
     """The ceilings of processors and RAM.
 
@@ -278,24 +310,16 @@ def host_ceilings(
     `modules` are the memory modules as megatransfers a second and data bits. RAM has no ceiling
     where one of them is not known.
     """
-    for dtype, operations in CPU_OPERATIONS.items():
-        text = f"{CPU_GHZ:g} GHz x {operations} operations a clock, more than any processor on sale"
+    for whole, of_core, operations in CPU_OPERATIONS:
+        core = Message("core_rate", {"clock": f"{CPU_GHZ:g}", "operations": operations})
         one = CPU_GHZ * operations
-        yield _ceiling(
-            f"cpu_gemm_{dtype}", "cpu", "GFLOP/s", 1.0, (cores * one, f"{cores} cores x {text}")
-        )
-        yield from (
-            _ceiling(f"cpu_gemm_core_{dtype}", name, "GFLOP/s", 1.0, (one, text))
-            for name in singles
-        )
+        told = Message("cores_rate", {"cores": cores, "core": core})
+        yield _ceiling(whole, CPU, "GFLOP/s", 1.0, (cores * one, told))
+        yield from (_ceiling(of_core, name, "GFLOP/s", 1.0, (one, core)) for name in singles)
     widths = [(rate, bits) for rate, bits in modules if rate and bits]
     if not widths or len(widths) < len(modules):
         return
     rate = sum(rate * bits for rate, bits in widths) / 8 / 1000
-    text = (
-        f"{len(widths)} modules, each at its rate x its data bits / 8, if each had a channel "
-        "of "
-        "its own"
-    )
+    told = Message("modules_rate", {"modules": len(widths)})
     for name in ("memory_copy", "memory_triad", "stressapptest_copy"):
-        yield _ceiling(name, "memory", "GB/s", RAM_ERROR, (rate, text))
+        yield _ceiling(name, MEMORY, "GB/s", RAM_ERROR, (rate, told))

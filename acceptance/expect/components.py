@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 
+from acceptance.core import parts
+from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, native_dtypes
+from acceptance.core.message import Listed, Message
+from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
 from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
+
+LEAST_MULTICAST = 3  # NCCL uses it between no fewer (ncclNvlsInit in its transport/nvls.cc)
+LEAST_EQUALS = 3  # of fewer equal cards nobody can say which one is the odd one
 
 # Counters that not every GPU has, by the class of the components that have them.
 COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
@@ -26,18 +33,11 @@ COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
     "gpu-nvlink-recovery": lambda counters: counters.nvlink_recoveries,
     "gpu-nvlink-crc": lambda counters: counters.nvlink_crc_errors,
 }
-# All GPUs of the test as one component, for programs that use them together and name no single GPU.
-ALL_GPUS = "gpus"
 
 
 def _all(*parts: object | None) -> object | None:
     """A value other than None where no part is None, else None."""
     return None if None in parts else parts
-
-
-def core_name(siblings: tuple[int, ...]) -> str:
-    """The component name of a physical core, by its first logical CPU."""
-    return f"core:{siblings[0]}"
 
 
 def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
@@ -50,64 +50,83 @@ def gpu_count(machine: Machine | None, inventory: Inventory) -> int:
 
 
 def resolve(
-    machine: Machine | None, inventory: Inventory, sensors: frozenset[str], names: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+    machine: Machine | None,
+    inventory: Inventory,
+    sensors: frozenset[str],
+    names: Sequence[Component],
+    expected: Sequence[Component] | None = None,
+) -> dict[str, tuple[Component, ...]]:
     """Every class of components with its members on this machine.
 
-    `names` are the GPUs under test.
+    `names` are the GPUs under test. `expected` are all on the bus that must answer, those under
+    test where it is None: of a GPU that does not answer only its presence is due.
     """
     groups = [group.cores for group in inventory.cpu.core_groups]
     return {
-        "machine": ("machine",),
-        "system": ("system",),
-        "cpu": ("cpu",),
-        "memory": ("memory",),
-        "core": tuple(core_name(core) for cores in groups for core in cores),
+        "machine": (MACHINE,),
+        "system": (SYSTEM,),
+        "cpu": (CPU,),
+        "memory": (MEMORY,),
+        "core": tuple(Core(core[0]) for cores in groups for core in cores),
         "core-with-peers": tuple(
-            core_name(core) for cores in groups if len(cores) > 1 for core in cores
+            Core(core[0]) for cores in groups if len(cores) > 1 for core in cores
         ),
-        "cpu-thermometer": ("cpu",) if "cpu_temperature_c" in sensors else (),
-        "cpu-throttle-counter": ("cpu",) if "cpu_throttle_count" in sensors else (),
-        "cpuburn": ("cpu",) if machine and machine.cpu.cpuburn else (),
+        "socket": tuple(parse(group.name) for group in inventory.cpu.socket_cores),
+        "socket-pair": tuple(
+            Pair(parse(a.name), parse(b.name))
+            for a, b in permutations(inventory.cpu.socket_cores, 2)
+        ),
+        "cpu-thermometer": (CPU,) if "cpu_temperature_c" in sensors else (),
+        "cpu-throttle-counter": (CPU,) if "cpu_throttle_count" in sensors else (),
+        "cpuburn": (CPU,) if machine and machine.cpu.cpuburn else (),
         "disk": tuple(disk.component for disk in known(inventory.disks)),
         # Every NVMe disk reports its wear (NVMe base specification, SMART / Health Information
         # log); other disks have no common form for it.
         "disk-nvme": tuple(
             disk.component for disk in known(inventory.disks) if disk.kind == "nvme"
         ),
-        "dimm": tuple(f"dimm:{dimm.slot}" for dimm in machine.memory.dimm) if machine else (),
-        "declared-disk": tuple(f"declared-disk:{index + 1}" for index in range(len(machine.disk)))
+        "dimm": tuple(Part("dimm", dimm.slot) for dimm in machine.memory.dimm) if machine else (),
+        "declared-disk": tuple(
+            Part("declared-disk", str(index + 1)) for index in range(len(machine.disk))
+        )
         if machine
         else (),
-        "declared-link": tuple(f"net:{link.name}" for link in machine.network) if machine else (),
+        "declared-link": tuple(Part("net", link.name) for link in machine.network)
+        if machine
+        else (),
+        "gpu-expected": tuple(names if expected is None else expected),
         **_gpus(machine, inventory, names),
     }
 
 
-def pair_name(first: str, second: str) -> str:
-    """The component name of the path from one GPU to another."""
-    return f"{first}->{second}"
-
-
 def _gpus(
-    machine: Machine | None, inventory: Inventory, names: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+) -> dict[str, tuple[Component, ...]]:
     """The classes of GPUs. The NVML answers before the run decide which counters a card has."""
     due = gpus(inventory, names)
     models = [gpu.model for gpu in due]
     declared = (
         [gpu.nvlink_links for gpu in machine.gpu for _ in range(gpu.count)] if machine else []
     )
-    wired = {f"gpu{index}" for index, links in enumerate(declared) if links is not None}
+    wired = {parts.Gpu(index) for index, links in enumerate(declared) if links is not None}
+    asked = machine is not None and machine.collectives.multicast
+    multicast = asked and len(names) >= LEAST_MULTICAST
     found = {
         "gpu": tuple(names),
-        "gpus": (ALL_GPUS,) if names else (),
-        "gpus-paired": (ALL_GPUS,) if len(names) > 1 else (),
+        "gpus": (GPUS,) if names else (),
+        "gpus-paired": (GPUS,) if len(names) > 1 else (),
+        "gpu-paired": tuple(names) if len(names) > 1 else (),
+        "gpus-multicast": (GPUS,) if multicast else (),
+        "gpu-multicast": tuple(names) if multicast else (),
+        "gpu-pair-with-peers": tuple(
+            pair for group in pair_siblings(machine, inventory, names) for pair in group
+        ),
         "gpu-with-peers": tuple(
             gpu.name for gpu in due if gpu.model is not None and models.count(gpu.model) > 1
         ),
         "gpu-with-link-peers": _with_link_peers(machine, inventory, names),
-        "gpu-pair": tuple(pair_name(a, b) for a, b in permutations(names, 2)),
+        "gpu-fan-with-peers": _with_fan_peers(due),
+        "gpu-pair": tuple(Pair(a, b) for a, b in permutations(names, 2)),
         "gpu-nvlink": tuple(
             gpu.name for gpu in due if gpu.links or (gpu.device and gpu.name in wired)
         ),
@@ -134,21 +153,26 @@ def _gpus(
         for a, b, pair in topology.pairs(inventory, due)
         if pair.p2p_read == pair.p2p_write == "ok"
     }
-    found["gpu-peers"] = tuple(
-        pair_name(a, b) for a, b in permutations(names, 2) if (a, b) in peers
-    )
-    found["gpus-peered"] = (ALL_GPUS,) if found["gpu-peers"] else ()
+    found["gpu-peers"] = tuple(Pair(a, b) for a, b in permutations(names, 2) if (a, b) in peers)
+    found["gpus-peered"] = (GPUS,) if found["gpu-peers"] else ()
     return found
 
 
+def _with_fan_peers(due: Sequence[Gpu]) -> tuple[Component, ...]:
+    """The GPUs that tell their fans' speed, where at least three of that model do."""
+    telling = [gpu for gpu in due if gpu.model is not None and gpu.traits and gpu.traits.fan]
+    models = [gpu.model for gpu in telling]
+    return tuple(gpu.name for gpu in telling if models.count(gpu.model) >= LEAST_EQUALS)
+
+
 def link_siblings(
-    machine: Machine | None, inventory: Inventory, names: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+) -> dict[str, tuple[Component, ...]]:
     """The GPUs of these names, by model and by the link that card and slot can form.
 
     Equal copies are to be expected on equal links only.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[Component, ...]] = {}
     for one in gpu_limits.gpu_facts(gpus(inventory, names), machine):
         generation, width = one.link_generation, one.link_width
         if one.model is not None and generation is not None and width is not None:
@@ -157,25 +181,54 @@ def link_siblings(
     return found
 
 
-def siblings(
-    machine: Machine | None, inventory: Inventory, names: Sequence[str]
-) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """The groups of equal GPUs, by the class of components that are compared within them."""
-    models: dict[str, tuple[str, ...]] = {}
-    for gpu in gpus(inventory):
-        if gpu.name in names and gpu.model is not None:
+def pair_siblings(
+    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+) -> tuple[tuple[Component, ...], ...]:
+    """The paths between these GPUs of which equal rates are to be expected, two and more each.
+
+    The two GPUs are of the same models with the same PCI Express links, and what joins them is of
+    one kind: as many NVLinks, and the same way between them, with or without peer access.
+    """
+    due = gpus(inventory, names)
+    ends = {}
+    for one in gpu_limits.gpu_facts(due, machine):
+        generation, width = one.link_generation, one.link_width
+        if one.model is not None and generation is not None and width is not None:
+            ends[one.name] = one.model, generation.value, width.value
+    found: dict[object, tuple[Component, ...]] = {}
+    for a, b, pair in topology.pairs(inventory, due):
+        if a.name in ends and b.name in ends:
+            joined = topology.nvlinks(a, b), pair.path, pair.p2p_read, pair.p2p_write
+            key = tuple(sorted((ends[a.name], ends[b.name]))), joined
+            found[key] = (*found.get(key, ()), Pair(a.name, b.name))
+    return tuple(group for group in found.values() if len(group) > 1)
+
+
+def of_one_model(gpus: Iterable[Gpu]) -> dict[str, tuple[Component, ...]]:
+    """The names of these GPUs by model; a GPU of an unknown model is absent."""
+    models: dict[str, tuple[Component, ...]] = {}
+    for gpu in gpus:
+        if gpu.model is not None:
             models[gpu.model] = (*models.get(gpu.model, ()), gpu.name)
-    by_model = tuple(models.values())
+    return models
+
+
+def siblings(
+    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+) -> dict[str, tuple[tuple[Component, ...], ...]]:
+    """The groups of equal GPUs, by the class of components that are compared within them."""
+    by_model = tuple(of_one_model(gpus(inventory, names)).values())
     return {
         "gpu-with-peers": by_model,
         **{f"gpu-{dtype}-with-peers": by_model for dtype in DTYPES},
         "gpu-with-link-peers": tuple(link_siblings(machine, inventory, names).values()),
+        "gpu-pair-with-peers": pair_siblings(machine, inventory, names),
     }
 
 
 def _with_link_peers(
-    machine: Machine | None, inventory: Inventory, names: Sequence[str]
-) -> tuple[str, ...]:
+    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+) -> tuple[Component, ...]:
     groups = link_siblings(machine, inventory, names).values()
     having = {name for group in groups if len(group) > 1 for name in group}
     return tuple(name for name in names if name in having)
@@ -190,44 +243,34 @@ def _formats(gpu: Gpu) -> tuple[str, ...]:
     return DTYPES if capability is None else native_dtypes(capability)
 
 
-def not_offered(components: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """What is not tested because this machine does not show it, as sentences for the plan."""
+def not_offered(components: Mapping[str, tuple[Component, ...]]) -> tuple[Message, ...]:
+    """What is not tested because this machine does not show it, for the plan."""
     found = []
     if not components["cpu-thermometer"]:
-        found.append(
-            "processor temperature: no sensor driver shows one (a VM has none; else load "
-            "coretemp or k10temp)"
-        )
+        found.append(Message("no_processor_sensor"))
     if not components["cpu-throttle-counter"]:
-        found.append(
-            "processor throttling: the kernel shows no throttle counters (Intel only, and "
-            "not in a VM)"
-        )
+        found.append(Message("no_throttle_counter"))
     if not components["core"]:
-        found.append("single cores: the kernel shows no processor topology")
+        found.append(Message("no_single_cores"))
     elif not components["core-with-peers"]:
-        found.append("slow cores: a core is held against others of its kind, and there is only one")
+        found.append(Message("no_other_core"))
     if not components["disk"]:
-        found.append("disk health: no disk was found")
+        found.append(Message("no_disk"))
     return (*found, *_gpus_do_not_offer(components))
 
 
-def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _gpus_do_not_offer(components: Mapping[str, tuple[Component, ...]]) -> list[Message]:
     due = components["gpu"]
-    reasons = (
-        (
-            "gpu-ecc",
-            (
-                "memory errors: no ECC counters (GeForce has none, or ECC is off: `nvidia-smi -q "
-                "-d ECC`)"
-            ),
-        ),
-        ("gpu-replay", "PCIe replays: the driver shows no counter"),
-    )
+
+    def without(*names: str) -> dict[str, Listed]:
+        lacking = [gpu for gpu in due if not any(gpu in components[name] for name in names)]
+        return {"gpus": Listed(tuple(map(str, lacking)))} if lacking else {}
+
     found = []
-    for name, reason in reasons:
-        if without := [gpu for gpu in due if gpu not in components[name]]:
-            found.append(f"{', '.join(without)}: {reason}")
+    if gpus := without("gpu-ecc"):
+        found.append(Message("gpus_without_ecc", gpus))
+    if gpus := without("gpu-replay"):
+        found.append(Message("gpus_without_replays", gpus))
     linked = ("gpu-nvlink-replay", "gpu-nvlink-recovery", "gpu-nvlink-crc")
     uncounted = [
         gpu
@@ -236,29 +279,22 @@ def _gpus_do_not_offer(components: Mapping[str, tuple[str, ...]]) -> list[str]:
     ]
     if uncounted:
         found.append(
-            f"{', '.join(uncounted)}: NVLink errors: the driver does not show every counter of them"
+            Message("gpus_without_link_errors", {"gpus": Listed(tuple(map(str, uncounted)))})
         )
     # Memory that went bad is retired in one of two ways: as rows since Ampere, as pages before.
-    unread = [
-        gpu
-        for gpu in due
-        if gpu not in components["gpu-remap"] and gpu not in components["gpu-retired"]
-    ]
-    if unread:
-        found.append(
-            f"{', '.join(unread)}: remapped rows and retired pages: the driver shows neither"
-        )
+    if gpus := without("gpu-remap", "gpu-retired"):
+        found.append(Message("gpus_without_retired", gpus))
     if len(due) == 1:
-        found.append("slow GPUs: a GPU is held against others of its model, and there is only one")
-    elif alone := [gpu for gpu in due if gpu not in components["gpu-with-peers"]]:
-        found.append(
-            f"{', '.join(alone)}: slow GPUs: a GPU is held against others of its model, and "
-            "no other was seen"
-        )
+        found.append(Message("no_other_gpu"))
+    elif gpus := without("gpu-with-peers"):
+        found.append(Message("gpus_without_peers", gpus))
     unlike = [
         gpu for gpu in components["gpu-with-peers"] if gpu not in components["gpu-with-link-peers"]
     ]
     if unlike:
-        text = "a copy is held against others of the model on such a link, and no other was seen"
-        found.append(f"{', '.join(unlike)}: slow copies: {text}")
+        found.append(Message("gpus_without_link_peers", {"gpus": Listed(tuple(map(str, unlike)))}))
+    if components["gpus-paired"]:
+        found.append(Message("no_collectives_over_network"))
+        if components["gpu-nvlink-up"] and not components["gpus-multicast"]:
+            found.append(Message("no_collectives_by_multicast"))
     return found

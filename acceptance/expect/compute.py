@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
-from acceptance.core.limit import Limit, number
+from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Quantity, Term, Text, Values
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
-from acceptance.expect.limit_book import NO_ARCHITECTURE, Override, at_least
+from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Override, at_least
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 
 # The share of the rate that remains when every element of every product is compared; the burn's
 # `--plain` measures it.
 VERIFIED_SHARE = 0.98
-ALL_THE_SAME = (
-    "it is measured and not judged; a [[limit]] in the machine file judges it all the same"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class ComputeFacts:
     highest that NVML reports.
     """
 
-    name: str
+    name: Component
     model: str | None
     device_id: str
     compute_capability: str | None
@@ -81,12 +80,19 @@ def burn_overrides(override: Override) -> Iterator[Override]:
         )
     elif limit.low is not None:
         warn = VERIFIED_SHARE * limit.warn_low if limit.warn_low is not None else None
-        text = (
-            f"as {override.measurement}, where every result verified costs at most "
-            f"{100 * (1 - VERIFIED_SHARE):.0f} %"
+        values: Values = {
+            "measurement": override.measurement,
+            "cost": f"{100 * (1 - VERIFIED_SHARE):.0f}",
+            "share": f"{VERIFIED_SHARE:g}",
+            "low": Quantity(limit.low, limit.unit),
+            "basis": limit.basis,
+        }
+        floor = Limit(
+            limit.unit,
+            Message("as_unverified", values),
+            low=VERIFIED_SHARE * limit.low,
+            warn_low=warn,
         )
-        basis = f"{text}: {VERIFIED_SHARE:g} x {number(limit.low)} {limit.unit}; {limit.basis}"
-        floor = Limit(limit.unit, basis, low=VERIFIED_SHARE * limit.low, warn_low=warn)
         yield Override(name, override.origin, floor, override.component)
 
 
@@ -94,30 +100,47 @@ def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Overri
     if own is None:
         return None
     row = next((row for row in own.limit if row.measurement == measurement), None)
-    return (
-        None
-        if row is None
-        else Override(measurement, f"sheet of {own.name}", row.limit(), card.name)
-    )
+    return None if row is None else Override(measurement, own.origin, row.limit(), card.name)
 
 
 def _unlimited(
-    card: ComputeFacts, measurement: str, reason: str, origin: str = NO_ARCHITECTURE
+    card: ComputeFacts, measurement: str, why: Message | Term, origin: Text = NO_ARCHITECTURE
 ) -> Override:
-    return Override(measurement, origin, component=card.name, unlimited=f"{reason}: {ALL_THE_SAME}")
+    reason = Message("not_judged", {"why": why, "table": LIMIT_TABLE})
+    return Override(measurement, origin, component=card.name, unlimited=reason)
 
 
-def _unknown(card: ComputeFacts, capability: str | None) -> str:
+def _unknown(card: ComputeFacts, capability: str | None) -> Message:
     if capability is None:
-        return (
-            f"neither driver nor model sheets tell the compute capability of {card} with PCI "
-            "id "
-            f"{card.device_id}"
-        )
-    return (
-        f"no model sheet limits it for {card}, and no architecture of compute capability "
-        f"{capability} is known"
-    )
+        return Message("capability_not_known", {"card": str(card), "id": card.device_id})
+    return Message("architecture_not_known", {"card": str(card), "capability": capability})
+
+
+def memory_formula(clock_mhz: float, bus_bits: int) -> Message:
+    """The data rate of a memory, from its clock and the width of its bus."""
+    return Message("memory_formula", {"clock": f"{clock_mhz:g}", "bits": bus_bits})
+
+
+def peak_formula(multiprocessors: float, clock_mhz: float, operations: float) -> Message:
+    """The peak of a format, from what a multiprocessor does in one clock."""
+    values = {
+        "multiprocessors": f"{multiprocessors:g}",
+        "clock": f"{clock_mhz:g}",
+        "operations": f"{operations:g}",
+    }
+    return Message("peak_formula", values)
+
+
+def _share(share: float, rate: str, formula: Message, known: Architecture) -> Message:
+    """The basis of a floor that is a share of what the architecture allows."""
+    values: Values = {
+        "share": f"{share:g}",
+        "rate": rate,
+        "formula": formula,
+        "architecture": known.told,
+        "basis": Term(known.basis),
+    }
+    return Message("share_of_architecture", values)
 
 
 def _product(
@@ -131,44 +154,26 @@ def _product(
         return _unlimited(card, measurement, _unknown(card, capability))
     share = (known.short if measurement == gemm_names(dtype)[0] else known.sustained).get(dtype)
     if share is None:
-        return _unlimited(card, measurement, known.unlimited[dtype], f"architecture: {known}")
+        return _unlimited(card, measurement, Term(known.unlimited[dtype]), known.origin)
     if card.cuda_cores is None or card.max_sm_clock_mhz is None:
         return _unlimited(
             card,
             measurement,
-            f"the driver does not tell how many cores {card} has, or its highest clock",
+            Message("card_cores_untold", {"card": str(card)}),
         )
     multiprocessors, operations = card.cuda_cores / known.cores, known.operations[dtype]
     peak = multiprocessors * card.max_sm_clock_mhz * operations / 1e6
-    formula = (
-        f"{multiprocessors:g} multiprocessors x {card.max_sm_clock_mhz:g} MHz x "
-        f"{operations:g} "
-        "operations a clock"
-    )
-    text = (
-        f"{share:g} x {peak:.4g} TFLOP/s = {share:g} x {formula} ({known}; no limit in a "
-        "sheet); "
-        f"{known.basis}"
-    )
-    return Override(
-        measurement, f"architecture: {known}", at_least(share * peak, "TFLOP/s", text), card.name
-    )
+    formula = peak_formula(multiprocessors, card.max_sm_clock_mhz, operations)
+    basis = _share(share, f"{peak:.4g} TFLOP/s", formula, known)
+    return Override(measurement, known.origin, at_least(share * peak, "TFLOP/s", basis), card.name)
 
 
 def _copy(card: ComputeFacts, known: Architecture | None, capability: str | None) -> Override:
     if known is None:
         return _unlimited(card, LOCAL_COPY, _unknown(card, capability))
     if card.max_memory_clock_mhz is None or card.memory_bus_bits is None:
-        return _unlimited(
-            card, LOCAL_COPY, f"the driver does not tell the clock or the width of {card}'s memory"
-        )
+        return _unlimited(card, LOCAL_COPY, Message("memory_clock_not_told", {"card": str(card)}))
     rate = 2 * card.max_memory_clock_mhz * card.memory_bus_bits / 8 / 1000
-    formula = f"2 x {card.max_memory_clock_mhz:g} MHz x {card.memory_bus_bits} bit / 8"
-    text = (
-        f"{known.copy:g} x {rate:.0f} GB/s = {known.copy:g} x {formula} ({known}; no limit in "
-        "a "
-        f"sheet); {known.basis}"
-    )
-    return Override(
-        LOCAL_COPY, f"architecture: {known}", at_least(known.copy * rate, "GB/s", text), card.name
-    )
+    formula = memory_formula(card.max_memory_clock_mhz, card.memory_bus_bits)
+    basis = _share(known.copy, f"{rate:.0f} GB/s", formula, known)
+    return Override(LOCAL_COPY, known.origin, at_least(known.copy * rate, "GB/s", basis), card.name)

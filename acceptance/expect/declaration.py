@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
+from acceptance.core.component import Component
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Values, known
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
 from acceptance.expect.compute import burn_overrides
 from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
 from acceptance.machine.machine_file import DeclaredDimm, Machine
@@ -20,46 +24,54 @@ BANDWIDTH_SHARE = 0.5
 def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     """Every declared fact as a limit whose basis names the file and the key."""
 
-    def fact(measurement: str, component: str, limit: Limit) -> Override:
-        return Override(measurement, f"declared in {file}", limit, component)
+    def fact(measurement: str, component: Component, limit: Limit) -> Override:
+        return Override(measurement, _declared(file), limit, component)
 
-    def says(key: str, value: object) -> str:
-        return f"{file} declares {key} = {value!r}"
+    def says(key: str, value: object) -> Message:
+        return Message("declares", {"file": file, "key": key, "value": repr(value)})
 
     cpu = machine.cpu
-    for key, count in (("sockets", cpu.sockets), ("cores", cpu.cores), ("threads", cpu.threads)):
+    for name, key, count in (
+        ("cpu_sockets", "sockets", cpu.sockets),
+        ("cpu_cores", "cores", cpu.cores),
+        ("cpu_threads", "threads", cpu.threads),
+    ):
         if count is not None:
-            yield fact(f"cpu_{key}", "cpu", exactly(count, "count", says(f"cpu.{key}", count)))
-    for key, text in (("model", cpu.model), ("governor", cpu.governor)):
+            yield fact(name, CPU, exactly(count, "count", says(f"cpu.{key}", count)))
+    for name, key, text in (
+        ("cpu_model_differs", "model", cpu.model),
+        ("cpu_governor_differs", "governor", cpu.governor),
+    ):
         if text is not None:
-            yield fact(f"cpu_{key}_differs", "cpu", must_be_zero(says(f"cpu.{key}", text)))
+            yield fact(name, CPU, must_be_zero(says(f"cpu.{key}", text)))
     memory = machine.memory
     if memory.total_gib is not None:
-        basis = f"{says('memory.total_gib', memory.total_gib)}; firmware and kernel keep up to 5 %"
+        declared = says("memory.total_gib", memory.total_gib)
+        basis = Message("declares_memory", {"declared": declared})
         yield fact(
-            "memory_total", "memory", at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis)
+            "memory_total", MEMORY, at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis)
         )
     if memory.dimms is not None or memory.dimm:
         count = memory.dimms if memory.dimms is not None else len(memory.dimm)
         basis = (
             says("memory.dimms", count)
             if memory.dimms is not None
-            else f"{file} lists the modules in {count} slots"
+            else Message("lists_modules", {"file": file, "slots": count})
         )
-        yield fact("dimm_count", "memory", exactly(count, "count", basis))
+        yield fact("dimm_count", MEMORY, exactly(count, "count", basis))
     for dimm in memory.dimm:
         yield from _dimm(dimm, file)
-    for key, text in _system(machine):
-        yield fact(f"{key}_differs", "system", must_be_zero(says(f"system.{key}", text)))
+    for name, key, text in _system(machine):
+        yield fact(name, SYSTEM, must_be_zero(says(f"system.{key}", text)))
     for index, disk in enumerate(machine.disk, start=1):
-        component = f"declared-disk:{index}"
+        component = Part("declared-disk", str(index))
         yield fact(
             "disk_count",
             component,
             at_least(disk.count, "count", says(f"disk {index}, model", disk.model)),
         )
     for link in machine.network:
-        component = f"net:{link.name}"
+        component = Part("net", link.name)
         yield fact("link_up", component, at_least(1, "count", says("network.name", link.name)))
         if link.speed_mbps is not None:
             basis = says(f"{link.name}, speed_mbps", link.speed_mbps)
@@ -68,100 +80,127 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     yield from _gpu_pairs(machine, file)
 
 
-def _system(machine: Machine) -> list[tuple[str, str]]:
+def _system(machine: Machine) -> list[tuple[str, str, str]]:
     system = machine.system
     rows = (
-        ("board", system.board),
-        ("bios_version", system.bios_version),
-        ("kernel", system.kernel),
-        ("driver", system.driver),
+        ("board_differs", "board", system.board),
+        ("bios_version_differs", "bios_version", system.bios_version),
+        ("kernel_differs", "kernel", system.kernel),
+        ("driver_differs", "driver", system.driver),
     )
-    return [(key, text) for key, text in rows if text is not None]
+    return [(name, key, text) for name, key, text in rows if text is not None]
+
+
+def _declared(file: str) -> Message:
+    return Message("declared_in", {"file": file})
 
 
 def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
-    component, origin = f"dimm:{dimm.slot}", f"declared in {file}"
-    text = f"{file} declares a module in {dimm.slot}"
-    yield Override("dimm_present", origin, at_least(1, "count", text), component)
+    component, origin = Part("dimm", dimm.slot), _declared(file)
+
+    def says(key: str | None = None, value: str | None = None) -> Message:
+        return Message("declares_module", known(file=file, slot=dimm.slot, key=key, value=value))
+
+    yield Override("dimm_present", origin, at_least(1, "count", says()), component)
     if dimm.size_gib is not None:
-        yield Override(
-            "dimm_size",
-            origin,
-            exactly(dimm.size_gib, "GiB", f"{text} with size_gib = {dimm.size_gib}"),
-            component,
-        )
-    for key, rate in (("rated", dimm.rated_mts), ("configured", dimm.configured_mts)):
+        limit = exactly(dimm.size_gib, "GiB", says("size_gib", f"{dimm.size_gib}"))
+        yield Override("dimm_size", origin, limit, component)
+    for name, key, rate in (
+        ("dimm_rated_speed", "rated_mts", dimm.rated_mts),
+        ("dimm_configured_speed", "configured_mts", dimm.configured_mts),
+    ):
         if rate is not None:
-            limit = at_least(rate, "MT/s", f"{text} with {key}_mts = {rate}")
-            yield Override(f"dimm_{key}_speed", origin, limit, component)
+            limit = at_least(rate, "MT/s", says(key, f"{rate}"))
+            yield Override(name, origin, limit, component)
     if dimm.part_number is not None:
-        limit = must_be_zero(f"{text} with part_number = {dimm.part_number!r}")
+        limit = must_be_zero(says("part_number", repr(dimm.part_number)))
         yield Override("dimm_part_number_differs", origin, limit, component)
 
 
 def _gpus(machine: Machine, file: str) -> Iterator[Override]:
-    origin, count = f"declared in {file}", machine.gpu_count()
+    origin, count = _declared(file), machine.gpu_count()
     if count is not None:
-        basis = f"{file} declares {count} GPU{'s' if count != 1 else ''}"
-        yield Override("gpu_count", origin, exactly(count, "count", basis), "machine")
+        basis = Message("declares_gpus", {"file": file, "n": count})
+        yield Override("gpu_count", origin, exactly(count, "count", basis), MACHINE)
     position = 0
     for gpu in machine.gpu:
         for _ in range(gpu.count):
-            component = f"gpu{position}"
+            component = Gpu(position)
             position += 1
-            words = f"{file} declares {component}"
-            for key, text in (
-                ("model", gpu.model),
-                ("pci_id", gpu.pci_id),
-                ("address", gpu.address),
+            declares = functools.partial(_gpu_says, file, str(component))
+            for name, key, text in (
+                ("gpu_model_differs", "model", gpu.model),
+                ("gpu_pci_id_differs", "pci_id", gpu.pci_id),
+                ("gpu_address_differs", "address", gpu.address),
             ):
                 if text is not None:
-                    yield Override(
-                        f"gpu_{key}_differs",
-                        origin,
-                        must_be_zero(f"{words} with {key} = {text!r}"),
-                        component,
-                    )
+                    limit = must_be_zero(declares(key, repr(text)))
+                    yield Override(name, origin, limit, component)
             if gpu.link_width is not None:
-                limit = at_least(
-                    gpu.link_width, "count", f"{words} with link_width = {gpu.link_width}"
-                )
+                basis = declares("link_width", f"{gpu.link_width}")
+                limit = at_least(gpu.link_width, "count", basis)
                 yield Override("gpu_link_width_max", origin, limit, component)
             if gpu.link_gen is not None:
-                limit = at_least(gpu.link_gen, "count", f"{words} with link_gen = {gpu.link_gen}")
+                basis = declares("link_gen", f"{gpu.link_gen}")
+                limit = at_least(gpu.link_gen, "count", basis)
                 yield Override("gpu_link_gen_max", origin, limit, component)
             if gpu.nvlink_links is not None:
-                limit = exactly(
-                    gpu.nvlink_links, "count", f"{words} with nvlink_links = {gpu.nvlink_links}"
-                )
+                basis = declares("nvlink_links", f"{gpu.nvlink_links}")
+                limit = exactly(gpu.nvlink_links, "count", basis)
                 yield Override("nvlink_active", origin, limit, component)
 
 
+def _gpu_says(file: str, component: str, key: str, value: str) -> Message:
+    return Message(
+        "declares_of", {"file": file, "component": component, "key": key, "value": value}
+    )
+
+
 def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
-    origin = f"declared in {file}"
+    origin = _declared(file)
     for pair in machine.gpu_pair:
         for first, second in (pair.between, pair.between[::-1]):
-            component = f"gpu{first}->gpu{second}"
-            text = f"{file} declares between = [{pair.between[0]}, {pair.between[1]}]"
+            component = Pair(Gpu(first), Gpu(second))
+            values: Values = {"file": file, "between": f"[{pair.between[0]}, {pair.between[1]}]"}
             if pair.path is not None:
-                limit = must_be_zero(f"{text} with path = {pair.path!r}")
+                told: Values = {**values, "key": "path", "value": repr(pair.path)}
+                limit = must_be_zero(Message("declares_pair", told))
                 yield Override("gpu_path_differs", origin, limit, component)
             if pair.p2p is not None:
-                limit = exactly(
-                    int(pair.p2p), "count", f"{text} with p2p = {str(pair.p2p).lower()}"
-                )
+                told = {**values, "key": "p2p", "value": str(pair.p2p).lower()}
+                limit = exactly(int(pair.p2p), "count", Message("declares_pair", told))
                 yield Override("p2p_supported", origin, limit, component)
+                if pair.p2p:
+                    meant = Limit("count", Message("declares_pair", told), high=1)
+                    yield Override("transport_doubts", origin, meant, component)
+            if pair.write_gbs is not None:
+                told = {**values, "key": "write_gbs", "value": f"{pair.write_gbs:g}"}
+                limit = at_least(pair.write_gbs, "GB/s", Message("declares_pair", told))
+                yield Override("p2p_write", origin, limit, component)
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     """The machine file's own limits as overrides, then the limits of the burn from them."""
+    origin = Message("override_in", {"file": file})
     own = [
-        Override(row.measurement, f"override in {file}", row.limit(), row.component, own=True)
+        Override(row.measurement, origin, row.limit(), row.component, own=True)
         for row in machine.limit
     ]
     yield from own
     for found in own:
         yield from burn_overrides(found)
+
+
+def channel_limits(machine: Machine, file: str) -> Iterator[Override]:
+    """As many memory channels filled as declared, and all alike.
+
+    Only for a machine whose firmware tells the channels: on others both would be due and unread.
+    """
+    if (count := machine.memory.channels) is None:
+        return
+    basis = Message("declares", {"file": file, "key": "memory.channels", "value": repr(count)})
+    yield Override("memory_channels", _declared(file), exactly(count, "count", basis), MEMORY)
+    yield Override("memory_channels_unequal", _declared(file), must_be_zero(basis), MEMORY)
 
 
 def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) -> Iterator[Override]:
@@ -172,6 +211,5 @@ def bandwidth_limits(machine: Machine, rates_mts: tuple[int, ...], file: str) ->
     if rates_mts and machine.memory.channels is not None:
         floor, basis = memory_floor(rates_mts, machine.memory.channels, BANDWIDTH_SHARE)
         for name in ("memory_copy", "memory_triad"):
-            yield Override(
-                name, f"derived from the DIMMs and {file}", at_least(floor, "GB/s", basis)
-            )
+            origin = Message("from_modules", {"file": file})
+            yield Override(name, origin, at_least(floor, "GB/s", basis))

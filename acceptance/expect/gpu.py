@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from acceptance.core.grammar import with_article
+from acceptance.core.component import Component
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Text, Values
 from acceptance.expect.gpu_pair import PairFacts, Side, pair_limits
-from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly
-from acceptance.expect.sheet import Sheet, find
+from acceptance.expect.limit_book import NO_SHEET, Override, at_least, exactly, unless_limited
+from acceptance.expect.sheet import Sheet, SheetNvLink, find
 from acceptance.machine import pcie
 
 # Healthy cards: V100 12.4 of 15.8 GB/s (0.79), T4 at x8 6.3 of 7.9 (0.80), A100 25.9 of 31.5
@@ -34,7 +35,6 @@ COPIES = (
     "bandwidth_test_h2d",
     "bandwidth_test_d2h",
 )
-DECLARE = "a [[limit]] in the machine file judges it all the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class GpuFacts:
     that of the slot (a VM withholds it): PCI Express generation and lanes. `nvlink_*` count links.
     """
 
-    name: str
+    name: Component
     model: str | None
     device_id: str
     compute_capability: str | None
@@ -63,12 +63,12 @@ class GpuFacts:
     @property
     def link_generation(self) -> pcie.LinkMaximum | None:
         """The highest generation of card and slot together; None where neither is known."""
-        return pcie.link_maximum("generation ", self.card_link_gen, self.slot_link_gen)
+        return pcie.link_maximum(pcie.told_generation, self.card_link_gen, self.slot_link_gen)
 
     @property
     def link_width(self) -> pcie.LinkMaximum | None:
         """The most lanes of card and slot together; None where neither is known."""
-        return pcie.link_maximum("x", self.card_link_width, self.slot_link_width)
+        return pcie.link_maximum(pcie.told_width, self.card_link_width, self.slot_link_width)
 
 
 def gpu_limits(
@@ -82,9 +82,11 @@ def gpu_limits(
         Side(gpu.name, str(gpu), find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model))
         for gpu in gpus
     ]
+    active = [(side.sheet, gpu.nvlink_active or 0) for gpu, side in zip(gpus, sides, strict=True)]
     for gpu, side in zip(gpus, sides, strict=True):
+        most = max(count for sheet, count in active if sheet is side.sheet)
         yield from _link(gpu)
-        yield from _nvlink(gpu, side.sheet, alone=len(gpus) == 1)
+        yield from _nvlink(gpu, side.sheet, most, alone=len(gpus) == 1)
         yield from _facts(gpu, side.sheet)
     seen = {(pair.a, pair.b): pair for pair in pairs}
     for first, second in permutations(sides, 2):
@@ -93,19 +95,18 @@ def gpu_limits(
 
 def _link(gpu: GpuFacts) -> Iterator[Override]:
     """Limits of the link under load, and of copies over it."""
-    origin = "derived from card and slot"
+    origin = Message("from_card_and_slot")
     generation, width = gpu.link_generation, gpu.link_width
     for name, found in (("gpu_link_gen", generation), ("gpu_link_width", width)):
         if found is None:
-            reason = f"neither card nor slot shows what it can do (a VM may withhold it): {DECLARE}"
+            reason = unless_limited(Message("link_withheld"))
             yield Override(name, origin, component=gpu.name, unlimited=reason)
         else:
-            yield Override(
-                name, origin, at_least(found.value, "count", f"under load: {found.told}"), gpu.name
-            )
+            basis = Message("under_load", {"most": found.told})
+            yield Override(name, origin, at_least(found.value, "count", basis), gpu.name)
     limit = _copy(generation, width)
     for name in COPIES:
-        why = None if limit else f"the link's generation and width are not both known: {DECLARE}"
+        why = None if limit else unless_limited(Message("link_not_known"))
         yield Override(name, origin, limit, gpu.name, why)
 
 
@@ -115,22 +116,24 @@ def _copy(generation: pcie.LinkMaximum | None, width: pcie.LinkMaximum | None) -
     rate = pcie.data_rate(generation.value, width.value)
     if rate is None:
         return None
-    formula = f"{COPY_SHARE:g} x {rate[0]:.1f} GB/s = {COPY_SHARE:g} x {rate[1]}"
-    text = (
-        f"{formula}; {generation.told}; {width.told}; healthy cards reach 0.79 to 0.88 of the "
-        "data rate"
-    )
-    return at_least(COPY_SHARE * rate[0], "GB/s", text)
+    values: Values = {
+        "share": f"{COPY_SHARE:g}",
+        "rate": f"{rate[0]:.1f}",
+        "formula": rate[1],
+        "generation": generation.told,
+        "width": width.told,
+    }
+    return at_least(COPY_SHARE * rate[0], "GB/s", Message("share_of_link", values))
 
 
-def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Override]:
+def _nvlink(gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool) -> Iterator[Override]:
     """Limits of the number of active NVLinks and of their speed.
 
     Without any link in the driver's list there is nothing to compare with a limit, but a board that
-    must have links is named all the same.
+    must have links is named all the same. `most` is how many links any of its equals has active.
     """
-    limit, reason = _links(gpu, sheet, alone=alone)
-    origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
+    limit, reason = _links(gpu, sheet, most, alone=alone)
+    origin = sheet.origin if sheet else NO_SHEET
     if limit is not None or gpu.nvlink_total:
         yield Override("nvlink_active", origin, limit, gpu.name, reason)
     if not gpu.nvlink_active:
@@ -138,45 +141,45 @@ def _nvlink(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> Iterator[Over
     if sheet is None or sheet.nvlink is None:
         yield Override("nvlink_speed", origin, component=gpu.name, unlimited=reason)
         return
-    speed, generation = sheet.nvlink.link_gbs, sheet.nvlink.generation
-    text = (
-        f"{LINK_SHARE:g} x {speed:g} GB/s, one link of NVLink {generation} in one direction "
-        f"(sheet of {sheet.name})"
+    speed = sheet.nvlink.link_gbs
+    one = one_nvlink(sheet, sheet.nvlink)
+    basis = Message(
+        "share_of_nvlink", {"share": f"{LINK_SHARE:g}", "speed": f"{speed:g}", "link": one}
     )
-    yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", text), gpu.name)
+    yield Override("nvlink_speed", origin, at_least(LINK_SHARE * speed, "GB/s", basis), gpu.name)
 
 
-def _links(gpu: GpuFacts, sheet: Sheet | None, *, alone: bool) -> tuple[Limit | None, str | None]:
+def one_nvlink(sheet: Sheet, nvlink: SheetNvLink) -> Message:
+    """One NVLink of a model."""
+    return Message("one_nvlink", {"generation": nvlink.generation, "sheet": sheet.origin})
+
+
+def _links(
+    gpu: GpuFacts, sheet: Sheet | None, most: int, *, alone: bool
+) -> tuple[Limit | None, Text | None]:
     """The limit of active NVLinks, or the reason why there is none."""
-    cure = "declare nvlink_links in the machine file"
+
+    def undeclared(why: Message) -> tuple[None, Message]:
+        return None, Message("unless_links_declared", {"why": why})
+
     if sheet is None:
         return None, _no_sheet(gpu)
     if sheet.nvlink is None:
-        return None, f"the sheet of {sheet.name} knows of no NVLink: {cure}"
+        return undeclared(Message("sheet_without_nvlink", {"model": sheet.name}))
     full, of = sheet.nvlink.full(), sheet.nvlink.links
     if doubt := sheet.doubt("nvlink.active"):
-        return None, f"the sheet's own number is doubtful ({doubt}): {cure}"
+        return undeclared(Message("sheet_number_doubtful", {"doubt": doubt}))
     bridged = 0 in sheet.nvlink.active
     if not gpu.nvlink_active and bridged:
-        return (
-            None,
-            (
-                f"no NVLink is active: no bridge is seen, and {with_article(sheet.name)} runs "
-                f"without one: {cure}"
-            ),
-        )
+        return undeclared(Message("no_bridge_seen", {"card": sheet.card}))
     if not gpu.nvlink_active and alone:
-        return (
-            None,
-            f"no NVLink is active: one GPU alone is often given to a VM without its links: {cure}",
-        )
-    where = "once it is bridged" if bridged else "on its board"
-    text = (
-        f"{with_article(sheet.name)} has {full} of its {of} NVLinks active {where}; "
-        "nvlink_links "
-        "in the machine file goes before this"
-    )
-    return exactly(full, "count", text), None
+        return undeclared(Message("links_withheld"))
+    if sheet.p2p == "nvlink" and 0 < most < full:
+        of_board: Values = {"model": sheet.name, "most": most, "of": of}
+        return undeclared(Message("links_of_board", of_board))
+    code = "nvlinks_bridged" if bridged else "nvlinks_on_board"
+    basis = Message(code, {"card": sheet.card, "full": full, "of": of})
+    return exactly(full, "count", basis), None
 
 
 def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
@@ -185,26 +188,26 @@ def _facts(gpu: GpuFacts, sheet: Sheet | None) -> Iterator[Override]:
         doubt = sheet.doubt(key) if sheet else None
         if sheet is None or doubt:
             reason = (
-                f"the sheet's own figure is doubtful ({doubt}): {DECLARE}"
+                unless_limited(Message("sheet_figure_doubtful", {"doubt": doubt}))
                 if doubt
                 else _no_sheet(gpu)
             )
-            origin = f"sheet of {sheet.name}" if sheet else NO_SHEET
+            origin = sheet.origin if sheet else NO_SHEET
             yield Override(name, origin, component=gpu.name, unlimited=reason)
             continue
         if key == "sm":
-            limit = exactly(
-                sheet.sm, "count", f"{with_article(sheet.name)} has {sheet.sm} multiprocessors"
-            )
+            basis = Message("multiprocessors_of", {"card": sheet.card, "number": sheet.sm})
+            limit = exactly(sheet.sm, "count", basis)
         else:
-            text = (
-                f"{MEMORY_SHARE:g} x {sheet.memory.gib:g} GiB of {with_article(sheet.name)}; "
-                "ECC "
-                "and the driver keep up to 6.5 %"
-            )
-            limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", text)
-        yield Override(name, f"sheet of {sheet.name}", limit, gpu.name)
+            values: Values = {
+                "share": f"{MEMORY_SHARE:g}",
+                "size": f"{sheet.memory.gib:g}",
+                "card": sheet.card,
+            }
+            basis = Message("memory_of", values)
+            limit = at_least(MEMORY_SHARE * sheet.memory.gib, "GiB", basis)
+        yield Override(name, sheet.origin, limit, gpu.name)
 
 
-def _no_sheet(gpu: GpuFacts) -> str:
-    return f"no model sheet is that of {gpu} with PCI id {gpu.device_id}: {DECLARE}"
+def _no_sheet(gpu: GpuFacts) -> Message:
+    return unless_limited(Message("no_sheet_of_gpu", {"gpu": str(gpu), "id": gpu.device_id}))

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from acceptance import resources
-from acceptance.core.grammar import with_article
+from acceptance.core import parts
+from acceptance.core.component import Component
 from acceptance.core.limit import MIB, Limit
+from acceptance.core.message import Message, Values
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.ceiling import gpu_ceilings
+from acceptance.expect.collective import collective_limits
 from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
@@ -24,11 +27,7 @@ from acceptance.machine.machine_file import DeclaredGpu, Machine
 from acceptance.machine.pcie import generation
 from acceptance.machine.topology import nvlinks, pairs
 
-UNCOUNTED = (
-    "see `nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT`, and update the driver (a "
-    "VM: its "
-    "host's, too)"
-)
+_UNCOUNTED = Message("read_counters")
 
 
 @functools.cache
@@ -43,11 +42,13 @@ def sheet_of(gpu: Gpu) -> Sheet | None:
 
 
 def overrides(
-    inventory: Inventory, names: tuple[str, ...], declared: Machine | None
+    inventory: Inventory, names: tuple[Component, ...], declared: Machine | None
 ) -> Iterator[Override]:
     """The limits of the GPUs of these names, and of the paths between them."""
     due = gpus(inventory, names)
-    yield from gpu_limits(gpu_facts(due, declared), pair_facts(inventory, due), sheets())
+    facts, between = gpu_facts(due, declared), pair_facts(inventory, due)
+    yield from gpu_limits(facts, between, sheets())
+    yield from collective_limits(facts, between, sheets())
     yield from compute_limits(compute_facts(due), sheets(), architectures())
     for gpu in due:
         traits = gpu.traits
@@ -58,16 +59,12 @@ def overrides(
             and traits.memory_max_temperature_c is not None
         ):
             highest = traits.memory_max_temperature_c
-            basis = (
-                f"the driver names {highest:g} degC as the highest operating temperature of "
-                "this "
-                "card's memory"
-            )
+            basis = Message("highest_of_memory", {"highest": f"{highest:g}"})
             limit = Limit("degC", basis, high=highest, warn_high=highest - 5)
-            yield Override("gpu_memory_temperature", "told by the driver", limit, gpu.name)
+            yield Override("gpu_memory_temperature", Message("told_by_driver"), limit, gpu.name)
 
 
-def ceilings(inventory: Inventory, names: tuple[str, ...]) -> Iterator[Override]:
+def ceilings(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Override]:
     """The ceilings of the GPUs of these names, and of the paths between them.
 
     Declared values set no ceiling.
@@ -95,7 +92,9 @@ def gpu_facts(due: tuple[Gpu, ...], declared: Machine | None) -> tuple[GpuFacts,
     In a VM the machine file's values stand for the slot's.
     """
     listed = [gpu for gpu in declared.gpu for _ in range(gpu.count)] if declared is not None else []
-    by_name: dict[str, DeclaredGpu] = {f"gpu{index}": gpu for index, gpu in enumerate(listed)}
+    by_name: dict[Component, DeclaredGpu] = {
+        parts.Gpu(index): gpu for index, gpu in enumerate(listed)
+    }
     return tuple(_facts_of(gpu, by_name.get(gpu.name, DeclaredGpu())) for gpu in due)
 
 
@@ -119,7 +118,7 @@ def _facts_of(gpu: Gpu, declared: DeclaredGpu) -> GpuFacts:
     )
 
 
-def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
+def gaps(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Message]:
     """What keeps a run from passing: a GPU without memory error counts.
 
     Only of models that have ECC on when they leave the factory.
@@ -130,18 +129,18 @@ def gaps(inventory: Inventory, names: tuple[str, ...]) -> Iterator[str]:
         own = sheet_of(gpu)
         if own is None or not own.ecc:
             continue
-        model, counters = with_article(own.name), gpu.counters
+        values: Values = {"gpu": str(gpu.name), "card": own.card, "cure": _UNCOUNTED}
+        counters = gpu.counters
         if gpu.traits.ecc_enabled is False:
-            cure = f"`sudo nvidia-smi -i {gpu.uuid or gpu.pci_address} -e 1`, then reboot"
-            yield f"{gpu.name}: ECC is off, and {model} has it on: {cure}"
+            cure = Message("switch_ecc_on", {"gpu": gpu.uuid or gpu.pci_address})
+            yield Message("ecc_off", {"gpu": str(gpu.name), "card": own.card, "cure": cure})
         elif counters is None or counters.ecc_uncorrected is None:
-            yield f"{gpu.name}: the driver tells no ECC counters, and {model} has them: {UNCOUNTED}"
+            yield Message("no_ecc_counters", values)
         elif counters.remap_failed is None and None in (
             counters.retired_single,
             counters.retired_double,
         ):
-            text = "neither remapped rows nor retired pages"
-            yield f"{gpu.name}: the driver tells {text}, and {model} has one of them: {UNCOUNTED}"
+            yield Message("no_retired_memory", values)
 
 
 def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, ...]:
@@ -154,6 +153,7 @@ def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, .
             pair.p2p_read
             if pair.p2p_read == pair.p2p_write
             else f"read {pair.p2p_read}, write {pair.p2p_write}",
+            virtual=inventory.cpu.virtualised is True,
         )
         for a, b, pair in pairs(inventory, due)
     )

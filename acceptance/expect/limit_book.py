@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from acceptance.core.component import Component
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Term, Text, Values
 from acceptance.expect.measurements import Measurements
+from acceptance.machine.channels import peak_gbs
 
 # The origins of entries without a limit because the GPU's model is not known. Measurements that
 # have no limit on purpose have another origin.
-NO_SHEET, NO_ARCHITECTURE = "model sheets", "architectures"
+NO_SHEET, NO_ARCHITECTURE = Message("model_sheets"), Message("architectures")
+CLASS_DEFAULT = Message("class_default")
+# The machine file's tables in which somebody can say what no sheet does.
+LIMIT_TABLE, PAIR_TABLE = "[[limit]]", "[[gpu_pair]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +28,15 @@ class Override:
     """
 
     measurement: str
-    origin: str
+    origin: Text
     limit: Limit | None = None
-    component: str | None = None
-    unlimited: str | None = None
+    component: Component | None = None
+    unlimited: Text | None = None
     own: bool = False
 
 
 # By measurement and component (None: all of them), the index of the first entry for both.
-_Places = dict[str, dict[str | None, int]]
+_Places = dict[str, dict[Component | None, int]]
 
 
 def _places(entries: Sequence[Override]) -> _Places:
@@ -41,7 +47,7 @@ def _places(entries: Sequence[Override]) -> _Places:
 
 
 def _first(
-    entries: Sequence[Override], places: _Places, measurement: str, component: str
+    entries: Sequence[Override], places: _Places, measurement: str, component: Component
 ) -> Override | None:
     """The first entry that applies to this measurement of this component, or None."""
     own = places.get(measurement, {})
@@ -66,7 +72,7 @@ class LimitBook:
         object.__setattr__(self, "_limits", _places(self.entries))
         object.__setattr__(self, "_most", _places(self.ceilings))
 
-    def find(self, measurement: str, component: str) -> Override | None:
+    def find(self, measurement: str, component: Component) -> Override | None:
         """The entry that applies to this measurement of this component, or None."""
         return _first(self.entries, self._limits, measurement, component)
 
@@ -78,7 +84,7 @@ class LimitBook:
         """This book with these further ceilings."""
         return LimitBook(self.entries, (*self.ceilings, *ceilings))
 
-    def ceiling(self, measurement: str, component: str) -> Limit | None:
+    def ceiling(self, measurement: str, component: Component) -> Limit | None:
         """The ceiling of this measurement of this component, or None where it is not known."""
         found = _first(self.ceilings, self._most, measurement, component)
         return found.limit if found is not None else None
@@ -88,39 +94,43 @@ def class_defaults(families: Measurements) -> LimitBook:
     """What any healthy machine meets: the class limits of the families, and why there are none."""
     return LimitBook(
         tuple(
-            Override(one.name, "class default", one.limit, unlimited=one.no_limit)
+            Override(one.name, CLASS_DEFAULT, one.limit, unlimited=one.no_limit)
             for one in families.by_name.values()
             if one.limit is not None or one.no_limit is not None
         )
     )
 
 
-def exactly(value: float, unit: str, basis: str) -> Limit:
+def exactly(value: float, unit: str, basis: Text) -> Limit:
     """A limit that only one value meets."""
     return Limit(unit=unit, basis=basis, low=value, high=value)
 
 
-def at_least(value: float, unit: str, basis: str) -> Limit:
+def at_least(value: float, unit: str, basis: Text) -> Limit:
     """A limit with a floor."""
     return Limit(unit=unit, basis=basis, low=value)
 
 
-def must_be_zero(basis: str) -> Limit:
+def must_be_zero(basis: Text) -> Limit:
     """A limit for counts of what must not happen."""
     return Limit(unit="count", basis=basis, high=0.0)
 
 
-def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, str]:
+def memory_floor(rate_mts: Sequence[int], channels: int, fraction: float) -> tuple[float, Message]:
     """The bandwidth floor of known DIMMs in GB/s, and its derivation.
 
     fraction x rate x 64 bit x channels / 8, with the rate of the slowest DIMM, which all run at.
-    Source of the formula: JEDEC DDR channels are 64 data bits wide (DDR5: two of 32).
     """
-    peak = min(rate_mts) * 8 * channels / 1000.0
-    return (
-        fraction * peak,
-        (
-            f"{fraction:g} x {min(rate_mts)} MT/s x 64 bit x {channels} channels / 8 = "
-            f"{fraction:g} x {peak:.1f} GB/s"
-        ),
-    )
+    peak = peak_gbs(min(rate_mts), channels)
+    values: Values = {
+        "share": f"{fraction:g}",
+        "rate": min(rate_mts),
+        "channels": channels,
+        "peak": f"{peak:.1f}",
+    }
+    return fraction * peak, Message("channels_rate", values)
+
+
+def unless_limited(why: Text | Term) -> Message:
+    """Why there is no limit, and that the machine file can have one."""
+    return Message("unless_limited", {"why": why, "table": LIMIT_TABLE})

@@ -17,9 +17,9 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core.advice import Advice
-from acceptance.core.collection import Measures
 from acceptance.core.limit import UNITS, Limit, Worse
 from acceptance.core.strict import Strict, Text
+from acceptance.expect.collected import Measures
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
 _Rate = Annotated[float, msgspec.Meta(ge=0)]

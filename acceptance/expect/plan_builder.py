@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from acceptance.core.collection import (
-    SESSIONS,
-    CollectedCheck,
-    Measures,
-    PlanError,
-    matches_patterns,
-)
+from acceptance.core.collection import SESSIONS, matches_patterns
+from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
+from acceptance.core.judgement import covers
+from acceptance.core.message import Message, Text, known
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.waiver import Waiver
+from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook
+
+
+def _nearest(name: str, known_names: Iterable[str], where: str) -> str:
+    """The cure for a name that there is not: the nearest that there is, else where to look."""
+    import difflib  # only for somebody's slip
+
+    close = difflib.get_close_matches(name, sorted(set(known_names)), n=1)
+    return f"did you mean {close[0]}?" if close else f"correct it ({where})"
+
+
+_MEASURED = "docs/measurements.md lists what is measured"
+_CHECKS = "`rigproof plan` lists the checks"
 
 
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
@@ -32,10 +43,8 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
         own += entry.own
         row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
-            text = (
-                f"a limit for {name}, which no check measures; measured are: "
-                f"{', '.join(sorted(units))}"
-            )
+            cure = _nearest(name, units, _MEASURED)
+            text = f"a limit for {name}, which no check measures: {cure}"
             raise PlanError(text, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
             text = (
@@ -54,12 +63,16 @@ def lint_waivers(
     collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str
 ) -> None:
     """Check that each waiver names something that exists and may be waived. Raises PlanError."""
+    units = [measures.name for check in collected for measures in check.measures]
+    checks = [check.id for check in collected]
+    subjects = [check.partition(".")[0] for check in checks]
     for number, waiver in enumerate(waivers):
         named = [
             one for check in collected for one in check.measures if one.name == waiver.measurement
         ]
         if waiver.measurement is not None and not named:
-            text = f"a waiver names {waiver.measurement}, which no check measures: correct it"
+            cure = _nearest(waiver.measurement, units, _MEASURED)
+            text = f"a waiver names {waiver.measurement}, which no check measures: {cure}"
             raise PlanError(text, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
             text = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
@@ -67,15 +80,16 @@ def lint_waivers(
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
         ):
-            text = f"a waiver names the check {waiver.skip}, which does not exist: correct it"
+            cure = _nearest(waiver.skip, [*checks, *subjects], _CHECKS)
+            text = f"a waiver names the check {waiver.skip}, which does not exist: {cure}"
             raise PlanError(text, where, ("waiver", number, "skip"))
 
 
-Groups = Mapping[str, Sequence[Sequence[str]]]
+Groups = Mapping[str, Sequence[Sequence[Component]]]
 
 
 def _siblings(
-    check: CollectedCheck, measures: Measures, component: str, groups: Groups
+    check: CollectedCheck, measures: Measures, component: Component, groups: Groups
 ) -> Siblings | None:
     """What a ratio between equal components is made of; None for any other measurement.
 
@@ -96,7 +110,7 @@ def _siblings(
 
 def dues(
     check: CollectedCheck,
-    components: Mapping[str, Sequence[str]],
+    components: Mapping[str, Sequence[Component]],
     book: LimitBook,
     groups: Groups,
 ) -> tuple[Due, ...]:
@@ -148,9 +162,10 @@ def dues(
 def _gaps(
     checks: Sequence[CollectedCheck],
     planned: Sequence[PlannedCheck],
-    classes: Mapping[str, Sequence[str]],
+    classes: Mapping[str, Sequence[Component]],
     book: LimitBook,
-) -> Iterator[str]:
+    absent: Sequence[Component],
+) -> Iterator[Message]:
     """What keeps a full run from passing.
 
     A GPU that no check loads, or a limit for a component that this machine does not show.
@@ -159,7 +174,7 @@ def _gaps(
     heated = {due.component for check in planned if check.id in loaded for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in heated:
-            yield f"{gpu}: no check of this plan loads it"
+            yield Message("gpu_not_loaded", {"gpu": str(gpu)})
     shown = {
         (one.name, name)
         for check in checks
@@ -167,12 +182,39 @@ def _gaps(
         for name in classes.get(one.per, ())
     }
     for entry in book.entries:
+        if absent and entry.component and any(isinstance(end, Gpu) for end in entry.component.ends):
+            continue  # a GPU is missing, which fails
         missing = entry.component is not None and (entry.measurement, entry.component) not in shown
         if entry.limit is not None and missing:
-            yield (
-                f"{entry.origin}: a limit for {entry.measurement} on {entry.component}, which "
-                "this machine does not show"
+            about = known(
+                origin=entry.origin,
+                measurement=entry.measurement,
+                component=str(entry.component),
             )
+            yield Message("limit_of_nothing", about)
+
+
+def waivers_of_nothing(
+    collected: Sequence[CollectedCheck],
+    classes: Mapping[str, Sequence[Component]],
+    waivers: Iterable[Waiver],
+    declared_in: str,
+) -> Iterator[Message]:
+    """The waivers that cover nothing that the checks measure on this machine."""
+    shown = [
+        (check.id, Due(one.name, component, one.unit, (), ""))
+        for check in collected
+        for one in check.measures
+        for component in classes.get(one.per, ())
+    ]
+    for waiver in waivers:
+        if not any(covers(waiver, check, due) for check, due in shown):
+            about = known(
+                origin=declared_in,
+                what=waiver.measurement or waiver.skip,
+                component=waiver.component,
+            )
+            yield Message("waiver_of_nothing", about)
 
 
 def build(
@@ -182,22 +224,27 @@ def build(
     loads_s: Mapping[str, float],
     memory_gib: float,
     cannot_detect: Sequence[str],
-    components: Mapping[str, Sequence[str]],
-    not_offered: Sequence[str],
+    components: Mapping[str, Sequence[Component]],
+    not_offered: Sequence[Text],
     book: LimitBook,
     waivers: Sequence[Waiver],
     declared_in: str | None,
     only: Sequence[str],
     digest: str,
     siblings: Groups,
-    gaps: Sequence[str] = (),
+    gaps: Sequence[Text] = (),
     narrowed: bool = False,
+    missing: Sequence[Component] = (),
+    cure: str = "",
 ) -> Plan:
     """The plan of one run.
 
-    The order is by session; in each session gates come first and checks that heat last, otherwise
-    the order of `collected` stays. `siblings` are the equal components by their class, which ratios
-    are made of. `narrowed` means that `components` hold only some of the machine's GPUs.
+    The order is by session; in each session gates come first and checks that heat last, those
+    marked `last` after them, otherwise the order of `collected` stays. `siblings` are the equal
+    components by their class, which ratios are made of. `narrowed` means that `components` hold
+    only some of the machine's GPUs.
+    `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
+    is due.
 
     Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
     is due.
@@ -210,7 +257,13 @@ def build(
             raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
     planned: list[PlannedCheck] = []
     for check in sorted(
-        collected, key=lambda check: (SESSIONS.index(check.session), not check.gate, check.heats)
+        collected,
+        key=lambda check: (
+            SESSIONS.index(check.session),
+            not check.gate,
+            check.heats,
+            check.last,
+        ),
     ):
         if only and not matches_patterns(check.id, only):
             continue
@@ -235,11 +288,12 @@ def build(
                 )
             )
     if not planned:
-        raise PlanError("nothing is due: no check of this selection applies to this machine")
-    for pattern in only:
+        raise PlanError(f"nothing is due: no check of this selection applies to this machine{cure}")
+    for pattern in () if missing else only:  # a check of missing GPUs alone owes nothing
         if not any(matches_patterns(check.id, [pattern]) for check in planned):
             raise PlanError(
                 f"--only {pattern}: nothing of it is due on this machine in the profile {profile}"
+                f"{cure}"
             )
     partial = bool(only) or narrowed
     return Plan(
@@ -251,7 +305,7 @@ def build(
         memory_gib=memory_gib,
         cannot_detect=tuple(cannot_detect),
         not_tested=tuple(not_offered),
-        gaps=() if partial else (*gaps, *_gaps(collected, planned, components, book)),
+        gaps=() if partial else (*gaps, *_gaps(collected, planned, components, book, missing)),
         inventory_declared=declared_in is not None,
         digest=digest,
         gpus=tuple(components["gpu"]),

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from acceptance import resources
 from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
+from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 
 # A file of the same folder that is no sheet: the architectures for models without one.
 NO_SHEET = "architectures.toml"
 LOCAL_COPY = "copy_own_d2d"
+# Collective operations of all GPUs, over the way that NCCL takes by itself.
+Collective = Literal[
+    "collective_all_reduce",
+    "collective_all_gather",
+    "collective_reduce_scatter",
+    "collective_all_to_all",
+    "collective_broadcast",
+]
+COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is not allowed
@@ -111,14 +122,28 @@ class SheetLimit(Strict, frozen=True):
         return Limit(self.unit, self.basis, low=self.low, warn_low=self.warn_low)
 
 
+class SheetCollective(Strict, frozen=True):
+    """`[[collective]]` of a sheet: the least bus bandwidth in GB/s of so many sound cards.
+
+    It is for cards with all their NVLinks, or over PCI Express for a model without NVLink.
+    """
+
+    measurement: Collective
+    gpus: Annotated[int, msgspec.Meta(ge=2)]
+    low: Figure
+    basis: Text
+
+
 class Sheet(Strict, frozen=True):
     """One GPU model. `source` says in one sentence where its values come from.
 
     `boost_mhz` is the clock of the peaks, `nvml_max_sm_mhz` the highest that NVML reports. `p2p`
     says whether two such cards can read each other's memory; "bridge" means over an NVLink bridge
-    only. `ecc` means that it leaves the factory with ECC on. `half_rate` marks tensor cores that
-    run at half their rate with FP32 accumulation. `doubtful` names facts on which sources differ,
-    and `exempt` peaks that do not follow SM x clock x operations per clock, each with the reason.
+    only, "nvlink" over NVLinks that lead from card to card as the board has them, and without any
+    as board and processors allow. `ecc` means that it leaves the factory with ECC on. `half_rate`
+    marks tensor cores that run at half their rate with FP32 accumulation. `doubtful` names facts on
+    which sources differ, and `exempt` peaks that do not follow SM x clock x operations per clock,
+    each with the reason.
     """
 
     name: Text
@@ -133,7 +158,7 @@ class Sheet(Strict, frozen=True):
     cuda_cores: Count
     boost_mhz: Figure
     tdp_w: Figure
-    p2p: Literal["yes", "no", "bridge"]
+    p2p: Literal["yes", "no", "bridge", "nvlink"]
     source: Text
     memory: SheetMemory
     peak: SheetPeak
@@ -147,6 +172,17 @@ class Sheet(Strict, frozen=True):
     doubtful: dict[str, Text] = msgspec.field(default_factory=dict)
     exempt: dict[str, Text] = msgspec.field(default_factory=dict)
     limit: tuple[SheetLimit, ...] = ()
+    collective: tuple[SheetCollective, ...] = ()
+
+    @property
+    def origin(self) -> Message:
+        """The sheet, as the origin of limits."""
+        return Message("sheet_of", {"model": self.name})
+
+    @property
+    def card(self) -> Message:
+        """One card of the model, for the reader of a basis."""
+        return with_article(self.name)
 
     def doubt(self, key: str) -> str | None:
         """Why a fact such as "sm" or "memory.gib" is doubtful, or None.
@@ -160,7 +196,7 @@ def _facts(table: msgspec.Struct) -> Iterator[str]:
     """Every key that has a value, of the table and of its inner tables: "memory", "memory.gib"."""
     for key in table.__struct_fields__:
         value = getattr(table, key)
-        if value is not None and key != "limit":
+        if value is not None and key not in ("limit", "collective"):
             yield key
         if isinstance(value, msgspec.Struct):
             yield from (f"{key}.{inner}" for inner in _facts(value))
@@ -184,6 +220,10 @@ def _problem(sheet: Sheet) -> str | None:
         return "nvlink.active must be one number, or 0 and one number"
     if link is not None and not 0 < link.full() <= link.links:
         return f"nvlink.active is {link.full()}, of {link.links} links"
+    groups = [(row.measurement, row.gpus) for row in sheet.collective]
+    for measurement, count in groups:
+        if groups.count((measurement, count)) > 1:
+            return f"collective {measurement} of {count} GPUs stands twice"
     return _limit_problem(sheet)
 
 

@@ -10,36 +10,40 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from acceptance.core import parts
+from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
-from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.message import Message, Text
+from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
 from acceptance.history.noise import NoiseBook
+from acceptance.journal import older
 from acceptance.journal.run import Run
 from acceptance.machine import facts
+from acceptance.machine.machine_facts import MachineFacts
+from acceptance.wording import words
+from acceptance.wording.errors import WordedError
 
 FORMAT = 1
-# How a plan's gap begins if earlier runs cannot be read, so that this run cannot be compared with
-# them. Such a gap is no shortfall of the run itself.
-CHANGES_UNKNOWN = "what changed since the machine was accepted cannot be told"
-NIGHTLY_CHANGES_UNKNOWN = "what changed from night to night cannot be told"
-NOT_COMPARED = (CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN)
-RUN_AGAIN = "run `rigproof accept` again"
+# The codes of a plan's gaps where earlier runs cannot be read, so that this run cannot be compared
+# with them. Such a gap is no shortfall of the run itself.
+NOT_COMPARED = {"changes_unknown", "nightly_changes_unknown"}
 
 
-class RunRejected(Exception):
+class RunRejected(WordedError):
     """A run cannot be a baseline; the message completes a sentence that begins with the run."""
 
 
-class BrokenSeal(Exception):
+class BrokenSeal(WordedError):
     """The content does not match its seal, or cannot be read.
 
     The message completes a sentence that begins with the file.
     """
 
 
-class NewerFormat(Exception):
+class NewerFormat(WordedError):
     """A newer rigproof wrote the file; the message completes a sentence that begins with it."""
 
 
@@ -55,7 +59,7 @@ class BaselineValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
     value: float
     serial: str | None
@@ -99,7 +103,7 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     era: tuple[tuple[str, str], ...]
     replaces: FormerBaseline | None = None
 
-    def figure(self, check: str, measurement: str, component: str) -> BaselineValue | None:
+    def figure(self, check: str, measurement: str, component: Component) -> BaselineValue | None:
         """The measurement of a component by that run's name for it; None if there is none."""
         found = (
             one
@@ -135,13 +139,10 @@ def make(
     Raises RunRejected for a run that is not a full PASS.
     """
     verdict = run.with_plan(_without_past(run.plan)).verdict if anew else run.verdict
-    for refusal in _refusals(verdict):
-        raise RunRejected(refusal)
+    _require_pass(verdict)
     birth = facts.facts_of(run.entries)
     if birth is None:
-        raise RunRejected(
-            f"holds no inventory, so it does not tell what the machine is made of: {RUN_AGAIN}"
-        )
+        raise RunRejected("run_without_inventory")
     virtual = bool(run.inventory.cpu.virtualised)
     return Certificate(
         machine_id=run.start.machine_id,
@@ -152,41 +153,57 @@ def make(
         inventory_declared=verdict.inventory_declared,
         birth=birth,
         figures=tuple(_figures(verdict, run.entries, book, virtual)),
-        waived=tuple(finding.text for finding in verdict.of_kind("waived")),
+        waived=tuple(map(words.of, verdict.of_kind("waived"))),
         # By itself the run is a PASS, so every other failure or error comes from its past.
-        set_aside=tuple(finding.text for finding in run.verdict.of_kind("fail", "error")),
-        warnings=tuple(finding.text for finding in verdict.of_kind("warn")),
+        set_aside=tuple(map(words.of, run.verdict.of_kind("fail", "error"))),
+        warnings=tuple(map(words.of, verdict.of_kind("warn"))),
         provenance=verdict.provenance,
         era=era,
         replaces=replaces,
     )
 
 
-def _refusals(verdict: Verdict) -> Iterator[str]:
+def _require_pass(verdict: Verdict) -> None:
+    """Raise RunRejected unless the whole machine passed."""
     if verdict.verdict != "PASS":
         first, *others = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
-        more = f", and {len(others)} more" if others else ""
-        yield (
-            f"is {verdict.verdict}, and only a run that passed can be the baseline "
-            f"({first.text}{more}): mend that, then {RUN_AGAIN}"
-        )
+        why, more = words.as_message(first), len(others) or None
+        raise RunRejected("run_not_passed", verdict=verdict.verdict, why=why, more=more)
     if verdict.scope != "full":
-        yield (
-            "tested a part of the machine (--only or --gpus), and only a whole run can be the "
-            f"baseline: {RUN_AGAIN} without them"
-        )
+        raise RunRejected("run_partial")
+
+
+def _is_comparison(gap: Text) -> bool:
+    if isinstance(gap, Message):
+        return gap.code in NOT_COMPARED
+    return older.is_comparison_gap(gap)
+
+
+def forgetful(plan: Plan) -> Plan:
+    """The plan without baseline and earlier nights.
+
+    A session only measures, and compares its values with limits alone.
+    """
+    return msgspec.structs.replace(
+        plan,
+        birth=None,
+        checks=tuple(
+            msgspec.structs.replace(check, due=tuple(due.without(Past) for due in check.due))
+            for check in plan.checks
+        ),
+    )
 
 
 def _without_past(plan: Plan) -> Plan:
     """The same plan without a baseline and nights before."""
-    gaps = tuple(gap for gap in plan.gaps if not gap.startswith(NOT_COMPARED))
-    return msgspec.structs.replace(plan.forgetful(), gaps=gaps)
+    gaps = tuple(gap for gap in plan.gaps if not _is_comparison(gap))
+    return msgspec.structs.replace(forgetful(plan), gaps=gaps)
 
 
 def _figures(
     verdict: Verdict, entries: Sequence[Entry], book: NoiseBook, virtual: bool
 ) -> Iterator[BaselineValue]:
-    values: dict[tuple[str, str, str], list[float]] = {}
+    values: dict[tuple[str, str, Component], list[float]] = {}
     for entry in entries:
         body = entry.body
         if isinstance(body, Measured) and body.value is not None:
@@ -229,7 +246,7 @@ def seal(content: bytes) -> str:
 
 def encode_certificate(certificate: Certificate) -> bytes:
     """The file of a certificate: indented JSON."""
-    content = msgspec.json.encode(certificate)
+    content = msgspec.json.encode(certificate, enc_hook=parts.encode)
     return (
         msgspec.json.format(
             msgspec.json.encode(_Sealed(FORMAT, seal(content), msgspec.Raw(content))), indent=1
@@ -246,12 +263,12 @@ def decode_certificate(file: bytes) -> tuple[Certificate, str]:
     try:
         found = msgspec.json.decode(file, type=_Sealed)
         if found.rigproof_baseline > FORMAT:
-            raise NewerFormat(
-                f"is written in format {found.rigproof_baseline}, newer than this rigproof "
-                f"reads ({FORMAT})"
-            )
+            raise NewerFormat("certificate_newer", found=found.rigproof_baseline, known=FORMAT)
         if seal(bytes(found.certificate)) != found.sha256:
-            raise BrokenSeal("is not what was sealed: somebody or something has changed it")
-        return msgspec.json.decode(found.certificate, type=Certificate), found.sha256
+            raise BrokenSeal("seal_broken")
+        certificate = msgspec.json.decode(
+            found.certificate, type=Certificate, dec_hook=parts.decode
+        )
+        return certificate, found.sha256
     except (ValueError, RecursionError) as error:  # not JSON, or of another shape
-        raise BrokenSeal(f"is no certificate that can be read ({error})") from error
+        raise BrokenSeal("no_certificate", why=str(error)) from error

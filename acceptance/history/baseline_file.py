@@ -15,22 +15,18 @@ from pathlib import Path
 import msgspec
 
 from acceptance import __version__
-from acceptance.core import duration, regular_file
+from acceptance.core import regular_file
+from acceptance.core.message import Message
+from acceptance.core.spans import first_record
 from acceptance.history import baseline, durable_file, era, location
 from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
-from acceptance.journal import clock, reader
+from acceptance.journal import clock, ownership, reader
 from acceptance.journal import run as journal_run
 
 NAME, FORMER = "baseline.json", "baselines"
-_NONE = "accept a run that passed with `rigproof baseline accept RUN`"
-_SOUND = (
-    "put a copy of it back, or accept a run that passed with `rigproof baseline accept RUN "
-    f"--replace` ({FORMER}/ has earlier ones)"
-)
-_UNREAD = "mend its permissions, or run as the user who made it"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -75,28 +71,30 @@ def _read(file: Path, machine_id: str) -> Baseline | None:
         content = regular_file.read(file, regular_file.SMALL_RECORD)
     except FileNotFoundError:
         if one := next(_former_files(file.parent), None):
-            raise BaselineUnsound(
-                f"{file}: is gone, and {one} shows that there was one: {_SOUND}"
-            ) from None
+            raise _unsound(file, Message("baseline_gone", {"former": str(one)})) from None
         return None
     except OSError as error:
-        cure = _SOUND if isinstance(error, regular_file.NotRegular) else _UNREAD
-        raise BaselineUnsound(f"{file}: cannot be read ({error.strerror}): {cure}") from error
+        if isinstance(error, regular_file.NotRegular):
+            why = Message("cannot_be_read", {"why": str(error.strerror)})
+            raise _unsound(file, why) from error
+        raise BaselineUnsound("baseline_unread", path=str(file), why=error.strerror) from error
     found = _opened(file, content)
     if found.certificate.machine_id != machine_id:
-        raise BaselineUnsound(
-            f"{file}: is the baseline of another machine ({found.certificate.machine_id}): {_SOUND}"
-        )
+        machine = found.certificate.machine_id
+        raise _unsound(file, Message("baseline_of_other_machine", {"machine": machine}))
     return found
+
+
+def _unsound(file: Path, why: Message) -> BaselineUnsound:
+    """The error for a file that another one must replace."""
+    return BaselineUnsound("baseline_unsound", path=str(file), why=why, former=f"{FORMER}/")
 
 
 def require(out: Path, machine_id: str) -> Baseline:
     """The baseline of a machine. Raises BaselineRefused if there is none, and BaselineUnsound."""
     found = read(out, machine_id)
     if found is None:
-        raise BaselineRefused(
-            f"{path(out, machine_id)}: there is no baseline of this machine: {_NONE}"
-        )
+        raise BaselineRefused("no_baseline", path=str(path(out, machine_id)))
     return found
 
 
@@ -104,9 +102,9 @@ def _opened(file: Path, content: bytes) -> Baseline:
     try:
         found, sha256 = baseline.decode_certificate(content)
     except baseline.BrokenSeal as error:
-        raise BaselineUnsound(f"{file}: {error}: {_SOUND}") from error
+        raise _unsound(file, error.message) from error
     except baseline.NewerFormat as error:
-        raise BaselineUnsound(f"{file}: {error}: install a newer rigproof") from error
+        raise BaselineUnsound("baseline_newer", path=str(file), why=error.message) from error
     return Baseline(found, sha256, file)
 
 
@@ -143,12 +141,11 @@ def accept(
         with history_lock(file.parent):
             return _store(file, made, replace=replace)
     except HistoryError as error:
-        raise BaselineUnsound(str(error)) from error
+        raise BaselineUnsound("note", text=error.message) from error
     except OSError as error:
-        text = f"{error.filename or file}: cannot be written ({error.strerror})"
-        raise BaselineUnsound(
-            f"{text}: make room there, or mend its permissions, then accept the run again"
-        ) from error
+        where = str(error.filename or file)
+        why = ownership.reason(error, Path(where))
+        raise BaselineUnsound("baseline_unwritten", path=where, why=why) from error
 
 
 def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -> Certificate:
@@ -158,21 +155,15 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
     """
     journal = reader.read(run_dir)
     if journal.torn:
-        raise BaselineRefused(f"{run_dir}: {journal.torn[0]}: {baseline.RUN_AGAIN}")
-    if duration.first_record(journal.entries) is None:
-        raise BaselineRefused(
-            f"{run_dir}: was ended before its plan was written, so it proves nothing: "
-            f"{baseline.RUN_AGAIN}"
-        )
+        raise BaselineRefused("torn_run", run=str(run_dir), torn=journal.torn[0])
+    if first_record(journal.entries) is None:
+        raise BaselineRefused("run_without_plan", run=str(run_dir))
     run = journal_run.judge(journal)
     start = run.start
     if start.machine_id != clock.machine_id(root):
-        raise BaselineRefused(
-            f"{run_dir}: is a run of another machine ({start.machine_id}): accept it on that "
-            "machine"
-        )
+        raise BaselineRefused("run_of_other_machine", run=str(run_dir), machine=start.machine_id)
     try:
-        return baseline.make(
+        made = baseline.make(
             run,
             book,
             folder=run_dir.resolve().name,
@@ -182,7 +173,10 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             anew=anew,
         )
     except baseline.RunRejected as error:
-        raise BaselineRefused(f"{run_dir}: {error}") from error
+        raise BaselineRefused("run_rejected", run=str(run_dir), why=error.message) from error
+    if run.seal.old:
+        raise BaselineRefused("run_not_sealed", run=str(run_dir))
+    return made
 
 
 def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResult:
@@ -201,11 +195,11 @@ def _store(file: Path, certificate: Certificate, *, replace: bool) -> AcceptResu
         if known.birth.run_id == certificate.birth.run_id:
             return AcceptResult(before, already=True)
         if not replace:
-            text = (
-                f"{file}: run {known.birth.run_id} is the baseline since {known.accepted_utc[:10]}"
-            )
             raise BaselineRefused(
-                f"{text}: add --replace to put this run in its place (the old one is kept)"
+                "baseline_there",
+                path=str(file),
+                run=known.birth.run_id,
+                date=known.accepted_utc[:10],
             )
     former = _keep(file, before)
     if before is not None:

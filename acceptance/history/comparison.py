@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
+from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
+from acceptance.core.message import Message
+from acceptance.core.parts import ITSELF
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.drift_rules import DriftBook
@@ -49,7 +52,7 @@ REPORTED_KINDS: frozenset[DifferenceKind] = frozenset(
 )
 _WORDS: tuple[VerdictWord, ...] = ("PASS", "UNJUDGED", "FAIL")
 
-MeasurementKey = tuple[str, str, str]  # check, measurement, component
+MeasurementKey = tuple[str, str, Component]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +60,19 @@ class ComparedRun:
     """One run of a comparison.
 
     `identities` are serial numbers or UUIDs by component, `facts` the machine's and the software's
-    properties, `seconds` the duration.
+    properties, `seconds` the duration. `sealed` is false for a run of a version without seals, and
+    `troubles` say why a run's evidence is not whole.
     """
 
     name: str
     verdict: Verdict
     machine_id: str
     virtual: bool = False
-    identities: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    identities: Mapping[Component, str] = field(default_factory=dict)
+    facts: Mapping[tuple[Component, str], str] = field(default_factory=dict)
     seconds: float | None = None
+    sealed: bool = True
+    troubles: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ class ComparisonRow:
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
     values: tuple[float | None, ...]
     changes: tuple[ValueChange, ...]
@@ -124,7 +130,7 @@ class FactDifference:
     A value is None if the run does not have it.
     """
 
-    component: str
+    component: Component
     name: str
     values: tuple[str | None, ...]
 
@@ -152,6 +158,11 @@ class Comparison:
             one.kind in BAD for one in self.outcomes
         )
 
+    @property
+    def not_whole(self) -> tuple[int, ...]:
+        """The runs whose evidence is not whole: a comparison with them proves nothing."""
+        return tuple(index for index, run in enumerate(self.runs) if run.troubles)
+
 
 def compare(runs: Sequence[ComparedRun], book: DriftBook) -> Comparison:
     """Compare two runs or more. Raises ValueError for fewer."""
@@ -178,8 +189,8 @@ def compare(runs: Sequence[ComparedRun], book: DriftBook) -> Comparison:
     )
 
 
-def _components(run: ComparedRun) -> tuple[str, ...]:
-    facts = (component for component, _ in run.facts if component)
+def _components(run: ComparedRun) -> tuple[Component, ...]:
+    facts = (component for component, _ in run.facts if component != ITSELF)
     return (
         *(judged.due.component for check in run.verdict.checks for judged in check.judged),
         *facts,
@@ -232,16 +243,15 @@ def _row(
     return ComparisonRow(check, measurement, component, due.unit, values, tuple(changes), why)
 
 
-def _same_part(first: ComparedRun, later: ComparedRun, how: Matching, component: str) -> bool:
+def _same_part(first: ComparedRun, later: ComparedRun, how: Matching, component: Component) -> bool:
     """Whether a component is the same part in both runs.
 
     It is decided by the part's identity if both runs have one, else by the machine.
     """
-    ends = component.split("->")
     shared = set(unique_identities(first.identities).values()) & set(
         unique_identities(later.identities).values()
     )
-    if all(first.identities.get(end) in shared for end in ends):
+    if all(first.identities.get(end) in shared for end in component.ends):
         return True
     return first.machine_id == later.machine_id and not how.is_other(component)
 
@@ -331,10 +341,12 @@ def run_of(run: Run, name: str) -> ComparedRun:
             verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
         ),
         seconds=run.seconds,
+        sealed=not run.seal.old,
+        troubles=run.troubles,
     )
 
 
-def _measured(verdict: Verdict) -> dict[str, str]:
+def _measured(verdict: Verdict) -> dict[Component, str]:
     """The measured identities by component; they take precedence over the inventory's."""
     judged = (one for check in verdict.checks for one in check.judged)
     return {one.due.component: one.serial for one in judged if one.serial}

@@ -12,9 +12,9 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
+from acceptance.core.bounds import worse_side
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.strict import Strict, Text
-from acceptance.core.usual import worse_side
 from acceptance.expect.measurements import Rate
 from acceptance.history.noise import NoiseBook, Spread
 

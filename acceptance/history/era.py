@@ -13,10 +13,19 @@ from collections.abc import Mapping
 import msgspec
 
 from acceptance.core.limit import number
+from acceptance.core.message import Message
 from acceptance.core.plan import Plan
 from acceptance.machine.inventory import Inventory
 
 _LOAD = "load "  # prefix of a fact that is a load's seconds
+# The other facts of `era_of_run`; an era of another version may have more.
+_FACTS = {
+    "driver": Message("the_driver"),
+    "image": Message("the_image"),
+    "image_versions": Message("the_image_versions"),
+    "profile": Message("the_profile"),
+    "station": Message("the_station"),
+}
 
 
 class Era(msgspec.Struct, frozen=True):
@@ -73,19 +82,21 @@ def changes(before: Era, after: Era) -> tuple[tuple[str, str | None, str | None]
     )
 
 
-def describe_changes(before: Era, after: Era) -> str:
-    """The differences between two eras in words; empty if there are none."""
-    return "; ".join(_describe_change(*change) for change in changes(before, after))
+def describe_changes(before: Era, after: Era) -> tuple[Message, ...]:
+    """The differences between two eras."""
+    return tuple(_describe_change(*change) for change in changes(before, after))
 
 
-def _describe_change(name: str, before: str | None, after: str | None) -> str:
-    what = (
-        f"the time of {name.removeprefix(_LOAD)}"
-        if name.startswith(_LOAD)
-        else f"the {name.replace('_', ' ')}"
-    )
+def _describe_change(name: str, before: str | None, after: str | None) -> Message:
+    fact = _fact(name)
     if before is None:
-        return f"{what} is {after}, and was not told before"
+        return Message("fact_is_new", {"fact": fact, "after": str(after)})
     if after is None:
-        return f"{what} is not told any more, and was {before}"
-    return f"{what} changed from {before} to {after}"
+        return Message("fact_is_gone", {"fact": fact, "before": before})
+    return Message("fact_is_other", {"fact": fact, "before": before, "after": after})
+
+
+def _fact(name: str) -> Message:
+    if name.startswith(_LOAD):
+        return Message("time_of_load", {"load": name.removeprefix(_LOAD)})
+    return _FACTS.get(name) or Message("the_fact", {"name": name.replace("_", " ")})

@@ -41,9 +41,7 @@ def history_lock(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
                 if not isinstance(error.__cause__, BlockingIOError):
                     raise
                 if time.monotonic() > until:
-                    raise HistoryError(
-                        f"{path}: another process is at this history: wait until it has ended"
-                    ) from None
+                    raise HistoryError("history_locked", path=str(path)) from None
             time.sleep(0.02)
         yield
     finally:

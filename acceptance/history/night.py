@@ -14,23 +14,24 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from acceptance.core import foreign_process
+from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
-from acceptance.core.machine_facts import KnownChange
+from acceptance.core.parts import GPUS, WAY
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import RunClosed, RunEnded
-from acceptance.core.verdict import UnreadableRun, VerdictWord
+from acceptance.core.verdict import VerdictWord
 from acceptance.history import era
 from acceptance.history.era import Era
 from acceptance.journal.run import Run
 from acceptance.machine import changes, matching
+from acceptance.machine.changes import UnreadableRun
+from acceptance.machine.machine_facts import KnownChange
 from acceptance.machine.matching import unique_identities
 
-# Why later nights are not compared with this one: it tested a part of the machine, it was cut off,
-# somebody else used its GPUs, or its loads ran in an image that the user named and that may hold
-# anything. Salvaged: an older rigproof read it from a damaged history.
-ExclusionReason = Literal["partial", "interrupted", "in-use", "own-image", "salvaged"]
-_WAY = "->"  # between the two ends of a path
-_TOGETHER = "gpus"  # all GPUs under test, as one component
+# Why later nights are not compared with this one: its evidence is not whole, it tested a part of
+# the machine, it was cut off, somebody else used its GPUs, or its loads ran in an image that the
+# user named and that may hold anything. Salvaged: an older rigproof read it from a damaged history.
+ExclusionReason = Literal["not-whole", "partial", "interrupted", "in-use", "own-image", "salvaged"]
 _DAY_S = 86400.0
 
 
@@ -54,7 +55,7 @@ class SeriesKey(NamedTuple):
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
     serial: str | None
 
@@ -62,7 +63,7 @@ class SeriesKey(NamedTuple):
     def part(self) -> PartMeasurement:
         """The part: one that was moved to another slot keeps its nights."""
         return PartMeasurement(
-            self.check, self.measurement, self.unit, self.serial or self.component
+            self.check, self.measurement, self.unit, self.serial or str(self.component)
         )
 
 
@@ -117,7 +118,7 @@ class Night:
     postponed: bool
     apart: ExclusionReason | None
     era: Era
-    identities: Mapping[str, str]
+    identities: Mapping[Component, str]
     figures: tuple[NightMeasurement, ...]
     told: ReportedChanges | None = None
 
@@ -151,8 +152,8 @@ def night_of(run: Run) -> Night:
 
 
 def _reported_changes(run: Run) -> ReportedChanges | None:
-    birth = run.plan.birth
-    known = changes.compare_with_baseline(birth, run.entries).known if birth else None
+    birth = changes.baseline_of(run.plan)
+    known = changes.compare_with_baseline(run.plan, run.entries).known
     return ReportedChanges(birth.run_id, known) if birth and known is not None else None
 
 
@@ -166,12 +167,12 @@ def day_of(utc: str) -> float:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.timestamp() / _DAY_S
     except (ValueError, OverflowError) as error:
-        raise UnreadableRun(
-            f"its first record is of no moment ({error}): restore the journal from a copy"
-        ) from error
+        raise UnreadableRun("of_no_moment", why=str(error)) from error
 
 
 def _exclusion_reason(run: Run) -> ExclusionReason | None:
+    if run.troubles:
+        return "not-whole"
     ends = [entry.body for entry in run.entries if isinstance(entry.body, RunEnded)]
     if (
         any(isinstance(entry.body, RunClosed) for entry in run.entries)
@@ -190,7 +191,7 @@ def _exclusion_reason(run: Run) -> ExclusionReason | None:
 
 
 def _figure(
-    check: str, judged: Judgement, identities: Mapping[str, str], gpus: Sequence[str]
+    check: str, judged: Judgement, identities: Mapping[Component, str], gpus: Sequence[Component]
 ) -> NightMeasurement:
     due, drift = judged.due, judged.drift
     value, again = _finite(judged.value), _finite(judged.again)
@@ -212,7 +213,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def series_key(
-    check: str, due: Due, identities: Mapping[str, str], gpus: Sequence[str]
+    check: str, due: Due, identities: Mapping[Component, str], gpus: Sequence[Component]
 ) -> SeriesKey:
     """The series of a due measurement.
 
@@ -228,14 +229,17 @@ def series_key(
     )
 
 
-def part_identity(component: str, identities: Mapping[str, str], gpus: Sequence[str]) -> str | None:
+def part_identity(
+    component: Component, identities: Mapping[Component, str], gpus: Sequence[Component]
+) -> str | None:
     """The identity of a component: for a path both ends, for all GPUs together each of them.
 
     None if one of them is unknown. An identity that several parts share counts as unknown: DIMMs
     with one serial number, 00000000, would get each other's nights.
     """
-    ends = sorted(gpus) if component == _TOGETHER else component.split(_WAY)
+    # in the order of the texts: the nights before were recorded under it
+    ends = sorted(gpus, key=str) if component == GPUS else component.ends
     identity = unique_identities(identities)
     known = [identity[end] for end in ends if end in identity]
-    join = "+" if component == _TOGETHER else _WAY
+    join = "+" if component == GPUS else WAY
     return join.join(known) if known and len(known) == len(ends) else None

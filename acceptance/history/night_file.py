@@ -13,17 +13,17 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.core import regular_file
+from acceptance.core import parts, regular_file
 from acceptance.history import durable_file, errors, location
 from acceptance.history.night import Night
 from acceptance.history.store import Store
+from acceptance.wording.errors import WordedError
 
 FOLDER = "nights"
 FORMAT = 1
-_COPY = "put a copy of it back, or move it away"
 
 
-class UnreadableNight(Exception):
+class UnreadableNight(WordedError):
     """A night's file cannot be read; the message completes a sentence that begins with the file."""
 
 
@@ -75,7 +75,7 @@ def name(run_id: str) -> str:
 
 def encode(record: NightRecord) -> bytes:
     """The file of a night: one line of JSON."""
-    content = msgspec.json.encode(record)
+    content = msgspec.json.encode(record, enc_hook=parts.encode)
     digest = hashlib.sha256(content).hexdigest()
     return msgspec.json.encode(_Sealed(FORMAT, digest, msgspec.Raw(content))) + b"\n"
 
@@ -89,17 +89,12 @@ def decode(content: bytes) -> NightRecord:
     try:
         sealed = msgspec.json.decode(content, type=_Sealed)
         if sealed.rigproof_night > FORMAT:
-            raise UnreadableNight(
-                f"is written in format {sealed.rigproof_night}, newer than this rigproof reads "
-                f"({FORMAT}): install a newer rigproof"
-            )
-        record = msgspec.json.decode(sealed.record, type=NightRecord)
+            raise UnreadableNight("night_newer", found=sealed.rigproof_night, known=FORMAT)
+        record = msgspec.json.decode(sealed.record, type=NightRecord, dec_hook=parts.decode)
     except (ValueError, RecursionError) as error:  # not JSON, or of another shape
-        raise UnreadableNight(f"is no night that can be read ({error}): {_COPY}") from error
+        raise UnreadableNight("no_night", why=str(error)) from error
     if encode(record) != content:
-        raise UnreadableNight(
-            f"is not what was written: somebody or something has changed it: {_COPY}"
-        )
+        raise UnreadableNight("night_altered")
     return record
 
 
@@ -108,11 +103,10 @@ def read(file: Path, machine_id: str) -> NightRecord:
     try:
         record = decode(regular_file.read(file, regular_file.SMALL_RECORD))
     except OSError as error:
-        raise UnreadableNight(f"cannot be read ({error.strerror}): {_COPY}") from error
-    if (record.night.machine_id, name(record.night.run_id)) != (machine_id, file.name):
-        raise UnreadableNight(
-            f"holds night {record.night.run_id} of machine {record.night.machine_id}: {_COPY}"
-        )
+        raise UnreadableNight("night_unread", why=error.strerror) from error
+    held = record.night
+    if (held.machine_id, name(held.run_id)) != (machine_id, file.name):
+        raise UnreadableNight("other_night", night=held.run_id, machine=held.machine_id)
     return record
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Annotated
 
 import msgspec
 
 from acceptance import resources
-from acceptance.core import usual
+from acceptance.core.bounds import on_worse_side, spread_of
 from acceptance.core.limit import UNITS, Worse
+from acceptance.core.past import Bounds
 from acceptance.core.strict import Strict, Text
-from acceptance.core.usual import Bounds
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements, Noise
 
@@ -63,10 +64,10 @@ class Spread:
     def bounds(self, value: float, worse: Worse | None) -> Bounds:
         """What another value may be without meaning anything; only the bound on the worse side."""
         if self.absolute:
-            return usual.bounds(value - self.size, value + self.size, worse)
+            return on_worse_side(value - self.size, value + self.size, worse)
         # A share is of the larger one, which is the other one beyond the value, and else the value.
         nearer, further = value * (1 - self.size), value / (1 - self.size)
-        return usual.bounds(
+        return on_worse_side(
             nearer if value >= 0 else further, further if value >= 0 else nearer, worse
         )
 
@@ -108,8 +109,8 @@ class NoiseBook:
         rule = self.sheet.repeated
         if len(values) < rule.runs:
             return general
-        middle = usual.median(values)
-        shown = rule.deviations * usual.spread(values, middle)
+        middle = median(values)
+        shown = rule.deviations * spread_of(values, middle)
         least = rule.at_least * general.between(max(values, key=abs), 0.0)
         return Spread(max(shown, least), True, rule.basis)
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core.machine_facts import KnownChange
+from acceptance.core.parts import decode, parse
 from acceptance.history import errors
 from acceptance.history.era import Era
 from acceptance.history.night import PartMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.reference_builder import NightValue
 from acceptance.history.store import FAILED, OUTSIDE, UNSTEADY, Store, era_of
 from acceptance.history.trend import TrendPoint, TrendSeries
+from acceptance.machine.machine_facts import KnownChange
 
 _ERA = "era = (SELECT id FROM era WHERE key = ?)"
 _NAMED = (
@@ -39,11 +40,12 @@ def night_values(
     nights, for measurements that do not depend on one. `only` names the measurements needed.
 
     `after` is the number of the accepted run's night: it and all nights recorded before it are left
-    out, whatever the clock said. Also left out are nights that were partial, cut off, postponed or
-    salvaged, nights on which somebody else used the GPUs, and runs in an image of the user's own. A
-    value outside its past, or that broke its limit, is included and marked: it is needed to detect
-    two consecutive nights, and the code that computes a level leaves it out. Values within their
-    limits count whatever the night's verdict was: another part's fault does not concern them.
+    out, whatever the clock said. Also left out are nights whose evidence is not whole, nights that
+    were partial, cut off, postponed or salvaged, nights on which somebody else used the GPUs, and
+    runs in an image of the user's own. A value outside its past, or that broke its limit, is
+    included and marked: it is needed to detect two consecutive nights, and the code that computes a
+    level leaves it out. Values within their limits count whatever the night's verdict was: another
+    part's fault does not concern them.
     """
     of_era = "" if era is None else f"{_ERA} AND "
     query = f"SELECT seq, day FROM night WHERE {of_era}{_HELD} AND seq > ? ORDER BY seq"
@@ -179,7 +181,10 @@ def _lines(
     )
     what, where = measurement or "*", component or "*"
     return {
-        row[0]: SeriesKey._make(row[1:]) for row in _rows(store, query, what, what, where, where)
+        number: SeriesKey(check, measured, parse(name), unit, serial)
+        for number, check, measured, name, unit, serial in _rows(
+            store, query, what, what, where, where
+        )
     }
 
 
@@ -197,7 +202,8 @@ def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
     """The changes since the baseline that the last night has reported.
 
     `birth` is the id of the baseline's run; empty if that night was compared with another baseline.
-    Runs that were partial or cut off do not count. A record that cannot be read counts as empty.
+    Runs that were partial or cut off, or whose evidence is not whole, do not count. A record that
+    cannot be read counts as empty.
     """
     query = (
         "SELECT told FROM night WHERE told IS NOT NULL AND NOT postponed AND (apart IS NULL OR "
@@ -206,7 +212,7 @@ def known_changes(store: Store, birth: str) -> tuple[KnownChange, ...]:
     )
     for (text,) in _rows(store, query):
         with contextlib.suppress(msgspec.DecodeError, TypeError, UnicodeError):
-            reported = msgspec.json.decode(text, type=ReportedChanges)
+            reported = msgspec.json.decode(text, type=ReportedChanges, dec_hook=decode)
             return reported.known if reported.birth == birth else ()
     return ()
 

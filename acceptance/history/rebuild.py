@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.core.language import ENGLISH
+from acceptance.core.message import Message, Value
 from acceptance.core.record import RunStarted
-from acceptance.core.verdict import UnreadableRun
 from acceptance.history import errors, location, night, night_file
 from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.lock import history_lock
@@ -25,8 +24,9 @@ from acceptance.history.store import Store, StoredNight
 from acceptance.journal import clock, reader, run_folder, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
+from acceptance.machine.changes import UnreadableRun
+from acceptance.wording.errors import each_once, said
 
-_OLDER = "nights whose runs an older rigproof removed, if there are any, are in the old file alone"
 _TOLD = 3  # names in a message; the folders have them all
 _DAY_S = 86400.0
 
@@ -50,8 +50,8 @@ class _Found:
 
 def open_history(
     out: Path, machine_id: str, last: Run | None = None
-) -> tuple[Store, tuple[str, ...]]:
-    """The history of a machine, sound and up to date with the runs in `out`, and messages.
+) -> tuple[Store, tuple[Message, ...]]:
+    """The history of a machine, sound and up to date with the runs in `out`, and notices.
 
     A damaged history is set aside and rebuilt. `last` is a run of `out` that need not be read
     again. Raises HistoryError if it cannot be.
@@ -66,7 +66,7 @@ def open_history(
             store.close()
             raise
     except DamagedHistory as error:
-        return rebuild(out, machine_id, _why(error), last)
+        return rebuild(out, machine_id, error.what, last)
     try:
         return store, catch_up(store, out, machine_id, last)[1]
     except BaseException:
@@ -75,9 +75,9 @@ def open_history(
 
 
 def rebuild(
-    out: Path, machine_id: str, why: str | None = None, last: Run | None = None
-) -> tuple[Store, tuple[str, ...]]:
-    """Make a new history from the runs and night files in `out`; returns it with messages.
+    out: Path, machine_id: str, why: Message | None = None, last: Run | None = None
+) -> tuple[Store, tuple[Message, ...]]:
+    """Make a new history from the runs and night files in `out`; returns it with notices.
 
     Nights that only the old file holds are written to their files first, if it is sound. The old
     file is kept. `why` says what is wrong with it; None if nothing is. A process that dies here
@@ -88,11 +88,11 @@ def rebuild(
         # An older rigproof removed runs and wrote no files of their nights.
         older = not night_file.folder(out, machine_id).is_dir()
         damage = _damage(path, out, machine_id)
-        notices: list[str] = []
+        notices: list[Message] = []
         if damage or not why:  # else another process has rebuilt it already
             notices = _rebuild_file(out, machine_id, path, damage, last)
         if damage and older:
-            notices.append(_OLDER)
+            notices.append(Message("older_nights_lost"))
     store = Store.open(path)
     try:
         # runs that ended meanwhile
@@ -100,15 +100,15 @@ def rebuild(
     except BaseException:
         store.close()
         raise
-    return store, ("; ".join(dict.fromkeys(notices)),) if notices else ()
+    return store, each_once(notices)
 
 
-def _why(error: DamagedHistory) -> str:
-    """What is damaged, without the cure."""
-    return str(error).partition(f": {errors.REBUILD}")[0]
+def in_one(notices: tuple[Message, ...]) -> Message:
+    """The notices of one opening, of which there is at least one, as one message."""
+    return notices[0] if len(notices) == 1 else Message("note", {"text": notices})
 
 
-def _damage(path: Path, out: Path, machine_id: str) -> str | None:
+def _damage(path: Path, out: Path, machine_id: str) -> Message | None:
     """Why the old file cannot be used; None if it is whole, and every night of it is kept."""
     try:
         if path.exists():
@@ -116,7 +116,7 @@ def _damage(path: Path, out: Path, machine_id: str) -> str | None:
                 old.check()
                 _write_missing(old, out, machine_id, rebuilding=True)
     except DamagedHistory as error:
-        return _why(error)
+        return error.what
     return None
 
 
@@ -148,14 +148,14 @@ def _write_missing(store: Store, out: Path, machine_id: str, *, rebuilding: bool
         try:
             store.night(one.run_id, machine_id)
         except DamagedHistory as error:
-            damaged[one.run_id] = _why(error)
+            damaged[one.run_id] = error.what
     whole = {one.run_id for one in missing} - damaged.keys()
     with contextlib.nullcontext() if rebuilding else history_lock(store.path.parent):
         night_file.write(store, out, machine_id, whole)
     if damaged:
-        (_, why), *others = damaged.items()
-        more = f" (and so are {_first([run_id for run_id, _ in others])})" if others else ""
-        raise DamagedHistory(f"{why}{more}: {errors.REBUILD}")
+        (_, what), *others = damaged.items()
+        more = _first([run_id for run_id, _ in others]) if others else None
+        raise DamagedHistory("nights_damaged", what=what, others=more)
 
 
 def _has_run(out: Path, night: StoredNight) -> bool:
@@ -165,16 +165,16 @@ def _has_run(out: Path, night: StoredNight) -> bool:
     )
 
 
-def _first(names: Sequence[str]) -> str:
+def _first(names: Sequence[str | Message]) -> Value:
     """The first of several names, and how many more there are."""
-    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-    return "; ".join(names[:_TOLD]) + more
+    told, more = tuple(names[:_TOLD]), len(names) - _TOLD
+    return Message("and_more", {"names": told, "more": more}) if more > 0 else told
 
 
 def _rebuild_file(
-    out: Path, machine_id: str, path: Path, damage: str | None, last: Run | None
-) -> list[str]:
-    """Make the new file beside the old one and put it in its place; returns messages."""
+    out: Path, machine_id: str, path: Path, damage: Message | None, last: Run | None
+) -> list[Message]:
+    """Make the new file beside the old one and put it in its place; returns notices."""
     making = path.with_name(f"{path.name}.making")
     _remove(making)
     with Store.open(making, locked=True) as store:
@@ -182,17 +182,19 @@ def _rebuild_file(
     # The last connection to close empties the write-ahead log. If the disk was full, the log stays,
     # and the file alone is not whole.
     if making.with_name(f"{making.name}-wal").exists():
-        raise HistoryError(f"{making}: cannot be written to its end: make room, then start again")
-    nights = ENGLISH.ngettext("{n} night", "{n} nights", count)
-    kept = ""
+        raise HistoryError("history_unfinished", path=str(making))
+    made: dict[str, Value] = {
+        "what": damage or str(path),
+        "nights": Message("nights", {"n": count}),
+    }
     if path.exists():
         aside = path.with_name(
             f"{path.name}.{'damaged' if damage else 'replaced'}-{clock.utc().replace(':', '-')}"
         )
         _keep(path, aside)
-        kept = f"; the old file is kept as {aside.name}"
+        made["kept"] = aside.name
     making.replace(path)
-    return [f"{damage or path}: the history was made anew, with {nights}{kept}", *notices]
+    return [Message("made_anew", made), *notices]
 
 
 def _keep(path: Path, aside: Path) -> None:
@@ -218,15 +220,15 @@ def _remove(path: Path) -> None:
 
 def catch_up(
     store: Store, out: Path, machine_id: str, last: Run | None
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[int, tuple[Message, ...]]:
     """Add every closed run and every night file of this machine that the store lacks, oldest first.
 
-    Returns how many were added, and messages. `last` is as in `open_history`. Raises HistoryError;
+    Returns how many were added, and notices. `last` is as in `open_history`. Raises HistoryError;
     a run or a file that cannot be read is reported and left out.
     """
     kept = {one.run_id: one for one in store.nights()}
     folders = {one.folder for one in kept.values()}
-    unread: list[str] = []
+    unread: list[Message] = []
     found: dict[str, _Found] = {}
     for run in _runs(out, machine_id, folders, unread):
         before = kept.get(run.run_id)
@@ -245,10 +247,14 @@ def catch_up(
                 record = night_file.read(run.path, machine_id)
                 count += store.add(record.night, pruned=record.pruned)
         except (segment.JournalError, UnreadableRun, UnreadableNight) as error:
-            unread.append(f"{run.path.relative_to(out)} ({error})")
+            unread.append(_unread(run.path.relative_to(out), error))
     if unread:
-        return count, (f"not in the history, because they cannot be read: {_first(unread)}",)
+        return count, (Message("not_in_history", {"names": _first(unread)}),)
     return count, ()
+
+
+def _unread(path: Path, error: Exception) -> Message:
+    return Message("because_of", {"path": str(path), "why": said(error)})
 
 
 def _night(out: Path, folder: str, run_id: str, last: Run | None) -> Night:
@@ -258,7 +264,7 @@ def _night(out: Path, folder: str, run_id: str, last: Run | None) -> Night:
 
 
 def _runs(
-    out: Path, machine_id: str, known: Iterable[str | None], unread: list[str]
+    out: Path, machine_id: str, known: Iterable[str | None], unread: list[Message]
 ) -> Iterator[_Found]:
     """The closed runs of this machine in new folders.
 
@@ -284,10 +290,12 @@ def _runs(
             day = night.day_of(first.utc)
             yield _Found(out / name, name, first.body.run_id, head.boot_id, first.boot_s, day)
         except (segment.JournalError, UnreadableRun) as error:
-            unread.append(f"{name} ({error})")
+            unread.append(_unread(Path(name), error))
 
 
-def _files(out: Path, machine_id: str, known: Iterable[str], unread: list[str]) -> Iterator[_Found]:
+def _files(
+    out: Path, machine_id: str, known: Iterable[str], unread: list[Message]
+) -> Iterator[_Found]:
     """The nights of this machine in files, but those of runs that are known."""
     names = {night_file.name(run_id) for run_id in known}
     for file in night_file.files(out, machine_id):
@@ -295,7 +303,7 @@ def _files(out: Path, machine_id: str, known: Iterable[str], unread: list[str]) 
             try:
                 record = night_file.read(file, machine_id)
             except UnreadableNight as error:
-                unread.append(f"{file.relative_to(out)} ({error})")
+                unread.append(_unread(file.relative_to(out), error))
             else:
                 one = record.night
                 yield _Found(file, None, one.run_id, one.run_id, 0.0, one.day, record.after)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from statistics import median
 
 import msgspec
 
-from acceptance.core import usual
+from acceptance.core.bounds import deviation_of, on_worse_side
 from acceptance.core.limit import Worse
 from acceptance.core.past import (
+    Bounds,
     CounterReference,
     FirstNights,
     Level,
@@ -18,7 +20,6 @@ from acceptance.core.past import (
     Past,
     Slope,
 )
-from acceptance.core.usual import Bounds
 from acceptance.expect.measurements import Rate
 from acceptance.history.drift_rules import Constants, DriftRule
 
@@ -123,8 +124,8 @@ def _outside(night: NightValue) -> bool:
 def _level(within: Sequence[NightValue], rule: DriftRule) -> Level:
     step, rules = rule.constants.step, rule.constants.deviation
     values = [one.value for one in within[-rule.constants.nights.recent :]]
-    middle, count = usual.median(values), len(values)
-    general, own = rule.deviation(middle), usual.deviation(values, middle)
+    middle, count = median(values), len(values)
+    general, own = rule.deviation(middle), deviation_of(values, middle)
     mixed = math.sqrt((rules.prior * general**2 + count * own**2) / (rules.prior + count))
     deviation = max(rules.floor * general, mixed, own)
     allowed = step.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / count)
@@ -141,7 +142,7 @@ def _first(
     inside: Sequence[NightValue], level: Level | None, rule: DriftRule, *, baseline: bool
 ) -> FirstNights:
     nights = inside[: rule.constants.nights.recent]
-    middle = usual.median([one.value for one in nights])
+    middle = median([one.value for one in nights])
     deviation = max(rule.deviation(middle), level.deviation if level is not None else 0.0)
     allowed = (
         rule.constants.first.factor * deviation * math.sqrt(1 + MEDIAN_SPREAD**2 / len(nights))
@@ -157,7 +158,7 @@ def _few(
     """Nights that are too few for a spread of their own, with the bounds of two compared runs."""
     if level is not None or not inside:
         return None
-    middle = usual.median([one.value for one in inside])
+    middle = median([one.value for one in inside])
     bounds = rule.general.bounds(middle, rule.worse)
     return FirstNights(_round_figure(middle), len(inside), inside[0].day, bounds, baseline)
 
@@ -168,12 +169,12 @@ def _slope(within: Sequence[NightValue], level: Level, rule: DriftRule) -> Slope
         return None
     third = len(within) // 3
     early, late = within[:third], within[-third:]
-    days = usual.median([one.day for one in late]) - usual.median([one.day for one in early])
+    days = median([one.day for one in late]) - median([one.day for one in early])
     if days < rules.days:
         return None
     first, last = (
-        usual.median([one.value for one in early]),
-        usual.median([one.value for one in late]),
+        median([one.value for one in early]),
+        median([one.value for one in late]),
     )
     error = MEDIAN_SPREAD * level.deviation * math.sqrt(2 / third)
     change = rule.slow if rule.slow is not None else rules.change * rule.deviation(first)
@@ -188,11 +189,11 @@ def _noise_growth(within: Sequence[NightValue], rule: DriftRule) -> NoiseGrowth 
     if len(values) < rules.recent + rules.before:
         return None
     early, late = values[: -rules.recent], values[-rules.recent :]
-    middle = usual.median(early)
+    middle = median(early)
     before = max(
-        usual.deviation(early, middle), rule.constants.deviation.floor * rule.deviation(middle)
+        deviation_of(early, middle), rule.constants.deviation.floor * rule.deviation(middle)
     )
-    now = usual.deviation(late, usual.median(late))
+    now = deviation_of(late, median(late))
     return (
         NoiseGrowth(_round_figure(before), _round_figure(now), rules.recent)
         if now > rules.ratio * before
@@ -247,7 +248,7 @@ def _limit_is_tighter(known: Sequence[Level | FirstNights | None], rule: DriftRu
 
 
 def _bounds(middle: float, allowed: float, worse: Worse | None) -> Bounds:
-    return usual.bounds(middle - allowed, middle + allowed, worse)
+    return on_worse_side(middle - allowed, middle + allowed, worse)
 
 
 def _round_figure(value: float) -> float:

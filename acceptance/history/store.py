@@ -17,11 +17,15 @@ from typing import Any, Self
 
 import msgspec
 
+from acceptance.core import parts
+from acceptance.core.component import Component
+from acceptance.core.message import Message
 from acceptance.history import errors, location
 from acceptance.history.era import Era
-from acceptance.history.errors import DamagedHistory, HistoryError
+from acceptance.history.errors import DamagedHistory, ForeignDatabase, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.night import Night, NightMeasurement
+from acceptance.wording.errors import WordedError, said
 
 APPLICATION = 0x52675072  # "RgPr" in the header of the file: marks it as ours
 
@@ -72,14 +76,9 @@ def schema_version(
     if not tables and not owner:
         return 0
     if owner != APPLICATION or not isinstance(found, int) or found < 1:
-        raise DamagedHistory(
-            f"{path}: is another program's database: move it away, then start again"
-        )
+        raise ForeignDatabase(path)
     if found > len(steps):
-        newer = f"is of version {found}, newer than this rigproof knows ({len(steps)})"
-        raise HistoryError(
-            f"{path}: {newer}: install that newer rigproof; this one leaves the file as it is"
-        )
+        raise HistoryError("history_newer", path=str(path), found=found, known=len(steps))
     return found
 
 
@@ -106,6 +105,14 @@ def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Sequence
 # how long to wait for another writer; writing a night takes a hundredth of a second
 BUSY_S = 20.0
 OUTSIDE, UNSTEADY, FAILED = 1, 2, 4  # bits of a measurement's flags
+
+
+class NoRowId(WordedError, sqlite3.DatabaseError):
+    """What a table has for the id of a row is none."""
+
+
+class TornNight(WordedError, ValueError):
+    """The rows of a night are not what `Store.add` writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +170,7 @@ class Store:
                     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 if mode != "wal":
-                    text = (
-                        f"this file system takes no write-ahead log (SQLite stays in mode {mode})"
-                    )
-                    raise HistoryError(f"{path}: {text}: give a folder on a local disk with --out")
+                    raise HistoryError("no_write_ahead_log", path=str(path), mode=str(mode))
                 # A night must be on the disk before its folder is pruned or the next night is
                 # compared with it; this costs one fsync a night.
                 connection.execute("PRAGMA synchronous = FULL")
@@ -183,10 +187,7 @@ class Store:
         Raises HistoryError, also if there is none.
         """
         if not path.exists():
-            raise HistoryError(
-                f"{path}: there is no history yet: `rigproof history --rebuild` makes one "
-                "from the runs"
-            )
+            raise HistoryError("no_history", path=str(path))
         # A file in a read-only folder can be read without the log's shared memory, provided that
         # the log is empty.
         log = path.with_name(f"{path.name}-wal")
@@ -198,9 +199,8 @@ class Store:
             try:
                 found = schema_version(connection, path, steps)
                 if found != len(steps):
-                    older = f"is of version {found}, older than this rigproof reads ({len(steps)})"
                     raise HistoryError(
-                        f"{path}: {older}: run this once as a user who may write there"
+                        "history_older", path=str(path), found=found, known=len(steps)
                     )
             except BaseException:
                 connection.close()
@@ -233,7 +233,7 @@ class Store:
         with errors.history_errors(self.path):
             found = self.connection.execute(f"PRAGMA {pragma}(1)").fetchone()[0]
         if found != "ok":
-            raise errors.DamagedHistory(f"{self.path}: is damaged ({found}): {errors.REBUILD}")
+            raise DamagedHistory("history_damaged", path=str(self.path), why=str(found))
         self.eras()
 
     @contextlib.contextmanager
@@ -269,11 +269,16 @@ class Store:
         """
         with self.transaction() as connection:
             era = _id(connection, "era", "key", night.era.key, facts=json.dumps(night.era.facts))
-            parts = _id(
+            identities = _id(
                 connection,
                 "parts",
                 "identities",
-                json.dumps(dict(sorted(night.identities.items()))),
+                json.dumps(
+                    {
+                        str(part): night.identities[part]
+                        for part in sorted(night.identities, key=str)
+                    }
+                ),
             )
             row = (
                 night.run_id,
@@ -285,8 +290,12 @@ class Store:
                 night.scope,
                 night.verdict,
             )
-            reported = msgspec.json.encode(night.told).decode() if night.told else None
-            more = (night.virtual, night.postponed, night.apart, era, parts, reported, pruned)
+            reported = (
+                msgspec.json.encode(night.told, enc_hook=parts.encode).decode()
+                if night.told
+                else None
+            )
+            more = (night.virtual, night.postponed, night.apart, era, identities, reported, pruned)
             done = connection.execute(
                 "INSERT INTO night (run_id, folder, utc, day, seconds, profile, scope, verdict, "
                 "virtual, postponed, apart, era, parts,"
@@ -325,10 +334,8 @@ class Store:
         try:
             return _night((run_id, machine_id), row, rows)
         except (ValueError, TypeError) as error:
-            raise DamagedHistory(
-                f"{self.path}: is damaged (night {run_id} cannot be read: {error}): "
-                f"{errors.REBUILD}"
-            ) from error
+            why = Message("recorded_night_unread", {"night": run_id, "why": said(error)})
+            raise DamagedHistory("history_damaged", path=str(self.path), why=why) from error
 
     def link(self, run_id: str, folder: str | None) -> None:
         """Set the folder of a run; None if it is gone."""
@@ -366,9 +373,8 @@ def era_of(facts: Any, path: Path) -> Era:
     try:
         return Era(msgspec.json.decode(facts, type=tuple[tuple[str, str], ...]))
     except (msgspec.DecodeError, TypeError, UnicodeError) as error:
-        raise errors.DamagedHistory(
-            f"{path}: is damaged (an era has no facts: {error}): {errors.REBUILD}"
-        ) from error
+        why = Message("era_without_facts", {"why": str(error)})
+        raise DamagedHistory("history_damaged", path=str(path), why=why) from error
 
 
 def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **more: str) -> int:
@@ -387,9 +393,9 @@ def _id(connection: sqlite3.Connection, table: str, column: str, value: str, **m
 
 
 def _number(id_: object) -> int:
-    """The id of a row. Raises DatabaseError if it is none: the table is not as it was made."""
+    """The id of a row. Raises NoRowId if it is none: the table is not as it was made."""
     if not isinstance(id_, int):
-        raise sqlite3.DatabaseError(f"{id_!r} is no id of a row")
+        raise NoRowId("no_row_id", value=repr(id_))
     return id_
 
 
@@ -418,11 +424,13 @@ def _night(
 ) -> Night:
     """A night from its rows. Raises ValueError or TypeError if they are not what `add` writes."""
     if row is None:
-        raise ValueError("its era or its parts are gone")
+        raise TornNight("night_without_parts")
     utc, day, seconds, profile, scope, verdict, virtual, postponed, apart, *texts, _ = row
-    facts, identities, told = (
-        None if text is None else msgspec.json.decode(text) for text in texts
+    facts, told = (
+        None if text is None else msgspec.json.decode(text) for text in (texts[0], texts[2])
     )
+    # `convert` would leave the names as texts
+    identities = msgspec.json.decode(texts[1], type=dict[Component, str], dec_hook=parts.decode)
     return msgspec.convert(
         {
             **dict(zip(("run_id", "machine_id"), ids, strict=True)),
@@ -449,13 +457,14 @@ def _night(
             "told": told,
         },
         Night,
+        dec_hook=parts.decode,
     )
 
 
 def _bits(number: object, count: int) -> tuple[bool, ...]:
     """The lowest bits of a number, which has no others, the lowest first. Raises ValueError."""
     if not isinstance(number, int) or not 0 <= number < 1 << count:
-        raise ValueError(f"{number!r} is no mark")
+        raise TornNight("no_mark", value=repr(number))
     return tuple(bool(number >> bit & 1) for bit in range(count))
 
 
@@ -469,7 +478,7 @@ def _flags(measurement: NightMeasurement) -> int:
 
 def _line(connection: sqlite3.Connection, figure: NightMeasurement) -> int:
     one = figure.line
-    names = (one.check, one.measurement, one.component, one.unit, one.serial or "")
+    names = (one.check, one.measurement, str(one.component), one.unit, one.serial or "")
     found = connection.execute(
         (
             "SELECT id FROM line WHERE check_id = ? AND measurement = ? AND component = ? AND "

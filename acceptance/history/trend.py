@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
+from statistics import median
 from typing import Literal, NamedTuple
 
-from acceptance.core import usual
+from acceptance.core.bounds import spread_of
+from acceptance.core.component import Component
 from acceptance.history.noise import NoiseBook, Spread
 
 # Nights whose median is compared with that of the nights before: a week, so that one night is no
@@ -45,7 +47,7 @@ class TrendSeries:
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
     serial: str | None
     points: tuple[TrendPoint, ...]
@@ -96,18 +98,18 @@ def summary(course: TrendSeries, spread: Spread) -> Summary:
     """
     points = course.points
     values = usual_values(points)
-    middle = usual.median(values) if values else None
+    middle = median(values) if values else None
     result = Summary(
         nights=len(points),
         outside=sum(point.outside for point in points),
         last=points[-1].value if points else None,
         median=middle,
-        deviation=usual.spread(values, middle) if middle is not None else None,
+        deviation=spread_of(values, middle) if middle is not None else None,
     )
     before, after = split_recent(points)
     if len(before) < RECENT:
         return result
-    was, now = usual.median(before), usual.median(after)
+    was, now = median(before), median(after)
     change, allowed = now - was, spread.between(was, now)
     times = abs(change) / allowed if allowed else float("inf") if change else 0.0
     trend: TrendDirection = "level" if times <= 1.0 else "up" if change > 0 else "down"

@@ -12,8 +12,10 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+# Folders of the package that only a wheel has: data files, and what the image is made from.
+WHEEL_ONLY = ("_fixtures", "_source")
 _DATA = (
-    "causes",
+    "causes.toml",
     "changes.toml",
     "drift.toml",
     "events",
@@ -33,7 +35,7 @@ def _files() -> Iterator[tuple[str, Path]]:
         if (
             path.is_file()
             and "__pycache__" not in relative.parts
-            and relative.parts[0] != "_fixtures"
+            and relative.parts[0] not in WHEEL_ONLY
         ):
             yield f"acceptance/{relative.as_posix()}", path
     for name in _DATA:

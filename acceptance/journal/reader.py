@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from acceptance.core import regular_file
+from acceptance.core.message import Listed, Message
 from acceptance.core.record import Entry
 from acceptance.journal.segment import (
-    RESTORE,
+    SEALED_SINCE,
     UNDECODABLE,
     JournalError,
     SegmentHead,
@@ -27,54 +29,82 @@ TELEMETRY = "telemetry.jsonl"
 GPU_TELEMETRY = "telemetry-gpu.jsonl"
 # A number follows. A start that was killed while closing leaves one behind; the next uses another.
 CLOSING = "journal-closed"
+_SHOWN = 3  # the newest runs in the message about a folder that holds none
 
 
 class NoRun(JournalError):
     """The folder holds no run."""
 
 
+def _no_run(folder: Path) -> NoRun:
+    """The error for a folder without a run; it lists the newest runs in it, else beside it."""
+    for place in (folder, folder.parent):
+        with contextlib.suppress(OSError):
+            runs = [path.parent for path in place.glob(f"*/{SUPERVISOR}")]
+            # The name of a run begins with its date; `latest` is a run by another name.
+            newest = sorted((str(run) for run in runs if not run.is_symlink()), reverse=True)
+            if newest:
+                shown = Listed(tuple(newest[:_SHOWN]), max(0, len(newest) - _SHOWN))
+                return NoRun("no_run_among", folder=str(folder), file=SUPERVISOR, newest=shown)
+    code = "no_run_yet" if folder.name == "latest" else "no_run"
+    return NoRun(code, folder=str(folder), file=SUPERVISOR)
+
+
 @dataclass(frozen=True, slots=True)
 class Journal:
     """A whole run: the entries of all segments in order of time, and what was lost.
 
-    `torn` has one sentence for each segment that ends in half a line.
+    `torn` has a message for each segment that ends in half a line. `heads` are by file name.
+    `unread` says of each segment why it could not be read; its records are not here.
     """
 
     run_dir: Path
     entries: tuple[Entry, ...]
-    torn: tuple[str, ...]
+    torn: tuple[Message, ...]
     boot_ids: tuple[str, ...]
     pid: int | None
     machine_id: str | None = None
+    heads: Mapping[str, SegmentHead] = field(default_factory=dict)
+    unread: tuple[Message, ...] = ()
 
 
 def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
     """Read all segments of a run, merged in order of boot and boot-time clock.
 
-    Telemetry is long, so it is read only on request.
+    Telemetry is long, so it is read only on request. A segment of a run with seals that cannot be
+    read is left out and named.
 
-    Raises JournalError when the folder holds no run or a segment cannot be read.
+    Raises JournalError when the folder holds no run, when the supervisor's segment cannot be read,
+    and, of a run without seals, any other one.
     """
     if not (run_dir / SUPERVISOR).exists():
-        raise NoRun(
-            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as "
-            "reports/latest"
-        )
+        raise _no_run(run_dir)
     names = sorted(path.name for path in run_dir.glob("journal-*.jsonl"))
     ordered = [SUPERVISOR, *sorted(names, key=lambda name: name.startswith(CLOSING))]
     if telemetry:
         ordered += [name for name in (TELEMETRY, GPU_TELEMETRY) if (run_dir / name).exists()]
     boots: list[str] = []
     merged: list[tuple[tuple[int, float, int, int], Entry]] = []
-    torn = []
+    torn: list[Message] = []
+    heads: dict[str, SegmentHead] = {}
+    unread: list[Message] = []
     pid: int | None = None
     machine_id: str | None = None
     for place, name in enumerate(ordered):
-        segment = read_segment(run_dir / name)
+        try:
+            segment = read_segment(run_dir / name)
+        except JournalError as error:
+            own = heads.get(SUPERVISOR)
+            if own is None or own.rigproof_journal < SEALED_SINCE:
+                raise
+            unread.append(error.message)
+            continue
         if segment.torn:
-            torn.append(f"{name} ends in half a line, which was dropped: {segment.torn!r}")
+            told = {"segment": name, "line": repr(segment.torn)}
+            torn.append(Message("torn_segment", told))
         if segment.head is None:
             continue
+        heads[name] = segment.head
         if name == SUPERVISOR:
             pid, machine_id = segment.head.pid, segment.head.machine_id
         if segment.head.boot_id not in boots:
@@ -85,8 +115,34 @@ def read(run_dir: Path, *, telemetry: bool = False) -> Journal:
             merged.append(((boot, entry.boot_s, place, entry.seq), dated))
     merged.sort(key=lambda pair: pair[0])
     return Journal(
-        run_dir, tuple(entry for _, entry in merged), tuple(torn), tuple(boots), pid, machine_id
+        run_dir,
+        tuple(entry for _, entry in merged),
+        tuple(torn),
+        tuple(boots),
+        pid,
+        machine_id,
+        heads,
+        tuple(unread),
     )
+
+
+def telemetry_ends(run_dir: Path) -> Iterator[tuple[str, SegmentHead, tuple[Entry, ...]]]:
+    """Name, head, and first and last records of a run's telemetry, which `read` leaves out.
+
+    None of an empty file. Raises JournalError when one cannot be read.
+    """
+    for path in (run_dir / TELEMETRY, run_dir / GPU_TELEMETRY):
+        try:
+            with regular_file.open_read(path, most_bytes(path)) as file:
+                lines = regular_file.lines(file, path)
+                first, second = next(lines, b""), next(lines, b"")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise unreadable_segment(path, error) from error
+        if first.endswith(b"\n"):
+            begin = (_entry(second, path, 2),) if second.endswith(b"\n") else ()
+            yield path.name, head_of(path, first), (*begin, *read_last_entries(path)[-1:])
 
 
 def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
@@ -98,17 +154,14 @@ def read_first_record(run_dir: Path) -> tuple[SegmentHead, Entry | None]:
     """
     path = run_dir / SUPERVISOR
     if not path.exists():
-        raise NoRun(
-            f"{run_dir}: holds no run (no {SUPERVISOR}): give the folder of one run, such as "
-            "reports/latest"
-        )
+        raise _no_run(run_dir)
     try:
         with regular_file.open_read(path, most_bytes(path)) as file:
             lines = regular_file.lines(file, path)
             first, second = next(lines, b""), next(lines, b"")
     except OSError as error:
         raise unreadable_segment(path, error) from error
-    return head_of(path, first), _entry(second, path, "line 2") if second.endswith(b"\n") else None
+    return head_of(path, first), _entry(second, path, 2) if second.endswith(b"\n") else None
 
 
 def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
@@ -129,14 +182,16 @@ def read_last_entries(path: Path, size: int = 1 << 18) -> tuple[Entry, ...]:
         raise unreadable_segment(path, error) from error
     # The first line is the head or begins before these bytes. After the last line end comes nothing
     # or a torn line.
-    return tuple(_entry(line, path, "near its end") for line in lines[1:-1])
+    return tuple(_entry(line, path) for line in lines[1:-1])
 
 
-def _entry(line: bytes, path: Path, where: str) -> Entry:
+def _entry(line: bytes, path: Path, number: int | None = None) -> Entry:
     try:
         found = decode_line(line)
     except UNDECODABLE as error:
-        raise JournalError(f"{path}, {where}: is no record ({error}): {RESTORE}") from error
+        if number is None:
+            raise JournalError("no_record_near_end", path=str(path), why=str(error)) from error
+        raise JournalError("no_record", path=str(path), line=number, why=str(error)) from error
     return Entry(found.seq, found.boot_s, found.utc, found.body, path.name)
 
 
@@ -177,11 +232,14 @@ class Tail:
             raise unreadable_segment(self._path, error) from error
 
     def _next(self, line: bytes) -> Entry:
-        entry = _entry(line, self._path, f"line {self._lines}")
+        entry = _entry(line, self._path, self._lines)
         if entry.seq != self._lines - 2:
-            text = (
-                f"record {entry.seq} stands where {self._lines - 2} is due: lines were lost or "
-                f"moved; {RESTORE}"
+            due = self._lines - 2
+            raise JournalError(
+                "record_out_of_order",
+                path=str(self._path),
+                line=self._lines,
+                found=entry.seq,
+                due=due,
             )
-            raise JournalError(f"{self._path}, line {self._lines}: {text}")
         return entry

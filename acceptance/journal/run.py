@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from acceptance.core import duration
+from acceptance.core.finding import Finding
+from acceptance.core.message import Message
+from acceptance.core.notes import run_notes
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, RunStarted
-from acceptance.core.verdict import Verdict
-from acceptance.journal import reader
+from acceptance.core.spans import first_record, run_seconds
+from acceptance.core.verdict import Verdict, VerdictWord
+from acceptance.journal import older, reader, seal
 from acceptance.journal.reader import Journal
-from acceptance.machine import changes, observation
+from acceptance.journal.seal import Seal
+from acceptance.machine import changes, matching, observation
 from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:
@@ -27,10 +31,11 @@ if TYPE_CHECKING:
 class Run:
     """A run's records and its verdict.
 
-    `entries` and `torn` are the journal's. `first` is the entry of the run's beginning, `start` its
-    record. `inventory` is the machine before the run, with everything absent where the journal has
-    none, and `matrix` how its GPUs and network cards reach each other, as rows of cells. `seconds`
-    is the run's duration by its journal.
+    `entries` and `torn` are the journal's, and `seal` says what they are worth. `troubles` say why
+    the evidence is not whole; such a run's values may be anybody's. `first` is the entry of the
+    run's beginning, `start` its record. `inventory` is the machine before the run, with everything
+    absent where the journal has none, and `matrix` how its GPUs and network cards reach each other,
+    as rows of cells. `seconds` is the run's duration by its journal.
 
     `samples` reads the GPUs' samples in order, one by one: they are long, and only a chart needs
     them. It raises JournalError at the first one that cannot be read.
@@ -38,8 +43,10 @@ class Run:
 
     folder: Path
     entries: tuple[Entry, ...]
-    torn: tuple[str, ...]
+    torn: tuple[Message, ...]
     verdict: Verdict
+    seal: Seal
+    troubles: tuple[Message, ...]
     first: Entry
     start: RunStarted
     inventory: Inventory
@@ -52,16 +59,21 @@ class Run:
         """The plan that the run was judged against."""
         return self.start.plan
 
+    @property
+    def notes(self) -> tuple[Message, ...]:
+        """What the run notes for its reader; nothing where it was postponed or given up."""
+        return () if self.verdict.postponed else run_notes(self.entries)
+
     def with_plan(self, plan: Plan) -> Run:
         """The same run, judged against another plan."""
         start = msgspec.structs.replace(self.start, plan=plan)
         first = msgspec.structs.replace(self.first, body=start)
         entries = tuple(first if entry is self.first else entry for entry in self.entries)
-        return _judged(self.folder, entries, self.torn)
+        return _judged(self.folder, entries, self.torn, self.seal)
 
 
 def read(folder: Path) -> Run:
-    """Read a run's journal, and judge it.
+    """Read a run's journal, hold its evidence against its seal, and judge it.
 
     Raises JournalError as `reader.read` does, and UnreadableRun as `judge` does.
     """
@@ -69,25 +81,53 @@ def read(folder: Path) -> Run:
 
 
 def judge(journal: Journal) -> Run:
-    """Judge a journal that was read. Raises UnreadableRun where it has not one beginning."""
-    return _judged(journal.run_dir, journal.entries, journal.torn)
+    """Judge a journal that was read, its seal included.
+
+    Raises UnreadableRun where it has not one beginning, and JournalError.
+    """
+    found = seal.look(journal)
+    return _judged(journal.run_dir, seal.own_entries(journal), journal.torn, found)
 
 
-def _judged(folder: Path, entries: tuple[Entry, ...], torn: tuple[str, ...]) -> Run:
+def judge_live(journal: Journal) -> Run:
+    """Judge a run that goes on and is not sealed yet. Raises UnreadableRun as `judge` does."""
+    return _judged(journal.run_dir, journal.entries, journal.torn, Seal(troubles=journal.unread))
+
+
+def _with_evidence(verdict: Verdict, troubles: Sequence[Message]) -> Verdict:
+    """The verdict where the evidence is not whole: a failure stays, nothing else is proved."""
+    if not troubles:
+        return verdict
+    findings = (Finding("error", "run", one.code, one.values) for one in troubles)
+    word: VerdictWord = "FAIL" if verdict.verdict == "FAIL" else "UNJUDGED"
+    return msgspec.structs.replace(verdict, verdict=word, findings=(*verdict.findings, *findings))
+
+
+def _judged(
+    folder: Path, entries: tuple[Entry, ...], torn: tuple[Message, ...], found: Seal
+) -> Run:
     verdict = changes.judge(entries)
-    first, seconds = duration.first_record(entries), duration.seconds(entries)
+    if older.lacks_codes(entries):
+        verdict = changes.judge(older.with_codes(entries, verdict))
+    first, seconds = first_record(entries), run_seconds(entries)
     # The fold has found the run's beginning.
     assert first is not None
     assert isinstance(first.body, RunStarted)
     assert seconds is not None
+    inventory = observation.inventory_of(entries)
+    troubles = [*found.troubles]
+    if found.digest is not None:
+        troubles += seal.other_parts(entries, matching.identities(inventory))
     return Run(
         folder=folder,
         entries=entries,
         torn=torn,
-        verdict=verdict,
+        verdict=_with_evidence(verdict, troubles),
+        seal=found,
+        troubles=tuple(troubles),
         first=first,
         start=first.body,
-        inventory=observation.inventory_of(entries),
+        inventory=inventory,
         matrix=observation.matrix_of(entries),
         seconds=seconds,
         samples=partial(_samples, folder / reader.GPU_TELEMETRY),

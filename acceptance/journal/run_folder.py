@@ -6,15 +6,18 @@ import contextlib
 import os
 from pathlib import Path
 
-from acceptance.journal import segment
+from acceptance.core.message import Message, Text
+from acceptance.journal import ownership, segment
 
 VERDICT = "verdict.json"
 JUNIT = "junit.xml"
 PAGE = "report.html"
+# What to do after making room for a file that is no view of the journal.
+START_AGAIN = Message("start_again")
 
 
 def write_whole(
-    path: Path, content: bytes, then: str | None = None, mode: int | None = None
+    path: Path, content: bytes, then: Text | None = None, mode: int | None = None
 ) -> None:
     """Write a file whole or not at all. Raises JournalError when the disk does not take it.
 
@@ -24,9 +27,7 @@ def write_whole(
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     # root would replace the device by a file
     if path.is_char_device() or path.is_block_device():
-        raise segment.JournalError(
-            f"{path}: cannot be written (it is a device, not a file): give the name of a file"
-        )
+        raise segment.JournalError("is_device", path=str(path))
     try:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()  # left by an earlier process with the same process id
@@ -38,7 +39,6 @@ def write_whole(
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink()
-        cure = then or f"run `rigproof report {path.parent}`"
-        raise segment.JournalError(
-            f"{path}: cannot be written ({error.strerror}): make room, then {cure}"
-        ) from error
+        cure = then or Message("report_again", {"run": str(path.parent)})
+        why = ownership.reason(error, path)
+        raise segment.JournalError("view_unwritten", path=str(path), why=why, then=cure) from error

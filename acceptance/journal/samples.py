@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.core import regular_file
-from acceptance.core.record import Entry, Sample
+from acceptance.core import parts, regular_file
+from acceptance.core.component import Component
 from acceptance.journal.segment import UNDECODABLE, JournalError, unreadable_segment
 
 
@@ -38,7 +38,7 @@ class GpuSample(msgspec.Struct, frozen=True, gc=False, tag_field="record", tag="
     span_s: float = 0.0
     low: GpuReadings | None = None
     high: GpuReadings | None = None
-    component: str | None = None
+    component: Component | None = None
 
 
 class TimedSample(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +57,7 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
     Raises JournalError when the segment cannot be read, a complete line is no sample, or a record
     is out of sequence.
     """
-    decode = msgspec.json.Decoder(TimedSample).decode
+    decode = msgspec.json.Decoder(TimedSample, dec_hook=parts.decode).decode
     due = -1  # line 1 is the head
     try:
         with regular_file.open_read(path, regular_file.TELEMETRY_BYTES) as file:
@@ -65,10 +65,9 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
                 if due >= 0 and text.endswith(b"\n"):
                     look = decode(text)
                     if look.seq != due:
-                        words = (
-                            f"record {look.seq} stands where {due} is due: lines were lost or moved"
+                        raise JournalError(
+                            "samples_out_of_order", path=str(path), found=look.seq, due=due
                         )
-                        raise JournalError(f"{path}: {words}")
                     yield look
                 due += 1
     except FileNotFoundError:
@@ -76,26 +75,4 @@ def read_samples(path: Path) -> Iterator[TimedSample]:
     except OSError as error:
         raise unreadable_segment(path, error) from error
     except UNDECODABLE as error:
-        raise JournalError(f"{path}, line {due + 2}: is no sample ({error})") from error
-
-
-def sample_from_entry(entry: Entry) -> TimedSample | None:
-    """The sample in an entry that was already read; None if the entry is no sample."""
-    body = entry.body
-    if not isinstance(body, Sample):
-        return None
-    values, low, high = map(_readings, (body.values, body.low, body.high))
-    return TimedSample(
-        entry.seq,
-        entry.boot_s,
-        GpuSample(values or GpuReadings(), body.span_s, low, high, body.component),
-    )
-
-
-def _readings(values: dict[str, float] | None) -> GpuReadings | None:
-    known = GpuReadings.__struct_fields__
-    return (
-        None
-        if values is None
-        else GpuReadings(**{name: value for name, value in values.items() if name in known})
-    )
+        raise JournalError("no_sample", path=str(path), line=due + 2, why=str(error)) from error

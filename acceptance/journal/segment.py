@@ -18,11 +18,14 @@ from typing import Any, Self
 
 import msgspec
 
-from acceptance.core import regular_file
-from acceptance.core.record import Body, Entry, Measured, Observed, Sample, Skipped, Table, ToolRan
+from acceptance.core import parts, regular_file
+from acceptance.core.evidence import AnyBody, Observed, Sample, Table, ToolRan
+from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.journal import clock, earlier_plan
+from acceptance.wording.errors import WordedError
 
-VERSION = 2  # 1: the plan had a field for each kind of criterion
+VERSION = 3  # 1: the plan had a field for each kind of criterion; 2: no run was sealed
+SEALED_SINCE = 3
 # msgspec raises ValueError for malformed JSON, a wrong type or invalid UTF-8, and RecursionError
 # for nesting without end.
 UNDECODABLE = (
@@ -34,22 +37,19 @@ UNDECODABLE = (
 _LAZY = (Measured, Table, Skipped, ToolRan, Sample, Observed)
 
 
-RESTORE = "restore it from a copy"
-READ_CURE = "mend its permissions, or run as the user who made the run"
-
-
-class JournalError(Exception):
-    """A journal cannot be read or written; the message is one sentence with file, line and fix."""
+class JournalError(WordedError):
+    """A journal cannot be read or written."""
 
 
 class SegmentHead(msgspec.Struct, frozen=True):
-    """The first line of a segment: version of the format, writer, and boot of the machine."""
+    """The first line of a segment: version of the format, writer, boot, machine, and run."""
 
     rigproof_journal: int
     segment: str
     boot_id: str
     pid: int
     machine_id: str | None = None
+    run_id: str | None = None
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -62,7 +62,10 @@ class SegmentLine(msgspec.Struct, frozen=True):
     seq: int
     boot_s: float
     utc: str
-    body: Body
+    body: AnyBody
+
+
+_DECODER = msgspec.json.Decoder(SegmentLine, dec_hook=parts.decode)
 
 
 def _encodable(value: Any) -> Any:
@@ -81,12 +84,12 @@ def encoded(value: object) -> bytes:
     question mark: a record with a question mark is worth more than none.
     """
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=parts.encode)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
+        return msgspec.json.encode(_encodable(msgspec.to_builtins(value, enc_hook=parts.encode)))
 
 
-def _numbers(body: Body) -> Iterator[tuple[str, float]]:
+def _numbers(body: AnyBody) -> Iterator[tuple[str, float]]:
     if isinstance(body, Measured) and body.value is not None:
         yield f"{body.measurement} on {body.component}", body.value
     elif isinstance(body, Sample):
@@ -104,18 +107,32 @@ def _numbers(body: Body) -> Iterator[tuple[str, float]]:
 class Writer:
     """Appends records to one segment.
 
+    The run and the machine are those of the folder and of `root`, unless they are given: in a
+    container both have other names.
+
     Every failure to write raises JournalError: lost evidence must not go unnoticed.
     """
 
-    def __init__(self, path: Path, root: Path = Path("/")) -> None:
+    def __init__(
+        self,
+        path: Path,
+        root: Path = Path("/"),
+        run_id: str | None = None,
+        machine_id: str | None = None,
+    ) -> None:
         self._path = path
         # Size of the file and number of the next record before the last write, which had `_pending`
         # bytes. The head has number -1.
         self._before = (0, -1)
         self._pending = 0
         self._broken = False
-        head = SegmentHead(
-            VERSION, path.name, clock.boot_id(root), os.getpid(), clock.machine_id(root)
+        self.head = head = SegmentHead(
+            VERSION,
+            path.name,
+            clock.boot_id(root),
+            os.getpid(),
+            machine_id or clock.machine_id(root),
+            run_id or path.parent.name,
         )
         try:
             # Exclusive: a segment has one writer, and nothing is appended to another writer's file.
@@ -125,18 +142,14 @@ class Writer:
         except OSError as error:
             raise self._unwritten(error) from error
         try:
-            self._put(lambda _: msgspec.json.encode(head), sync=True)
+            self._put(lambda _: encoded(head), sync=True)
         except JournalError:
             self.close()
             raise
 
     def _unwritten(self, error: OSError) -> JournalError:
-        cure = (
-            "another rigproof is writing there: stop it, then start again"
-            if error.errno == errno.EEXIST
-            else "make room, then start again"
-        )
-        return JournalError(f"{self._path}: cannot be written ({error.strerror}): {cure}")
+        code = "written_by_another" if error.errno == errno.EEXIST else "unwritten"
+        return JournalError(code, path=str(self._path), why=error.strerror)
 
     def _next(self) -> int:
         """The number of the next record.
@@ -166,7 +179,7 @@ class Writer:
             self._broken = True
             raise self._unwritten(error) from error
 
-    def write(self, body: Body) -> None:
+    def write(self, body: AnyBody) -> None:
         """Append one record, and flush it to disk unless it may wait for the next record (`_LAZY`).
 
         Raises JournalError when the record cannot be written (and for every later record too), and
@@ -180,6 +193,11 @@ class Writer:
             lambda seq: encoded(SegmentLine(seq, boot_s, utc, body)),
             sync=not isinstance(body, _LAZY),
         )
+
+    @property
+    def path(self) -> Path:
+        """The segment."""
+        return self._path
 
     def sync(self) -> None:
         """Flush everything written so far to disk."""
@@ -216,8 +234,8 @@ class Segment:
 
 def unreadable_segment(path: Path, error: OSError) -> JournalError:
     """The error for a segment that cannot be read, with its fix."""
-    cure = RESTORE if isinstance(error, regular_file.NotRegular) else READ_CURE
-    return JournalError(f"{path}: cannot be read ({error.strerror}): {cure}")
+    code = "no_segment" if isinstance(error, regular_file.NotRegular) else "segment_unread"
+    return JournalError(code, path=str(path), why=error.strerror)
 
 
 def most_bytes(path: Path) -> int:
@@ -248,12 +266,12 @@ def read_segment(path: Path) -> Segment:
         try:
             found = decode_line(line)
         except UNDECODABLE as error:
-            text = f"it was changed or damaged after it was written; {RESTORE}"
-            raise JournalError(f"{path}, line {number}: is no record ({error}): {text}") from error
+            raise JournalError(
+                "record_damaged", path=str(path), line=number, why=str(error)
+            ) from error
         if found.seq != number - 2:
             raise JournalError(
-                f"{path}, line {number}: record {found.seq} stands where {number - 2} is "
-                f"due: lines were lost or moved; {RESTORE}"
+                "record_out_of_order", path=str(path), line=number, found=found.seq, due=number - 2
             )
         entries.append(Entry(found.seq, found.boot_s, found.utc, found.body, path.name))
     return Segment(head, tuple(entries), torn)
@@ -262,13 +280,13 @@ def read_segment(path: Path) -> Segment:
 def decode_line(line: bytes) -> SegmentLine:
     """One record of this format or of an earlier one. Raises UNDECODABLE."""
     try:
-        return msgspec.json.decode(line, type=SegmentLine)
+        return _DECODER.decode(line)
     except msgspec.ValidationError:
         earlier = earlier_plan.upgraded(line)
         if earlier is None:
             raise
     try:
-        return msgspec.json.decode(earlier, type=SegmentLine)
+        return _DECODER.decode(earlier)
     except msgspec.ValidationError as error:
         raise msgspec.ValidationError(f"in its plan of format 1, {error}") from error
 
@@ -281,12 +299,9 @@ def head_of(path: Path, line: bytes) -> SegmentHead:
     try:
         version = msgspec.json.decode(line, type=_Version).rigproof_journal
         if version > VERSION:  # first, because a newer head may have another form
-            newer = f"format {version}, newer than this rigproof reads ({VERSION})"
-            raise JournalError(
-                f"{path}, line 1: written in {newer}: install a newer rigproof to read it"
-            )
+            raise JournalError("journal_newer", path=str(path), found=version, known=VERSION)
+        if version < 1:
+            raise ValueError(f"there is no format {version}")
         return msgspec.json.decode(line, type=SegmentHead)
     except UNDECODABLE as error:
-        raise JournalError(
-            f"{path}, line 1: is not the head of a rigproof journal ({error}): {RESTORE}"
-        ) from error
+        raise JournalError("no_head", path=str(path), why=str(error)) from error

@@ -59,7 +59,12 @@ def spread(count: int, start: int) -> Whole:
     They are the same on every machine and with every numpy. The sequence is SplitMix64 (Steele,
     Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
     """
-    x = (np.arange(count, dtype=np.uint64) + np.uint64(start)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed(np.arange(count, dtype=np.uint64) + np.uint64(start))
+
+
+def mixed(places: Whole) -> Whole:
+    """The numbers at these places of the sequence of `spread`."""
+    x = places * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

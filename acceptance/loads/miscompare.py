@@ -13,7 +13,11 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
+from acceptance.core import parts
+from acceptance.core.coded import Coded
+from acceptance.core.component import Component
 from acceptance.core.dtype import DtypeName
+from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 
 Whole = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -24,8 +28,16 @@ BootSeconds = Annotated[float, Meta(gt=-1e12, lt=1e12)]  # seconds since boot
 Index = Annotated[tuple[Whole, ...], Meta(min_length=1)]
 
 
-class MiscompareError(ValueError):
-    """A load's report of a wrong result cannot be used; the message names the key."""
+class UnusableLine(Coded, ValueError):
+    """A line of a load is not as its kind must be; msgspec hands it on as the cause of its own."""
+
+
+def why(error: Exception) -> str | Message:
+    """Why a line cannot be used: its kind's message, or what json or msgspec says."""
+    if isinstance(error, UnusableLine):
+        return error.message
+    cause = error.__cause__
+    return cause.message if isinstance(cause, UnusableLine) else str(error)
 
 
 class _Kind(Strict, frozen=True, omit_defaults=True):
@@ -101,7 +113,7 @@ class TransferredWord(_Kind, frozen=True, kw_only=True):
 class _OfComponent(_Kind, frozen=True, kw_only=True):
     """Base of the kinds that name a component, by the load's own names."""
 
-    component: Text
+    component: Component
 
 
 class _OfFormat(_OfComponent, frozen=True, kw_only=True):
@@ -144,7 +156,7 @@ class WrongProduct(_OfFormat, frozen=True, kw_only=True):
             *map(bool, (self.xor_or, self.xor_and, self.bits, self.first)),
         }
         if len(told) > 1:
-            raise ValueError("it tells only a part of its places and bits")
+            raise UnusableLine("described_in_part")
 
     @property
     def described(self) -> bool:
@@ -284,6 +296,30 @@ class WrongTransfer(_OfComponent, frozen=True, kw_only=True):
     first: tuple[TransferredWord, ...]
 
 
+CollectiveCheck = Literal[
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_receive"
+]
+ElementType = Literal["f32", "bf16", "f16", "i32"]
+CollectiveArm = Literal["default", "p2p_off", "multicast"]
+
+
+class WrongCollective(_OfComponent, frozen=True, kw_only=True):
+    """A collective operation of `size` bytes with wrong elements at one GPU, its destination.
+
+    The component of a send-receive is the path. `unwritten` counts elements that still hold what
+    was there before the operation.
+    """
+
+    check: CollectiveCheck
+    format: ElementType
+    arm: CollectiveArm
+    size: Positive
+    turn: Whole
+    elements: Positive
+    unwritten: Whole
+    first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
+
+
 class WrongVector(_OfComponent, frozen=True, kw_only=True):
     """A batch of elementwise products of vectors of `elements`, of which `wrong` are wrong.
 
@@ -300,13 +336,13 @@ class WrongVector(_OfComponent, frozen=True, kw_only=True):
 
 
 class WrongMemory(_OfComponent, frozen=True, kw_only=True):
-    """Words that one pass of the memory test found wrong.
+    """Words that one pass over the memory of a GPU ("vram") or of a socket ("ram") found wrong.
 
     `bits` is how often each bit differs, among the first `bits_of` words where those are fewer than
     all. `address_bits` are the address lines at fault, where the test could determine them.
     """
 
-    check: Literal["vram"]
+    check: Literal["vram", "ram"]
     pattern: Text
     number: Whole = field(name="pass")
     found_s: BootSeconds
@@ -343,7 +379,7 @@ class DifferingDigests(_Kind, frozen=True, kw_only=True):
 
     check: Literal["digest"]
     found: Text
-    digests: Mapping[Text, tuple[Text, ...]]
+    digests: Mapping[Text, tuple[Component, ...]]
 
 
 class WrongArray(_OfComponent, frozen=True, kw_only=True):
@@ -364,6 +400,7 @@ Miscompare = (
     | WrongRepeat
     | WrongCopy
     | WrongTransfer
+    | WrongCollective
     | WrongVector
     | WrongMemory
     | WrongFirstProduct
@@ -384,7 +421,7 @@ class UnreadMiscompare(Strict, frozen=True):
     """
 
     given: str
-    reason: str
+    reason: str | Message
 
 
 WrongResult = Miscompare | UnreadMiscompare
@@ -393,28 +430,25 @@ WrongResult = Miscompare | UnreadMiscompare
 def read(found: Mapping[str, Any]) -> Miscompare:
     """The wrong result in a printed object.
 
-    Raises MiscompareError where its kind is unknown, a key of its kind is missing or has another
-    type, or it has another key.
+    Raises UnusableLine where its kind is unknown, and msgspec.ValidationError where a key of its
+    kind is missing or has another type, or it has another key.
     """
     check = found.get("check")
     kind = _KINDS.get(check) if isinstance(check, str) else None
     if kind is None:
-        raise MiscompareError(f"its check is {check!r}, which is none that is known here")
-    try:
-        return msgspec.convert(found, kind, str_keys=True)
-    except msgspec.ValidationError as error:
-        raise MiscompareError(str(error)) from None
+        raise UnusableLine("check_unknown", check=repr(check))
+    return msgspec.convert(found, kind, str_keys=True, dec_hook=parts.decode)
 
 
 def read_or_keep(found: Mapping[str, Any]) -> WrongResult:
     """The wrong result in a printed object; an UnreadMiscompare where it cannot be read."""
     try:
         return read(found)
-    except MiscompareError as error:
-        return UnreadMiscompare(msgspec.json.encode(found).decode(), str(error))
+    except (UnusableLine, msgspec.ValidationError) as error:
+        return UnreadMiscompare(msgspec.json.encode(found).decode(), why(error))
 
 
-def component_of(wrong: WrongResult) -> str | None:
+def component_of(wrong: WrongResult) -> Component | None:
     """The component by the load's own names; None where the wrong result names none."""
     return wrong.component if isinstance(wrong, _OfComponent) else None
 
@@ -426,6 +460,10 @@ def dtype_of(wrong: WrongResult) -> DtypeName | None:
 
 def details(wrong: WrongResult) -> dict[str, Any]:
     """The printed object of a wrong result, its keys in their order."""
-    given = wrong.given if isinstance(wrong, UnreadMiscompare) else msgspec.json.encode(wrong)
+    given = (
+        wrong.given
+        if isinstance(wrong, UnreadMiscompare)
+        else msgspec.json.encode(wrong, enc_hook=parts.encode)
+    )
     found: dict[str, Any] = msgspec.json.decode(given)
     return found

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-OWN = "gpu0"  # a load's name for its own GPU
+from acceptance.core.parts import Gpu
+from acceptance.loads.miscompare import CollectiveArm, CollectiveCheck
+
+OWN = Gpu(0)  # a load's name for its own GPU
 
 # Readings of the burn and of the memory test, with their units.
 BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
@@ -36,3 +39,50 @@ PATTERNS = (
     "neighbours",
     "retention",
 )
+
+# Readings of the load of collectives: of all ranks together, of each path and of each rank; of the
+# arms besides the default one with their name behind (`of_arm`).
+COLLECTIVE_RATES = {
+    "all_reduce": "collective_all_reduce",
+    "all_gather": "collective_all_gather",
+    "reduce_scatter": "collective_reduce_scatter",
+    "all_to_all": "collective_all_to_all",
+    "broadcast": "collective_broadcast",
+}
+COLLECTIVE_OF_GROUP = {
+    **dict.fromkeys(COLLECTIVE_RATES.values(), "GB/s"),
+    "collective_latency": "us",
+    "collective_disagreements": "count",
+}
+COLLECTIVE_OF_PATH = {
+    "collective_send_receive": "GB/s",
+    "collective_send_receive_miscompares": "count",
+}
+COLLECTIVE_OF_RANK = {"collective_miscompares": "count"}
+# In every format besides float32 where so many ranks have exact sums.
+COLLECTIVE_SUMS: tuple[CollectiveCheck, ...] = ("all_reduce", "reduce_scatter")
+COLLECTIVES = "collectives"
+COLLECTIVE_COLUMNS = (
+    "arm",
+    "operation",
+    "component",
+    "format",
+    "bytes",
+    "turns",
+    "compared",
+    "us",
+    "GB/s",
+)
+SLOW_PATHS = "collective_slow_paths"
+SLOW_PATH_COLUMNS = ("arm", "slow path", "tried", "GB/s", "again GB/s")
+NCCL_LOG = "nccl"  # the log of each rank, in each arm
+
+
+# Those of every run; a machine file may ask for the third one.
+COLLECTIVE_ARMS: tuple[CollectiveArm, ...] = ("default", "p2p_off")
+WITH_MULTICAST: tuple[CollectiveArm, ...] = (*COLLECTIVE_ARMS, "multicast")
+
+
+def of_arm(name: str, arm: CollectiveArm) -> str:
+    """The name of a reading, or of a log, in an arm of the load of collectives."""
+    return name if arm == "default" else f"{name}_{arm}"

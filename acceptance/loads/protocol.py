@@ -4,18 +4,27 @@
         first, once
     {"reading": NAME, "unit": UNIT, "component": COMPONENT, "value": NUMBER}
         once for each name and component
-    {"absent": NAME, "component": COMPONENT, "reason": TEXT}
-        a reading that this hardware does not have
+    {"absent": NAME, "component": COMPONENT, "reason": MESSAGE}
+        a reading that this hardware does not have; a text in older output
     {"table": NAME, "columns": [TEXT, ...], "rows": [[CELL, ...], ...]}
         once for each name; a cell is a number or a text
+    {"log": NAME, "component": COMPONENT, "text": TEXT}
+        what a library wrote to a log of its own, whole; once for each name and component
     {"miscompare": {...what differed, where and when...}}
         as soon as it is found
     {"note": TEXT}
         for people
+    {"lap": NUMBER, "laps": COUNT, "done": SECONDS_DONE, "formats": [
+            {"format": NAME, "rate": TFLOP_PER_S, "right": COUNT, "wrong": COUNT}, ...]}
+        what a burn has proved at the end of each lap
+    {"step": STEP, "begins": SECONDS_SINCE_BOOT}
+        a step of the power load, before it begins
+    {"step_ended": STEP, "edges": COUNT, "right": COUNT, "wrong": COUNT}
+        the same step after its last edge: what was commanded, and how many results were verified
     {"progress": SECONDS_DONE, "of": SECONDS}
         for a progress bar; carries no evidence
     {"end": true, "readings": COUNT}
-        last, once; counts absences and tables too
+        last, once; counts absences, tables and logs too
 
 Output without its last line comes from a load that died, whatever the other lines say. A line is
 known by its first key in this list, has exactly the keys of its kind, and is a struct here; wrong
@@ -32,15 +41,32 @@ from typing import Annotated, Any, TextIO
 import msgspec
 from msgspec import Meta, field
 
+from acceptance.core import parts
+from acceptance.core.coded import Coded
+from acceptance.core.component import Component
 from acceptance.core.limit import UNITS
+from acceptance.core.message import Listed, Message
+from acceptance.core.parts import Named
 from acceptance.core.strict import Strict, Text
-from acceptance.loads.miscompare import Miscompare, UnreadMiscompare, WrongResult, read_or_keep
+from acceptance.loads.miscompare import (
+    BootSeconds,
+    Miscompare,
+    UnreadMiscompare,
+    UnusableLine,
+    WrongResult,
+    read_or_keep,
+    why,
+)
+from acceptance.loads.power_step import Step
 
 VERSION = 1
 
 Name = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]*\Z")]
-# Printable ASCII without spaces: it becomes a key in the journal and in JUnit.
-Component = Annotated[str, Meta(pattern=r"\A[!-~]+\Z")]
+# Bounds keep what a malfunctioning load says of a lap short.
+Count = Annotated[int, Meta(ge=0, le=10**12)]
+Number = Annotated[int, Meta(ge=1, le=10**12)]
+Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]
+Format = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,15}\Z")]
 
 
 class Hello(Strict, frozen=True):
@@ -52,13 +78,19 @@ class Hello(Strict, frozen=True):
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
-            raise ValueError(f"its version is not {VERSION}, the only one known here")
+            raise UnusableLine("load_version", version=VERSION)
 
     @property
     def injected(self) -> str | None:
         """The fault injected on purpose; a run with one can never pass."""
         kind = self.parameters.get("inject")
         return None if kind is None else str(kind)
+
+
+def _require_known(component: Component) -> None:
+    """Raise UnusableLine for a component of no kind that a load measures."""
+    if isinstance(component, Named):
+        raise UnusableLine("load_component", component=str(component))
 
 
 class LoadReading(Strict, frozen=True):
@@ -71,7 +103,9 @@ class LoadReading(Strict, frozen=True):
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise ValueError(f"the unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}")
+            units = Listed(tuple(sorted(UNITS)))
+            raise UnusableLine("load_unit_unknown", unit=repr(self.unit), units=units)
+        _require_known(self.component)
 
 
 class Absence(Strict, frozen=True):
@@ -79,7 +113,10 @@ class Absence(Strict, frozen=True):
 
     name: Name = field(name="absent")
     component: Component
-    reason: Text
+    reason: Text | Message
+
+    def __post_init__(self) -> None:
+        _require_known(self.component)
 
 
 class LoadTable(Strict, frozen=True):
@@ -94,15 +131,60 @@ class LoadTable(Strict, frozen=True):
 
     def __post_init__(self) -> None:
         if len(set(self.columns)) != len(self.columns):
-            raise ValueError("two columns have one name")
+            raise UnusableLine("load_columns_alike")
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise ValueError("a row has not one cell for each column")
+            raise UnusableLine("load_row_cells")
+
+
+class KeptLog(Strict, frozen=True):
+    """What a library wrote to a log of its own in the process of this component."""
+
+    name: Name = field(name="log")
+    component: Component
+    text: str
+
+    def __post_init__(self) -> None:
+        _require_known(self.component)
 
 
 class Note(Strict, frozen=True):
     """A sentence for people."""
 
     text: Text = field(name="note")
+
+
+class LapFormat(Strict, frozen=True):
+    """One number format in a lap: its rate in TFLOP/s, and its results since the burn began."""
+
+    format: Format
+    rate: Annotated[float, Meta(ge=0.0)]
+    right: Count
+    wrong: Count
+
+
+class Lap(Strict, frozen=True):
+    """What a burn has proved until the end of a lap, `done_s` seconds of it."""
+
+    lap: Number
+    laps: Number
+    done_s: Seconds = field(name="done")
+    formats: Annotated[tuple[LapFormat, ...], Meta(min_length=1, max_length=16)]
+
+
+class StepBegins(Strict, frozen=True):
+    """A step of the power load that begins at `begins_s`, in seconds since boot."""
+
+    step: Step
+    begins_s: BootSeconds = field(name="begins")
+
+
+class StepEnded(Strict, frozen=True):
+    """The end of a step: the edges commanded in it, and its results, right and wrong."""
+
+    step: Step = field(name="step_ended")
+    edges: Count
+    right: Count
+    wrong: Count
 
 
 class Progress(Strict, frozen=True):
@@ -113,28 +195,33 @@ class Progress(Strict, frozen=True):
 
 
 class End(Strict, frozen=True):
-    """The last line; `readings` counts absences and tables too."""
+    """The last line; `readings` counts absences, tables and logs too."""
 
     end: bool
     readings: int
 
 
-Evidence = LoadReading | Absence | LoadTable
-Line = Hello | Evidence | WrongResult | Note | Progress | End
+Evidence = LoadReading | Absence | LoadTable | KeptLog
+Told = Note | Lap | StepBegins | StepEnded | Progress
+Line = Hello | Evidence | WrongResult | Told | End
 
 # The key that tells a line's kind.
-_KINDS: Mapping[str, type[Hello | Evidence | Note | Progress | End]] = {
+_KINDS: Mapping[str, type[Hello | Evidence | Told | End]] = {
     "rigproof_load": Hello,
     "reading": LoadReading,
     "absent": Absence,
     "table": LoadTable,
+    "log": KeptLog,
     "note": Note,
+    "lap": Lap,
+    "step": StepBegins,
+    "step_ended": StepEnded,
     "progress": Progress,
     "end": End,
 }
 
 
-class ProtocolError(Exception):
+class ProtocolError(Coded):
     """The text is not the whole output of a load; the message quotes the line."""
 
 
@@ -149,6 +236,7 @@ class LoadOutput:
     notes: tuple[str, ...]
     tables: tuple[LoadTable, ...] = ()
     absences: tuple[Absence, ...] = ()
+    logs: tuple[KeptLog, ...] = ()
 
     @property
     def injected(self) -> str | None:
@@ -157,32 +245,36 @@ class LoadOutput:
 
 
 class _Evidence:
-    """The readings, absences and tables of one output, in order of arrival."""
+    """The readings, absences, tables and logs of one output, in order of arrival."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, ...], Evidence] = {}
+        self.found: dict[tuple[str, str | Component], Evidence] = {}
 
     def add(self, one: Evidence) -> None:
-        """Add one line; raises ValueError for a duplicate.
+        """Add one line; raises UnusableLine for a duplicate.
 
         A component cannot both have a reading and lack it.
         """
-        key = ("table", one.name) if isinstance(one, LoadTable) else (one.name, one.component)
+        key: tuple[str, str | Component]
+        match one:
+            case LoadTable():
+                key = "table", one.name
+            case KeptLog():
+                key = f"log {one.name}", one.component
+            case _:
+                key = one.name, one.component
         if key in self.found:
-            what = (
-                f"the table {one.name}"
-                if isinstance(one, LoadTable)
-                else f"{one.name} of {one.component}"
-            )
-            raise ValueError(f"{what} comes twice")
+            if isinstance(one, LoadTable):
+                raise UnusableLine("load_table_twice", table=one.name)
+            raise UnusableLine("load_reading_twice", name=one.name, component=str(one.component))
         self.found[key] = one
 
 
 class Output:
     """Writes the lines and flushes each, so that a load that dies leaves its findings behind.
 
-    Raises ProtocolError for what no reader could use, and ValueError for what comes twice or is not
-    a finite number.
+    Raises ProtocolError for what no reader could use, UnusableLine for what comes twice, and
+    ValueError for what is not a finite number.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -190,7 +282,7 @@ class Output:
         self._evidence = _Evidence()
 
     def _line(self, line: Line) -> None:
-        found = msgspec.to_builtins(line, str_keys=True)
+        found = msgspec.to_builtins(line, str_keys=True, enc_hook=parts.encode)
         text = json.dumps(
             {"miscompare": found} if isinstance(line, Miscompare) else found, allow_nan=False
         )
@@ -204,11 +296,11 @@ class Output:
         """The first line: the name of the load, and all parameters that affect it."""
         self._line(Hello(VERSION, load, parameters))
 
-    def reading(self, name: str, unit: str, component: str, value: float) -> None:
+    def reading(self, name: str, unit: str, component: Component, value: float) -> None:
         """One measured number; a non-finite value or a unit outside the closed set is refused."""
         self._line(LoadReading(name, unit, component, value))
 
-    def absent(self, name: str, component: str, reason: str) -> None:
+    def absent(self, name: str, component: Component, reason: Message) -> None:
         """A requested reading that this hardware does not have, with the reason."""
         self._line(Absence(name, component, reason))
 
@@ -218,6 +310,10 @@ class Output:
         """A table with at least one row, and a cell for each column."""
         self._line(LoadTable(name, tuple(columns), tuple(map(tuple, rows))))
 
+    def log(self, name: str, component: Component, text: str) -> None:
+        """What a library wrote to a log of its own."""
+        self._line(KeptLog(name, component, text))
+
     def miscompare(self, wrong: Miscompare) -> None:
         """One wrong result, with where and when it was found."""
         self._line(wrong)
@@ -225,6 +321,18 @@ class Output:
     def note(self, said: str) -> None:
         """A sentence for people."""
         self._line(Note(said))
+
+    def lap(self, lap: Lap) -> None:
+        """What a burn has proved until the end of a lap."""
+        self._line(lap)
+
+    def step_begins(self, step: Step, begins_s: float) -> None:
+        """A step of the power load, so long before it begins that its record reaches the disk."""
+        self._line(StepBegins(step, begins_s))
+
+    def step_ended(self, step: Step, *, edges: int, right: int, wrong: int) -> None:
+        """The end of the step that began last: edges commanded, results right and wrong."""
+        self._line(StepEnded(step, edges, right, wrong))
 
     def progress(self, done_s: float, of_s: float) -> None:
         """How far the load is, in seconds."""
@@ -247,11 +355,11 @@ def decode(line: str) -> Line:
         return read_or_keep(record["miscompare"])
     kind = next((kind for key, kind in _KINDS.items() if key in record), None)
     if kind is None:
-        raise ProtocolError(_unusable("it is of no known kind", line))
+        raise _unusable(Message("load_line_unknown"), line)
     try:
-        return msgspec.convert(record, kind)
+        return msgspec.convert(record, kind, dec_hook=parts.decode)
     except msgspec.ValidationError as error:
-        raise ProtocolError(_unusable(str(error), line)) from None
+        raise _unusable(why(error), line) from None
 
 
 def parse(output: str) -> LoadOutput:
@@ -259,19 +367,19 @@ def parse(output: str) -> LoadOutput:
 
     Raises ProtocolError, quoting the line, where `decode` does, and in these cases: the first line
     is not the hello, or another one is; a wrong result cannot be read; a reading or a table comes
-    twice; the end is missing or miscounts; a line follows the end.
+    twice; a step does not end before the next line that begins or ends one, or before the end; the
+    end is missing or miscounts; a line follows the end.
     """
     if not output:
-        raise ProtocolError("the load printed nothing")
+        raise ProtocolError("load_silent")
     first, *others = output.removesuffix("\n").split("\n")
     hello = decode(first)
     if not isinstance(hello, Hello):
-        raise ProtocolError(
-            f"the load's output does not begin with its hello line but with {_quote(first)}"
-        )
+        raise ProtocolError("load_hello_missing", line=_quote(first))
     evidence = _Evidence()
     miscompares: list[Miscompare] = []
     notes: list[str] = []
+    step: Step | None = None  # that has begun and not ended
     for number, line in enumerate(others):
         said = decode(line)
         try:
@@ -280,20 +388,20 @@ def parse(output: str) -> LoadOutput:
             elif isinstance(said, Miscompare):
                 miscompares.append(said)
             elif isinstance(said, UnreadMiscompare):
-                raise ValueError(f"its wrong result cannot be read ({said.reason})")
+                raise UnusableLine("load_wrong_result_unread", why=said.reason)
             elif isinstance(said, Note):
                 notes.append(said.text)
             elif isinstance(said, Hello):
-                raise ValueError("it is a second hello")
-            elif isinstance(said, End):
+                raise UnusableLine("load_hello_twice")
+            elif isinstance(said, StepBegins | StepEnded | End):
+                if step != (said.step if isinstance(said, StepEnded) else None):
+                    raise UnusableLine("load_step_open")
+                step = said.step if isinstance(said, StepBegins) else None
+            if isinstance(said, End):
                 if said != End(end=True, readings=len(evidence.found)):
-                    raise ValueError(
-                        f"it does not close the {len(evidence.found)} readings before it"
-                    )
+                    raise UnusableLine("load_end_miscounts", count=len(evidence.found))
                 if number != len(others) - 1:
-                    raise ProtocolError(
-                        f"the load printed after its end: {_quote(others[number + 1])}"
-                    )
+                    raise ProtocolError("load_after_end", line=_quote(others[number + 1]))
                 found = evidence.found.values()
                 return LoadOutput(
                     hello.load,
@@ -303,13 +411,11 @@ def parse(output: str) -> LoadOutput:
                     tuple(notes),
                     tuple(one for one in found if isinstance(one, LoadTable)),
                     tuple(one for one in found if isinstance(one, Absence)),
+                    tuple(one for one in found if isinstance(one, KeptLog)),
                 )
-        except ValueError as error:
-            raise ProtocolError(_unusable(str(error), line)) from None
-    raise ProtocolError(
-        f"the load's output ends without its end line; the last line is "
-        f"{_quote(others[-1] if others else first)}"
-    )
+        except UnusableLine as error:
+            raise _unusable(error.message, line) from None
+    raise ProtocolError("load_end_missing", line=_quote(others[-1] if others else first))
 
 
 def salvage(output: str) -> tuple[WrongResult, ...]:
@@ -329,8 +435,8 @@ def salvage(output: str) -> tuple[WrongResult, ...]:
     return tuple(found)
 
 
-def _unusable(reason: str, line: str) -> str:
-    return f"a line of the load's output cannot be used, {reason}: {_quote(line)}"
+def _unusable(reason: str | Message, line: str) -> ProtocolError:
+    return ProtocolError("load_line_unusable", why=reason, line=_quote(line))
 
 
 def _record(line: str) -> dict[str, Any]:
@@ -341,16 +447,14 @@ def _record(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        raise ProtocolError(
-            f"a line of the load's output is not one whole JSON object: {_quote(line)}"
-        )
+        raise ProtocolError("load_line_torn", line=_quote(line))
     return record
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("a key comes twice")  # never shown: the line is torn
     return record
 
 

@@ -13,10 +13,20 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+import msgspec
+
+from acceptance.core.component import Component
 from acceptance.core.finding import Finding
-from acceptance.core.fold import fold
-from acceptance.core.limit import GIB, quantity
-from acceptance.core.machine_facts import (
+from acceptance.core.fold import beginnings, fold
+from acceptance.core.incident import without_duplicates
+from acceptance.core.limit import GIB
+from acceptance.core.message import Listed, Message, Quantity, Term, Values, known
+from acceptance.core.parts import ITSELF, Named, decode, parse
+from acceptance.core.plan import Plan
+from acceptance.core.record import Entry
+from acceptance.core.verdict import Verdict
+from acceptance.machine.facts import NETWORK, Parts, facts_of, kind_of
+from acceptance.machine.machine_facts import (
     BaselineComparison,
     ChangeBook,
     ChangeRule,
@@ -25,21 +35,14 @@ from acceptance.core.machine_facts import (
     MachineFacts,
     PartChange,
 )
-from acceptance.core.record import Entry
-from acceptance.core.verdict import Verdict
-from acceptance.machine.facts import NETWORK, Parts, facts_of, kind_of
 from acceptance.machine.matching import match
+from acceptance.wording.errors import WordedError
 
 ChangeSeverity = Literal["fail", "warn", "note"]
 _ORDER: tuple[ChangeSeverity, ...] = ("fail", "warn", "note")
 CHANGES = "inventory."  # prefix of the events of changes
 _SWITCH = ("off", "on")  # off counts as lower
 _NAMED_BY_SLOT = "dimm"
-NO_INVENTORY = (
-    "this run holds no inventory, so the machine's parts could not be held against "
-    "the baseline: "
-    "run it again"
-)
 _MOST = 5  # names in a line; the journal has them all
 
 
@@ -54,28 +57,72 @@ class MachineChange:
 
     kind: ChangeSeverity
     event: str
-    component: str | None
-    text: str
+    component: Component | None
+    code: str
+    values: Values
     known: KnownChange | None = None
+
+    @property
+    def message(self) -> Message:
+        """The change by itself, its component among the values."""
+        about = {"component": str(self.component)} if self.component is not None else {}
+        return Message(self.code, {**about, **self.values})
+
+
+class UnreadableRun(WordedError):
+    """The journal holds no plan to judge against."""
 
 
 def judge(entries: Sequence[Entry]) -> Verdict:
-    """The verdict of a run, the changes of its machine included. Raises UnreadableRun."""
-    return fold(entries, compare_with_baseline)
+    """The verdict of a run, the changes of its machine included.
+
+    An event that two sources report counts once. Raises UnreadableRun when the journal has no
+    beginning, or more than one, and as `baseline_of` does.
+    """
+    starts = len(beginnings(entries))
+    if starts != 1:
+        raise UnreadableRun("run_beginnings", count=starts)
+    return fold(without_duplicates(entries), compare_with_baseline)
 
 
-def compare_with_baseline(baseline: MachineFacts, entries: Sequence[Entry]) -> BaselineComparison:
-    """Compare a run with the baseline in its plan."""
+def baseline_of(plan: Plan) -> MachineFacts | None:
+    """The facts of the baseline in a plan; None where it has none.
+
+    Raises UnreadableRun where they are no such facts.
+    """
+    if plan.birth is None or isinstance(plan.birth, MachineFacts):
+        return plan.birth
+    try:
+        found = msgspec.convert(plan.birth, MachineFacts, dec_hook=decode)
+        # `convert` leaves names that are keys as texts
+        named = {parse(str(name)): one for name, one in found.identities.items()}
+        return msgspec.structs.replace(found, identities=named)
+    except ValueError as error:
+        raise UnreadableRun("baseline_facts_unread", why=str(error)) from error
+
+
+def compare_with_baseline(plan: Plan, entries: Sequence[Entry]) -> BaselineComparison:
+    """Compare a run with the baseline in its plan. Raises UnreadableRun as `baseline_of` does."""
+    baseline = baseline_of(plan)
+    if baseline is None:
+        return BaselineComparison()
     tonight = facts_of(entries)
     if tonight is None:
-        return BaselineComparison((Finding("error", "run", NO_INVENTORY),), ())
+        return BaselineComparison((Finding("error", "run", "no_inventory"),), ())
     found = machine_changes(baseline, tonight)
     findings = tuple(
-        Finding(change.kind, "run", change.text, component=change.component, event=change.event)
+        Finding(
+            change.kind,
+            "run",
+            change.code,
+            change.values,
+            component=change.component,
+            event=change.event,
+        )
         for change in found
         if change.kind != "note"
     )
-    notes = tuple(change.text for change in found if change.kind == "note")
+    notes = tuple(change.message for change in found if change.kind == "note")
     return BaselineComparison(
         findings, notes, tuple(change.known for change in found if change.known)
     )
@@ -107,7 +154,7 @@ class _Pair:
 
     def __init__(self, baseline: MachineFacts, tonight: MachineFacts, book: ChangeBook) -> None:
         self._book = book
-        self._when = f"when the baseline was recorded ({baseline.utc[:10]})"
+        self._then_day = baseline.utc[:10]
         self._tonight = tonight.utc[:10]
         self._known = {(one.part, one.what, one.now): one.since for one in baseline.known}
         self._then, self._now = Parts(baseline, book.counted), Parts(tonight, book.counted)
@@ -132,34 +179,38 @@ class _Pair:
                 free = (
                     part if part not in self._now.names else None
                 )  # or else it is the name of another part by now
-                yield from self._part(
-                    "missing",
-                    part,
-                    free,
-                    f"{self._then.describe(part)} is missing: it was there {self._when}",
-                )
+                told = Message("part_missing", {"part": self._then.describe(part)})
+                yield from self._part("missing", part, free, told)
             elif one := self._replaced.get(part):
-                text = f"{now} is another part: {one.before} {self._when}, {one.after} now"
-                yield from self._part("replaced", part, now, text)
+                told = Message("part_replaced", {"before": one.before, "now": one.after})
+                yield from self._part("replaced", part, now, told)
             elif moved := self._moved(part, now):
-                yield from self._part("moved", part, now, moved, self._now.place(now) or now)
+                yield from self._part("moved", part, now, moved, self._now.place(now) or str(now))
         for name, part in self._names.items():
             if name not in self._then.names:
-                yield from self._part(
-                    "added", part, part, f"{self._now.describe(part)} was not there {self._when}"
-                )
+                told = Message("part_added", {"part": self._now.describe(part)})
+                yield from self._part("added", part, part, told)
 
     def _part(
-        self, change: PartChange, part: str, component: str | None, text: str, now: str = ""
+        self,
+        change: PartChange,
+        part: Component,
+        component: Component | None,
+        told: Message,
+        now: str = "",
     ) -> Iterator[MachineChange]:
         kind = kind_of(part)
         rule = self._book.of_part(kind, change)
         both = kind in self._then.looked & self._now.looked
         if rule is not None and (both or change == "unread"):
-            yield from self._change(rule, component, text, (part, change, now))
+            yield from self._change(rule, component, told, (part, change, now))
 
     def _change(
-        self, rule: ChangeRule, component: str | None, text: str, key: tuple[str, str, str]
+        self,
+        rule: ChangeRule,
+        component: Component | None,
+        told: Message,
+        key: tuple[Component, str, str],
     ) -> Iterator[MachineChange]:
         """The change as its rule grades it.
 
@@ -168,45 +219,30 @@ class _Pair:
         """
         if rule.means == "nothing":
             return
-        basis = f"basis: {rule.basis}"
-        if rule.afterwards is None:
-            yield MachineChange(rule.means, rule.event, component, f"{text}; {basis}")
-        elif since := self._known.get(key):
-            yield MachineChange(
-                rule.afterwards,
-                rule.event,
-                component,
-                f"{text}; told of since {since}; {basis}",
-                KnownChange(*key, since),
-            )
-        else:
-            yield MachineChange(
-                rule.means,
-                rule.event,
-                component,
-                f"{text}; {basis}",
-                KnownChange(*key, self._tonight),
-            )
+        since = self._known.get(key) if rule.afterwards is not None else None
+        means = rule.afterwards if rule.afterwards is not None and since else rule.means
+        more = known(date=self._then_day, since=since or None, basis=Term(rule.basis))
+        later = None if rule.afterwards is None else KnownChange(*key, since or self._tonight)
+        yield MachineChange(means, rule.event, component, told.code, {**told.values, **more}, later)
 
-    def _moved(self, part: str, now: str) -> str | None:
+    def _moved(self, part: Component, now: Component) -> Message | None:
         """The part's former and present place, if the slot differs.
 
         A slot's own name is compared first: bus numbers change when a card is added.
         """
         if kind_of(part) == _NAMED_BY_SLOT:
-            return f"{self._then.describe(part)} {self._when} is {now} now" if part != now else None
+            before = {"before": self._then.describe(part), "now": str(now)}
+            return Message("slot_changed", before) if part != now else None
         slots = self._then.fact(part, "slot"), self._now.fact(now, "slot")
         addresses = self._then.fact(part, "pci_address"), self._now.fact(now, "pci_address")
         same_slot = None not in slots and len(set(slots)) == 1
         if same_slot or None in addresses or len(set(addresses)) == 1:
             return None
-        return (
-            f"{now} ({self._now.identities.get(now)}): at {self._then.place(part)} "
-            f"{self._when}, "
-            f"at {self._now.place(now)} now"
-        )
+        places = {"before": f"{self._then.place(part)}", "now": f"{self._now.place(now)}"}
+        identity = f"{self._now.identities.get(now)}"
+        return Message("part_moved", {"identity": identity, **places})
 
-    def _compared(self) -> Iterator[tuple[str, str, str]]:
+    def _compared(self) -> Iterator[tuple[Component, str, str]]:
         """The baseline's facts that can be compared with tonight's: (part, fact, text).
 
         Facts of a replaced part cannot.
@@ -224,14 +260,20 @@ class _Pair:
                 yield from self._fact(part, now, name, before, after)
 
     def _fact(
-        self, then: str, part: str, name: str, before: str, after: str
+        self, then: Component, part: Component, name: str, before: str, after: str
     ) -> Iterator[MachineChange]:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
         if rule is not None and not share <= rule.within:
-            shown = [_fact_text(rule, name, text) for text in (before, after)]
-            text = f"{_about(rule, part, name)}: {shown[0]} {self._when}, {shown[1]} now"
-            yield from self._change(rule, part or None, text, (then, name, after))
+            values = {
+                "fact": Term(rule.facts[name]),
+                "before": _shown(rule, name, before),
+                "now": _shown(rule, name, after),
+            }
+            told = Message("machine_fact_changed" if part == ITSELF else "fact_changed", values)
+            yield from self._change(
+                rule, None if part == ITSELF else part, told, (then, name, after)
+            )
 
     def unknown_facts(self) -> Iterator[MachineChange]:
         """Kinds of parts and facts that the baseline has and tonight's run lacks.
@@ -239,8 +281,9 @@ class _Pair:
         Whether they changed is unknown.
         """
         for kind in sorted(self._then.looked - self._now.looked):
-            text = f"the parts of kind {kind} could not be read in this run, and could {self._when}"
-            yield from self._part("unread", kind, None, text)
+            yield from self._part(
+                "unread", Named(kind), None, Message("parts_unread", {"kind": kind})
+            )
         missing = []
         for part, name, _ in self._compared():
             now = self._names.get(part, part)
@@ -252,16 +295,14 @@ class _Pair:
             ):
                 missing.append(_about(rule, now, name))
         if missing:
-            rest = f" and {len(missing) - _MOST} more" if len(missing) > _MOST else ""
-            named = ", ".join(missing[:_MOST])
-            text = (
-                f"not told in this run, so not held against what it was {self._when}: {named}{rest}"
-            )
-            yield MachineChange("note", "inventory.untold", None, text)
+            named = Listed(tuple(missing[:_MOST]), max(0, len(missing) - _MOST))
+            untold: Values = {"facts": named, "date": self._then_day}
+            yield MachineChange("note", "inventory.untold", None, "facts_unread", untold)
 
 
-def _about(rule: ChangeRule, part: str, name: str) -> str:
-    return f"{rule.facts[name]} of {part}" if part else rule.facts[name]
+def _about(rule: ChangeRule, part: Component, name: str) -> Term | Message:
+    fact = Term(rule.facts[name])
+    return fact if part == ITSELF else Message("fact_of", {"fact": fact, "part": str(part)})
 
 
 def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
@@ -277,12 +318,12 @@ def _direction(before: str, after: str) -> tuple[tuple[FactChange, ...], float]:
     return ("differs", "lower" if b < a else "higher"), abs(b - a) / abs(a) if a else math.inf
 
 
-def _fact_text(rule: ChangeRule, name: str, text: str) -> str:
+def _shown(rule: ChangeRule, name: str, text: str) -> str | Quantity:
     """A fact for people: bytes as GiB, and numbers without a trailing `.0`.
 
     Texts compared as such, versions for instance, stay as they are.
     """
     size = _size(text)
     if size is not None and name.endswith("_bytes"):
-        return quantity(size / GIB, "GiB")
+        return Quantity(size / GIB, "GiB")
     return text if rule.change == "differs" else text.removesuffix(".0")

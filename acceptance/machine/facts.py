@@ -6,27 +6,30 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from acceptance.core.component import Component
 from acceptance.core.limit import GIB
-from acceptance.core.machine_facts import CountedParts, MachineFacts
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.core.record import Entry, Measured, RunStarted
+from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import observation
-from acceptance.machine.gpu import Gpu, gpus
+from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink
+from acceptance.machine.machine_facts import CountedParts, MachineFacts
 from acceptance.machine.matching import identities
 
 # Provenance that names the machine or changes at every start: it explains no difference.
-_OWN = frozenset({"host", "boot_id", "selftest"})
+_OWN = frozenset({"host", "boot_id", "selftest", "order_number", "asset_tag", "psu_watts"})
 
-Facts = dict[tuple[str, str], str]
+Facts = dict[tuple[Component, str], str]
 
 
 def circumstances(provenance: Mapping[str, str], inventory: Inventory, **more: str | None) -> Facts:
-    """Facts by component ("" for the machine) and name, plus `more` of the machine.
+    """Facts by component (ITSELF for the machine) and name, plus `more` of the machine.
 
     An unknown fact is absent.
     """
-    found: Facts = {("", name): said for name, said in more.items() if said}
-    found |= {("", name): said for name, said in provenance.items() if name not in _OWN}
+    found: Facts = {(ITSELF, name): said for name, said in more.items() if said}
+    found |= {(ITSELF, name): said for name, said in provenance.items() if name not in _OWN}
     found |= {
         (component, name): text(value)
         for component, name, value in _all(inventory)
@@ -40,17 +43,17 @@ def text(value: object) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-Fact = tuple[str, str, object]  # component, name, value; None: unknown
+Fact = tuple[Component, str, object]  # component, name, value; None: unknown
 
 
-def _named(component: str, **values: object) -> Iterator[Fact]:
+def _named(component: Component, **values: object) -> Iterator[Fact]:
     return ((component, name, value) for name, value in values.items())
 
 
 def _all(inventory: Inventory) -> Iterator[Fact]:
     board, cpu, memory = inventory.board, inventory.cpu, inventory.memory
     yield from _named(
-        "",
+        ITSELF,
         vendor=board.vendor,
         name=board.name,
         bios_version=board.bios_version,
@@ -59,7 +62,7 @@ def _all(inventory: Inventory) -> Iterator[Fact]:
         nvidia_driver=board.nvidia_driver,
     )
     yield from _named(
-        "cpu",
+        CPU,
         model=cpu.model,
         sockets=cpu.sockets,
         cores=cpu.cores,
@@ -67,7 +70,7 @@ def _all(inventory: Inventory) -> Iterator[Fact]:
         governor=cpu.governor,
     )
     total = memory.total_bytes
-    yield "memory", "GiB", round(total / GIB) if total is not None else None
+    yield MEMORY, "GiB", round(total / GIB) if total is not None else None
     for dimm in memory.dimms or ():
         yield from _named(
             dimm.component,
@@ -106,7 +109,7 @@ _LINKS = {
     "nvlink_active": "nvlinks",
     "nvlink_speed": "nvlink_speed",
 }
-_FOR_PEOPLE = ("memory", "GiB")  # rounded for people; `total_bytes` has the exact value
+_FOR_PEOPLE = (MEMORY, "GiB")  # rounded for people; `total_bytes` has the exact value
 _MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 # IEEE 802: the bits of the first octet that mark an address as a group's, or as set by an
 # administrator rather than the manufacturer.
@@ -150,7 +153,7 @@ def _kinds_known(inventory: Inventory) -> Iterator[str]:
             yield kind
 
 
-def _parts(inventory: Inventory) -> Iterator[str]:
+def _parts(inventory: Inventory) -> Iterator[Component]:
     """The component of every part found."""
     yield from (gpu.name for gpu in gpus(inventory))
     for parts in (inventory.disks, inventory.memory.dimms, inventory.links):
@@ -160,8 +163,8 @@ def _parts(inventory: Inventory) -> Iterator[str]:
 def _more(inventory: Inventory) -> Iterator[Fact]:
     """The facts that `circumstances` leaves out."""
     memory = inventory.memory
-    yield "", "board_serial", inventory.board.serial
-    yield from _named("memory", total_bytes=memory.total_bytes, ecc=memory.ecc)
+    yield ITSELF, "board_serial", inventory.board.serial
+    yield from _named(MEMORY, total_bytes=memory.total_bytes, ecc=memory.ecc)
     for gpu in gpus(inventory):
         yield from _of_gpu(gpu)
     for disk in inventory.disks or ():
@@ -181,7 +184,7 @@ def _more(inventory: Inventory) -> Iterator[Fact]:
         )
 
 
-def _of_gpu(gpu: Gpu) -> Iterator[Fact]:
+def _of_gpu(gpu: machine_gpu.Gpu) -> Iterator[Fact]:
     yield from _named(gpu.name, serial=gpu.serial, memory_bytes=gpu.memory_bytes)
     if (traits := gpu.traits) is not None:
         yield from _named(
@@ -219,12 +222,12 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else str(value)
 
 
-def _links(entries: Sequence[Entry]) -> dict[tuple[str, str], float]:
+def _links(entries: Sequence[Entry]) -> dict[tuple[Component, str], float]:
     """The lowest measured value of each link, under load and after it.
 
     Values that are not finite are ignored.
     """
-    found: dict[tuple[str, str], float] = {}
+    found: dict[tuple[Component, str], float] = {}
     for entry in entries:
         body = entry.body
         if not isinstance(body, Measured) or body.measurement not in _LINKS:
@@ -235,20 +238,20 @@ def _links(entries: Sequence[Entry]) -> dict[tuple[str, str], float]:
     return found
 
 
-_PREFIX = {"gpu": "gpu", "disk:": "disk", "dimm:": "dimm", "net:": "net"}
 NETWORK = "net"
 
 
-def kind_of(component: str) -> str:
+def kind_of(component: Component) -> str:
     """The kind of part that a component is, as the rules name it.
 
     One of "gpu", "disk", "dimm", "net", "cpu", "memory"; "machine" for the machine.
     """
-    found = (kind for prefix, kind in _PREFIX.items() if component.startswith(prefix))
-    return next(found, component or "machine")
+    if isinstance(component, Part):
+        return component.kind
+    return "gpu" if isinstance(component.ends[0], Gpu) else str(component) or "machine"
 
 
-def _counts(component: str, facts: Facts, counted: CountedParts) -> bool:
+def _counts(component: Component, facts: Facts, counted: CountedParts) -> bool:
     kind = kind_of(component)
     if kind == "disk":
         return (
@@ -277,20 +280,20 @@ class Parts:
         }
         self.looked = frozenset(told.looked)
 
-    def fact(self, part: str, name: str) -> str | None:
+    def fact(self, part: Component, name: str) -> str | None:
         """One fact; None if it is unknown."""
         return self.facts.get((part, name))
 
-    def describe(self, part: str) -> str:
+    def describe(self, part: Component) -> str:
         """A part with its model, identity and place, for somebody who searches for it."""
         model = (
             self.fact(part, "name") or self.fact(part, "model") or self.fact(part, "part_number")
         )
         identity = self.identities.get(part) or self.fact(part, "mac")
         words = ", ".join(filter(None, [model, identity, self.place(part)]))
-        return f"{part} ({words})" if words else part
+        return f"{part} ({words})" if words else str(part)
 
-    def place(self, part: str) -> str | None:
+    def place(self, part: Component) -> str | None:
         """A part's PCI address, with its slot's name if known."""
         slot, address = self.fact(part, "slot"), self.fact(part, "pci_address")
         return f"{address} in slot {slot}" if slot and address else address
@@ -299,17 +302,19 @@ class Parts:
         """The manufacturers' addresses of its network cards."""
         return frozenset(filter(None, (self.fact(part, "mac") for part in self.names)))
 
-    def links(self, shared: frozenset[str]) -> dict[str, str]:
+    def links(self, shared: frozenset[str]) -> dict[Component, str]:
         """What identifies each network link.
 
         It is the MAC address if that is `shared` with the other run, else the PCI address with the
         port. Link names are no help: they change with the operating system.
         """
-        found = {}
+        found: dict[Component, str] = {}
         for part in self.names:
             mac, place = self.fact(part, "mac"), self.fact(part, "pci_address")
-            if kind_of(part) == NETWORK and mac is not None and mac in shared:
+            if not isinstance(part, Part) or part.kind != NETWORK:
+                continue
+            if mac is not None and mac in shared:
                 found[part] = mac
-            elif kind_of(part) == NETWORK and place is not None:
-                found[part] = f"{place}/{part.partition('/')[2]}"
+            elif place is not None:
+                found[part] = f"{place}/{part.name.partition('/')[2]}"
         return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from acceptance.core import parts
+from acceptance.core.component import Component
+from acceptance.core.message import Text
 from acceptance.machine import pcie
 from acceptance.machine.inventory import (
     GpuCounters,
@@ -26,7 +29,7 @@ class Gpu:
     listed, but of no use.
     """
 
-    name: str
+    name: Component
     function: PciFunction
     device: NvmlDevice | None
 
@@ -66,7 +69,7 @@ class Gpu:
         return self.device.index if self.device else None
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> Text | None:
         """NVML's error where it has stopped answering."""
         return self.device.error if self.device else None
 
@@ -119,7 +122,7 @@ class Gpu:
         return pcie.lower_maximum(self.function.max_link_width, self.slot_link[1])
 
 
-def gpus(inventory: Inventory, names: Collection[str] | None = None) -> tuple[Gpu, ...]:
+def gpus(inventory: Inventory, names: Collection[Component] | None = None) -> tuple[Gpu, ...]:
     """The GPUs that are due: NVIDIA's display functions on the PCI bus, never NVML's own list.
 
     In address order, named gpu0, gpu1, ... SR-IOV virtual functions do not count. With `names`
@@ -130,7 +133,7 @@ def gpus(inventory: Inventory, names: Collection[str] | None = None) -> tuple[Gp
         for function in inventory.pci or ()
         if function.is_display and not function.is_virtual_function
     ]
-    every = (Gpu(f"gpu{number}", function, None) for number, function in enumerate(due))
+    every = (Gpu(parts.Gpu(number), function, None) for number, function in enumerate(due))
     chosen = (gpu for gpu in every if names is None or gpu.name in names)
     return joined(chosen, inventory.nvml)
 
@@ -143,6 +146,6 @@ def joined(due: Iterable[Gpu], answer: NvmlAnswer) -> tuple[Gpu, ...]:
     return tuple(replace(gpu, device=known.get(gpu.pci_address)) for gpu in due)
 
 
-def uuids(due: Iterable[Gpu]) -> dict[str, str | None]:
+def uuids(due: Iterable[Gpu]) -> dict[Component, str | None]:
     """The UUID of each GPU by its name; None where NVML does not know it."""
     return {gpu.name: gpu.uuid for gpu in due}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from acceptance.core import parts
+from acceptance.core.component import Component
+from acceptance.core.message import Message
 from acceptance.machine.gpu import Gpu
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -24,7 +27,7 @@ def environment(due: Sequence[Gpu]) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: uuids}
 
 
-def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> str | None:
+def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> Message | None:
     """A note on a CUDA_VISIBLE_DEVICES that the caller has set; None where it is not set.
 
     With `--gpus` the variable is not used, and the note says so. Without, it raises SelectionError:
@@ -35,32 +38,30 @@ def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> str | No
     if value is None:
         return None
     if asked:
-        return (
-            f"{VISIBLE}={value} is set and not used: --gpus {','.join(asked)} says which GPUs "
-            "are tested"
-        )
+        values = {"variable": f"{VISIBLE}={value}", "option": f"--gpus {','.join(asked)}"}
+        return Message("variable_not_used", values)
     raise SelectionError(
         f"{VISIBLE}={value} hides GPUs from CUDA: unset it to test the whole machine, or "
         "name the GPUs with --gpus (make: GPUS=0,1)"
     )
 
 
-def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[str, ...]:
+def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[Component, ...]:
     """The names (gpu0, ...) of the selected GPUs, in the machine's order.
 
     All `count` due GPUs when `asked` is empty. Each word is an index (0, or gpu0: the order of the
     PCI addresses, as `nvidia-smi` counts), a UUID, or a prefix of a UUID that no other GPU shares.
     Raises SelectionError.
     """
-    every = tuple(f"gpu{index}" for index in range(count))
+    every = tuple(parts.Gpu(index) for index in range(count))
     chosen = {_name(word, gpus, every) for word in asked}
     return tuple(name for name in every if not asked or name in chosen)
 
 
-def _name(word: str, gpus: Sequence[Gpu], every: Sequence[str]) -> str:
+def _name(word: str, gpus: Sequence[Gpu], every: Sequence[Component]) -> Component:
     index = word.removeprefix("gpu")
     if index.isascii() and index.isdigit():
-        name = f"gpu{int(index)}"
+        name = parts.Gpu(int(index))
         if name in every:
             return name
         raise SelectionError(f"--gpus {word}: there is no {name}: this machine has {_all(every)}")
@@ -77,5 +78,11 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[str]) -> str:
     raise SelectionError(f"--gpus {word}: {why}: {uuids}")
 
 
-def _all(every: Sequence[str]) -> str:
-    return "no GPU" if not every else every[0] if len(every) == 1 else f"{every[0]} to {every[-1]}"
+def _all(every: Sequence[Component]) -> str:
+    return (
+        "no GPU"
+        if not every
+        else str(every[0])
+        if len(every) == 1
+        else f"{every[0]} to {every[-1]}"
+    )

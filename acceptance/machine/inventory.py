@@ -10,6 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from acceptance.core.component import Component
+from acceptance.core.message import Text
+from acceptance.core.parts import part
+
 _T = TypeVar("_T")
 
 
@@ -45,9 +49,17 @@ class Dimm:
     bank: str | None
 
     @property
-    def component(self) -> str:
+    def component(self) -> Component:
         """The component of its facts."""
-        return f"dimm:{self.slot}"
+        return part("dimm", self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySlot:
+    """A slot without a module: its name, unique among all slots, and its bank where it has one."""
+
+    slot: str
+    bank: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +101,11 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class CoreGroup:
-    """Cores of one kind, so that a slow core can be compared with equal ones.
+    """Cores of one kind, so that a slow core can be compared with equal ones; or of one socket.
 
     `name` is "all" on a machine of one kind, else "performance", "efficiency", or "other" for cores
-    that the kernel puts in neither. Each element of `cores` is one physical core: the numbers of
-    its logical CPUs.
+    that the kernel puts in neither; of a socket "socket0". Each element of `cores` is one physical
+    core: the numbers of its logical CPUs.
     """
 
     name: str
@@ -119,6 +131,8 @@ class Cpu:
 
     `cores` are physical, `threads` logical; both, and `sockets`, count the whole machine.
     `sockets`, `cores` and `core_groups` are None or empty where the kernel shows no topology.
+    `socket_cores` are the cores by the socket whose memory is their own: one group where no NUMA
+    nodes tell the memory of several sockets apart, none where the kernel shows no topology.
     `governor` is "mixed: a, b" where CPUs differ, None where there is no cpufreq. `virtualised` is
     the hypervisor flag of /proc/cpuinfo, None on architectures that have no flags line.
     """
@@ -133,6 +147,7 @@ class Cpu:
     governor: str | None
     max_mhz: float | None
     virtualised: bool | None
+    socket_cores: tuple[CoreGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +213,7 @@ class GpuTraits:
     `fabric_status` NVML's return code in that record. `virtualised`: the GPU is behind a
     hypervisor, passthrough included. `memory_thermometer`: whether NVML reports its memory's
     temperature. `utilisation` is the share of the last moment (a sixth of a second to one second,
-    nvml.h) in which a kernel ran on it.
+    nvml.h) in which a kernel ran on it. `fan`: whether NVML reports the speed of its fans.
     """
 
     compute_capability: str | None
@@ -229,6 +244,7 @@ class GpuTraits:
     graphics_processes: tuple[GpuProcess, ...] | None
     memory_thermometer: bool | None = None
     utilisation: float | None = None
+    fan: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,15 +273,16 @@ class Memory:
     `total_bytes` is what the kernel manages, a little less than what is installed;
     `available_bytes` is what a program could allocate now. `dimms` is None when the modules could
     not be read (root only); `dimms_unread` then says why, with the cure. `slots_total` includes
-    empty slots; `ecc` is as the firmware reports it.
+    empty slots, which `empty_slots` names; `ecc` is as the firmware reports it.
     """
 
     total_bytes: int | None
     available_bytes: int | None
     dimms: tuple[Dimm, ...] | None
-    dimms_unread: str | None
+    dimms_unread: Text | None
     slots_total: int | None
     ecc: str | None
+    empty_slots: tuple[EmptySlot, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +310,9 @@ class NetworkLink:
     pcie_width: int | None = None
 
     @property
-    def component(self) -> str:
+    def component(self) -> Component:
         """The component of its facts."""
-        return f"net:{self.name}"
+        return part("net", self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +352,7 @@ class NvmlDevice:
     serial: str | None
     vbios: str | None
     memory_bytes: int | None
-    error: str | None
+    error: Text | None
     error_code: int | None
     traits: GpuTraits | None = None
     counters: GpuCounters | None = None
@@ -346,16 +363,18 @@ class NvmlDevice:
 class NvmlAnswer:
     """NVML's answers.
 
-    `error` is set when NVML could not be used; `error_code` is its own number where it gave one.
-    `pairs` holds every ordered pair of the GPUs that answered.
+    `error` is set when NVML could not be used; `error_code` is its own number where it gave one,
+    and `hung` says whether the driver did not answer in time. `pairs` holds every
+    ordered pair of the GPUs that answered.
     """
 
     driver_version: str | None
     cuda_driver_version: str | None
     devices: tuple[NvmlDevice, ...]
-    error: str | None
+    error: Text | None
     error_code: int | None
     pairs: tuple[NvmlPair, ...] = ()
+    hung: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,6 +458,6 @@ class Disk:
     firmware: str | None
 
     @property
-    def component(self) -> str:
+    def component(self) -> Component:
         """The component of its measurements."""
-        return f"disk:{self.name}"
+        return part("disk", self.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from acceptance.core import regular_file
-from acceptance.core.limit import Limit, number
+from acceptance.core import parts, regular_file
+from acceptance.core.component import Component
+from acceptance.core.limit import Limit, LimitError, number
+from acceptance.core.parts import ITSELF, Core, Function, Gpu, Named, Socket
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
-from acceptance.machine.toml_place import explain, line_of, spell
+from acceptance.machine.toml_place import explain, line_of, spell, twice
 
 # Far above any machine, far below values that would hang a plan that names every component or
 # overflow a float.
@@ -50,8 +53,9 @@ FORMS = {
 class DeclaredCpu(Strict, frozen=True):
     """`[cpu]`: the processors.
 
-    `sockets`, `cores` and `threads` count the whole machine; `cpuburn` names a burn program to
-    drive beside ours.
+    `sockets`, `cores` and `threads` count the whole machine; `watts` is what the processors may
+    draw together, where the kernel does not show it; `cpuburn` names a burn program to drive beside
+    ours.
     """
 
     model: Text | None = None
@@ -59,6 +63,7 @@ class DeclaredCpu(Strict, frozen=True):
     cores: Positive | None = None
     threads: Positive | None = None
     governor: Text | None = None
+    watts: Positive | None = None
     cpuburn: Text | None = None
 
 
@@ -124,8 +129,9 @@ class DeclaredGpu(Strict, frozen=True):
 class DeclaredGpuPair(Strict, frozen=True):
     """`[[gpu_pair]]`: the path between two GPUs, by their numbers (gpu0 is 0), both ways.
 
-    `path` is its kind as `nvidia-smi topo -m` names it, `p2p` whether each reads and writes the
-    other's memory.
+    `path` is its kind as `nvidia-smi topo -m` names it ("NV4": so many NVLinks are due), `p2p`
+    whether each reads and writes the other's memory. `write_gbs` is the least that a copy from one
+    to the other must reach with peer access on (`p2p_write`), in GB/s.
     """
 
     between: tuple[_GpuNumber, _GpuNumber]
@@ -133,6 +139,7 @@ class DeclaredGpuPair(Strict, frozen=True):
         Annotated[str, msgspec.Meta(pattern="^(NV[1-9][0-9]{0,2}|PIX|PXB|PHB|NODE|SYS)$")] | None
     ) = None
     p2p: bool | None = None
+    write_gbs: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
 
 class DeclaredSystem(Strict, frozen=True):
@@ -144,7 +151,40 @@ class DeclaredSystem(Strict, frozen=True):
     driver: Text | None = None
 
 
+class DeclaredOrder(Strict, frozen=True):
+    """`[order]`: by what buyer and seller know the machine; the reports name it."""
+
+    number: Text | None = None
+    asset_tag: Text | None = None
+
+
+class DeclaredPsu(Strict, frozen=True):
+    """`[psu]`: the power supply.
+
+    `watts` is what it gives for long; of redundant supplies what is left when one fails.
+    """
+
+    watts: Positive | None = None
+
+
+class DeclaredPower(Strict, frozen=True):
+    """`[power]`: whether full load may come and go on this machine (`power.*`)."""
+
+    pulses: bool = True
+
+
+class DeclaredCollectives(Strict, frozen=True):
+    """`[collectives]`: whether they also run with NVLink multicast (`link.collectives`)."""
+
+    multicast: bool = False
+
+
 SCHEMA = 1
+_WHOLES = ("cpu", "memory", "system", "machine", "gpus")
+_COMPONENTS = (
+    "name one such as gpu0, gpu0->gpu1, core:3, socket0, disk:nvme0n1, dimm:DIMM_A1, net:eth0 or "
+    f"{', '.join(_WHOLES)}"
+)
 # Units in which a sound reading may be 0 or less (a margin, a cold sensor). In every other unit a
 # lower bound of 0 could never fail.
 BELOW_ZERO = ("degC",)
@@ -160,14 +200,14 @@ class DeclaredLimit(Strict, frozen=True):
     measurement: Text
     unit: Text
     basis: Text
-    component: Text | None = None
+    component: Component | None = None
     low: float | None = None
     high: float | None = None
     warn_low: float | None = None
     warn_high: float | None = None
 
     def limit(self) -> Limit:
-        """The table as a Limit; raises ValueError as Limit does."""
+        """The table as a Limit; raises LimitError as Limit does."""
         return Limit(self.unit, self.basis, self.low, self.high, self.warn_low, self.warn_high)
 
 
@@ -180,6 +220,10 @@ class Machine(Strict, frozen=True):
     schema: Literal[1]
     name: Text
     description: str = ""
+    order: DeclaredOrder = DeclaredOrder()
+    psu: DeclaredPsu = DeclaredPsu()
+    power: DeclaredPower = DeclaredPower()
+    collectives: DeclaredCollectives = DeclaredCollectives()
     gpus: Annotated[int, msgspec.Meta(ge=0)] | None = None
     cpu: DeclaredCpu = DeclaredCpu()
     memory: DeclaredMemory = DeclaredMemory()
@@ -217,13 +261,16 @@ def _problems(machine: Machine) -> Iterator[Problem]:
                 "driver): correct it"
             ),
         )
-    places: dict[tuple[str, str | None], int] = {}  # index by measurement and component
+    places: dict[tuple[str, Component | None], int] = {}  # index by measurement and component
     for index, row in enumerate(machine.limit):
         key = ["limit", index]
+        if row.component is not None and (problem := _no_component(row.component)):
+            yield [*key, "component"], f"{spell([*key, 'component'])}: {problem}"
         try:
             row.limit()
-        except ValueError as error:
-            yield [*key, str(error).split()[0]], f"{spell(key)} for {row.measurement}: {error}"
+        except LimitError as error:
+            at = [*key, error.field] if error.field else key
+            yield at, f"{spell(key)} for {row.measurement}: {error}"
         for bound in ("low", "warn_low"):
             floor = getattr(row, bound)
             if floor is not None and floor <= 0 and row.unit not in BELOW_ZERO:
@@ -249,8 +296,11 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             yield key, f"{text}: remove one of them, or put the one that names a component first"
         places.setdefault((row.measurement, row.component), index)
     for index, waiver in enumerate(machine.waiver):
+        key = ["waiver", index]
         if problem := _waiver_problem(waiver):
-            yield ["waiver", index], f"{spell(['waiver', index])}: {problem}"
+            yield key, f"{spell(key)}: {problem}"
+        if problem := _waived_component_problem(waiver):
+            yield [*key, "component"], f"{spell([*key, 'component'])}: {problem}"
     named: tuple[tuple[KeyPath, list[str | None]], ...] = (
         (["memory", "dimm"], [dimm.slot for dimm in machine.memory.dimm]),
         (["gpu"], [gpu.address for gpu in machine.gpu]),
@@ -315,8 +365,8 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
                 [*key, "between"],
                 f"{key_text} names GPUs {min(both)} and {max(both)} again: name each pair once",
             )
-        elif pair.path is None and pair.p2p is None:
-            yield key, f"{key_text} declares nothing: add path, p2p, or both"
+        elif pair.path is None and pair.p2p is None and pair.write_gbs is None:
+            yield key, f"{key_text} declares nothing: add path, p2p or write_gbs"
         seen.add(both)
 
 
@@ -355,12 +405,78 @@ def _waiver_problem(waiver: Waiver) -> str | None:
     return None
 
 
+def _waived_component_problem(waiver: Waiver) -> str | None:
+    if waiver.component is None or set(waiver.component) & set("*?["):  # or a pattern
+        return None
+    try:
+        return _no_component(parts.parse(waiver.component))
+    except ValueError as error:
+        return f"{error}: correct it"
+
+
+_NUMBERED: dict[str, type[Gpu | Socket | Core]] = {"gpu": Gpu, "socket": Socket, "core": Core}
+
+
+def _no_component(component: Component) -> str | None:
+    """Why this is the name of nothing that is measured; None where it may be."""
+    import difflib  # only for somebody's slip
+
+    for end in component.ends:
+        if not isinstance(end, Named | Function) and end != ITSELF:
+            continue
+        name = str(end)
+        numbered = re.fullmatch(r"(gpu|socket|core)[^0-9a-z]*0*([0-9]{1,9})", name.lower())
+        if numbered:
+            near = str(_NUMBERED[numbered[1]](int(numbered[2])))
+        else:
+            near = "".join(difflib.get_close_matches(name.lower(), _WHOLES, n=1))
+        cure = f"did you mean {near}?" if near else _COMPONENTS
+        return f"'{name}' is no component: {cure}"
+    return None
+
+
+class _TooLarge(float):
+    """An infinity that the file writes as a number, such as 1e400."""
+
+    def __new__(cls, text: str) -> _TooLarge:
+        """The infinity, with the text that made it."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return _TooLarge(text) if math.isinf(value) and "inf" not in text else value
+
+
+def _too_large(value: object, path: KeyPath) -> Iterator[Problem]:
+    """Numbers beyond what a computer's number holds, each with its key."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _too_large(one, [*path, key])
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _too_large(one, [*path, index])
+    elif isinstance(value, _TooLarge) or (
+        isinstance(value, int) and abs(value) > sys.float_info.max
+    ):
+        text = value.text if isinstance(value, _TooLarge) else "too large"
+        yield path, f"{spell(path)} is {text}: no number above 1.8e308 is read: correct it"
+
+
 def _parse(text: str, file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=_number)
     except tomllib.TOMLDecodeError as error:
         at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
         line = int(at[2]) if at and at[2] else text.count("\n") + 1
+        if again := twice("\n".join(text.split("\n")[:line])):
+            path, first, second = again
+            sentence = f"{spell(path)} is given twice, first in line {first}: keep one of them"
+            raise _error(file, second, sentence) from error
         what = f"{at[1]}, column {at[3]}" if at and at[3] else str(error)
         raise _error(
             file, line, f"is not valid TOML ({what}): correct it there, or before"
@@ -369,10 +485,11 @@ def _parse(text: str, file: Path) -> dict[str, object]:
         raise _error(
             file, None, "is nested too deeply: a machine file has tables in tables, no more"
         ) from error
-    except ValueError as error:  # such as a number of thousands of digits
-        raise _error(
-            file, None, f"holds a value that cannot be read ({error}): correct it"
-        ) from error
+    except ValueError as error:  # a number of more digits than Python reads
+        most = sys.get_int_max_str_digits()
+        found = re.search(f"[0-9_]{{{most + 1}}}", text)
+        place = text.count("\n", 0, found.start()) + 1 if found else None
+        raise _error(file, place, f"a number of more than {most} digits: correct it") from error
 
 
 def _text(file: Path) -> str:
@@ -407,7 +524,15 @@ def read(file: Path) -> Machine:
     """
     text = _text(file)
     table = _parse(text, file)
+    if not table:
+        what = "holds nothing but comments" if text.strip() else "is empty"
+        cure = "draft one under another name with `rigproof inventory --write FILE`"
+        raise _error(file, None, f"{what}, and would declare nothing: {cure}")
+    for path, sentence in _too_large(table, []):
+        raise _error(file, line_of(text, path), sentence)
     schema = table.get("schema")
+    if schema is None:
+        raise _error(file, None, f"schema is missing: add schema = {SCHEMA}")
     if isinstance(schema, int) and schema > SCHEMA:
         sentence = (
             f"schema {schema} is newer than this rigproof reads ({SCHEMA}): install a "
@@ -416,7 +541,7 @@ def read(file: Path) -> Machine:
         )
         raise _error(file, line_of(text, ["schema"]), sentence)
     try:
-        machine = msgspec.convert(table, Machine)
+        machine = msgspec.convert(table, Machine, dec_hook=parts.decode)
     except msgspec.ValidationError as error:
         sentence, place = explain(str(error), text, {**FORMS, "schema": str(SCHEMA)})
         raise _error(file, place, sentence) from error

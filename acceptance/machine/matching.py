@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
+from acceptance.core.parts import Renamed, renamed
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 
-_WAY = "->"  # between the two ends of a path
 # What firmware writes for a part without a serial number. A single part may have it one night, and
 # another part the next.
 _NOBODY = re.compile("0*|f{4,}|n/?a|none|unknown", re.IGNORECASE)
@@ -21,15 +22,15 @@ class MovedPart:
     """One part under two names: it was moved to another slot."""
 
     identity: str
-    before: str
-    after: str
+    before: Component
+    after: Component
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacedPart:
     """Two parts under one name."""
 
-    component: str
+    component: Component
     before: str
     after: str
 
@@ -41,35 +42,37 @@ class Matching:
     `names` has the first run's name of each.
     """
 
-    names: Mapping[str, str]
+    names: Mapping[Component, Component]
     moved: tuple[MovedPart, ...]
     replaced: tuple[ReplacedPart, ...]
 
-    def name(self, component: str) -> str:
+    def name(self, component: Component) -> Component:
         """The name in the first run; a path is named by its two ends."""
-        return _WAY.join(self.names.get(end, end) for end in component.split(_WAY))
+        return renamed(component, lambda end: self.names.get(end, end))
 
-    def is_other(self, component: str) -> bool:
+    def is_other(self, component: Component) -> bool:
         """Whether a component of the first run is another part in the later one.
 
         A path is another part if one of its ends is.
         """
         known = {one.component for one in self.replaced}
-        return any(end in known for end in component.split(_WAY))
+        return any(end in known for end in component.ends)
 
 
-def identities(inventory: Inventory) -> dict[str, str]:
+def identities(inventory: Inventory) -> dict[Component, str]:
     """The UUID (of GPUs) or serial number of each component, as the part reports it.
 
     They may be ambiguous; `unique_identities` has those that identify one part alone.
     """
-    parts = {gpu.name: gpu.uuid or gpu.serial for gpu in gpus(inventory)}
+    parts: dict[Component, str | None] = {
+        gpu.name: gpu.uuid or gpu.serial for gpu in gpus(inventory)
+    }
     parts |= {disk.component: disk.serial for disk in inventory.disks or ()}
     parts |= {dimm.component: dimm.serial for dimm in inventory.memory.dimms or ()}
     return {component: identity for component, identity in parts.items() if identity}
 
 
-def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
+def unique_identities(identities: Mapping[Component, str]) -> dict[Component, str]:
     """Identities by component, without those that identify no part.
 
     Left out are identities that several components share, and placeholders.
@@ -82,7 +85,9 @@ def unique_identities(identities: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[str]) -> Matching:
+def match(
+    first: Mapping[Component, str], later: Mapping[Component, str], others: Iterable[Component]
+) -> Matching:
     """Match the components of a later run to those of the first.
 
     `first` and `later` are identities by component, `others` all components of the later run. A
@@ -98,12 +103,10 @@ def match(first: Mapping[str, str], later: Mapping[str, str], others: Iterable[s
     }
     names = {new: old for old, new in both.values()}
     taken = set(names.values())
-    for component in sorted(
-        {end for name in (*later, *others) for end in name.split(_WAY)} - set(names)
-    ):
+    for component in sorted({end for name in (*later, *others) for end in name.ends} - set(names)):
         name = component
         while name in taken:
-            name += "'"
+            name = Renamed(name)
         names[component] = name
         taken.add(name)
     moved = sorted((old, new, identity) for identity, (old, new) in both.items() if old != new)

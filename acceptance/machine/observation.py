@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from acceptance.core.record import Entry, Observed
+from acceptance.core.evidence import Observed
+from acceptance.core.record import Entry
 from acceptance.machine.inventory import Inventory
 
 
@@ -67,7 +70,7 @@ def _field(plain: object, kind: Any) -> Any:
     """
     optional = get_origin(kind) is types.UnionType
     try:
-        return _decoded(plain, get_args(kind)[0] if optional else kind)
+        return _decoded(plain, _known(kind) if optional else kind)
     except msgspec.ValidationError:
         if optional:
             return None
@@ -76,6 +79,11 @@ def _field(plain: object, kind: Any) -> Any:
         if any(map(_is_table, get_args(kind))):
             return ()
         raise
+
+
+def _known(kind: Any) -> Any:
+    """What an optional field holds where it is not absent."""
+    return functools.reduce(operator.or_, (one for one in get_args(kind) if one is not NoneType))
 
 
 def _is_table(kind: Any) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from acceptance.core.message import Message
 
 # Source: PCI Express base specification. Gigatransfers a second of one lane, and the data bits
 # among all bits: 8 of 10 at first, 128 of 130 from generation 3, 236 of the 256 bytes of a flit
@@ -27,10 +30,10 @@ def generation(transfers_gts: float | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LinkMaximum:
-    """The maximum of card and slot together, with words that say which of them limits."""
+    """The maximum of card and slot together, and which of them limits."""
 
     value: int
-    told: str
+    told: Message
 
 
 def lower_maximum(card: int | None, slot: int | None) -> int | None:
@@ -38,37 +41,37 @@ def lower_maximum(card: int | None, slot: int | None) -> int | None:
     return min((one for one in (card, slot) if one is not None), default=None)
 
 
-def link_maximum(what: str, card: int | None, slot: int | None) -> LinkMaximum | None:
-    """The lower maximum of card and slot; `what` goes before a number ("x", "generation ").
+def told_generation(number: int) -> Message:
+    """A generation, for its reader."""
+    return Message("link_generation", {"number": number})
+
+
+def told_width(lanes: int) -> Message:
+    """A number of lanes, for its reader."""
+    return Message("link_lanes", {"lanes": lanes})
+
+
+def link_maximum(
+    told: Callable[[int], Message], card: int | None, slot: int | None
+) -> LinkMaximum | None:
+    """The lower maximum of card and slot; `told` is `told_generation` or `told_width`.
 
     One side alone is enough; None where neither is known.
     """
     if card is not None and slot is not None:
         if card == slot:
-            return LinkMaximum(card, f"card and slot both offer {what}{card}")
-        if slot < card:
-            return LinkMaximum(
-                slot, f"the slot offers {what}{slot}, the card {what}{card}: the slot limits"
-            )
-        return LinkMaximum(
-            card, f"the slot offers {what}{slot}, the card {what}{card}: the card limits"
-        )
+            return LinkMaximum(card, Message("card_and_slot_offer", {"most": told(card)}))
+        code = "slot_limits" if slot < card else "card_limits"
+        offered = Message(code, {"slot": told(slot), "card": told(card)})
+        return LinkMaximum(min(card, slot), offered)
     if card is not None:
-        return LinkMaximum(
-            card,
-            (
-                f"the card offers {what}{card}, and the slot's maximum is not shown (a VM "
-                "withholds it)"
-            ),
-        )
+        return LinkMaximum(card, Message("card_offers", {"card": told(card)}))
     if slot is not None:
-        return LinkMaximum(
-            slot, f"the slot offers {what}{slot}, and the card's own maximum is not shown"
-        )
+        return LinkMaximum(slot, Message("slot_offers", {"slot": told(slot)}))
     return None
 
 
-def data_rate(generation: int, width: int) -> tuple[float, str] | None:
+def data_rate(generation: int, width: int) -> tuple[float, Message] | None:
     """The data rate in GB/s in one direction, and its derivation.
 
     None for an unknown generation.
@@ -77,4 +80,5 @@ def data_rate(generation: int, width: int) -> tuple[float, str] | None:
         return None
     transfers, data, bits = _LANES[generation]
     rate = transfers * width * data / bits / 8
-    return rate, f"{transfers:g} GT/s x {width} lanes x {data}/{bits} / 8"
+    values = {"transfers": transfers, "width": width, "data": data, "bits": bits}
+    return rate, Message("link_rate", values)

@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 Path = tuple[str | int, ...]
 
@@ -38,11 +39,15 @@ _TOKEN = re.compile(
 class _Places:
     """The line of every table, key and list element.
 
-    The TOML text must be valid: the standard parser has accepted it.
+    The TOML text must be valid: the standard parser has accepted it; or valid but for one key or
+    table that is given twice, which `twice` has, with its second line. Raises IndexError for any
+    other.
     """
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Path, int] = {}
+        self.twice: tuple[Path, int] | None = None
+        self._implied: set[Path] = set()  # tables that only a header below them has named
         self._members: dict[Path, int] = {}  # how many `[[header]]` each list of tables has had
         self._tokens: list[tuple[str, int]] = []
         self._next = 0
@@ -99,8 +104,14 @@ class _Places:
             if path in self._members:  # a key below a list of tables belongs to its last member
                 path = (*path, self._members[path] - 1)
             path = (*path, name)
+            if path not in self.lines:
+                self._implied.add(path)
             self.lines.setdefault(path, line)
-        self.lines[path] = line if brackets == 1 else self.lines[path]
+        if path not in self._implied and not (brackets == 2 and path in self._members):
+            self._given(path, line)
+        elif brackets == 1:
+            self.lines[path] = line
+        self._implied.discard(path)
         if brackets == 2:
             self._members[path] = self._members.get(path, 0) + 1
             path = (*path, self._members[path] - 1)
@@ -109,11 +120,20 @@ class _Places:
             self._take()
         return path
 
+    def _given(self, path: Path, line: int) -> None:
+        """Note what is given a second time; the first such is what the standard parser refused."""
+        if self.twice is None and path in self.lines:
+            self.twice = path, line
+
     def _pair(self, table: Path) -> None:
         line, path = self._tokens[self._next][1], table
-        for name in self._key():
-            path = (*path, name)
+        *tables, name = self._key()
+        for one in tables:
+            path = (*path, one)
             self.lines.setdefault(path, line)
+        path = (*path, name)
+        self._given(path, line)
+        self.lines.setdefault(path, line)
         self._take()
         self._value(path)
 
@@ -141,6 +161,21 @@ def places(text: str) -> dict[Path, int]:
     return _Places(text).lines
 
 
+def twice(text: str) -> tuple[Path, int, int] | None:
+    """The key or table that a text gives twice, and both its lines; None where it gives none so.
+
+    The text is what the standard parser refused, up to the end of the line at fault.
+    """
+    try:
+        found = _Places(text)
+    except (IndexError, tomllib.TOMLDecodeError):
+        return None
+    if found.twice is None:
+        return None
+    path, line = found.twice
+    return path, found.lines[path], line
+
+
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
     """The line of the key at `path` in a valid TOML text.
 
@@ -162,6 +197,14 @@ def spell(path: Sequence[str | int]) -> str:
         else f".{part if plain.fullmatch(part) else json.dumps(part)}"
         for part in path
     ).lstrip(".")
+
+
+def _value(text: str, path: Sequence[str | int]) -> Any:
+    """What is at `path` in a valid TOML text."""
+    value: Any = tomllib.loads(text)
+    for part in path:
+        value = value[part]
+    return value
 
 
 def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int | None]:
@@ -199,7 +242,9 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
         wanted = " or ".join(
             _TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"
         )
-        sentence = f"{key} must be {wanted}, not {_TYPES.get(expected[2], expected[2])}"
+        # any other number is named itself, because a whole number is one too
+        given = str(_value(text, path)) if expected[2] == "float" else ""
+        sentence = f"{key} must be {wanted}, not {given or _TYPES.get(expected[2], expected[2])}"
     elif bound:
         sentence = f"{key} must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"
     elif what == "Expected `str` of length >= 1":

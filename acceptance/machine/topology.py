@@ -102,7 +102,7 @@ def build(inventory: Inventory, places: Mapping[str, PciPlace]) -> Topology:
     NVLinks take precedence over any other path.
     """
     due = gpus(inventory)
-    where = {gpu.name: gpu.pci_address for gpu in due} | cards(inventory)
+    where = {str(gpu.name): gpu.pci_address for gpu in due} | cards(inventory)
     cells: dict[tuple[str, str], str] = {}
     for a, first in where.items():
         for b, second in where.items():
@@ -126,7 +126,7 @@ def _of_gpus(inventory: Inventory, due: Sequence[Gpu]) -> dict[tuple[str, str], 
         links = nvlinks(a, b)
         cell = f"NV{links}" if links else pair.path
         if cell is not None:
-            found[a.name, b.name] = cell
+            found[str(a.name), str(b.name)] = cell
     return found
 
 
@@ -160,8 +160,8 @@ def _nodes(
         for name, address in where.items()
     }
     for gpu in due:
-        if found[gpu.name] is None and gpu.traits is not None:
-            found[gpu.name] = gpu.traits.numa_node
+        if found[str(gpu.name)] is None and gpu.traits is not None:
+            found[str(gpu.name)] = gpu.traits.numa_node
     return {name: node for name, node in found.items() if node is not None}
 
 
@@ -173,7 +173,7 @@ def _cpus(
     }
     for gpu in due:
         if gpu.traits is not None and gpu.traits.cpu_affinity is not None:
-            found[gpu.name] = gpu.traits.cpu_affinity
+            found[str(gpu.name)] = gpu.traits.cpu_affinity
     return {name: ranges(cpus) for name, cpus in found.items() if cpus}
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from acceptance.core.message import Message, known
 from acceptance.core.verdict import VerdictWord
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import one_line
 
-LOG = "on-fail.log"
+LOG = "on-fail.txt"  # beside the views: what lies in logs/ is sealed before this
 CAP_BYTES = 64 * 1024  # of the command's output
 RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
 
@@ -24,16 +25,16 @@ def start(
     word: VerdictWord,
     run_dir: Path | None,
     deadline: Deadline,
-) -> str | None:
+) -> Message | None:
     """Start the command once and wait for it.
 
-    Returns one sentence saying why it failed, or None. The command reads verdict.json from standard
+    Returns why it failed, or None. The command reads verdict.json from standard
     input. `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED; `RIGPROOF_RUN_DIR` is the run's folder,
-    absent if no run was started. Its output goes to `logs/on-fail.log` in that folder. Processes
-    that it leaves running are ended with it.
+    absent if no run was started. Its output goes to `on-fail.txt` in that folder, its errors to
+    `on-fail.txt.err`. Processes that it leaves running are ended with it.
     """
     environment = {VERDICT: word} | ({RUN_DIR: str(run_dir)} if run_dir is not None else {})
-    log = run_dir / "logs" / LOG if run_dir is not None and (run_dir / "logs").is_dir() else None
+    log = run_dir / LOG if run_dir is not None else None
     name = one_line(argv[0], 200)
     try:
         done = command.run(
@@ -45,17 +46,10 @@ def start(
             stdin=verdict_file,
         )
     except command.CommandError as error:
-        return (
-            f"the command of --on-fail did not run: {one_line(str(error))}: mend it, or give "
-            "another one"
-        )
+        return Message("hook_not_run", {"why": error.message})
     if done.returncode == 0 and not done.timed_out:
         return None
-    said = one_line(done.last_lines(2), 400)
-    where = f" (all that it printed: {log})" if log is not None and done.log_error is None else ""
-    text = f"; it last said: {said}" if said else ""
-    return (
-        f"the command of --on-fail, {name}, {done.describe()}{text}{where}: try it by hand "
-        "with "
-        "a verdict.json on its standard input"
-    )
+    last = one_line(done.last_lines(2), 400) or None
+    printed = str(log) if log is not None and done.log_error is None else None
+    values = known(command=name, how=done.describe(), last=last, log=printed)
+    return Message("hook_failed", values)

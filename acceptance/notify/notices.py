@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.verdict import UnreadableRun, VerdictWord
+from acceptance.core.message import Message
+from acceptance.core.verdict import VerdictWord
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder, segment
 from acceptance.journal.run import Run
+from acceptance.machine.changes import UnreadableRun
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
@@ -23,6 +25,8 @@ from acceptance.notify.targets import NotificationTargets
 from acceptance.process.deadline import Deadline
 from acceptance.reports import verdict_json
 from acceptance.reports.text import one_line
+from acceptance.wording import words
+from acceptance.wording.errors import said
 
 # for the command, and for the webhook: a nightly has ten minutes, a pager answers within seconds
 TOLD_S = 60.0
@@ -44,10 +48,10 @@ class _News:
     night: bytes | None  # metrics of the night, for their own file; None if the night is unknown
 
 
-def notify_run(run: Run, settings: NotificationTargets) -> tuple[str, ...]:
+def notify_run(run: Run, settings: NotificationTargets) -> tuple[Message, ...]:
     """Send the verdict of a run that has its verdict.json.
 
-    Returns one sentence for each target that failed. The textfile is written and the webhook is
+    Returns one message for each target that failed. The textfile is written and the webhook is
     posted at every verdict; the command is started at FAIL and UNJUDGED. Errors of the targets are
     never raised. Call it from the main thread, which may start programs.
     """
@@ -62,7 +66,7 @@ def notify_run(run: Run, settings: NotificationTargets) -> tuple[str, ...]:
     return _everybody(news, settings)
 
 
-def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[str, ...]:
+def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[Message, ...]:
     """Send the verdict of a recorded run; of one that cannot be read, UNJUDGED with the reason.
 
     Everything else is as in `notify_run`.
@@ -70,25 +74,25 @@ def notify_recorded(folder: Path, settings: NotificationTargets) -> tuple[str, .
     try:
         run = journal_run.read(folder)
     except (segment.JournalError, UnreadableRun, OSError) as error:
-        said = f"the verdict of {folder} cannot be told: {one_line(str(error))}"
-        return (said, *notify_no_run(said, settings))
+        told = Message("verdict_untold", {"run": str(folder), "why": said(error)})
+        return (told, *notify_no_run(one_line(words.message(told)), settings))
     return notify_run(run, settings)
 
 
-def notify_skipped(run: Run, settings: NotificationTargets) -> tuple[str, ...]:
+def notify_skipped(run: Run, settings: NotificationTargets) -> tuple[Message, ...]:
     """Write the metrics of a night that was skipped because the machine was in use.
 
     Only node-exporter is notified. The metrics of the last run that measured stay: a machine that
-    failed has still failed. Returns one sentence for each failure.
+    failed has still failed. Returns one message for each failure.
     """
     if settings.textfile is None:
         return ()
     path, content = nights_of(settings.textfile), notify_textfile.night_metrics(run)
-    said = _safely(lambda: _written(path, content))
-    return () if said is None else (said,)
+    failed = _safely(lambda: _written(path, content))
+    return () if failed is None else (failed,)
 
 
-def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]:
+def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[Message, ...]:
     """Send an UNJUDGED verdict without checks, with the reason why no run was started.
 
     Everything else is as in `notify_run`.
@@ -102,12 +106,8 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[str, ...]
                 settings,
             )
     except OSError as error:
-        return (
-            (
-                f"nobody was told that no run came about: {error.strerror}: make room in "
-                f"{tempfile.gettempdir()}"
-            ),
-        )
+        where = tempfile.gettempdir()
+        return (Message("nobody_told", {"why": str(error.strerror), "folder": where}),)
 
 
 def textfile(run: Run, path: Path) -> None:
@@ -122,70 +122,67 @@ def nights_of(path: Path) -> Path:
 
 def _try_write(path: Path, content: bytes) -> None:
     # node-exporter runs as another user, who must be able to read the file
-    run_folder.write_whole(path, content, then="start again", mode=0o644)
+    run_folder.write_whole(path, content, then=run_folder.START_AGAIN, mode=0o644)
 
 
-def _everybody(news: _News, settings: NotificationTargets) -> tuple[str, ...]:
-    steps: list[Callable[[], str | None]] = []
+def _everybody(news: _News, settings: NotificationTargets) -> tuple[Message, ...]:
+    steps: list[Callable[[], Message | None]] = []
     if (path := settings.textfile) is not None:
         steps.append(lambda: _textfile(news, path))
     if settings.on_fail and news.word != "PASS":
         steps.append(lambda: _hook(news, settings))
     if settings.webhook is not None:
         steps.append(lambda: _webhook(news, settings))
-    return tuple(said for step in steps if (said := _safely(step)) is not None)
+    return tuple(failed for step in steps if (failed := _safely(step)) is not None)
 
 
-def _safely(step: Callable[[], str | None]) -> str | None:
+def _safely(step: Callable[[], Message | None]) -> Message | None:
     """Run one step; returns its failure, or None.
 
-    An error of rigproof's own becomes a sentence too: the next target must still be notified, and
+    An error of rigproof's own becomes a message too: the next target must still be notified, and
     the verdict stands.
     """
     try:
         return step()
     except Exception as error:  # noqa: BLE001 - see above
         where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(where.filename).name}, line {where.lineno}"
         # The exception's text may quote an address together with its key.
-        return (
-            f"an error of rigproof's own in {place} ({type(error).__name__}) kept somebody "
-            "from "
-            "being told; please report it"
-        )
+        values = {"file": Path(where.filename).name, "line": str(where.lineno)}
+        return Message("not_told_by_own_error", {**values, "error": type(error).__name__})
 
 
-def _textfile(news: _News, path: Path) -> str | None:
-    said = _written(path, news.metrics)
-    if said is None and news.night is not None:
-        said = _written(nights_of(path), news.night)
-    return said
+def _textfile(news: _News, path: Path) -> Message | None:
+    failed = _written(path, news.metrics)
+    if failed is None and news.night is not None:
+        failed = _written(nights_of(path), news.night)
+    return failed
 
 
-def _written(path: Path, content: bytes) -> str | None:
+def _written(path: Path, content: bytes) -> Message | None:
     try:
         _try_write(path, content)
     except segment.JournalError as error:
-        return f"node-exporter is not told: {error}"
+        return Message("exporter_not_told", {"why": error.message})
     return None
 
 
-def _hook(news: _News, settings: NotificationTargets) -> str | None:
+def _hook(news: _News, settings: NotificationTargets) -> Message | None:
     return notify_hook.start(
         settings.on_fail, news.file, news.word, news.run_dir, Deadline.after(TOLD_S)
     )
 
 
-def _webhook(news: _News, settings: NotificationTargets) -> str | None:
+def _webhook(news: _News, settings: NotificationTargets) -> Message | None:
     hook = settings.webhook
     assert hook is not None
     try:
         body = regular_file.read(news.file, regular_file.SMALL_RECORD)
     except OSError as error:
-        cure = f"run `rigproof report {news.run_dir}`"
-        return (
-            f"the webhook {hook.safe_address} was not told: {news.file}: cannot be read "
-            f"({error.strerror}): {cure}"
-        )
+        cure = Message("report_again", {"run": str(news.run_dir)})
+        file, because = str(news.file), str(error.strerror)
+        why = Message("verdict_unread", {"path": file, "why": because, "then": cure})
+        return Message("webhook_not_told", {"address": hook.safe_address, "why": why})
     failure = webhook.post(hook, body, news.run_id, Deadline.after(TOLD_S))
-    return None if failure is None else f"the webhook {hook.safe_address} was not told: {failure}"
+    if failure is None:
+        return None
+    return Message("webhook_not_told", {"address": hook.safe_address, "why": failure})

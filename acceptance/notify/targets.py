@@ -185,7 +185,8 @@ def _content(path: Path, option: str) -> bytes:
         ) from error
     if mode & (stat.S_IROTH | stat.S_IWOTH):
         raise TargetError(
-            f"{option} {path}: everybody may read it or write to it: `chmod 600 {path}` first"
+            f"{option} {path}: everybody may read it or write to it: "
+            f"`chmod 600 {shlex.quote(str(path))}` first"
         )
     if not content or len(content) > MOST_BYTES:
         raise TargetError(

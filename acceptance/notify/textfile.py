@@ -16,6 +16,7 @@ from acceptance.core.past import DriftJudgement, DriftKind
 from acceptance.core.record import RunEnded
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.run import Run
+from acceptance.machine import changes
 from acceptance.machine.changes import CHANGES
 from acceptance.reports.text import one_line
 
@@ -157,7 +158,7 @@ def _run(run: Run) -> Iterator[Metric]:
         "How long the last run took; absent when it was cut off.",
         ended.boot_s - began.boot_s if ended and same_boot else None,
     )
-    birth = run.plan.birth
+    birth = changes.baseline_of(run.plan)
     yield metric(
         "rigproof_baseline_timestamp_seconds",
         "When the run began that accepted the machine; absent where none was accepted.",
@@ -262,7 +263,11 @@ def _drift_kinds(drift: DriftJudgement) -> tuple[DriftKind, ...]:
 def _changes(verdict: Verdict) -> Metric:
     """Changes of the machine since its baseline, counted by event, component and outcome."""
     found = Counter(
-        (one.event.removeprefix(CHANGES), one.component, one.kind)
+        (
+            one.event.removeprefix(CHANGES),
+            None if one.component is None else str(one.component),
+            one.kind,
+        )
         for one in verdict.of_kind("fail", "warn")
         if one.event is not None and one.event.startswith(CHANGES)
     )
@@ -285,7 +290,7 @@ def _labels(check: str, judged: Judgement) -> dict[str, str | None]:
     return {
         "check": check,
         "measurement": due.measurement,
-        "component": due.component,
+        "component": str(due.component),
         "unit": due.unit,
         "serial": judged.serial,
     }

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from acceptance import __version__
+from acceptance.core.message import Message, known
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
 
@@ -34,7 +35,7 @@ class _Answer:
     least.
     """
 
-    failure: str | None
+    failure: Message | None
     again: bool = False
     after_s: float = 0.0
 
@@ -62,27 +63,23 @@ def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
     return fields if hook.secret is None else {**fields, SIGNATURE: signature(hook.secret, body)}
 
 
-def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
-    """Post a body; returns why it did not arrive, in a few words, or None.
+def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> Message | None:
+    """Post a body; returns why it did not arrive, or None.
 
     An answer from 200 to 299 means that it arrived. It returns by the deadline whatever the
     receiver does: name resolution, and an answer that trickles in, have no timeout in the library.
     Hence the thread.
     """
-    said: list[str | None] = []
+    found: list[Message | None] = []
     thread = threading.Thread(
-        target=lambda: said.append(_tries(hook, body, run_id, deadline)), daemon=True
+        target=lambda: found.append(_tries(hook, body, run_id, deadline)), daemon=True
     )
     thread.start()
     thread.join(deadline.remaining() + GIVEN_UP_S)
-    return (
-        said[0]
-        if said
-        else "it did not come to the end of its answer in time: see what listens there"
-    )
+    return found[0] if found else Message("answer_endless")
 
 
-def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str | None:
+def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> Message | None:
     tried, pauses = 0, iter(PAUSES_S)
     while True:
         answer = _once(hook, body, run_id, deadline)
@@ -92,15 +89,13 @@ def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> str |
             return None
         if not answer.again:
             return answer.failure
-        text = (
-            f"{answer.failure}{f', {tried} times' if tried > 1 else ''}: see whether anything "
-            "listens there"
-        )
+        times = tried if tried > 1 else None
+        failed = Message("tried_in_vain", known(what=answer.failure, times=times))
         if pause is None:
-            return text
+            return failed
         pause = max(pause, answer.after_s)
         if pause >= deadline.remaining():
-            return text
+            return failed
         _wait(pause)
 
 
@@ -126,45 +121,35 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
         ) as answer:
             return _answer_of(answer.status_code, answer.headers.get("Retry-After", ""))
     except requests.exceptions.Timeout:
-        return _Answer("it did not answer in time", again=True)
+        return _Answer(Message("no_answer_in_time"), again=True)
     except requests.exceptions.RequestException as error:
         # The library's own message quotes the whole address: only the causes below it are printed.
         causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return _Answer(
-                "its certificate could not be verified: give the authority's file in "
-                "REQUESTS_CA_BUNDLE"
-            )
+            return _Answer(Message("certificate_unverified"))
         why = next(
             (cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror),
             None,
         )
-        return _Answer(f"it could not be reached{f' ({why})' if why else ''}", again=True)
+        return _Answer(Message("not_reached", known(why=why)), again=True)
     # an address that the library cannot use, or missing certificate files
     except (
         ValueError,
         OSError,
     ) as error:
-        return _Answer(
-            f"nothing could be sent ({type(error).__name__}): look at the address and at "
-            "REQUESTS_CA_BUNDLE"
-        )
+        return _Answer(Message("nothing_sent", {"error": type(error).__name__}))
 
 
 def _answer_of(status: int, retry_after: str) -> _Answer:
     if 200 <= status < 300:
         return _Answer(None)
     if 300 <= status < 400:
-        return _Answer(
-            f"it answered {status}, a redirect, which is not followed: give the address that "
-            "it leads to"
-        )
+        return _Answer(Message("answered_redirect", {"status": status}))
     if status == _TOO_MANY or status >= 500:
-        known = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
-        return _Answer(
-            f"it answered {status}", again=True, after_s=float(retry_after) if known else 0.0
-        )
-    return _Answer(f"it answered {status}: look at the address and its key")
+        told = retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 6
+        after_s = float(retry_after) if told else 0.0
+        return _Answer(Message("answered", {"status": status}), again=True, after_s=after_s)
+    return _Answer(Message("answered_refusal", {"status": status}))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

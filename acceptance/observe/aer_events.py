@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from acceptance.observe.event import KernelEvent, Severity, clean, pci_address
+from acceptance.observe.event import KernelEvent, Severity, clean, pci_function
 from acceptance.observe.kernel_line import KernelLine
 
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -99,7 +99,7 @@ def _event(line: KernelLine, code: str, address: str, bits: Sequence[str] = ()) 
     return KernelEvent(
         "aer",
         code,
-        pci_address(address),
+        pci_function(address),
         _SEVERITY[code],
         line.time,
         clean(text),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from acceptance.machine.inventory import Board, DeviceNode
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
+from acceptance.observe.sysfs import SysfsError
 
 # Values of firmware whose maker filled nothing in.
 _PLACEHOLDERS = frozenset(
@@ -94,9 +94,7 @@ def _nvidia_driver(root: Path) -> str | None:
         return None
     match = _NVRM.search(text)
     if match is None:
-        raise SysfsError(
-            f"{path} holds {text[:120]!r}, which names no driver version: {KERNEL_CURE}"
-        )
+        raise SysfsError("no_driver_version_in_file", path=str(path), value=repr(text[:120]))
     return match[1]
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from pathlib import Path
 
+from acceptance.core.parts import Socket
 from acceptance.machine.inventory import Cache, CoreGroup, Cpu
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
+from acceptance.observe.sysfs import SysfsError
 
 _KIB = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# What boards write where a processor shall have no limit: 15 bits in steps of 1/8 W
+# (MSR_PKG_POWER_LIMIT, Intel's manual, volume 3B) hold at most 4095.9 W.
+UNLIMITED_W = 4095.0
 # Devices under which a hybrid Intel processor lists its kinds of cores.
 _HYBRID = (("performance", "cpu_core"), ("efficiency", "cpu_atom"))
 
@@ -27,8 +32,7 @@ def read(root: Path = Path("/")) -> Cpu:
     )
     if not online:
         raise SysfsError(
-            f"neither {system / 'online'} nor {root / 'proc/cpuinfo'} names a CPU: mount "
-            "/sys and /proc"
+            "no_cpu_named", path=str(system / "online"), other=str(root / "proc/cpuinfo")
         )
     first = info[0] if info else {}
     cores = _cores(system, online)
@@ -44,7 +48,29 @@ def read(root: Path = Path("/")) -> Cpu:
         governor=_governor(system, online),
         max_mhz=_max_mhz(system, online),
         virtualised=None if flags is None else "hypervisor" in flags.split(),
+        socket_cores=_socket_cores(root, cores),
     )
+
+
+def power_limit_w(root: Path = Path("/")) -> float | None:
+    """The power in W that the processors together may draw for long.
+
+    None where the kernel does not show it (powercap has it for Intel processors), or the firmware
+    sets no limit.
+    """
+    limits: dict[str, float] = {}
+    for zone in sysfs.entries(root / "sys/class/powercap"):
+        name = sysfs.text(zone / "name") or ""
+        if not re.fullmatch(r"package-\d+(-die-\d+)?", name):
+            continue  # a part of a processor, or something else that draws power
+        for number in range(3):
+            if sysfs.text(zone / f"constraint_{number}_name") == "long_term":
+                limit = sysfs.number(zone / f"constraint_{number}_power_limit_uw")
+                watts = limit / 1e6 if limit and limit / 1e6 < UNLIMITED_W else math.inf
+                # two interfaces (MSR and MMIO) may set a limit: the lower one holds
+                limits[name] = min(watts, limits.get(name, math.inf))
+    total = sum(limits.values())
+    return total if limits and math.isfinite(total) else None
 
 
 def _cpuinfo(path: Path) -> list[dict[str, str]]:
@@ -85,10 +111,7 @@ def _cores(system: Path, online: tuple[int, ...]) -> tuple[tuple[int, ...], ...]
         else:
             found.add(tuple(sibling for sibling in siblings if sibling in online))
     if found and unknown:
-        raise SysfsError(
-            f"{system / f'cpu{unknown[0]}/topology'} says nothing of an online CPU: was it "
-            "switched off just now?"
-        )
+        raise SysfsError("online_cpu_unknown", path=str(system / f"cpu{unknown[0]}/topology"))
     return tuple(sorted(found))
 
 
@@ -98,6 +121,32 @@ def _sockets(system: Path, online: tuple[int, ...]) -> int | None:
     }
     # -1 means "not known" to the kernel, usual on small Arm machines.
     return len(packages) if not packages & {None, -1} else None
+
+
+def _socket_cores(root: Path, cores: tuple[tuple[int, ...], ...]) -> tuple[CoreGroup, ...]:
+    """The cores by socket, where every core's NUMA node belongs to one socket; else as one."""
+    system = root / "sys/devices/system"
+    nodes = {
+        cpu: node.name
+        for node in sysfs.entries(system / "node")
+        if re.fullmatch(r"node\d+", node.name)
+        for cpu in sysfs.cpus(node / "cpulist") or ()
+    }
+    of = {
+        core: sysfs.number(system / f"cpu/cpu{core[0]}/topology/physical_package_id")
+        for core in cores
+    }
+    places = {(nodes.get(core[0]), of[core]) for core in cores}
+    split = len(places) == len({node for node, _ in places}) and None not in {
+        part for place in places for part in place
+    }
+    if not split:
+        of = dict.fromkeys(cores, 0)
+    sockets = sorted({package for package in of.values() if package is not None})
+    return tuple(
+        CoreGroup(str(Socket(number)), tuple(core for core in cores if of[core] == package))
+        for number, package in enumerate(sockets)
+    )
 
 
 def _groups(root: Path, cores: tuple[tuple[int, ...], ...]) -> tuple[CoreGroup, ...]:
@@ -140,7 +189,7 @@ def _size(path: Path) -> int:
         return 0
     match = re.fullmatch(r"(\d+)([KMG])", value)
     if match is None:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a cache size: {KERNEL_CURE}")
+        raise sysfs.unexpected("no_cache_size_in_file", path, value)
     return int(match[1]) * _KIB[match[2]]
 
 

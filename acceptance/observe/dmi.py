@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core.plain_text import UnreadableOutput, lines
-from acceptance.machine.inventory import Dimm
+from acceptance.core.message import Message
+from acceptance.core.plain_text import lines
+from acceptance.machine.inventory import Dimm, EmptySlot
+from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import WordedError
 
 PROGRAM = PACKAGE = "dmidecode"
 ARRAY, DEVICE = 16, 17  # SMBIOS structure types: Physical Memory Array, Memory Device
@@ -37,9 +40,10 @@ _FIRMWARE_KINDS = frozenset({"Flash", "ROM", "EEPROM", "FEPROM", "EPROM"})
 _TITLES = {"Physical Memory Array": ARRAY, "Memory Device": DEVICE}
 _PARTS = ("Size", "Locator", "Type")
 _ARRAY_PARTS = ("Use", "Error Correction Type")
+_LISTED = "Number Of Devices"
 
 
-class DmiUnreadable(Exception):
+class DmiUnreadable(WordedError):
     """The tables could not be read; the message is one sentence with the fix.
 
     This error never means that there are no DIMMs.
@@ -48,7 +52,7 @@ class DmiUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MemoryTables:
-    """Modules in table order, number of slots (with empty ones), and error correction.
+    """Modules and empty slots in table order, number of both, and error correction.
 
     `ecc` is in the firmware's words.
     """
@@ -56,6 +60,7 @@ class MemoryTables:
     dimms: tuple[Dimm, ...]
     slots_total: int
     ecc: str | None
+    empty_slots: tuple[EmptySlot, ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,11 +88,9 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     """
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
-        raise DmiUnreadable(_reason(text, returncode))
+        raise _unread(text, returncode)
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise DmiUnreadable(
-            f"the board's DMI tables are broken ({broken.strip()!r}): update the BIOS"
-        )
+        raise DmiUnreadable("dmi_broken", line=repr(broken.strip()))
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _require_whole(arrays, devices)
@@ -101,9 +104,13 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         if not _is_empty(device)
     )
     if not dimms:  # the machine runs, so it has memory, and the tables are wrong
-        why = f"the firmware's tables show {len(devices)} slots, all empty"
-        raise DmiUnreadable(f"the DIMMs could not be read because {why}: update the BIOS")
-    return MemoryTables(dimms, len(devices), _ecc(arrays.values()))
+        raise DmiUnreadable("dmi_slots_empty", slots=len(devices))
+    empty = tuple(
+        EmptySlot(name, _text(device, "Bank Locator"))
+        for device, name in zip(devices, names, strict=True)
+        if _is_empty(device)
+    )
+    return MemoryTables(dimms, len(devices), _ecc(arrays.values()), empty)
 
 
 def _structures(text: str) -> list[_Structure]:
@@ -117,7 +124,7 @@ def _structures(text: str) -> list[_Structure]:
         elif line in _TITLES and (
             current is None or current.title is not None or current.kind != _TITLES[line]
         ):
-            raise _cut(f"a structure '{line}' has lost its handle")
+            raise _unknown(Message("dmi_handle_lost", {"title": line}))
         elif current is None or current.kind not in (ARRAY, DEVICE) or not current.open:
             continue  # preamble, a structure of another type, or text after the last structure
         elif not line:
@@ -129,33 +136,22 @@ def _structures(text: str) -> list[_Structure]:
             current.fields[last_key] = (match[2] or "").strip()
         # the only field of these structures that is a list
         elif last_key != "Memory Operating Mode Capability":
-            raise UnreadableOutput(
-                PROGRAM, line, "a line of a memory structure is not `name: value`"
-            )
+            raise _unknown(Message("dmi_line_unknown"), line)
     return found
 
 
-def _reason(text: str, returncode: int) -> str:
+def _unread(text: str, returncode: int) -> DmiUnreadable:
     if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
-        return "the DIMMs could not be read because dmidecode needs root: run rigproof with sudo"
+        return DmiUnreadable("dmidecode_needs_root")
     if _HANDLE.search(text):
-        what = (
-            f"dmidecode ended with exit code {returncode}"
-            if returncode
-            else "the tables name no memory device"
-        )
-        return f"the DIMMs could not be read because {what}: look at `sudo dmidecode -t memory`"
+        if returncode:
+            return DmiUnreadable("dmidecode_failed", code=returncode)
+        return DmiUnreadable("dmi_no_memory_device")
     if text.strip() and not re.search(
         r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text
     ):
-        raise UnreadableOutput(
-            PROGRAM, text.strip().splitlines()[0], "this is not what dmidecode prints"
-        )
-    return (
-        "the DIMMs could not be read because this machine shows no DMI tables, which is usual for "
-        "a virtual machine: "
-        "waive the DIMM checks in the machine file"
-    )
+        raise _unknown(Message("dmi_text_foreign"), text.strip().splitlines()[0])
+    return DmiUnreadable("dmi_no_tables")
 
 
 def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:
@@ -164,34 +160,37 @@ def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure])
     for array in arrays.values():
         for part in _ARRAY_PARTS:
             if part not in array.fields:
-                raise _cut(f"the memory array {array.handle} has no `{part}`")
-        promised = array.fields.get("Number Of Devices", "")
+                raise _unknown(_lacking(array, part))
+        promised = array.fields.get(_LISTED, "")
         if not re.fullmatch(r"\d{1,5}", promised):
-            raise _cut(f"the memory array {array.handle} has no `Number Of Devices`")
+            raise _unknown(_lacking(array, _LISTED))
         # Some firmware promises fewer devices than it lists (only the occupied ones, or none), so
         # only too few is an error.
         listed = listed_in[array.handle]
         if listed < int(promised):
-            raise _cut(
-                f"the memory array {array.handle} promises {promised} devices and {listed} "
-                "are listed"
-            )
+            values = {"handle": array.handle, "promised": promised, "listed": str(listed)}
+            raise _unknown(Message("dmi_devices_lost", values))
     fullest: dict[int, set[str]] = {}
     for device in devices:
         for part in _PARTS:
             if part not in device.fields:
-                raise _cut(f"the memory device {device.handle} has no `{part}`")
+                raise _unknown(_lacking(device, part))
         if not _is_empty(device):  # newer versions omit the details of an empty slot
             fullest.setdefault(device.length, set()).update(device.fields)
     for device in devices:
         if not _is_empty(device) and (
             missing := sorted(fullest[device.length] - set(device.fields))
         ):
-            raise _cut(f"the memory device {device.handle} has no `{missing[0]}`")
+            raise _unknown(_lacking(device, missing[0]))
 
 
-def _cut(what: str) -> UnreadableOutput:
-    return UnreadableOutput(PROGRAM, "", f"{what}: the text is cut short")
+def _lacking(structure: _Structure, part: str) -> Message:
+    values = {"handle": structure.handle, "part": part}
+    return Message("dmi_array_cut" if structure.kind == ARRAY else "dmi_device_cut", values)
+
+
+def _unknown(why: Message, line: str = "") -> UnreadableOutput:
+    return UnreadableOutput(PROGRAM, line, why)
 
 
 def _is_ram(device: _Structure, arrays: dict[str, _Structure]) -> bool:
@@ -237,7 +236,7 @@ def _number(device: _Structure, key: str, pattern: re.Pattern[str]) -> int | Non
     if value is None:
         return None
     if (match := pattern.fullmatch(value)) is None:
-        raise UnreadableOutput(PROGRAM, f"{key}: {value}", "this is not a value of that field")
+        raise _unknown(Message("dmi_value_unknown"), f"{key}: {value}")
     return int(match[1]) or None  # 0 means unknown in SMBIOS
 
 
@@ -246,7 +245,7 @@ def _size(device: _Structure) -> int | None:
     if value is None:
         return None
     if (match := _SIZE.fullmatch(value)) is None:
-        raise UnreadableOutput(PROGRAM, f"Size: {value}", "this is not a size")
+        raise _unknown(Message("dmi_size_unknown"), f"Size: {value}")
     return int(match[1]) * _BINARY[match[2][0].lower()]
 
 

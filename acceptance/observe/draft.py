@@ -5,15 +5,19 @@ The draft describes the machine as it is, with its defects.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 from acceptance.core.limit import GIB
+from acceptance.machine import topology
+from acceptance.machine.channels import channels
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Inventory, Memory, known
+from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.pcie import generation, lower_maximum
+from acceptance.machine.waiver_lines import VIRTUAL_DISK, of_skip, toml_text
+from acceptance.wording import words
 
 
 class DraftError(Exception):
@@ -22,18 +26,8 @@ class DraftError(Exception):
 
 # Allowed values of `link_width` in a machine file; PCI Express also has x12 and x32.
 _WIDTHS = (1, 2, 4, 8, 16)
-
-
-def _text(text: str) -> str:
-    """A TOML basic string.
-
-    JSON's escapes are valid in TOML. TOML also requires an escape for the DEL character.
-
-    A byte that is not UTF-8 (in the name of a network link, for example) becomes a question mark,
-    because no text file can hold it.
-    """
-    known = text.encode("utf-8", errors="replace").decode("utf-8")
-    return json.dumps(known, ensure_ascii=False).replace("\x7f", "\\u007f")
+# Allowed values of `path` beside those of NVLinks; two GPUs on one board have another.
+_PATHS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def _comment(text: str) -> str:
@@ -45,7 +39,7 @@ def _pairs(**values: str | int | None) -> Iterator[str]:
     """`key = value` for every known value; an empty text or 0 is not allowed in a machine file."""
     for key, value in values.items():
         if value:
-            yield f"{key} = {_text(value) if isinstance(value, str) else value}"
+            yield f"{key} = {toml_text(value) if isinstance(value, str) else value}"
 
 
 def _lines(inventory: Inventory) -> Iterator[str]:
@@ -61,8 +55,14 @@ def _lines(inventory: Inventory) -> Iterator[str]:
         "you do not want checked."
     )
     yield "schema = 1"
-    yield f"name = {_text(board.hostname or 'machine')}"
-    yield f"gpus = {len(gpus(inventory))}"
+    yield f"name = {toml_text(board.hostname or 'machine')}"
+    yield from _gpu_count(len(gpus(inventory)))
+    yield ""
+    yield "# [order]  # the reports name both"
+    yield '# number = "..."'
+    yield '# asset_tag = "..."'
+    yield "# [psu]"
+    yield "# watts = 1600  # held against the power limits of GPUs and processors before a run"
     yield ""
     yield "[cpu]"
     yield from _pairs(
@@ -72,7 +72,7 @@ def _lines(inventory: Inventory) -> Iterator[str]:
         threads=cpu.threads,
         governor=governor,
     )
-    yield from _memory(inventory.memory)
+    yield from _memory(inventory)
     system = list(
         _pairs(board=board.name, bios_version=board.bios_version, driver=board.nvidia_driver)
     )
@@ -83,7 +83,21 @@ def _lines(inventory: Inventory) -> Iterator[str]:
     yield from _devices(inventory)
 
 
-def _memory(memory: Memory) -> Iterator[str]:
+def _gpu_count(found: int) -> Iterator[str]:
+    """How many GPUs are due; left out where none was found, so that the draft cannot pass as it is.
+
+    Without the key, rigproof expects at least one.
+    """
+    if found:
+        yield f"gpus = {found}"
+        return
+    yield "# No GPU was found. Put in the number that you bought and remove the #; 0 declares a"
+    yield "# machine without GPUs. Without this line at least one is due."
+    yield "# gpus = 1"
+
+
+def _memory(inventory: Inventory) -> Iterator[str]:
+    memory, found = inventory.memory, channels(inventory)
     yield ""
     yield "[memory]"
     if not memory.dimms:
@@ -92,7 +106,8 @@ def _memory(memory: Memory) -> Iterator[str]:
             f"total_gib = {-(-total // GIB)}  # what the kernel manages, rounded "
             "up; put in what you bought"
         )
-        yield f"# modules were not read: {_comment(memory.dimms_unread or 'none listed')}"
+        why = words.text(memory.dimms_unread or "none listed")
+        yield f"# modules were not read: {_comment(why)}"
         return
     sizes = [dimm.size_bytes for dimm in memory.dimms]
     told = [size for size in sizes if size is not None]
@@ -100,14 +115,14 @@ def _memory(memory: Memory) -> Iterator[str]:
         yield from _pairs(total_gib=sum(told) // GIB)
     yield f"dimms = {len(memory.dimms)}"
     yield (
-        "# channels = 2  # how many memory channels the modules fill: with it, memory bandwidth "
-        "is judged"
+        f"# channels = {len(found.filled) if found else 2}  # how many memory channels the modules "
+        "fill, all alike: with it, they are counted and memory bandwidth is judged"
     )
     for dimm in memory.dimms:
         whole = dimm.size_bytes is not None and dimm.size_bytes % GIB == 0
         yield ""
         yield "[[memory.dimm]]"
-        yield f"slot = {_text(dimm.slot)}"
+        yield f"slot = {toml_text(dimm.slot)}"
         yield from _pairs(size_gib=dimm.size_bytes // GIB if whole and dimm.size_bytes else None)
         yield from _pairs(
             rated_mts=dimm.rated_mts,
@@ -131,6 +146,7 @@ def _devices(inventory: Inventory) -> Iterator[str]:
             ),
         )
         yield from _pairs(nvlink_links=gpu.active_links or None)
+    yield from _gpu_pairs(inventory)
     models = Counter(
         (disk.model, known(disk.size_bytes) // 10**9)
         for disk in known(inventory.disks)
@@ -145,6 +161,36 @@ def _devices(inventory: Inventory) -> Iterator[str]:
             yield ""
             yield "[[network]]"
             yield from _pairs(name=link.name, speed_mbps=link.speed_mbps)
+    virtual = [disk for disk in known(inventory.disks) if disk.kind == "virtual"]
+    if virtual:
+        yield ""
+        yield "# No run passes without these, unless the disks do report their health."
+    for disk in virtual:
+        for line in of_skip("storage.smart_health", disk.component, VIRTUAL_DISK):
+            yield f"# {line}"
+
+
+def _gpu_pairs(inventory: Inventory) -> Iterator[str]:
+    """The links that are due: pairs of GPUs with NVLinks or with peer access both ways."""
+    due = gpus(inventory)
+    numbers = {gpu.name: number for number, gpu in enumerate(due)}
+    told = {(a.name, b.name): pair for a, b, pair in topology.pairs(inventory, due)}
+    cells = topology.build(inventory, inventory.places).cells
+    for a, b in combinations(due, 2):
+        ways = [told.get((a.name, b.name)), told.get((b.name, a.name))]
+        offered = all(way is not None and way.p2p_read == way.p2p_write == "ok" for way in ways)
+        if not offered and not topology.nvlinks(a, b):
+            continue
+        path = cells.get((str(a.name), str(b.name)))
+        yield ""
+        yield "[[gpu_pair]]"
+        yield f"between = [{numbers[a.name]}, {numbers[b.name]}]"
+        yield from _pairs(path=path if path in _PATHS or _is_nvlink(path) else None)
+        yield f"p2p = {str(offered).lower()}"
+
+
+def _is_nvlink(path: str | None) -> bool:
+    return path is not None and path.startswith("NV")
 
 
 def render(inventory: Inventory) -> str:

@@ -10,7 +10,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from acceptance.observe.event import KernelEvent, Severity, clean, pci_address, table, worse
+from acceptance.core.component import Component
+from acceptance.observe.event import KernelEvent, Severity, clean, pci_function, table, worse
 from acceptance.observe.kernel_line import KernelLine
 
 # `NVRM: Xid (PCI:0000:01:00): 79, ...`; older drivers omit `PCI:`, MIG adds ` GPU-I:05`. One line
@@ -31,34 +32,45 @@ _SXID = re.compile(r"\bSXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)\): ?(?P<code>\d{1
 _SXID_DETAIL = re.compile(r"^, (?:Severity (?P<level>\d)|Data \{)")
 
 
-def xid(code: int, text: str = "") -> tuple[Severity, str, str]:
-    """Severity, meaning and action of an Xid; `text` is the driver's text after the number."""
+def xid(code: int, text: str = "") -> tuple[Severity, str, str, tuple[str, ...]]:
+    """Severity, meaning, action of an Xid, and NVIDIA's catalog's own words for that action.
+
+    `text` is the driver's text after the number.
+    """
     entry = cast("dict[str, Any]", table("xid")["xid"]).get(str(code))
     if entry is None:
         return (
             "error",
             "An Xid that rigproof's table does not know.",
             "Look it up in NVIDIA's Xid catalog.",
+            (),
         )
     severity: Severity = entry["severity"]
     if entry.get("by_text") and _NON_FATAL.search(text):
         severity = "warning"
     elif entry.get("by_text") and _FATAL.search(text):
         severity = "fatal"
-    buckets = [entry[name] for name in ("immediate", "investigatory") if name in entry]
-    catalog = f" NVIDIA's catalog: {', then '.join(buckets)}." if buckets else ""
-    return severity, entry["meaning"], entry["action"] + catalog
+    catalog = tuple(entry[name] for name in ("immediate", "investigatory") if name in entry)
+    return severity, entry["meaning"], entry["action"], catalog
 
 
 def _xid(line: KernelLine, match: re.Match[str]) -> KernelEvent:
     code = int(match["code"])
     text = match[0].split("\\n")[0]
-    severity, meaning, action = xid(code, match["rest"])
+    severity, meaning, action, catalog = xid(code, match["rest"])
     if code == 154 and (wanted := _RECOVERY.search(text)):
         severity = table("xid")["recovery_action"].get(str(int(wanted["value"], 16)), "error")
-        action = f"The driver asks for: {clean(wanted['name'])}."
+        action, catalog = f"The driver asks for: {clean(wanted['name'])}.", ()
     return KernelEvent(
-        "xid", code, pci_address(match["pci"]), severity, line.time, clean(text), meaning, action
+        "xid",
+        code,
+        pci_function(match["pci"]),
+        severity,
+        line.time,
+        clean(text),
+        meaning,
+        action,
+        catalog=catalog,
     )
 
 
@@ -103,7 +115,7 @@ def sxid(line: KernelLine) -> tuple[KernelEvent, bool] | None:
     event = KernelEvent(
         "sxid",
         code,
-        pci_address(match["pci"]),
+        pci_function(match["pci"]),
         severity,
         line.time,
         clean(match[0]),
@@ -199,10 +211,10 @@ _SAID = (
 )
 
 
-def address_in(text: str) -> str | None:
-    """The first PCI address in a message, or None."""
+def address_in(text: str) -> Component | None:
+    """The PCI function of the first address in a message, or None."""
     match = _ADDRESS.search(text)
-    return pci_address(match["pci"]) if match else None
+    return pci_function(match["pci"]) if match else None
 
 
 @dataclass(slots=True)
@@ -213,23 +225,23 @@ class NvidiaReader:
     """
 
     lines: Sequence[KernelLine]
-    _sxids: list[tuple[str | None, int | str | None]] = field(default_factory=list)
-    _lost: set[str | None] = field(default_factory=set)
-    _initialising: list[tuple[int, str | None]] = field(default_factory=list)
+    _sxids: list[tuple[Component | None, int | str | None]] = field(default_factory=list)
+    _lost: set[Component | None] = field(default_factory=set)
+    _initialising: list[tuple[int, Component | None]] = field(default_factory=list)
     _said: list[tuple[int, str]] = field(default_factory=list)
     _xids: set[str] = field(default_factory=set)
-    _xids_79: list[tuple[int, str | None]] = field(default_factory=list)
-    _boards: dict[str | None, dict[str, str]] = field(default_factory=dict)
+    _xids_79: list[tuple[int, Component | None]] = field(default_factory=list)
+    _boards: dict[Component | None, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Collect, for the whole log, the driver's own Xids, the losses of GPUs, and the boards."""
-        named: str | None = None
+        named: Component | None = None
         for index, line in enumerate(self.lines):
             if board := _BOARD.search(line.text):
-                named = pci_address(board["pci"])
+                named = pci_function(board["pci"])
                 self._boards.setdefault(named, {})["uuid"] = board["uuid"]
             elif serial := _SERIAL.search(line.text):
-                where = pci_address(serial["pci"]) if serial["pci"] else named
+                where = pci_function(serial["pci"]) if serial["pci"] else named
                 self._boards.setdefault(where, {})["serial"] = f"board serial {serial['serial']}"
             for event in xids(line):
                 if not line.foreign:
@@ -330,7 +342,7 @@ class NvidiaReader:
         )
         return [self._event(line, "rm-init", "adapter", meaning, action, component)]
 
-    def _address_before(self, index: int) -> str | None:
+    def _address_before(self, index: int) -> Component | None:
         """The address in an earlier line of the same message.
 
         Example: `The NVIDIA GPU ADDRESS` / `installed in this system has` / ...
@@ -351,7 +363,12 @@ class NvidiaReader:
 
     @staticmethod
     def _event(
-        line: KernelLine, kind: str, code: str | None, meaning: str, action: str, where: str | None
+        line: KernelLine,
+        kind: str,
+        code: str | None,
+        meaning: str,
+        action: str,
+        where: Component | None,
     ) -> KernelEvent:
         hardware = kind != "driver"
         return KernelEvent(

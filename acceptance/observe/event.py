@@ -9,6 +9,8 @@ from functools import cache
 from typing import Any, Literal
 
 from acceptance import resources
+from acceptance.core.component import Component
+from acceptance.core.parts import Function
 
 Severity = Literal["fatal", "error", "warning", "info"]
 RANK: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "fatal": 3}
@@ -30,12 +32,13 @@ class KernelEvent:
     `dimm:LABEL`, `mc0`, a disk; None if the text names none. `time`: seconds since boot (float)
     if the log has them, else the wall time as written (str), else None. `text`: the message,
     cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
-    the machine. `count`: how many errors the message itself reports.
+    the machine. `count`: how many errors the message itself reports. `catalog`: what
+    NVIDIA's Xid catalog asks for, in its words, at once and then.
     """
 
     kind: str
     code: int | str | None
-    component: str | None
+    component: Component | None
     severity: Severity
     time: float | str | None
     text: str
@@ -43,11 +46,20 @@ class KernelEvent:
     action: str
     hardware: bool = True
     count: int = 1
+    catalog: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> str:
+        """The action, and NVIDIA's own words for it."""
+        if not self.catalog:
+            return self.action
+        return f"{self.action} NVIDIA's catalog: {', then '.join(self.catalog)}."
 
     def to_json_object(self) -> dict[str, object]:
-        """All fields except `hardware`, by name."""
-        fields = asdict(self)
-        del fields["hardware"]
+        """All fields except `hardware`, by name; `action` is the whole advice."""
+        where = str(self.component) if self.component is not None else None
+        fields = asdict(self) | {"action": self.advice, "component": where}
+        del fields["hardware"], fields["catalog"]
         return fields
 
 
@@ -60,8 +72,8 @@ def clean(text: str) -> str:
     )
 
 
-def pci_address(text: str) -> str | None:
-    """A PCI address as `0000:01:00.0`, or None.
+def pci_function(text: str) -> Function | None:
+    """The PCI function at an address, `0000:01:00.0`, or None.
 
     Drivers write addresses without function, without domain, with a domain of eight digits, or as
     `0001:00`.
@@ -70,7 +82,8 @@ def pci_address(text: str) -> str | None:
     if match is None:
         return None
     domain, bus = int(match["domain"] or "0", 16), int(match["bus"], 16)
-    return f"{domain:04x}:{bus:02x}:{match['device'].lower()}.{match['function'] or '0'}"
+    address = f"{domain:04x}:{bus:02x}:{match['device'].lower()}.{match['function'] or '0'}"
+    return Function(address)
 
 
 def worse(first: Severity, second: Severity) -> Severity:

@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
+from acceptance.core.message import Message, Text
 from acceptance.observe.nvml_call import LOST, TIMEOUT, ask
 
 # The most events taken in one call: a storm must not keep the caller from its other work.
@@ -25,7 +26,7 @@ class XidListener:
     """
 
     def __init__(self, nvml: Any) -> None:
-        self.deaf: dict[str, str] = {}
+        self.deaf: dict[str, Text] = {}
         self._nvml = nvml
         self._set: Any = None
         self._addresses: dict[object, str] = {}
@@ -47,7 +48,7 @@ class XidListener:
 
     def _register(self, address: str, handle: Any) -> None:
         if not (ask(self._nvml, "nvmlDeviceGetSupportedEventTypes", handle) or 0) & _XID:
-            self.deaf[address] = "it offers none"
+            self.deaf[address] = Message("no_xid_events")
             return
         if self._set is None:
             self._set = self._nvml.nvmlEventSetCreate()

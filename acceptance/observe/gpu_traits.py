@@ -68,6 +68,7 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         memory_thermometer=none_if_refused(
             nvml, lambda: bool(fields(nvml, handle, field(nvml, "MEMORY_TEMP")))
         ),
+        fan=None if ask_or_none(nvml, "nvmlDeviceGetFanSpeed", handle) is None else True,
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from acceptance.core.component import Component
+from acceptance.core.parts import parse
 from acceptance.observe import aer_events, memory_events
 from acceptance.observe.driver_events import NvidiaReader
 from acceptance.observe.event import RANK, KernelEvent, clean, table
@@ -31,7 +33,7 @@ def _one_line(line: KernelLine) -> KernelEvent | None:
     for pattern, entry in _messages():
         if match := pattern.search(text):
             groups = {name: value or "" for name, value in match.groupdict().items()}
-            component = entry["component"].format(**groups) if "component" in entry else None
+            component = parse(entry["component"].format(**groups)) if "component" in entry else None
             return KernelEvent(
                 entry["kind"],
                 entry["code"].format(**groups),
@@ -108,7 +110,7 @@ def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:
     second: two events in the same second are at most one second apart.
     """
     limit, within = table("kernel")["storm"]["count"], table("kernel")["storm"]["seconds"]
-    times: dict[str, list[float | str]] = defaultdict(list)
+    times: dict[Component, list[float | str]] = defaultdict(list)
     for event in events:
         if (
             event.kind == "aer"

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from acceptance.observe.kernel_line import KernelLine, pieces, unescape
+from acceptance.wording.errors import WordedError
 
 # The kernel refuses (EINVAL) a buffer that is smaller than the record. PRINTK_MESSAGE_MAX is 2048,
 # and escaping may quadruple it.
@@ -26,8 +27,12 @@ _RECORD = re.compile(
 )
 
 
-class KernelLogUnreadable(Exception):
-    """/dev/kmsg cannot be read; the message is one sentence with the fix."""
+class NoRecord(WordedError, ValueError):
+    """A line of /dev/kmsg is no record."""
+
+
+class KernelLogUnreadable(WordedError):
+    """/dev/kmsg cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
 
     The ` KEY=value` lines after a record describe its device and are left out.
 
-    Raises ValueError, with the line, for any other line.
+    Raises NoRecord, with the line, for any other line.
     """
     found = []
     for line in text.split("\n"):
@@ -56,7 +61,7 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
             continue
         match = _RECORD.match(line)
         if match is None:
-            raise ValueError(f"not a kmsg record: {line[:160]!r}")
+            raise NoRecord("no_kmsg_record", line=repr(line[:160]))
         found.append(
             KmsgRecord(
                 int(match["sequence"]),
@@ -137,9 +142,9 @@ class Kmsg:
         whole, _, self._rest = data.rpartition(b"\n")
         try:
             records = parse_records(whole.decode("utf-8", errors="replace"))
-        except ValueError as error:
+        except NoRecord as error:
             raise KernelLogUnreadable(
-                f"{self._path} holds what rigproof cannot read ({error}): please report it"
+                "kernel_log_unknown", path=str(self._path), why=error.message
             ) from error
         self.lost = self.lost or gap([record.sequence for record in records], self._last)
         if records:
@@ -163,12 +168,9 @@ class Kmsg:
 
     def _unreadable(self, error: OSError) -> KernelLogUnreadable:
         if error.errno in (errno.EACCES, errno.EPERM):
-            cure = (
-                "run rigproof as root, or let everyone read it with `sudo sysctl "
-                "kernel.dmesg_restrict=0`"
-            )
+            code = "kernel_log_forbidden"
         elif error.errno == errno.ENOENT:
-            cure = "in a container, read it on the host"
+            code = "kernel_log_absent"
         else:
-            cure = "read it with `dmesg` to see what is wrong"
-        return KernelLogUnreadable(f"{self._path} cannot be read ({error.strerror}): {cure}")
+            code = "kernel_log_unread"
+        return KernelLogUnreadable(code, path=str(self._path), why=error.strerror)

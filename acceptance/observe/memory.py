@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.message import Message
 from acceptance.machine.inventory import Memory
 from acceptance.observe import dmi, sysfs
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
+from acceptance.process.unreadable import UnreadableOutput
 
 DMIDECODE_S = 10.0
 
@@ -33,8 +34,10 @@ def read(
     try:
         tables = _tables(deadline, run, program)
     except (CommandError, dmi.DmiUnreadable, UnreadableOutput) as error:
-        return Memory(total, available, None, str(error), None, None)
-    return Memory(total, available, tables.dimms, None, tables.slots_total, tables.ecc)
+        return Memory(total, available, None, error.message, None, None)
+    return Memory(
+        total, available, tables.dimms, None, tables.slots_total, tables.ecc, tables.empty_slots
+    )
 
 
 def _tables(
@@ -43,10 +46,8 @@ def _tables(
     argv = dmi.argv(program or command.find(dmi.PROGRAM, dmi.PACKAGE))
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
-        why = done.describe() if done.timed_out else "printed more than could be kept"
-        raise dmi.DmiUnreadable(
-            f"the DIMMs could not be read because dmidecode {why}: run it by hand to see why"
-        )
+        why = done.describe() if done.timed_out else Message("printed_too_much")
+        raise dmi.DmiUnreadable("dmidecode_cut", how=why)
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 
@@ -57,6 +58,6 @@ def _meminfo(path: Path) -> tuple[int, int | None]:
         name: int(amount) for name, amount in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
     }
     if "MemTotal" not in kib:
-        raise SysfsError(f"{path} does not say how much memory there is: mount /proc")
+        raise SysfsError("memory_size_unread", path=str(path))
     available = kib.get("MemAvailable")
     return kib["MemTotal"] * 1024, None if available is None else available * 1024

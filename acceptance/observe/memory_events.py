@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
+from acceptance.core.component import Component
+from acceptance.core.parts import Named, Part, parse
 from acceptance.observe.event import KernelEvent, Severity, clean
 from acceptance.observe.kernel_line import KernelLine
 
@@ -116,7 +118,7 @@ def edac(lines: Sequence[KernelLine], index: int) -> KernelEvent | None:
     if match is None:
         return None
     label = _label(lines, index, match["rest"])
-    component = f"dimm:{label}" if label else f"mc{match['mc']}"
+    component = Part("dimm", label) if label else Named(f"mc{match['mc']}")
     severity, meaning = _EDAC_KINDS[match["kind"]]
     count = int(match["count"] or 1)
     return KernelEvent(
@@ -161,7 +163,12 @@ class HardwareErrorReader:
                 severity, meaning = "error", "The CPU stopped on a machine check."
             return [
                 self._event(
-                    "mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning
+                    "mce",
+                    f"bank{match['bank']}",
+                    Named(f"cpu{match['cpu']}"),
+                    severity,
+                    line,
+                    meaning,
                 )
             ]
         if match := _UNRECOVERED.search(text):
@@ -186,7 +193,12 @@ class HardwareErrorReader:
             severity, meaning = _status(int(match["status"], 16))
             return [
                 self._event(
-                    "mce", f"bank{match['bank']}", f"cpu{match['cpu']}", severity, line, meaning
+                    "mce",
+                    f"bank{match['bank']}",
+                    Named(f"cpu{match['cpu']}"),
+                    severity,
+                    line,
+                    meaning,
                 )
             ]
         if index >= self._until and not self._told_below(index):
@@ -249,7 +261,7 @@ class HardwareErrorReader:
                 return self._event(
                     "mce",
                     f"bank{where['bank']}",
-                    f"cpu{where['cpu']}",
+                    Named(f"cpu{where['cpu']}"),
                     severity,
                     line,
                     meaning,
@@ -283,7 +295,7 @@ class HardwareErrorReader:
         code = kind["type"].strip() if kind else None
         more = "; ".join(found[0] for found in (grade, kind, device) if found)
         return self._event(
-            "apei", code, device["pci"] if device else None, severity, line, meaning, more
+            "apei", code, parse(device["pci"]) if device else None, severity, line, meaning, more
         )
 
     def _notice(self, line: KernelLine) -> KernelEvent:
@@ -300,7 +312,7 @@ class HardwareErrorReader:
         self,
         kind: str,
         code: str | None,
-        component: str | None,
+        component: Component | None,
         severity: Severity,
         line: KernelLine,
         meaning: str,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import pci, sysfs
-from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _RATE = re.compile(r"(\d+(?:\.\d+)?) Gb/sec\b.*")
@@ -84,7 +83,7 @@ def _port(port: Path) -> NetworkLink:
     rate = sysfs.text(port / "rate")
     match = _RATE.fullmatch(rate or "")
     if rate is not None and match is None:
-        raise SysfsError(f"{port / 'rate'} holds {rate[:80]!r}, which is not a rate: {KERNEL_CURE}")
+        raise sysfs.unexpected("no_rate_in_file", port / "rate", rate)
     link = NetworkLink(
         name=f"{device.name}/{port.name}",
         kind="infiniband",

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from acceptance.core.message import Message, Text, Values
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
 from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_pair
 from acceptance.observe.nvml_call import LIBRARY_NOT_FOUND, address, ask, ask_or_none, text
@@ -26,8 +27,7 @@ from acceptance.process.deadline import Deadline
 # Without persistence mode the driver first initialises every GPU, one after the other, which takes
 # some seconds each.
 PROBE_S = 60.0
-HANGS = "the driver hangs"
-LIBRARY_MISSING = "the NVIDIA driver library libnvidia-ml.so.1 is not installed"
+LIBRARY_MISSING = Message("nvml_library_missing")
 
 _Asked = tuple[tuple[str, str, Callable[[Any], Any]], ...]
 # Identity of a GPU: field, function, and conversion of its result. A GPU that refuses one of these
@@ -57,21 +57,28 @@ def probe(run: Callable[..., ProgramResult] = command.run, *, deadline: Deadline
             cwd=package_root,
         )
     except CommandError as error:
-        return failed_answer(f"NVML could not be asked: {error}")
+        return failed_answer(Message("nvml_not_asked", {"why": error.message}))
     if done.timed_out:
-        return failed_answer(f"NVML {done.describe()}: {HANGS}")
-    last = done.last_lines(1) or "it printed nothing"
+        told = failed_answer(Message("nvml_hangs", {"how": done.describe()}))
+        return replace(told, hung=True)
+    last = done.last_lines(1) or Message("printed_nothing")
     if done.returncode != 0 or done.truncated:
-        return failed_answer(f"asking NVML {done.describe()}: {last}")
+        return failed_answer(Message("nvml_died", {"how": done.describe(), "last": last}))
     try:
         return msgspec.json.decode(done.stdout, type=NvmlAnswer)
     except msgspec.DecodeError as error:
-        return failed_answer(f"asking NVML gave no readable answer ({error}): {last}")
+        values: Values = {"error": str(error), "last": last}
+        return failed_answer(Message("nvml_answer_unreadable", values))
 
 
-def failed_answer(error: str, code: int | None = None) -> NvmlAnswer:
+def failed_answer(error: Text, code: int | None = None) -> NvmlAnswer:
     """An answer with only an error."""
     return NvmlAnswer(None, None, (), error, code)
+
+
+def refused(error: Exception) -> Message:
+    """What NVML says in its own error."""
+    return Message("nvml_says", {"error": str(error)})
 
 
 def read(nvml: Any) -> NvmlAnswer:
@@ -87,8 +94,7 @@ def read(nvml: Any) -> NvmlAnswer:
         cuda = nvml.nvmlSystemGetCudaDriverVersion_v2()
     except nvml.NVMLError as error:
         return failed_answer(
-            LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else f"NVML says: {error}",
-            error.value,
+            LIBRARY_MISSING if error.value == LIBRARY_NOT_FOUND else refused(error), error.value
         )
     # cuda.h, cuDriverGetVersion: 1000 x major + 10 x minor.
     return NvmlAnswer(driver, f"{cuda // 1000}.{cuda % 1000 // 10}", devices, None, None, pairs)
@@ -109,16 +115,15 @@ def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
 
     Nobody could say which of them was tested.
     """
-    shared: dict[int | None, str] = {}
+    shared: dict[int | None, Message] = {}
     for name in ("uuid", "pci_address"):
         counts = Counter(getattr(device, name) for device in devices)
         for device in devices:
             found = getattr(device, name)
             if found is not None and counts[found] > 1:
-                shared.setdefault(
-                    device.index,
-                    f"NVML gives {counts[found]} GPUs the same {name.split('_')[-1]} {found}",
-                )
+                code = "nvml_same_uuid" if name == "uuid" else "nvml_same_address"
+                values = {"count": counts[found], "value": found}
+                shared.setdefault(device.index, Message(code, values))
     return tuple(
         replace(device, error=device.error or shared[device.index])
         if device.index in shared
@@ -129,7 +134,7 @@ def _distinct(devices: tuple[NvmlDevice, ...]) -> tuple[NvmlDevice, ...]:
 
 def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
     handle: Any = None
-    error: str | None = None
+    error: Message | None = None
     code: int | None = None
     known: dict[str, Any] = dict.fromkeys(
         ("pci_address", "uuid", "name", "memory_bytes", "serial", "vbios")
@@ -148,7 +153,7 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
         active = [link.link for link in parts["links"] if link.active]
         parts["counters"] = gpu_counters.read(nvml, handle, active)
     except nvml.NVMLError as failure:
-        error, code = f"NVML says: {failure}", failure.value
+        error, code = refused(failure), failure.value
     return handle, NvmlDevice(index, **known, error=error, error_code=code, **parts)
 
 

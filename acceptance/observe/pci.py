@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acceptance.machine.inventory import PciFunction
 from acceptance.observe import sysfs
-from acceptance.observe.sysfs import KERNEL_CURE, SysfsError
+from acceptance.observe.sysfs import SysfsError
 
 # SMBIOS reference specification (DSP0134), structure 9, System Slots, since version 2.6.
 _DESIGNATION, _SEGMENT, _BUS, _FUNCTION, _LEAST = 0x04, 0x0D, 0x0F, 0x10, 0x11
@@ -122,10 +122,19 @@ def _function(device: Path, slots: dict[str, str]) -> PciFunction:
     )
 
 
+def answers(address: str, root: Path = Path("/")) -> bool | None:
+    """Whether the function at this address answers now; None where that cannot be read.
+
+    Raises SysfsError for an unknown value.
+    """
+    device = root / "sys/bus/pci/devices" / address
+    return _answers(sysfs.content(device / "config"), sysfs.number(device / "revision"))
+
+
 def _needed(path: Path) -> int:
     value = sysfs.number(path)
     if value is None:
-        raise SysfsError(f"{path} cannot be read: mount /sys")
+        raise SysfsError("sys_unread", path=str(path))
     return value
 
 
@@ -147,7 +156,7 @@ def speed(path: Path) -> float | None:
         return None
     match = _SPEED.fullmatch(value)
     if match is None:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link speed: {KERNEL_CURE}")
+        raise sysfs.unexpected("no_link_speed_in_file", path, value)
     return float(match[1])
 
 
@@ -160,5 +169,5 @@ def width(path: Path) -> int | None:
     if lanes in _NO_WIDTH:
         return None
     if lanes not in _WIDTHS:
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a link width: {KERNEL_CURE}")
+        raise sysfs.unexpected("no_link_width_in_file", path, value)
     return lanes

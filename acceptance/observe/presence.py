@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from acceptance.core.component import Component
+from acceptance.core.limit import Limit
+from acceptance.core.message import Listed, Message, Text, Value, Values, known
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Inventory, known
-from acceptance.observe import nvml, nvml_call
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import known as given
+from acceptance.observe import nvml_call
 from acceptance.observe.nvml_call import LOST
 
 AbsenceKind = Literal["dead", "set-up"]
@@ -32,14 +37,62 @@ def absence_kind(inventory: Inventory, gpu: Gpu) -> AbsenceKind | None:
         )
         return "dead" if driver is None and alike else "set-up"
     if answer.error is not None:
-        return (
-            "dead" if answer.error_code in LOST or answer.error.endswith(nvml.HANGS) else "set-up"
-        )
+        return "dead" if answer.error_code in LOST or answer.hung else "set-up"
     if gpu.device is None:
         return "dead" if _passed_over(inventory) and reachable(inventory, gpu) else "set-up"
     if gpu.device.error is None:
         return None
     return "set-up" if gpu.device.error_code == nvml_call.NO_PERMISSION else "dead"
+
+
+def missing_gpus(inventory: Inventory, names: Iterable[Component]) -> tuple[Component, ...]:
+    """Those of the named GPUs that are not on the bus or dead: nothing of them can be measured.
+
+    A GPU that only the set-up keeps from use is none of them.
+    """
+    found = {gpu.name: gpu for gpu in gpus(inventory)}
+    return tuple(
+        name
+        for name in names
+        if name not in found or absence_kind(inventory, found[name]) == "dead"
+    )
+
+
+def shortfalls(
+    inventory: Inventory,
+    count: Limit | None,
+    names: Sequence[Component],
+    addresses: Sequence[str] = (),
+) -> tuple[Message, ...]:
+    """What the check of presence fails for, in clauses; empty where it need not fail.
+
+    `count` is the limit of the number of GPUs on the bus, `names` are the GPUs under test, and
+    `addresses` those that the machine file declares.
+    """
+    cards, told = gpus(inventory), []
+    if count is not None and count.grade(len(cards)) == "fail":
+        told.append(_wrong_number([card.pci_address for card in cards], count, addresses))
+    there = {card.name for card in cards}
+    dead = tuple(str(name) for name in missing_gpus(inventory, names) if name in there)
+    if dead:
+        told.append(Message("gpus_do_not_answer", {"n": len(dead), "gpus": Listed(dead)}))
+    return tuple(told)
+
+
+def _wrong_number(found: Sequence[str], count: Limit, addresses: Sequence[str]) -> Message:
+    """Too many GPUs, or too few: by their addresses, which alone tell the missing from the others.
+
+    A GPU's number is its place among those that are there.
+    """
+    if count.high is not None and len(found) > count.high:
+        return Message("gpus_above_declared", {"n": len(found), "due": count.high})
+    if count.high is None:
+        return Message("no_gpu_on_bus")
+    short = int(count.high) - len(found)
+    away = tuple(address for address in addresses if address not in found)
+    unknown = Message("numbers_do_not_tell") if found else None
+    which = Listed(away) if len(away) == short else unknown
+    return Message("gpus_not_on_bus", known(n=short, due=count.high, which=which))
 
 
 def _passed_over(inventory: Inventory) -> bool:
@@ -86,64 +139,34 @@ def reachable(inventory: Inventory, gpu: Gpu) -> bool:
     return len(cards) >= len(gpus(inventory)) and all(cards)
 
 
-NOT_ON_THE_BUS = (
-    "power off, reseat the card and its power cables; in the BIOS enable `Above 4G decoding` and "
-    "the slot; try it without the riser "
-    "and in another slot"
-)
-FALLEN_OFF = (
-    "the card has fallen off the bus: switch the machine off at the wall for ten seconds, reseat "
-    "the card and its power cables, and look "
-    "for Xid 79 in `dmesg`"
-)
-NOUVEAU = (
-    "`echo 'blacklist nouveau' | sudo tee /etc/modprobe.d/blacklist-nouveau.conf`, `sudo "
-    "update-initramfs -u`, install NVIDIA's driver, "
-    "reboot"
-)
-INSTALL = (
-    "`sudo modprobe nvidia`; if there is no such module, install NVIDIA's driver from the "
-    "distribution (`nvidia-driver`) and reboot"
-)
-SECURE_BOOT = (
-    "Secure Boot is on and refuses an unsigned module: enrol the signing key (`sudo mokutil "
-    "--import`, then reboot) or switch Secure "
-    "Boot off in the BIOS"
-)
-BUS_FIRST = "the card has to be on the PCI bus first"
-DRIVER_FIRST = "the driver has to be loaded first"
-NODES = "`sudo nvidia-modprobe -c=0 -u` makes the nodes; install `nvidia-modprobe` if it is missing"
-NODES_CLOSED = (
-    "add yourself to the group that owns them (`ls -l /dev/nvidia*`, often `video` or `render`) "
-    "and log in again, or run "
-    "with sudo"
-)
-MISMATCH = "the driver was updated and its old module is still loaded: reboot"
-HUNG = "look for Xid and NVRM lines in `dmesg`, then power-cycle the machine"
-LIBRARY = (
-    "install the library that belongs to the driver (`libnvidia-ml1`, or NVIDIA's driver package)"
-)
-
-
-PARTLY = (
-    "the job was given only some of the GPUs: name them with --gpus, or ask for all; where it "
-    "should have all, "
-    "`sudo nvidia-modprobe -c=0 -u` makes the nodes that are missing"
-)
-PARAVIRTUALISED = (
-    "this is a layer that shares GPUs out (WSL, say), and the cards themselves cannot be tested "
-    "through it: run on the machine "
-    "itself"
-)
+NOT_ON_THE_BUS = Message("bus_without_gpu_cure")
+FALLEN_OFF = Message("card_fallen_off_cure")
+NOUVEAU = Message("nouveau_cure")
+INSTALL = Message("driver_install_cure")
+SECURE_BOOT = Message("secure_boot_cure")
+BUS_FIRST = Message("bus_first")
+DRIVER_FIRST = Message("driver_first")
+NODES = Message("nodes_cure")
+NODES_CLOSED = Message("nodes_closed_cure")
+MISMATCH = Message("driver_module_old")
+HUNG = Message("driver_hung_cure")
+LIBRARY = Message("nvml_library_cure")
+PARTLY = Message("gpus_withheld_cure")
+PARAVIRTUALISED = Message("gpus_shared_out_cure")
 
 
 @dataclass(frozen=True, slots=True)
 class PresenceLayer:
     """One layer: its name, what was observed there, and the fix; None if nothing needs doing."""
 
-    what: str
-    found: str
-    cure: str | None
+    what: Text
+    found: Value
+    cure: Message | None
+
+    @property
+    def message(self) -> Message:
+        """The layer in one line."""
+        return Message("layer_shows", known(layer=self.what, found=self.found, cure=self.cure))
 
 
 def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
@@ -157,96 +180,101 @@ def presence(inventory: Inventory) -> tuple[PresenceLayer, ...]:
     )
 
 
-def _gpu_list(gpus: list[Gpu]) -> str:
-    return ", ".join(f"{gpu.name} ({gpu.pci_address}, {gpu.device_id})" for gpu in gpus)
+def presence_lines(layers: Iterable[PresenceLayer]) -> Message:
+    """One line for each layer."""
+    bus, driver, nodes, library = (layer.message for layer in layers)
+    return Message("layers", {"bus": bus, "driver": driver, "nodes": nodes, "nvml": library})
+
+
+def at_index(index: int | None, error: Text) -> Message:
+    """What a GPU says that NVML knows by its number."""
+    return Message("gpu_at_index", {"index": str(index), "why": error})
+
+
+def _listed(gpus: Iterable[Gpu]) -> Listed:
+    return Listed(
+        tuple(
+            Message(
+                "gpu_at_address",
+                {"gpu": str(gpu.name), "address": gpu.pci_address, "device": str(gpu.device_id)},
+            )
+            for gpu in gpus
+        )
+    )
 
 
 def _bus(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
-    what = "PCI bus"
+    what = Message("pci_bus")
     if paravirtualised(inventory):
-        count = len(inventory.nvml.devices)
-        found = f"no NVIDIA device, and NVML lists {count} GPU{'s' if count > 1 else ''}"
-        return PresenceLayer(what, found, PARAVIRTUALISED)
+        count = Message("number_of_gpus", {"n": len(inventory.nvml.devices)})
+        return PresenceLayer(what, Message("bus_shared_out", {"count": count}), PARAVIRTUALISED)
     if not due:
-        others = ", ".join(
-            f"{function.address} class {known(function.class_code)[:4]}"
+        others = tuple(
+            Message(
+                "function_of_class",
+                {"function": function.address, "class": given(function.class_code)[:4]},
+            )
             for function in inventory.pci or ()
         )
-        found = f"no GPU, only other NVIDIA functions: {others}" if others else "no NVIDIA device"
+        empty = Message("bus_empty")
+        found = Message("bus_without_gpu", {"functions": Listed(others)}) if others else empty
         return PresenceLayer(what, found, NOT_ON_THE_BUS)
     dead = [gpu for gpu in due if gpu.answers is False]
     unread = [gpu for gpu in due if gpu.answers is None]
     if dead:
-        return PresenceLayer(
-            what, f"{len(dead)} of {len(due)} do not answer (rev ff): {_gpu_list(dead)}", FALLEN_OFF
-        )
+        counts: Values = {"dead": str(len(dead)), "all": str(len(due)), "gpus": _listed(dead)}
+        return PresenceLayer(what, Message("gpus_fallen_off", counts), FALLEN_OFF)
     if unread:
-        return PresenceLayer(
-            what,
-            f"the configuration space cannot be read of {_gpu_list(unread)}",
-            "mount /sys with the host's devices",
-        )
-    return PresenceLayer(
-        what, f"{len(due)} GPU{'s' if len(due) > 1 else ''}: {_gpu_list(list(due))}", None
-    )
+        found = Message("configuration_unread", {"gpus": _listed(unread)})
+        return PresenceLayer(what, found, Message("sysfs_cure"))
+    count = Message("number_of_gpus", {"n": len(due)})
+    found = Message("gpus_on_bus", {"count": count, "gpus": _listed(due)})
+    return PresenceLayer(what, found, None)
 
 
 def _driver(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
-    what, board = "kernel driver", inventory.board
+    what, board = Message("kernel_driver"), inventory.board
     if board.nouveau_loaded and board.nvidia_driver is None:
-        return PresenceLayer(what, "nouveau is loaded instead of NVIDIA's driver", NOUVEAU)
-    elsewhere = [gpu for gpu in due if gpu.function.driver not in (None, "nvidia")]
-    if elsewhere:
-        holders = ", ".join(f"{gpu.name} by {gpu.function.driver}" for gpu in elsewhere)
-        cure = (
-            NOUVEAU
-            if board.nouveau_loaded
-            else (
-                "release it: remove the card from the configuration that reserves it (vfio, a "
-                "VM), reboot"
-            )
-        )
-        return PresenceLayer(what, f"held by another driver: {holders}", cure)
+        return PresenceLayer(what, Message("nouveau_loaded"), NOUVEAU)
+    held = tuple(
+        Message("gpu_held_by", {"gpu": str(gpu.name), "driver": gpu.function.driver})
+        for gpu in due
+        if gpu.function.driver is not None and gpu.function.driver != "nvidia"
+    )
+    if held:
+        cure = NOUVEAU if board.nouveau_loaded else Message("gpu_release_cure")
+        return PresenceLayer(what, Message("gpus_held", {"gpus": Listed(held)}), cure)
     if board.nvidia_driver is None:
         cure = BUS_FIRST if not due else SECURE_BOOT if board.secure_boot else INSTALL
-        return PresenceLayer(what, "NVIDIA's driver is not loaded", cure)
+        return PresenceLayer(what, Message("driver_not_loaded"), cure)
     loose = [gpu for gpu in due if gpu.function.driver is None]
     if loose:
-        cure = (
-            "`sudo dmesg | grep NVRM` says why: too old a driver for the card, or a card that "
-            "needs the open kernel modules"
-        )
-        return PresenceLayer(
-            what,
-            f"version {board.nvidia_driver} is loaded but does not drive {_gpu_list(loose)}",
-            cure,
-        )
-    return PresenceLayer(
-        what, f"version {board.nvidia_driver} is loaded", None if due else BUS_FIRST
-    )
+        values: Values = {"version": board.nvidia_driver, "gpus": _listed(loose)}
+        return PresenceLayer(what, Message("gpus_not_driven", values), Message("nvrm_lines_cure"))
+    found = Message("driver_loaded", {"version": board.nvidia_driver})
+    return PresenceLayer(what, found, None if due else BUS_FIRST)
 
 
 def _nodes(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
-    what, board = "device nodes", inventory.board
+    what, board = Message("device_nodes"), inventory.board
     paths = [node.path for node in board.device_nodes]
     cards = [path for path in paths if re.fullmatch(r"/dev/nvidia\d+", path)]
-    found = ", ".join(paths) or "none"
+    found = Listed(tuple(paths)) if paths else Message("none")
     if not due:
         return PresenceLayer(what, found, BUS_FIRST)
     if board.nvidia_driver is None:
         return PresenceLayer(what, found, DRIVER_FIRST)
     kept = [gpu for gpu in due if is_withheld(inventory, gpu)]
     if kept:
-        return PresenceLayer(
-            what, f"{found}; this user may not open those of {_gpu_list(kept)}", PARTLY
-        )
+        withheld = Message("nodes_withheld", {"nodes": found, "gpus": _listed(kept)})
+        return PresenceLayer(what, withheld, PARTLY)
     if len(cards) < len(due) or "/dev/nvidiactl" not in paths:
-        return PresenceLayer(
-            what, f"{found}; {len(due)} GPUs need as many /dev/nvidiaN, and /dev/nvidiactl", NODES
-        )
-    closed = [node.path for node in board.device_nodes if not node.openable]
+        few = Message("nodes_too_few", {"nodes": found, "count": str(len(due))})
+        return PresenceLayer(what, few, NODES)
+    closed = tuple(node.path for node in board.device_nodes if not node.openable)
     if closed:
-        return PresenceLayer(what, f"this user may not open {', '.join(closed)}", NODES_CLOSED)
+        told = Message("nodes_closed", {"nodes": Listed(closed)})
+        return PresenceLayer(what, told, NODES_CLOSED)
     # /dev/nvidia-uvm appears with the first CUDA program after a boot, so its absence is no fault.
     return PresenceLayer(what, found, None)
 
@@ -255,34 +283,34 @@ def _nvml(inventory: Inventory, due: tuple[Gpu, ...]) -> PresenceLayer:
     what, answer = "NVML", inventory.nvml
     if answer.error is not None:
         return PresenceLayer(what, answer.error, _nvml_cure(inventory, due))
-    sick = [
-        f"GPU {device.index}: {device.error}"
+    sick = tuple(
+        at_index(device.index, device.error)
         for device in answer.devices
         if device.error is not None
-    ]
+    )
     if sick:
-        return PresenceLayer(what, "; ".join(sick), _sick_cure(answer))
+        return PresenceLayer(what, sick, _sick_cure(answer))
+    version = str(answer.driver_version)
     unknown = [gpu for gpu in due if gpu.device is None]
     if unknown:
         partly = all(is_withheld(inventory, gpu) for gpu in unknown)
-        cure = PARTLY if partly else "`sudo dmesg | grep NVRM` says why the driver does not take it"
-        return PresenceLayer(
-            what, f"driver {answer.driver_version} does not know {_gpu_list(unknown)}", cure
-        )
-    count = len(answer.devices)
+        cure = PARTLY if partly else Message("driver_refusal_cure")
+        values: Values = {"version": version, "gpus": _listed(unknown)}
+        return PresenceLayer(what, Message("gpus_not_known", values), cure)
     missing = PARAVIRTUALISED if paravirtualised(inventory) else BUS_FIRST
-    found = f"driver {answer.driver_version}, {count} GPU{'s' if count != 1 else ''}"
+    count = Message("number_of_gpus", {"n": len(answer.devices)})
+    found = Message("driver_and_gpus", {"version": version, "count": count})
     return PresenceLayer(what, found, None if due else missing)
 
 
-def _sick_cure(answer: machine_inventory.NvmlAnswer) -> str:
+def _sick_cure(answer: machine_inventory.NvmlAnswer) -> Message:
     codes = {device.error_code for device in answer.devices if device.error is not None}
     if nvml_call.GPU_IS_LOST in codes:
         return FALLEN_OFF
     return NODES_CLOSED if codes == {nvml_call.NO_PERMISSION} else HUNG
 
 
-def _nvml_cure(inventory: Inventory, due: tuple[Gpu, ...]) -> str:
+def _nvml_cure(inventory: Inventory, due: tuple[Gpu, ...]) -> Message:
     code = inventory.nvml.error_code
     if code == nvml_call.VERSION_MISMATCH:
         return MISMATCH

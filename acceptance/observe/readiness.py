@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.core.limit import GIB
+from acceptance.core import record
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, known
 from acceptance.machine.gpu import Gpu, joined
 from acceptance.machine.inventory import (
     GpuProcess,
@@ -28,12 +30,16 @@ BLACKWELL = 10
 class Obstacle:
     """One obstacle to testing a GPU, and its fix."""
 
-    gpu: str
-    what: str
-    cure: str
+    gpu: Component
+    what: Message
+    cure: Message
 
-    def __str__(self) -> str:
-        return f"{self.gpu}: {self.what}: {self.cure}"
+    @property
+    def message(self) -> Message:
+        """The GPU, the obstacle and its fix."""
+        about = {"why": self.what, "cure": self.cure}
+        why = Message("with_cure", about)
+        return Message("component_says", {"component": str(self.gpu), "why": why})
 
 
 def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...]:
@@ -53,35 +59,24 @@ def obstacles(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...
     )
 
 
-def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[str, ...]:
+def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Message, ...]:
     """Remarks for the reader of the report about GPUs that are ready."""
-    found = []
+    found: list[Message] = []
     for gpu, traits in known_gpus(inventory.nvml, due):
         if traits.display_active:
-            drawing = ", ".join(process_name(one) for one in traits.graphics_processes or ())
-            text = f" ({drawing})" if drawing else ""
-            found.append(
-                f"{gpu.name} drives the display{text}: a part of its memory and some of its rate "
-                "go there; for the last per cent test it "
-                "without one (`sudo systemctl isolate multi-user.target`)"
-            )
+            names = tuple(map(process_name, traits.graphics_processes or ()))
+            drawing = Listed(names) if names else None
+            values = known(gpu=str(gpu.name), drawing=drawing)
+            found.append(Message("gpu_drives_display", values))
         limit_w, default_w = traits.power_limit_w, traits.power_limit_default_w
         if limit_w is not None and default_w is not None and limit_w < default_w:
-            found.append(
-                f"{gpu.name} may take {limit_w:g} W, less than its usual {default_w:g} W, so it "
-                "may miss the floors of its model: "
-                f"`sudo nvidia-smi -i {_target(gpu)} -pl {default_w:g}`"
-            )
+            watts = {"limit": f"{limit_w:g}", "usual": f"{default_w:g}"}
+            values = {"gpu": str(gpu.name), "target": _target(gpu), **watts}
+            found.append(Message("gpu_power_limit_low", values))
         if traits.compute_processes is None:
-            found.append(
-                f"{gpu.name}: the driver does not tell which processes compute on it; there "
-                "may be some"
-            )
+            found.append(Message("gpu_processes_untold", {"gpu": str(gpu.name)}))
         if traits.virtualised:
-            found.append(
-                f"{gpu.name} is passed through to a virtual machine, which may withhold what "
-                "its slot can do and what the host does beside"
-            )
+            found.append(Message("gpu_passed_through", {"gpu": str(gpu.name)}))
     return tuple(found)
 
 
@@ -93,39 +88,22 @@ def known_gpus(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> Iterator[tuple[Gpu, 
 
 
 def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
-    target = _target(gpu)
+    target = {"target": _target(gpu)}
     if traits.mig_enabled:
-        cure = (
-            f"end what runs in its instances, then `sudo nvidia-smi -i {target} -mig 0` (it "
-            "may "
-            "ask for a reset of the card)"
-        )
-        yield Obstacle(gpu.name, "MIG is on, and a part of a GPU is not the GPU", cure)
+        yield Obstacle(gpu.name, Message("mig_is_on"), Message("mig_off_cure", target))
+    cure = Message("compute_mode_cure", target)
     if traits.compute_mode == "prohibited":
-        yield Obstacle(
-            gpu.name, "compute mode is prohibited", f"`sudo nvidia-smi -i {target} -c DEFAULT`"
-        )
-    elif traits.compute_mode not in (None, "default"):
-        what = f"compute mode is {traits.compute_mode}, and some tools need more than one context"
-        yield Obstacle(gpu.name, what, f"`sudo nvidia-smi -i {target} -c DEFAULT`")
-    if traits.fabric_state in ("not-started", "in-progress"):
-        what = (
-            f"the NVLink fabric is {traits.fabric_state.replace('-', ' ')}: CUDA would answer "
-            "802, system not yet initialized"
-        )
-        cure = (
-            "install the nvidia-fabricmanager of exactly the driver's version, `sudo systemctl "
-            "enable --now nvidia-fabricmanager`, "
-            "and look at `journalctl -u nvidia-fabricmanager`"
-        )
+        yield Obstacle(gpu.name, Message("compute_mode_prohibited"), cure)
+    elif traits.compute_mode is not None and traits.compute_mode != "default":
+        what = Message("compute_mode_exclusive", {"mode": traits.compute_mode})
         yield Obstacle(gpu.name, what, cure)
+    if traits.fabric_state in ("not-started", "in-progress"):
+        waiting = traits.fabric_state == "in-progress"
+        what = Message("fabric_in_progress" if waiting else "fabric_not_started")
+        yield Obstacle(gpu.name, what, Message("fabric_start_cure"))
     elif traits.fabric_state == "completed" and traits.fabric_status not in (0, None):
-        what = f"the NVLink fabric did not take this GPU (NVML status {traits.fabric_status})"
-        yield Obstacle(
-            gpu.name,
-            what,
-            "`journalctl -u nvidia-fabricmanager` says why; then look for SXid in `dmesg`",
-        )
+        what = Message("fabric_without_gpu", {"status": str(traits.fabric_status)})
+        yield Obstacle(gpu.name, what, Message("fabric_log_cure"))
 
 
 def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
@@ -138,15 +116,8 @@ def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obsta
     oldest = OLDEST_FOR_BLACKWELL if blackwell else OLDEST_DRIVER
     if numbers < oldest:
         needed = ".".join(map(str, oldest))
-        what = (
-            f"driver {version} is too old for the CUDA 12.8 programs of the test, which need "
-            f"{needed} or newer for this GPU"
-        )
-        yield Obstacle(
-            gpu.name,
-            what,
-            "install a newer driver (`apt install nvidia-driver`, or NVIDIA's), and reboot",
-        )
+        what = Message("driver_too_old", {"version": str(version), "needed": needed})
+        yield Obstacle(gpu.name, what, Message("driver_newer_cure"))
 
 
 def compute_processes_of(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
@@ -162,14 +133,8 @@ def compute_processes_of(traits: GpuTraits | Users) -> tuple[GpuProcess, ...]:
 
 def _processes(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
     for one in compute_processes_of(traits):
-        what = (
-            f"{process_name(one)} computes on it, which would disturb every figure and be disturbed"
-        )
-        yield Obstacle(
-            gpu.name,
-            what,
-            f"end it (`ps -p {one.pid}` says whose it is), or come back when it is done",
-        )
+        what = Message("gpu_computed_on", {"process": process_name(one)})
+        yield Obstacle(gpu.name, what, Message("process_end_cure", {"pid": str(one.pid)}))
 
 
 def _target(gpu: Gpu) -> str:
@@ -177,7 +142,6 @@ def _target(gpu: Gpu) -> str:
     return gpu.uuid or gpu.pci_address
 
 
-def process_name(process: GpuProcess) -> str:
+def process_name(process: GpuProcess) -> Message:
     """A process in a message: its name, its process id, and its share of the GPU's memory."""
-    held = f", {process.memory_bytes / GIB:.1f} GiB" if process.memory_bytes is not None else ""
-    return f"{process.name or 'a process'} (process {process.pid}{held})"
+    return record.process(process.pid, process.name, process.memory_bytes)

@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from acceptance.core.plain_text import UnreadableOutput, quote, quote_value
+from acceptance.core.message import Message, Values
+from acceptance.core.plain_text import quote, quote_value
+from acceptance.process.unreadable import UnreadableOutput
+from acceptance.wording.errors import WordedError
 
 PROGRAM = "smartctl"
 PACKAGE = "smartmontools"
@@ -28,14 +31,14 @@ _TOO_MANY = 1 << 128
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 
 
-class SmartUnreadable(Exception):
-    """The disk's health could not be read; the message is one sentence with the fix.
+class SmartUnreadable(WordedError):
+    """The disk's health could not be read.
 
     This error never means that the disk is healthy.
     """
 
 
-class SmartInterrupted(Exception):
+class SmartInterrupted(WordedError):
     """smartctl was ended before it answered; not even the absence of a report is known."""
 
 
@@ -54,14 +57,12 @@ def parse(text: str, returncode: int) -> Health:
     """
     document = _document(text, returncode)
     if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
-        raise SmartUnreadable(_reason(document, returncode))
+        raise _unread(document, returncode)
     nvme = "nvme_smart_health_information_log"
     attributes = _attributes(document)
     passed = _at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise _unknown(
-            f"it gave `smart_status.passed` as {quote_value(passed)}, which is not true or false"
-        )
+        raise _unknown(Message("smart_status_unknown", {"value": quote_value(passed)}))
     known = (
         "smart_status",
         nvme,
@@ -70,7 +71,7 @@ def parse(text: str, returncode: int) -> Health:
         "scsi_grown_defect_list",
     )
     if not any(key in document for key in known):
-        raise SmartUnreadable(_reason(document, returncode))
+        raise _unread(document, returncode)
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
         critical_warning=_count(document, nvme, "critical_warning"),
@@ -100,26 +101,17 @@ def parse(text: str, returncode: int) -> Health:
     if faults(health):  # a fault is proven, whatever else is missing
         return health
     if returncode & BIT_COMMAND_FAILED:
-        raise SmartUnreadable(
-            _reason(
-                document,
-                returncode,
-                "a command to the disk failed or its answer had a wrong checksum",
-            )
-        )
+        raise _unread(document, returncode, "disk_command_failed")
     # smartctl derives the status of an NVMe disk from the critical warning.
     if health.passed is None and health.critical_warning is None:
-        raise SmartUnreadable(_reason(document, returncode, "it tells no overall SMART status"))
+        raise _unread(document, returncode, "no_smart_status")
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version prints both; a value missing from damaged text would look sound.
-        raise _unknown(
-            "its NVMe health log has no `critical_warning` or no `media_errors`: the text is "
-            "not whole"
-        )
+        raise _unknown(Message("smart_log_cut"))
     return health
 
 
-def _unknown(why: str) -> UnreadableOutput:
+def _unknown(why: Message) -> UnreadableOutput:
     return UnreadableOutput(PROGRAM, "", why)
 
 
@@ -133,48 +125,47 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _document(text: str, returncode: int) -> dict[str, Any]:
     if returncode < 0:
-        raise SmartInterrupted(
-            f"smartctl was ended by signal {-returncode}: run it by hand to see whether the "
-            "disk answers"
-        )
+        raise SmartInterrupted("smartctl_killed", signal=-returncode)
     start = text.strip()
     try:
         document = json.loads(start, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        first = quote(start.splitlines()[0]) if start else "nothing"
-        raise _unknown(
-            f"this is no JSON but {first!r}: the text is cut short, or smartctl is older than 7.0"
-        ) from error
+        if not start:
+            raise _unknown(Message("smart_text_empty")) from error
+        first = repr(quote(start.splitlines()[0]))
+        raise _unknown(Message("smart_no_json", {"first": first})) from error
     if not isinstance(document, dict) or not isinstance(document.get("smartctl"), dict):
-        raise _unknown("the JSON is not smartctl's: it has no `smartctl` part")
+        raise _unknown(Message("smart_json_foreign"))
     status = document["smartctl"].get("exit_status")
     if status != returncode:
-        raise _unknown(
-            f"it ended with exit code {returncode} but its JSON says {quote_value(status)}"
-        )
+        values: Values = {"code": returncode, "status": quote_value(status)}
+        raise _unknown(Message("smart_codes_differ", values))
     return document
 
 
-def _reason(document: dict[str, Any], returncode: int, lack: str | None = None) -> str:
+def _unread(
+    document: dict[str, Any],
+    returncode: int,
+    lack: Literal["disk_command_failed", "no_smart_status"] | None = None,
+) -> SmartUnreadable:
     rows = _rows(document, "smartctl", "messages")
     messages = [row["string"] for row in rows if isinstance(row.get("string"), str)]
-    why = "; ".join([*([lack] if lack else []), *messages]) or (
-        f"smartctl ended with exit code {returncode}" if returncode else "it offers no SMART data"
-    )
-    if "permission denied" in why.lower():
-        return f"the disk's health could not be read ({why}): run rigproof with sudo"
-    return (
-        f"the disk's health could not be read ({why}): if that is usual for this disk, waive "
-        "its "
-        "health in the machine file"
-    )
+    why: tuple[str | Message, ...] = (*([Message(lack)] if lack else []), *messages)
+    if not why and returncode:
+        why = (Message("smartctl_failed", {"code": returncode}),)
+    elif not why:
+        why = (Message("no_smart_data"),)
+    if any("permission denied" in one.lower() for one in messages):
+        return SmartUnreadable("health_unread_without_root", why=why)
+    return SmartUnreadable("health_unread", why=why)
 
 
 def _at(document: dict[str, Any], *path: str) -> Any:
     value: Any = document
     for key in path:
         if not isinstance(value, dict):
-            raise _unknown(f"it gave {quote_value(value)} where `{'.'.join(path)}` was expected")
+            values = {"value": quote_value(value), "key": ".".join(path)}
+            raise _unknown(Message("smart_key_missing", values))
         if key not in value:
             return None
         value = value[key]
@@ -184,19 +175,16 @@ def _at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = _at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise _unknown(
-            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which is not a whole number"
-        )
+        values = {"key": ".".join(path), "value": quote_value(value)}
+        raise _unknown(Message("smart_no_whole_number", values))
     return value
 
 
 def _count(document: dict[str, Any], *path: str) -> int | None:
     value = _integer(document, *path)
     if value is not None and not 0 <= value < _TOO_MANY:
-        raise _unknown(
-            f"it gave `{'.'.join(path)}` as {quote_value(value)}, which cannot be negative "
-            "or beyond 128 bits"
-        )
+        values = {"key": ".".join(path), "value": quote_value(value)}
+        raise _unknown(Message("smart_count_impossible", values))
     return value
 
 
@@ -209,7 +197,7 @@ def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
     if rows is not None and (
         not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)
     ):
-        raise _unknown(f"it gave `{'.'.join(path)}` as something that is not a table")
+        raise _unknown(Message("smart_no_table", {"key": ".".join(path)}))
     return rows or []
 
 
@@ -223,10 +211,8 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
             or not isinstance(row.get("name"), str)
             or not isinstance(_at(row, "raw", "string"), str)
         ):
-            raise _unknown(
-                "it gave an attribute without name or raw value, id or when_failed: "
-                f"{quote_value(row.get('name'))}"
-            )
+            name = quote_value(row.get("name"))
+            raise _unknown(Message("smart_attribute_torn", {"name": name}))
     return rows
 
 
@@ -239,9 +225,8 @@ def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None
         if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
             match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
             if match is None:
-                raise _unknown(
-                    f"it gave {row['name']} as {row['raw']['string']!r}, which is not a count"
-                )
+                values = {"name": row["name"], "value": repr(row["raw"]["string"])}
+                raise _unknown(Message("smart_no_count", values))
             return int(match[0])
     return None
 
@@ -277,14 +262,14 @@ def _failed_self_tests(document: dict[str, Any]) -> int | None:
 
 # NVMe base specification, SMART / Health Information log, Critical Warning.
 CRITICAL_WARNINGS = (
-    "available spare is below its threshold",
-    "temperature is outside its thresholds",
-    "reliability is degraded by media or internal errors",
-    "media has become read-only",
-    "the volatile memory backup has failed",
-    "the persistent memory region is unreliable or read-only",
-    "reserved bit 6 is set",
-    "reserved bit 7 is set",
+    Message("nvme_spare_low"),
+    Message("nvme_temperature_outside"),
+    Message("nvme_degraded"),
+    Message("nvme_read_only"),
+    Message("nvme_backup_failed"),
+    Message("nvme_region_unreliable"),
+    Message("nvme_reserved_bit", {"bit": 6}),
+    Message("nvme_reserved_bit", {"bit": 7}),
 )
 
 
@@ -314,30 +299,33 @@ class Health:
     failing_attributes: tuple[str, ...]
 
 
-def faults(health: Health) -> tuple[str, ...]:
-    """Every fault that the disk's report proves, one sentence each; empty if there is none."""
-    found: list[str] = []
+def faults(health: Health) -> tuple[Message, ...]:
+    """Every fault that the disk's report proves; empty if there is none."""
+    found: list[Message] = []
     if health.passed is False:
-        found.append("the disk's own SMART status is FAILED")
-    found += [
-        f"SMART attribute {name} is below its threshold" for name in health.failing_attributes
-    ]
+        found.append(Message("smart_status_failed"))
+    found += [Message("smart_attribute_low", {"name": name}) for name in health.failing_attributes]
     warning = health.critical_warning or 0
     found += [
-        f"critical warning: {text}"
-        for bit, text in enumerate(CRITICAL_WARNINGS)
+        Message("nvme_warning", {"what": told})
+        for bit, told in enumerate(CRITICAL_WARNINGS)
         if warning >> bit & 1
     ]
     spare, threshold = health.available_spare, health.spare_threshold
     if spare is not None and threshold is not None and spare < threshold:
-        found.append(f"available spare is {spare} %, below its threshold of {threshold} %")
+        values = {"spare": str(spare), "threshold": str(threshold)}
+        found.append(Message("disk_spare_low", values))
     counts = (
-        (health.media_errors, "media errors"),
-        (health.pending_sectors, "sectors waiting to be reallocated"),
-        (health.offline_uncorrectable, "sectors found unreadable by offline scans"),
-        (health.reported_uncorrectable, "unreadable sectors reported to the host"),
-        (health.uncorrected_errors, "uncorrected read, write or verify errors"),
-        (health.failed_self_tests, "failed self-tests"),
+        (health.media_errors, Message("disk_media_errors")),
+        (health.pending_sectors, Message("disk_sectors_pending")),
+        (health.offline_uncorrectable, Message("disk_sectors_offline")),
+        (health.reported_uncorrectable, Message("disk_sectors_reported")),
+        (health.uncorrected_errors, Message("disk_errors_uncorrected")),
+        (health.failed_self_tests, Message("disk_self_tests_failed")),
     )
-    found += [f"{count} {what}" for count, what in counts if count]
+    found += [
+        Message("disk_counts", {"count": str(count), "what": what})
+        for count, what in counts
+        if count
+    ]
     return tuple(found)

@@ -57,10 +57,7 @@ def health(
     argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
-        raise smart.SmartInterrupted(
-            f"{disk.component} did not answer: smartctl {done.describe()}; look at the "
-            "kernel log for the disk"
-        )
+        raise smart.SmartInterrupted("disk_silent", disk=str(disk.component), how=done.describe())
     return smart.parse(done.stdout, done.returncode)
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from acceptance.wording.errors import WordedError
+
 _CPUS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-KERNEL_CURE = "the driver, the kernel or rigproof is at fault: please report it"
-
-
-class SysfsError(Exception):
+class SysfsError(WordedError):
     """The kernel gave an unexpected value; the message names the file and quotes it."""
+
+
+def unexpected(code: str, path: Path, value: str) -> SysfsError:
+    """The error for a file that holds something else than it should."""
+    return SysfsError(code, path=str(path), value=repr(value[:80]))
 
 
 def text(path: Path) -> str | None:
@@ -44,7 +48,7 @@ def number(path: Path) -> int | None:
     if value is None:
         return None
     if not re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", value):
-        raise SysfsError(f"{path} holds {value[:80]!r}, which is not a number: {KERNEL_CURE}")
+        raise unexpected("no_number_in_file", path, value)
     return int(value, 16 if value.startswith("0x") else 10)
 
 
@@ -60,9 +64,7 @@ def cpus(path: Path) -> tuple[int, ...] | None:
     for part in value.split(","):
         match = _CPUS.fullmatch(part.strip())
         if match is None:
-            raise SysfsError(
-                f"{path} holds {value[:80]!r}, which is not a list of CPUs: {KERNEL_CURE}"
-            )
+            raise unexpected("no_cpus_in_file", path, value)
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(found))
 

@@ -8,7 +8,9 @@ harness dies, even by SIGKILL. Its output is read at once and kept up to a cap.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,15 +22,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
+from acceptance.core.message import Message, Text
 from acceptance.process import reaper
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES, LineSplitter, Spool
+from acceptance.wording.errors import WordedError
 
 GRACE_S = 3.0
 
 
-class CommandError(Exception):
-    """A program could not be started; the message is one sentence for the user."""
+class CommandError(WordedError):
+    """A program could not be started."""
 
 
 class ProgramMissing(CommandError):
@@ -37,7 +41,10 @@ class ProgramMissing(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """Result of a program. `returncode` is negative for a signal, as in the standard library."""
+    """Result of a program. `returncode` is negative for a signal, as in the standard library.
+
+    `causes` are what was seen of its end from outside.
+    """
 
     argv: tuple[str, ...]
     returncode: int
@@ -47,24 +54,36 @@ class ProgramResult:
     timed_out: bool = False
     truncated: bool = False  # output beyond the cap was dropped, so the text here is not complete
     log_error: str | None = None  # why the log file does not hold the same text
+    causes: tuple[Message, ...] = ()
 
-    def describe(self) -> str:
+    def describe(self) -> Message:
         """How it ended, in a few words."""
         if self.timed_out:
-            return f"did not end within its time and was stopped after {self.seconds:.0f} s"
+            return Message("timed_out", {"seconds": f"{self.seconds:.0f}"})
+        seconds = f"{self.seconds:.1f}"
         if self.returncode < 0:
-            return f"was ended by signal {-self.returncode} after {self.seconds:.1f} s"
-        return f"ended with exit code {self.returncode} after {self.seconds:.1f} s"
+            return Message("ended_by_signal", {"signal": -self.returncode, "seconds": seconds})
+        return Message("ended_with_code", {"code": self.returncode, "seconds": seconds})
 
     def last_lines(self, count: int = 5) -> str:
         """The last lines it printed, for a message; standard error after standard output."""
-        lines = [
-            line
-            for text in (self.stdout, self.stderr)
-            for line in text.replace("\r", "\n").splitlines()
-            if line.strip()
-        ]
-        return "\n".join(line[:200] for line in lines[-count:])
+        return "\n".join([*_lines(self.stdout), *_lines(self.stderr)][-count:])
+
+    def last_told(self, count: int) -> Text:
+        """The last lines, the causes of its end among them: after standard output."""
+        lines: list[Text] = [*_lines(self.stdout), *self.causes, *_lines(self.stderr)]
+        return functools.reduce(_below, lines[-count:]) if lines else ""
+
+
+def _lines(text: str) -> list[str]:
+    """The lines that are not empty, each cut to what a message can hold."""
+    return [line[:200] for line in text.replace("\r", "\n").splitlines() if line.strip()]
+
+
+def _below(told: Text, line: Text) -> Text:
+    if isinstance(told, str) and isinstance(line, str):
+        return f"{told}\n{line}"
+    return Message("line_below", {"line": told, "next": line})
 
 
 def find(program: str, package: str | None = None) -> str:
@@ -79,15 +98,10 @@ def find(program: str, package: str | None = None) -> str:
     if found := shutil.which(program, path=path):
         return found
     if there := shutil.which(program, os.F_OK, path):
-        raise ProgramMissing(
-            f"{there} is there but may not be run: make it executable with `sudo chmod +x {there}`"
-        )
-    cure = (
-        f"install it with `sudo apt install {package}` or `sudo make tools`"
-        if package
-        else "put it on PATH"
-    )
-    raise ProgramMissing(f"{program} is not installed: {cure}")
+        raise ProgramMissing("program_not_executable", path=shlex.quote(there))
+    if package:
+        raise ProgramMissing("program_missing", program=program, package=package)
+    raise ProgramMissing("program_not_on_path", program=program)
 
 
 class _Exit:
@@ -132,6 +146,7 @@ class RunningProgram:
     _threads: list[threading.Thread]
     _began: float
     _exit: _Exit
+    _expired: bool = False
 
     @property
     def container_id(self) -> None:
@@ -140,6 +155,19 @@ class RunningProgram:
     def poll(self) -> bool:
         """Whether the program has ended."""
         return self.process.poll() is not None
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether the program ends within that time; it is known at once."""
+        return self._exit.within(seconds)
+
+    def expire(self) -> None:
+        """Begin to end the program because its time is over, and return at once.
+
+        `wait` does the rest, and reports that it did not end within its time.
+        """
+        if not self._expired and self.process.poll() is None:
+            self._expired = True
+            self.process.terminate()
 
     def stop(self) -> None:
         """End the program and its family: SIGTERM, then SIGKILL. No effect if it has ended."""
@@ -153,10 +181,10 @@ class RunningProgram:
 
     def wait(self) -> ProgramResult:
         """Wait until the program ends or its deadline passes, then return its output."""
-        timed_out = False
+        timed_out = self._expired
         try:
             # The kernel knows of an end before the thread that waits for it has run.
-            if not self._exit.within(self.deadline.remaining()) and not self.poll():
+            if timed_out or (not self._exit.within(self.deadline.remaining()) and not self.poll()):
                 timed_out = True
                 self.stop()
         except BaseException:  # Ctrl-C or the test engine's time limit: leave nothing running
@@ -255,7 +283,7 @@ def start(
             "command.start belongs to the main thread: the parent-death signal follows the thread"
         )
     if deadline.passed():
-        raise CommandError(f"{argv[0]} was not started: its time was over before it began")
+        raise CommandError("out_of_time", program=argv[0])
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Inherited from a careless parent: the kernel would discard exit codes, and Python would
         # report 0 for each.
@@ -277,11 +305,10 @@ def start(
                 start_new_session=True,
             )
     except OSError as error:
-        raise CommandError(
-            f"{argv[0]} could not be started: {error.strerror} ({error.filename})"
-        ) from error
+        why = f"{error.strerror} ({error.filename})"
+        raise CommandError("program_not_started", program=argv[0], why=why) from error
     except ValueError as error:
-        raise CommandError(f"{argv[0]!r} could not be started: {error}") from error
+        raise CommandError("program_not_started", program=repr(argv[0]), why=str(error)) from error
     assert process.stdout is not None
     assert process.stderr is not None
     out = Spool(

@@ -11,6 +11,7 @@ import signal
 import time
 from pathlib import Path
 
+from acceptance.core.message import Message
 from acceptance.process import table
 
 # A process that outlives SIGKILL for this long hangs in the kernel (a lost GPU, a dead disk) or
@@ -32,10 +33,10 @@ def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
     return found
 
 
-def sweep(run_id: str, root: Path = Path("/")) -> tuple[str, ...]:
+def sweep(run_id: str, root: Path = Path("/")) -> tuple[Message, ...]:
     """Kill every process of this run and wait until they are gone.
 
-    Returns one line for each process: its command line and process id.
+    Returns each process: its command line and process id.
     """
     met: dict[int, str] = {}
     end = time.monotonic() + KILL_S
@@ -48,6 +49,6 @@ def sweep(run_id: str, root: Path = Path("/")) -> tuple[str, ...]:
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
     return tuple(
-        f"{line} (process {pid}{', which does not die' if pid in family else ''})"
+        Message("undying_process" if pid in family else "process", {"command": line, "pid": pid})
         for pid, line in met.items()
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.limit import number, quantity
+from acceptance.core.limit import number
+from acceptance.core.parts import ITSELF
 from acceptance.history.baseline import BaselineValue, Certificate
 from acceptance.reports import grid
 from acceptance.reports.terminal import Terminal
+from acceptance.wording.quantities import quantity
 
 
 def show_accepted(
@@ -93,16 +96,16 @@ def _grid(
 
 def _facts(certificate: Certificate, language: Language) -> Iterator[tuple[str, str, str]]:
     """The facts of each part, its identity first; those of the machine as a whole come last."""
-    facts: dict[str, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
+    facts: dict[Component, list[tuple[str, str]]] = {part: [] for part in certificate.birth.parts}
     for component, name, text in certificate.birth.facts:
         facts.setdefault(component, []).append((name, text))
-    for component, rows in sorted(facts.items(), key=lambda one: not one[0]):
+    for component, rows in sorted(facts.items(), key=lambda one: one[0] != ITSELF):
         identity = certificate.birth.identities.get(component)
         first = [(language("identity"), identity)] if identity else []
         for place, (name, text) in enumerate([*first, *rows]):
-            yield "" if place else component or language("machine"), name, text
+            yield "" if place else str(component) or language("machine"), name, text
 
 
 def _figure(value: BaselineValue) -> tuple[str, str, str, str]:
     noise = number(value.spread) if value.spread is not None else "-"
-    return value.measurement, value.component, quantity(value.value, value.unit), noise
+    return value.measurement, str(value.component), quantity(value.value, value.unit), noise

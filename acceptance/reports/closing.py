@@ -8,21 +8,17 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.language import Language
+from acceptance.core.message import Quantity, Range
+from acceptance.core.parts import ITSELF, parse
+from acceptance.machine import waiver_lines
 from acceptance.reports import explanation
-from acceptance.reports.headline import headline
 from acceptance.reports.locations import NO_LOCATIONS, Locations
+from acceptance.wording import words
 
 _MOST_NAMES = 16
-# Characters of a component's name. A longer one is not a machine's, and is not searched for in
-# texts.
-_LONGEST = 4_000
-# Placeholders for the component's name and the measured value while texts are compared.
-_WHOSE, _VALUE = "\0", "\1"
-# Replaces the placeholder characters in a text from outside.
-_UNMARKED = str.maketrans(dict.fromkeys((_WHOSE, _VALUE), "\ufffd"))
-_MEASURED = re.compile(r"measured (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
 _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 
 
@@ -30,47 +26,40 @@ _NUMBERED = re.compile(r"([a-z]+)([0-9]+)")
 class ClosingEntry:
     """One entry of the closing block.
 
-    `lines` are pairs of check ids and a text; `below` is the text below them.
+    `lines` are pairs of check ids and a text; `below` is the text below them, `waiver` the lines to
+    paste into a machine file, where a message recommends that.
     """
 
     lines: tuple[tuple[tuple[str, ...], str], ...]
     below: tuple[str, ...]
+    waiver: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class _Same:
-    """Findings with the same text for several components or checks."""
+    """Findings of several components or checks that are the same but for what was measured."""
 
     first: Finding
+    told: list[Finding]
     checks: list[str]
-    components: list[str]
-    values: list[str]
+    components: list[Component]
+    measured: list[Quantity]
 
-    def text(self, named: Mapping[str, str], language: Language) -> str:
+    def text(self, named: Mapping[Component, str], language: Language) -> str:
         """The line; `named` has the names to show for components known by their address."""
-        own = self.first.component
-        if own is None or len(self.components) < 2:
-            text = headline(self.first, language)
-            return text if own is None else text.replace(own, named.get(own, own))
-        text = headline(replace(self.first, text=_with_marks(self.first.text, own)), language)
-        whose = names([named.get(one, one) for one in self.components], language).translate(
-            _UNMARKED
-        )
-        text = text.replace(_WHOSE, whose, 1).replace(_WHOSE, language("each"))
-        ends = sorted(dict.fromkeys(self.values), key=float)
-        return text.replace(_VALUE, f"{ends[0]} .. {ends[-1]}" if len(ends) > 1 else "".join(ends))
+        shown = names([named.get(one, str(one)) for one in self.components], language)
+        finding = self.first
+        if self.measured and len(self.components) > 1:
+            values = {**finding.values, "measured": _between(self.measured)}
+            finding = replace(finding, values=values)
+        return words.of(finding, language, shown or None)
 
 
-def _with_marks(text: str, component: str) -> str:
-    """The text with placeholders for its component's name and the measured value.
-
-    Components with the same trouble get the same text.
-    """
-    text, component = text.translate(_UNMARKED), component.translate(_UNMARKED)
-    if len(component) > _LONGEST:
-        return text
-    named = re.sub(rf"(?<![\w>-]){re.escape(component)}(?![\w-])", _WHOSE, text)
-    return _MEASURED.sub(f"measured {_VALUE}", named)
+def _between(measured: Iterable[Quantity]) -> Quantity | Range:
+    """The lowest and the highest of several values; one value where they are shown as one."""
+    low, *_, high = sorted(measured, key=lambda one: one.value) * 2
+    alike = words.measured(low) == words.measured(high)
+    return low if alike else Range(low.unit, low.value, high.value)
 
 
 def names(components: Iterable[str], language: Language) -> str:
@@ -99,22 +88,26 @@ def entries(
 ) -> Iterator[ClosingEntry]:
     """The findings of one kind as entries.
 
-    A text that several components or checks share is one line, and shared causes are given once.
+    What several components or checks share is one line, and shared causes are given once.
     """
-    same: dict[object, _Same] = {}
+    same: dict[str, _Same] = {}
     named = {
-        one.address: f"{name} ({one.address})"
+        parse(one.address): f"{name} ({one.address})"
         for name, one in places.found.items()
-        if one.address and name != one.address
+        if one.address and str(name) != one.address
     }
-    for finding in findings:
+    for told in findings:
+        finding = replace(told, values=words.values(told), drift=None)
         own = finding.component
-        text = _with_marks(finding.text, own) if own else finding.text
-        key = (own is None, replace(finding, check="", text=text, component=None))
-        group = same.setdefault(key, _Same(finding, [], [], []))
+        rest = {name: value for name, value in finding.values.items() if name != "measured"}
+        kept = rest if own else finding.values
+        what = replace(finding, check="", component=own and ITSELF, values=kept)
+        group = same.setdefault(repr(what), _Same(finding, [], [], [], []))
+        group.told.append(told)
         group.checks.append(finding.check)
         group.components += [own] if own and own not in group.components else []
-        group.values += _MEASURED.findall(finding.text)
+        if isinstance(value := finding.values.get("measured"), Quantity):
+            group.measured.append(value)
     # Groups with the same explanation share it; a group of several components gets its general
     # form.
     groups = list(same.values())
@@ -129,4 +122,5 @@ def entries(
         yield ClosingEntry(
             lines,
             explanation.details(members[0].first, NO_LOCATIONS, language) if several else below,
+            waiver_lines.recommended(one for member in members for one in member.told),
         )

@@ -59,7 +59,7 @@ def show(
         screen.say("")
         screen.say(language("What the runs do not have in common"), "bold")
         cells = [
-            ("", (one.component, one.name, *(text or words.NONE for text in one.values)))
+            ("", (str(one.component), one.name, *(text or words.NONE for text in one.values)))
             for one in comparison.differences
         ]
         _grid(screen, cells, head=["", "", *letters], right=99)
@@ -69,9 +69,9 @@ def show(
         if everything
         else language("{rest} (--all shows them)", rest=words.rest(comparison, language))
     )
-    screen.say(
-        words.closing(comparison, language), "bold red" if comparison.worse else "bold green"
-    )
+    style = "red" if comparison.worse else "green"
+    style = "yellow" if comparison.not_whole else style
+    screen.say(words.closing(comparison, language), f"bold {style}")
 
 
 def _grid(
@@ -99,7 +99,7 @@ def _row(row: ComparisonRow, language: Language) -> tuple[str, Sequence[str]]:
     cells = (
         mark,
         row.measurement,
-        row.component,
+        str(row.component),
         row.unit,
         *words.values(row, language),
         words.allowed(row, language),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.limit import number, quantity
+from acceptance.core.limit import number
 from acceptance.history.comparison import (
     BAD,
     REPORTED_KINDS,
@@ -16,6 +16,8 @@ from acceptance.history.comparison import (
 )
 from acceptance.history.noise import Spread
 from acceptance.reports.text import duration
+from acceptance.wording import words
+from acceptance.wording.quantities import quantity
 
 NONE = "-"  # an empty cell
 
@@ -27,7 +29,7 @@ def letter(place: int) -> str:
 
 def kind_word(kind: DifferenceKind, language: Language = ENGLISH) -> str:
     """The mark of a row; a mark is never made by colour alone."""
-    words: dict[DifferenceKind, str] = {
+    marks: dict[DifferenceKind, str] = {
         "worse": language("worse"),
         "lost": language("not measured any more"),
         "changed": language("changed"),
@@ -38,7 +40,7 @@ def kind_word(kind: DifferenceKind, language: Language = ENGLISH) -> str:
         "incomparable": language("not compared"),
         "same": language("within the noise"),
     }
-    return words[kind]
+    return marks[kind]
 
 
 def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
@@ -86,7 +88,8 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
     for row in comparison.of_kind(*REPORTED_KINDS):
         for change in row.changes:
             if change.spread is not None and change.kind in REPORTED_KINDS:
-                found.setdefault(change.spread.basis, {})[row.measurement] = None
+                basis = language.text(change.spread.basis)
+                found.setdefault(basis, {})[row.measurement] = None
     return tuple(
         language("{measurements}: {basis}", measurements=", ".join(names), basis=basis)
         for basis, names in found.items()
@@ -94,7 +97,12 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
 
 
 def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
-    """What the reader must know first: other machines, moved parts, replaced parts."""
+    """What the reader must know first: evidence that is not whole, other machines, moved parts,
+    replaced parts.
+    """
+    for place, run in enumerate(comparison.runs):
+        for trouble in run.troubles:
+            yield f"{letter(place)}: {words.message(trouble, language)}"
     others = [letter(place) for place in comparison.other_machines]
     if others:
         names = ", ".join(others)
@@ -109,8 +117,8 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
                 "{run}: {after} is {before} of A in another slot ({identity}), and compared "
                 "with that",
                 run=letter(place),
-                after=one.after,
-                before=one.before,
+                after=str(one.after),
+                before=str(one.before),
                 identity=one.identity,
             )
     for place, replaced in enumerate(comparison.replaced, start=1):
@@ -118,7 +126,7 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
             yield language(
                 "{run}: {component} is another part than in A ({before} there, {after} here)",
                 run=letter(place),
-                component=other.component,
+                component=str(other.component),
                 before=other.before,
                 after=other.after,
             )
@@ -129,11 +137,12 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
     for place, run in enumerate(comparison.runs):
         verdict = run.verdict
         scope = language("{profile} (partial)", profile=verdict.profile)
+        unsealed = f"{verdict.verdict} ({language('not sealed')})"
         yield (
             letter(place),
             run.name,
             verdict.provenance.get("host", NONE),
-            verdict.verdict,
+            verdict.verdict if run.sealed else unsealed,
             verdict.profile if verdict.scope == "full" else scope,
             NONE if run.seconds is None else duration(run.seconds),
         )
@@ -151,7 +160,7 @@ def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
 
 
 def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
-    """The closing line: whether anything is worse, and how much."""
+    """The closing line: whether anything is worse, and how much; or that nothing is proved."""
     bad = len(comparison.of_kind(*BAD))
     checks = sum(one.kind in BAD for one in comparison.outcomes)
     better = len(comparison.of_kind("better", "gained"))
@@ -164,6 +173,13 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
         changed=changed,
         outcomes=checks,
     )
+    if comparison.not_whole:
+        names = ", ".join(map(letter, comparison.not_whole))
+        return language(
+            "NOTHING PROVED: the evidence of {runs} is not whole; {counts}",
+            runs=names,
+            counts=counts,
+        )
     if comparison.worse:
         return language("WORSE than A: {counts}", counts=counts)
     return language("NOTHING WORSE than A: {counts}", counts=counts)

@@ -5,6 +5,8 @@ It shows what is running and the time left, every GPU, the machine, and the outc
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -159,17 +161,46 @@ class Dashboard:
         return made
 
 
-def live(console: Console, dashboard: Dashboard) -> Live:
-    """The view, redrawn every second whether or not anything was journalled.
+class View:
+    """The dashboard on a console, redrawn every second whether or not anything was journalled.
 
-    It leaves nothing behind.
+    It leaves nothing behind. `drawing` is held by whoever writes to the console: rich takes the
+    place of the view first and writes later, so a line and a frame at the same time end up in each
+    other.
     """
-    return Live(
-        dashboard,
-        console=console,
-        refresh_per_second=_A_SECOND,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-        vertical_overflow="crop",
-    )
+
+    def __init__(
+        self,
+        console: Console,
+        dashboard: Dashboard,
+        drawing: contextlib.AbstractContextManager[object],
+    ) -> None:
+        self._drawing = drawing
+        self._ended = threading.Event()
+        self._live = Live(
+            dashboard,
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            vertical_overflow="crop",
+        )
+        self._thread = threading.Thread(target=self._redraw, daemon=True)
+
+    def start(self) -> None:
+        """Draw it from now on."""
+        self._live.start()
+        self._thread.start()
+
+    def _redraw(self) -> None:
+        while not self._ended.wait(1 / _A_SECOND):
+            with self._drawing:
+                if not self._ended.is_set():
+                    self._live.refresh()
+
+    def stop(self) -> None:
+        """Take it away; a second call does nothing."""
+        self._ended.set()
+        with self._drawing:
+            self._live.stop()

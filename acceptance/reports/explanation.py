@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from acceptance.core.advice import Advice
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
-from acceptance.reports import languages
+from acceptance.core.message import Message
+from acceptance.reports import advice
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.text import one_line
+from acceptance.wording import words
 
 MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and a bound on a flood
-_CATALOG = " NVIDIA's catalog: "  # separates an Xid's action from NVIDIA's own words
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +46,34 @@ def explain(
     """
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
-    known = _advice(finding, language)
-    action = one_line(_action(finding.action, language)) if finding.action else None
+    known = _advice(finding)
+    told = words.action(finding, language)
+    action = one_line(told) if told else None
     if known is None:
         return Explanation(None, (), action, None) if action else None
     return Explanation(
-        known.symptom,
-        tuple((cause.what, cause.tell) for cause in known.causes),
+        language.text(known.symptom),
+        tuple((language.text(cause.what), language.text(cause.tell)) for cause in known.causes),
         known.command(places.of(finding.component).values()),
-        known.vendor,
-        known.shows,
+        language.text(known.vendor),
+        language.text(known.shows),
         action,
     )
 
 
-def _advice(finding: Finding, language: Language) -> Advice | None:
-    found = languages.catalogue(language.code)
+def _advice(finding: Finding) -> Advice | None:
+    found = advice.shipped()
     own = found.measurements.get(finding.measurement or "")
     if finding.event is None:
         return own
-    advice = found.of_event(finding.event)
+    of_event = found.of_event(finding.event)
     # Drift of a measurement has the causes of its kind first, then those of the measurement, and
     # the measurement's command, which is about the part.
     return (
-        replace(own, symptom=advice.symptom, causes=(*advice.causes, *own.causes))
-        if advice and own
-        else advice
+        replace(own, symptom=of_event.symptom, causes=(*of_event.causes, *own.causes))
+        if of_event and own
+        else of_event
     )
-
-
-def _action(text: str, language: Language) -> str:
-    said, mark, buckets = text.partition(_CATALOG)
-    return f"{language.text(said)}{mark}{buckets}"
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
@@ -84,7 +81,8 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
 
     At most MOST_NOTES lines; a last line says how many were left out.
     """
-    lines = (finding.note or "").splitlines()
+    told = words.note_beside(finding) or ""
+    lines = [words.message(told, language)] if isinstance(told, Message) else told.splitlines()
     rest = len(lines) - MOST_NOTES
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
     if rest < 1:
@@ -105,7 +103,8 @@ def labelled_lines(
     found = explain(finding, places, language)
     if found is None:
         return ()
-    where = tuple(_where(finding.component or "", places.of(finding.component), language))
+    name = "" if finding.component is None else str(finding.component)
+    where = tuple(_where(name, places.of(finding.component), language))
     return (*([(language("where"), ", ".join(where))] if where else []), *_lines(found, language))
 
 
@@ -140,10 +139,20 @@ def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, 
         yield language("for the vendor"), explanation.vendor
 
 
+class Command(str):
+    """A line with a command, which must not be wrapped, so that it can be copied."""
+
+    __slots__ = ()
+
+
 def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:
     """All lines below a finding's own line."""
     lines = labelled_lines(finding, places, language)
-    return (*note_lines(finding, language), *(f"{label}: {text}" for label, text in lines))
+    command = language("next")
+    return (
+        *note_lines(finding, language),
+        *((Command if label == command else str)(f"{label}: {text}") for label, text in lines),
+    )
 
 
 def group_findings(

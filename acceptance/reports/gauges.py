@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import clock_reasons
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample
 from acceptance.core.incident import without_duplicates
-from acceptance.core.limit import quantity
-from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note, Sample
+from acceptance.core.message import Listed, Message, Quantity
+from acceptance.core.parts import ITSELF, parse
+from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note
 from acceptance.reports.text import one_line
+from acceptance.wording.quantities import quantity
 
 # A GPU whose reading is older than the newest of all by this much does not answer. After the first
 # hour readings come every 10 s.
@@ -27,11 +30,8 @@ REASONS = (
 )
 # These are coloured. The power cap is listed too, but a GPU at its power limit works as it should.
 ALARMING = frozenset(clock_reasons.HEAT_OR_HARDWARE)
-_MOST_TEXT = 20_000  # of a note; thirty GPUs need less
 # events of a GPU checked for duplicates; later ones are just counted
 _KEPT = 200
-_LAP = re.compile(r"(gpu\d+): lap (\d+) of (\d+)\b((?:(?!; gpu\d+: ).)*)", re.DOTALL)
-_RATE = re.compile(r"(?<![a-z])([a-z]+[0-9]+) at ([0-9.e+-]+) TFLOP/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class Gauges:
     `names` are its GPUs, `addresses` their names by the PCI addresses in events.
     """
 
-    def __init__(self, names: Sequence[str], addresses: Mapping[str, str]) -> None:
+    def __init__(
+        self, names: Sequence[Component], addresses: Mapping[Component, Component]
+    ) -> None:
         self._gpus = {name: _Gpu() for name in names}
         self._addresses = addresses
         self._newest_s = float("-inf")
@@ -114,14 +116,14 @@ class Gauges:
                 self._gpus[
                     body.component
                 ].figure = f"{quantity(body.value, body.unit)} {body.measurement}"
-        elif isinstance(body, Note) and body.progress:
+        elif isinstance(body, Note) and body.progress and isinstance(body.text, Message):
             self._progress(body.text)
 
     def gauges(self) -> tuple[Gauge, ...]:
         """The gauges of all GPUs, in the run's order."""
-        return tuple(gpu.gauge(name, self._newest_s) for name, gpu in self._gpus.items())
+        return tuple(gpu.gauge(str(name), self._newest_s) for name, gpu in self._gpus.items())
 
-    def name(self, component: str | None) -> str | None:
+    def name(self, component: Component | None) -> Component | None:
         """The name of a component for people: `gpu0` for a PCI address of a GPU."""
         return self._addresses.get(component, component) if component else None
 
@@ -134,7 +136,7 @@ class Gauges:
             gpu.values, gpu.read_s = dict(body.values), entry.boot_s
 
     def _event(self, entry: Entry, body: Event) -> None:
-        gpu = self._gpus.get(self.name(body.component) or "")
+        gpu = self._gpus.get(self.name(body.component) or ITSELF)
         if gpu is None:
             self.elsewhere += 1
             return
@@ -146,10 +148,28 @@ class Gauges:
         else:
             gpu.errors += 1
 
-    def _progress(self, text: str) -> None:
-        for found in _LAP.finditer(text[:_MOST_TEXT]):
-            gpu = self._gpus.get(found[1])
-            if gpu is not None:
-                gpu.lap = (int(found[2][:9]), int(found[3][:9]))
-                rates = _RATE.findall(found[4])
-                gpu.figure = f"{rates[-1][1]} TFLOP/s {rates[-1][0]}" if rates else gpu.figure
+    def _progress(self, note: Message) -> None:
+        """The laps of burns, one of each GPU (`session.load_events.lap_message`)."""
+        laps = note.values.get("text")
+        for lap in laps if isinstance(laps, tuple) else ():
+            match lap:
+                case Message(
+                    "burn_lap",
+                    {
+                        "gpu": str(name),
+                        "lap": int() | float() as number,
+                        "laps": int() | float() as most,
+                        "formats": Listed(formats),
+                    },
+                ) if (gpu := self._gpus.get(parse(name))) is not None:
+                    gpu.lap = (int(number), int(most))
+                    gpu.figure = next(filter(None, map(_rate, reversed(formats))), gpu.figure)
+
+
+def _rate(proved: object) -> str | None:
+    """The rate of a format in a lap, for people."""
+    match proved:
+        case Message("burn_lap_format", {"format": str(name), "rate": Quantity(value, unit)}):
+            return f"{quantity(value, unit)} {name}"
+        case _:
+            return None

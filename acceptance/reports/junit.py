@@ -1,5 +1,8 @@
 """junit.xml, built from the fold: one testcase per planned check, never-run ones as errors.
 
+A check that was left out on purpose, because another one ended the run or its GPU had fallen off
+the bus, is skipped: what made it so is a failure or an error of its own.
+
 Readers: Jenkins, GitLab (which counts only the first of two equal names, so a testcase is named by
 its whole id) and the usual GitHub actions. Numbers are properties of their testcase: Jenkins' xunit
 schema does not know those, but its junit plugin and test databases read them. Provenance is
@@ -22,16 +25,17 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestSuite
 from junitparser.xunit2 import TestCase
 
+from acceptance.core.evidence import ToolRan
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number
-from acceptance.core.record import ToolRan
-from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.core.verdict import CheckResult
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, summary
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import one_line
+from acceptance.wording import words
 
 RUN = "the whole run"
 # characters of a name; GitLab and test databases hold 255, which leaves room for the mark of a cut
@@ -77,7 +81,7 @@ def render(run: Run) -> bytes:
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):
         suite.hostname = _name(host)
-    for name, value in _provenance(verdict):
+    for name, value in _properties(run):
         suite.add_property(_name(name), _line(value))
     put_off = [finding for finding in verdict.findings if verdict.postponed]
     for name, check in zip(
@@ -103,15 +107,16 @@ def render(run: Run) -> bytes:
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + written + b"\n"
 
 
-def _provenance(verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _properties(run: Run) -> Iterator[tuple[str, str]]:
+    verdict = run.verdict
     yield "verdict", verdict.verdict
-    yield "closing_line", summary.closing_line(verdict)
+    yield "closing_line", summary.closing_line(run)
     yield "run_id", verdict.run_id
     yield "profile", verdict.profile
     yield "scope", verdict.scope
-    yield from verdict.provenance.items()
-    for index, waiver in enumerate(verdict.stale_waivers, start=1):
-        yield f"stale_waiver_{index}", waiver
+    yield from summary.provenance(run).items()
+    for index, waiver in enumerate(summary.stale_waivers(verdict), start=1):
+        yield f"stale_waiver_{index}", words.message(waiver)
 
 
 def _case(
@@ -135,7 +140,8 @@ def _case(
     elif check.outcome == "error":
         case.result = [_result(Error, text, "unjudged")]
     elif check.outcome == "skip":
-        case.result = [_result(Skipped, text, "waived" if waived and not findings else "skipped")]
+        left_out = "not run" if summary.was_not_run(check) else "skipped"
+        case.result = [_result(Skipped, text, "waived" if waived and not findings else left_out)]
     case.system_out = "\n".join(
         (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, run))
     )
@@ -210,7 +216,7 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
         yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
     for finding in check.findings:
-        yield f"{finding.kind}: {_line(finding.text)}"
+        yield f"{finding.kind}: {_line(words.of(finding))}"
         # details of findings that made the outcome are in the result
         if finding.kind != check.outcome:
             yield from map(_line, explanation.details(finding, where))

@@ -1,20 +1,17 @@
 """The languages of reports.
 
-Each has a file of fixtures/causes (causes and cures of events, texts of data files) and, but for
-English, a folder of fixtures/measurements (causes and cures) and a catalogue of fixtures/locale
-(the sentences).
+Each but English has catalogues in fixtures/locale: the sentences of the code (rigproof.po), and
+the texts of data files (data.po).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 from acceptance import resources
 from acceptance.core.language import ENGLISH, Language
-from acceptance.expect import measurements
-from acceptance.reports import advice, po_file
-from acceptance.reports.advice import Catalogue
+from acceptance.core.message import Text
+from acceptance.wording import po_file, words
 
 _CODES = {"en": "en", "zh-cn": "zh-CN", "zh": "zh-CN", "zh-sg": "zh-CN", "zh-hans": "zh-CN"}
 CODES = ("en", "zh-CN")
@@ -24,28 +21,12 @@ class UnknownLanguage(Exception):
     """An unknown language was requested; the message is one sentence that names the known ones."""
 
 
-@functools.cache
-def catalogue(code: str) -> Catalogue:
-    """What is said in one language.
-
-    Raises AdviceFileError, MeasurementFileError or FixtureMissing.
-    """
-    families = measurements.shipped()
-    if code == ENGLISH.code:
-        said = advice.in_english(families)
-    else:
-        said = advice.translated(resources.locate("measurements") / code, families)
-    return advice.read(resources.locate("causes") / f"{code}.toml", said)
-
-
 def language(code: str) -> Language:
-    """One language by its code. Raises AdviceFileError, BrokenCatalogue or FixtureMissing."""
-    found = catalogue(code)
+    """One language by its code. Raises BrokenCatalogue or FixtureMissing."""
     if code == ENGLISH.code:
         return ENGLISH
     folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"
-    texts = {**found.profiles, **found.events, **found.titles, **found.facts}
-    return Language(code, po_file.read(folder / "rigproof.po"), texts)
+    return Language(code, po_file.read(folder / "rigproof.po"), po_file.read(folder / "data.po"))
 
 
 def choose(given: str | None, environ: Mapping[str, str]) -> Language:
@@ -68,3 +49,8 @@ def choose(given: str | None, environ: Mapping[str, str]) -> Language:
     return language(
         _CODES.get(locale.partition(".")[0].partition("@")[0].replace("_", "-").lower(), "en")
     )
+
+
+def said(told: Text, language: Language = ENGLISH) -> str:
+    """A text of a data file in the reader's language, or a message; otherwise as `words.text`."""
+    return language.text(told) if isinstance(told, str) else words.message(told, language)

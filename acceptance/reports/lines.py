@@ -5,6 +5,7 @@ They are fitted to a terminal's width, and left whole elsewhere.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -27,6 +28,7 @@ class LineWriter:
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.drawing = threading.RLock()  # one at a time: a line, or a frame of the live view
         # On a terminal, lines wrap between words; in a file, a sentence is one line of any length.
         self.watched = console.file.isatty() and not console.is_dumb_terminal
         self.signs = glyphs_for(console.encoding)
@@ -90,4 +92,5 @@ class LineWriter:
 
     def put(self, line: Text) -> None:
         """Print one line as it is."""
-        self.console.print(line, soft_wrap=True)
+        with self.drawing:
+            self.console.print(line, soft_wrap=True)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
+from acceptance.core.component import Component
+from acceptance.core.parts import Function, parse
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 
@@ -43,9 +45,9 @@ class Locations:
     Such names are `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`.
     """
 
-    found: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+    found: Mapping[Component, Location] = field(default_factory=lambda: MappingProxyType({}))
 
-    def of(self, component: str | None) -> Location:
+    def of(self, component: Component | None) -> Location:
         """The location of a component; an empty one if it is unknown.
 
         A PCI address is a location by itself.
@@ -54,7 +56,7 @@ class Locations:
             return Location()
         if component in self.found:
             return self.found[component]
-        return Location(address=component) if _ADDRESS.fullmatch(component) else Location()
+        return Location(address=str(component)) if isinstance(component, Function) else Location()
 
 
 NO_LOCATIONS = Locations()
@@ -65,7 +67,7 @@ def find_locations(inventory: Inventory) -> Locations:
     return Locations(dict(_all(inventory)))
 
 
-def _all(inventory: Inventory) -> Iterator[tuple[str, Location]]:
+def _all(inventory: Inventory) -> Iterator[tuple[Component, Location]]:
     for gpu in gpus(inventory):
         place = Location(
             address=gpu.pci_address,
@@ -75,11 +77,11 @@ def _all(inventory: Inventory) -> Iterator[tuple[str, Location]]:
             index=str(gpu.nvml_index) if gpu.nvml_index is not None else None,
         )
         yield gpu.name, place
-        yield gpu.pci_address, place
+        yield parse(gpu.pci_address), place
     for disk in inventory.disks or ():
         place = Location(name=disk.name, serial=disk.serial)
         yield disk.component, place
-        yield disk.name, place
+        yield parse(disk.name), place
     for link in inventory.links or ():
         yield link.component, Location(name=link.name, address=link.pci_address)
     for dimm in inventory.memory.dimms or ():

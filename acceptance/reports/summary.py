@@ -2,44 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from acceptance.core.finding import Finding
-from acceptance.core.judgement import Judgement
+from acceptance.core.judgement import Judgement, covers
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.limit import quantity
+from acceptance.core.message import Message, known
+from acceptance.core.plan import Due
 from acceptance.core.record import Outcome
-from acceptance.core.verdict import Verdict
+from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
+from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.reports import explanation
+from acceptance.journal import older
+from acceptance.journal.run import Run
+from acceptance.machine import waiver_lines
+from acceptance.reports import explanation, languages
 from acceptance.reports.locations import Locations
 from acceptance.reports.text import one_line
+from acceptance.wording import quantities, words
 
 MOST_NAMES = 3
+ExitCode = Literal[0, 1, 3]
 
 
-def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
+def closing_line(run: Run, language: Language = ENGLISH) -> str:
     """The closing line: the verdict, what it does not cover, and the counts."""
+    verdict = run.verdict
     about = []
+    if verdict.verdict == "PASS" and run.seal.old:
+        about.append(language("not sealed"))
+    if run.troubles:
+        about.append(language("the evidence is not whole"))
     if verdict.scope == "partial":
         about.append(language("partial: no acceptance of the machine"))
     if not verdict.inventory_declared:
         about.append(language("inventory not declared"))
+    if verdict.verdict == "PASS" and declares_no_gpu(verdict):
+        about.append(language("no GPU declared"))
     if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):
         about.append(missing)
+    unrun = [check for check in verdict.checks if was_not_run(check)]
+    count = Counter(check.outcome for check in verdict.checks)
+    count -= Counter(check.outcome for check in unrun)
     words: dict[Outcome, str] = {
-        "pass": language("{number} passed", number=verdict.count("pass")),
-        "fail": language("{number} failed", number=verdict.count("fail")),
-        "error": language.ngettext("{n} error", "{n} errors", verdict.count("error")),
-        "skip": language("{number} skipped", number=verdict.count("skip")),
+        "pass": language("{number} passed", number=count["pass"]),
+        "fail": language("{number} failed", number=count["fail"]),
+        "error": language.ngettext("{n} error", "{n} errors", count["error"]),
+        "skip": language("{number} skipped", number=count["skip"]),
     }
     counts = ", ".join(
-        word for outcome, word in words.items() if verdict.count(outcome) or outcome == "pass"
+        word for outcome, word in words.items() if count[outcome] or outcome == "pass"
     )
+    if unrun:
+        counts += ", " + language("{number} not run", number=len(unrun))
     if waived := len(verdict.of_kind("waived")):
         counts += ", " + language("{number} waived", number=waived)
     text = f" ({'; '.join(about)})" if about else ""
-    if subjects := verdict.waived_whole():
+    if subjects := waived_whole(verdict):
         counts += "; " + language.ngettext(
             "{n} subject waived whole: {names}",
             "{n} subjects waived whole: {names}",
@@ -47,6 +68,46 @@ def closing_line(verdict: Verdict, language: Language = ENGLISH) -> str:
             names=", ".join(subjects),
         )
     return f"{verdict.verdict}{text}: {counts}"
+
+
+def declares_no_gpu(verdict: Verdict) -> bool:
+    """Whether the machine is judged as one without GPUs: none was found, and none was due."""
+    return any(
+        one.due.measurement == "gpu_count" and one.value == 0 and not one.waived
+        for check in verdict.checks
+        for one in check.judged
+    )
+
+
+def is_not_run(finding: Finding) -> bool:
+    """Whether a finding says that a check was left out on purpose.
+
+    Another check ended the run before it, or its GPU had fallen off the bus. Whatever else kept a
+    check from running is an error.
+    """
+    if finding.code == "never_ran":
+        return finding.kind == "skip"
+    reason = finding.values.get("reason")
+    return isinstance(reason, Message) and reason.code == "gpus_fallen_off_before"
+
+
+def was_not_run(check: CheckResult) -> bool:
+    """Whether a check was left out on purpose, and nothing else is known of it."""
+    return bool(check.findings) and all(map(is_not_run, check.findings))
+
+
+def waived_whole(verdict: Verdict) -> tuple[str, ...]:
+    """Subjects in which everything needed a waiver.
+
+    That is each value with a limit, and each measurement that was not taken.
+    """
+    subjects: dict[str, list[bool]] = {}
+    for check in verdict.checks:
+        found = subjects.setdefault(check.id.partition(".")[0], [])
+        found += [
+            one.waived for one in check.judged if one.due.limit is not None or one.value is None
+        ]
+    return tuple(subject for subject, found in subjects.items() if found and all(found))
 
 
 def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
@@ -60,11 +121,11 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
         for judged in check.judged
         if judged.due.limit is None
         and judged.value is not None
-        and judged.due.origin in (NO_SHEET, NO_ARCHITECTURE)
+        and (judged.due.origin in (NO_SHEET, NO_ARCHITECTURE) or older.is_no_model(judged.due))
     ]
     if not found:
         return None
-    names = list(dict.fromkeys(name for due in found for name in due.component.split("->")))
+    names = list(dict.fromkeys(str(name) for due in found for name in due.component.ends))
     where = (
         ", ".join(names)
         if len(names) <= MOST_NAMES
@@ -79,30 +140,98 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
 
 
 def finding_lines(findings: Iterable[Finding], places: Locations) -> Iterator[str]:
-    """Findings as lines; those with the same details share them, below the last of them."""
+    """Findings as lines; those with the same details share them, below the last of them.
+
+    Below these are the lines of a waiver, where a finding's message recommends one.
+    """
     for group, below in explanation.group_findings(findings, places):
-        yield from (one_line(finding.text) for finding in group)
+        yield from (one_line(words.of(finding)) for finding in group)
         yield from below
+        if waiver := waiver_lines.recommended(group):
+            yield f"{to_waive(ENGLISH)}:"
+            yield from waiver
+
+
+def to_waive(language: Language) -> str:
+    """What to do with the lines of a waiver that follow."""
+    return language("To waive this, add to the machine file")
+
+
+def exit_code(verdict: Verdict) -> ExitCode:
+    """0 PASS, 1 FAIL, 3 UNJUDGED."""
+    codes: dict[VerdictWord, ExitCode] = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
+    return codes[verdict.verdict]
+
+
+def provenance(run: Run, language: Language = ENGLISH) -> dict[str, str]:
+    """Where the run came from, by key: versions, host, image, the last self-test, the evidence.
+
+    Of a run of a version without seals the last one says that it is not sealed.
+    """
+    found = dict(run.verdict.provenance)
+    if run.start.selftest is not None:
+        found["selftest"] = words.text(run.start.selftest, language)
+    if run.seal.digest is not None:
+        found["evidence"] = run.seal.digest
+    elif run.seal.old:
+        found["evidence"] = language("not sealed")
+    return found
+
+
+def stale_waivers(verdict: Verdict) -> tuple[Message, ...]:
+    """The waivers that the run did not need, with their reasons."""
+    return tuple(_stale(waiver) for waiver in verdict.waivers if _is_stale(waiver, verdict.checks))
+
+
+def _stale(waiver: Waiver) -> Message:
+    what, about = waiver.measurement or waiver.skip or "", known(component=waiver.component)
+    return Message("stale_waiver", {"what": what, "reason": waiver.reason, **about})
+
+
+def _is_stale(waiver: Waiver, checks: Sequence[CheckResult]) -> bool:
+    """Whether everything that a waiver covers was measured and passed without it.
+
+    A measurement that was not taken says nothing about a waiver.
+    """
+    spoken_of = [
+        one for check in checks for one in check.judged if covers(waiver, check.id, one.due)
+    ]
+    passed = (
+        one.value is not None and all(finding.kind == "warn" for finding in one.findings)
+        for one in spoken_of
+    )
+    return bool(spoken_of) and all(passed)
 
 
 def limit_text(judged: Judgement) -> str:
     """The limit of a measurement, or that there is none."""
     due = judged.due
-    return f"{due.limit}" if due.limit else "not judged"
+    return quantities.limit_text(due.limit) if due.limit else "not judged"
 
 
 def value_text(judged: Judgement) -> str:
     """A value with its unit, or that there is none."""
-    return quantity(judged.value, judged.due.unit) if judged.value is not None else "not measured"
+    return (
+        quantities.quantity(judged.value, judged.due.unit)
+        if judged.value is not None
+        else "not measured"
+    )
 
 
-def basis_text(judged: Judgement) -> str:
+def basis_text(judged: Judgement, language: Language = ENGLISH) -> str:
     """Where the limit comes from, or why there is none."""
     due = judged.due
-    basis = f"{due.limit.basis} ({due.origin})" if due.limit else due.unlimited or "no limit"
-    most = (
-        f"; no more than {quantity(due.ceiling.high, due.unit)} is possible"
-        if due.ceiling and due.ceiling.high
-        else ""
+    told = (
+        f"{languages.said(due.limit.basis, language)} ({languages.said(due.origin, language)})"
+        if due.limit
+        else unlimited_text(due, language)
     )
-    return one_line(f"{basis}{most}")
+    if due.ceiling and due.ceiling.high:
+        most = quantities.quantity(due.ceiling.high, due.unit)
+        told = language("{told}; no more than {most} is possible", told=told, most=most)
+    return one_line(told)
+
+
+def unlimited_text(due: Due, language: Language = ENGLISH) -> str:
+    """Why there is no limit."""
+    return languages.said(due.unlimited, language) if due.unlimited else language("no limit")

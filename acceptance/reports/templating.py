@@ -5,14 +5,17 @@ from __future__ import annotations
 import jinja2
 from markupsafe import Markup
 
+from acceptance.core.message import Message
 from acceptance.reports.text import one_line
 
 
 def harmless(value: object) -> object:
     """The printable form of a value: untrusted text on one line, without control characters.
 
-    Jinja escapes it afterwards.
+    Jinja escapes it afterwards. Raises TypeError for a message that nobody worded.
     """
+    if isinstance(value, Message):
+        raise TypeError(f"{value.code} reached a template without words")
     return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 

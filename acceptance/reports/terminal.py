@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, cast
 
 from rich.console import Console
 from rich.text import Text
 
 from acceptance.core.collection import SESSIONS
-from acceptance.core.finding import FindingKind
+from acceptance.core.component import Component
+from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.limit import number, quantity
+from acceptance.core.limit import number
+from acceptance.core.message import Message
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import (
     CheckEnded,
@@ -29,18 +31,21 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.verdict import Verdict
-from acceptance.reports import closing, summary
+from acceptance.journal.run import Run
+from acceptance.reports import closing, explanation, languages, pair_table, summary
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import plain_locale
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
-from acceptance.reports.locations import NO_LOCATIONS, Locations
-from acceptance.reports.progress import RunProgress
+from acceptance.reports.locations import find_locations
+from acceptance.reports.progress import RunProgress, eta_s
 from acceptance.reports.safe_output import SafeOutput
-from acceptance.reports.text import duration, one_line
+from acceptance.reports.text import duration, first_line, one_line
+from acceptance.wording import words
+from acceptance.wording.quantities import limit_text, quantity
 
 if TYPE_CHECKING:
-    from rich.live import Live
+    from acceptance.reports.dashboard import View
 
 
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
@@ -49,15 +54,21 @@ _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # the source of an event, f
 _MOST_EVENTS = 100  # different events printed as they come; the reports have all
 
 
-def _block(language: Language) -> tuple[tuple[str, str, FindingKind], ...]:
-    """The kinds of findings in order, each with its word and style."""
-    return (
+def _block(verdict: Verdict, language: Language) -> Iterator[tuple[str, str, list[Finding]]]:
+    """The findings of each kind in order, with its word and style."""
+    unrun: list[Finding] = []
+    kinds: tuple[tuple[str, str, FindingKind], ...] = (
         (language("FAIL"), "red", "fail"),
         (language("UNJUDGED"), "yellow", "error"),
         (language("SKIPPED"), "yellow", "skip"),
         (language("waived"), "", "waived"),
         (language("warning"), "", "warn"),
     )
+    for word, style, kind in kinds:
+        found = verdict.of_kind(kind)
+        unrun += filter(summary.is_not_run, found)
+        yield word, style, [one for one in found if not summary.is_not_run(one)]
+    yield language("not run"), "", unrun
 
 
 class _Check:
@@ -86,17 +97,21 @@ class _Shown:
     """The views of a live run: its progress, its gauges, and the dashboard or the heartbeat."""
 
     def __init__(
-        self, plan: Plan, addresses: Mapping[str, str], language: Language, lines: LineWriter
+        self,
+        plan: Plan,
+        addresses: Mapping[Component, Component],
+        language: Language,
+        lines: LineWriter,
     ) -> None:
         self.remaining = RunProgress(plan)
         self.gauges = Gauges(plan.gpus, addresses)
-        self.live: Live | None = None
+        self.live: View | None = None
         self.calm: Heartbeat | None = None
         if lines.watched:
             from acceptance.reports import dashboard  # only for a terminal
 
             board = dashboard.Dashboard(self.remaining, self.gauges, language, lines.signs)
-            self.live = dashboard.live(lines.console, board)
+            self.live = dashboard.View(lines.console, board, lines.drawing)
             self.live.start()
         else:
             self.calm = Heartbeat(self.remaining, self.gauges, language, lines.signs)
@@ -110,7 +125,7 @@ class Terminal(LineWriter):
         self._language = language
         self._shown: _Shown | None = None
         self._check = _Check()
-        self._told: set[tuple[str, object, str | None]] = set()
+        self._told: set[tuple[str, object, Component | None]] = set()
 
     @classmethod
     def on_stdout(cls, language: Language = ENGLISH) -> Terminal:
@@ -133,12 +148,12 @@ class Terminal(LineWriter):
         )
         checks = language.ngettext("{n} check", "{n} checks", len(plan.checks))
         figures = language.ngettext("{n} measurement", "{n} measurements", measurements)
-        time = duration(plan.eta_s())
-        words = language(
+        time = duration(eta_s(plan))
+        head = language(
             "plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time
         )
         partial = language("partial")
-        self.say(f"{words} ({partial})" if plan.scope == "partial" else words)
+        self.say(f"{head} ({partial})" if plan.scope == "partial" else head)
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns(
@@ -148,24 +163,31 @@ class Terminal(LineWriter):
                     (self._limit_text(due) for due in (check.due if details else ())), indent=6
                 )
         for text in plan.gaps:
-            self.say(language("gap: {text}", text=text), "yellow")
+            self.say(language("gap: {text}", text=words.text(text, language)), "yellow")
         for text in plan.not_tested:
-            self.say(language("not tested here: {text}", text=text))
+            self.say(language("not tested here: {text}", text=words.text(text, language)))
         for text in plan.cannot_detect:
             self.say(language("cannot detect: {text}", text=language.text(text)))
 
     def _limit_text(self, due: Due) -> str:
         """The limit of one measurement of one component."""
-        held = f"{due.limit}: {due.limit.basis} ({due.origin})" if due.limit else None
-        text = held or self._language("recorded, not judged: {why}", why=due.unlimited)
+        language = self._language
+        if due.limit:
+            basis = languages.said(due.limit.basis, language)
+            origin = languages.said(due.origin, language)
+            text = f"{limit_text(due.limit)}: {basis} ({origin})"
+        else:
+            text = language(
+                "recorded, not judged: {why}", why=summary.unlimited_text(due, language)
+            )
         if due.ceiling is not None:
             most = quantity(due.ceiling.high or 0.0, due.unit)
-            text = self._language("{told}; no more than {most} is possible", told=text, most=most)
-        return self._language(
-            "{what} on {where} {told}", what=due.measurement, where=due.component, told=text
+            text = language("{told}; no more than {most} is possible", told=text, most=most)
+        return language(
+            "{what} on {where} {told}", what=due.measurement, where=str(due.component), told=text
         )
 
-    def start(self, plan: Plan, addresses: Mapping[str, str] | None = None) -> None:
+    def start(self, plan: Plan, addresses: Mapping[Component, Component] | None = None) -> None:
         """Start the live view or the heartbeat.
 
         `addresses` are the names of GPUs by the PCI addresses in events.
@@ -190,14 +212,18 @@ class Terminal(LineWriter):
             if body.value is not None and body.unit != "count":
                 self._check.values.setdefault(body.measurement, []).append(body)
         elif isinstance(body, Skipped):
-            self._check.skips.append(body.reason)
+            self._check.skips.append(words.text(body.reason, self._language))
         elif isinstance(body, CheckEnded):
             self._ended(body)
         elif isinstance(body, Event):
             self._event(body)
         elif isinstance(body, ForeignProcess) and body.until_s is None:
             self.say(
-                self._language("{gpu} is also used by {who}", gpu=body.component, who=body.who),
+                self._language(
+                    "{gpu} is also used by {who}",
+                    gpu=str(body.component),
+                    who=words.text(body.who, self._language),
+                ),
                 "yellow",
             )
         if shown and shown.calm and (line := shown.calm.line()):
@@ -218,7 +244,7 @@ class Terminal(LineWriter):
         on = (
             f" on {where}" if where and where != body.component else ""
         )  # a name is told for an address alone
-        meaning = self._language.text(body.meaning).rstrip(".")
+        meaning = languages.said(body.meaning, self._language).rstrip(".")
         self.say(f"{source}: {body.severity}{on}: {meaning}: {body.text}", "yellow")
         if len(self._told) == _MOST_EVENTS:
             self.say(
@@ -227,8 +253,11 @@ class Terminal(LineWriter):
             )
 
     def _ended(self, body: CheckEnded) -> None:
-        message, outcome = body.message, body.outcome
-        about = message.split("\n")[0] or self._check.figures()
+        outcome = body.outcome
+        message = words.text(body.message, self._language)
+        # What an exception says is one sentence, with what a program printed in it.
+        about = message if isinstance(body.message, Message) else first_line(message)
+        about = about or self._check.figures()
         if outcome == "pass" and self._check.skips:
             # The session accepts a waived skip, but it is no measurement.
             outcome = "pass" if self._check.values else "skip"
@@ -245,22 +274,31 @@ class Terminal(LineWriter):
     def _outcome(self, outcome: Outcome, text: str) -> None:
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
 
-    def verdict(self, verdict: Verdict, files: list[str], where: Locations = NO_LOCATIONS) -> None:
+    def verdict(self, run: Run, files: list[str]) -> None:
         """Print the closing block: findings with explanations, files, and the verdict last."""
         language, taught, shown = self._language, False, self._shown is not None
-        for word, style, kind in _block(language):
-            for said in closing.entries(verdict.of_kind(kind), where, language):
-                if taught or (shown and said.below):
+        verdict, where = run.verdict, find_locations(run.inventory)
+        for word, style, findings in _block(verdict, language):
+            for said in closing.entries(findings, where, language):
+                if taught or (shown and (said.below or said.waiver)):
                     self.put(Text(""))  # an entry with its causes is set apart from its neighbours
-                taught, shown = bool(said.below), True
+                taught, shown = bool(said.below or said.waiver), True
                 for checks, text in said.lines:
                     self.say(f"{word} {', '.join(checks)}: {text}", style)
                 for detail in said.below:
                     self._detail(detail)
+                if said.waiver:
+                    self.say(f"{summary.to_waive(language)}:", indent=HANG)
+                for line in said.waiver:
+                    self.path(line, indent=HANG)
         if taught:
             self.put(Text(""))
-        for text in verdict.stale_waivers:
-            self.say(language("stale waiver, not needed in this run: {text}", text=text))
+        if wrong := pair_table.lines(run, language):
+            self.say(language("paths between GPUs where something is wrong:"))
+            self.say_all(wrong, indent=HANG)
+        for waiver in summary.stale_waivers(verdict):
+            told = words.message(waiver, language)
+            self.say(language("stale waiver, not needed in this run: {text}", text=told))
         unjudged = [
             judged
             for check in verdict.checks
@@ -276,11 +314,19 @@ class Terminal(LineWriter):
             )
         for path in files:
             self.path(path)
-        self.say(summary.closing_line(verdict, language), _VERDICT[verdict.verdict])
+        if run.seal.digest is not None:
+            self.say(
+                language(
+                    "evidence: {digest}, read out as {spoken}",
+                    digest=run.seal.digest,
+                    spoken=run.seal.spoken or "",
+                )
+            )
+        self.say(summary.closing_line(run, language), _VERDICT[verdict.verdict])
 
     def _detail(self, text: str) -> None:
         """Print a line below an entry; a command is not wrapped, so that it can be copied."""
-        if text.startswith(f"{self._language('next')}: "):
+        if isinstance(text, explanation.Command):
             self.path(text, indent=HANG)
         else:
             self.say(text, indent=HANG)

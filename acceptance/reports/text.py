@@ -41,6 +41,11 @@ def one_line(text: str, limit: int = 2_000) -> str:
     return " ".join(clean(text, limit).split())
 
 
+def first_line(text: str) -> str:
+    """The first of several lines, as it is."""
+    return text.split("\n", 1)[0]
+
+
 def duration(seconds: float) -> str:
     """A duration in seconds for people: `42 s`, `12 min`, `2 h 5 min`."""
     if seconds < 120:

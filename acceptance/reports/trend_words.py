@@ -105,7 +105,7 @@ def cells(row: TrendRow, *, plain: bool) -> tuple[str, ...]:
     outside = str(summary.outside) if summary.outside else ""
     return (
         row.course.measurement,
-        row.course.component,
+        str(row.course.component),
         row.course.unit,
         str(summary.nights),
         median,

@@ -5,7 +5,6 @@ Its shape is declared here and published in `docs/verdict.schema.json`.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
@@ -13,18 +12,21 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from acceptance.core import message
 from acceptance.core.collection import Session
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Values
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.run import Run
-from acceptance.reports import plain_json
+from acceptance.reports import plain_json, summary
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
+from acceptance.wording import words
 
-SCHEMA: Literal[3] = 3  # increases with every change of the shape: docs/verdict.md
+SCHEMA: Literal[4] = 4  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
@@ -48,6 +50,8 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(description="one line: what was measured on which component, the limit, its basis"),
     ]
+    code: Annotated[Text, Meta(description="what `text` says, whatever the language and wording")]
+    values: Annotated[Values, Meta(description="what `text` is filled with, by name")]
     measurement: Annotated[str, Meta(description="the measurement it is about")] | UnsetType = UNSET
     component: Annotated[str, Meta(description="the component it is about")] | UnsetType = UNSET
     note: Annotated[str, Meta(description="what was looked at, in lines")] | UnsetType = UNSET
@@ -182,7 +186,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schema: Annotated[
-        Literal[3], Meta(description="the number of this shape; another is another shape")
+        Literal[4], Meta(description="the number of this shape; another is another shape")
     ]
     verdict: Annotated[
         VerdictWord,
@@ -278,17 +282,23 @@ def _known(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
 
 
+def _text(told: message.Text | None) -> str | None:
+    return None if told is None else words.text(told)
+
+
 def _row(finding: Finding, where: Locations) -> Row:
     advice = explain(finding, where) or _NOTHING
     return Row(
         check=finding.check,
-        text=finding.text,
+        text=words.of(finding),
+        code=finding.code,
+        values=words.values(finding),
         measurement=_known(finding.measurement),
-        component=_known(finding.component),
-        note=_known(finding.note),
+        component=UNSET if finding.component is None else str(finding.component),
+        note=_known(_text(words.note_beside(finding))),
         quote=_known(finding.quote),
         event=_known(finding.event or None),
-        action=_known(finding.action or None),
+        action=_known(words.action(finding)),
         symptom=_known(advice.symptom),
         causes=tuple(Cause(what, tell or UNSET) for what, tell in advice.causes)
         if advice.causes
@@ -301,7 +311,12 @@ def _row(finding: Finding, where: Locations) -> Row:
 
 def _bounds(limit: Limit) -> Bounds:
     return Bounds(
-        **{key: value for key, value in dataclasses.asdict(limit).items() if value is not None}
+        unit=limit.unit,
+        basis=words.text(limit.basis),
+        low=_known(limit.low),
+        high=_known(limit.high),
+        warn_low=_known(limit.warn_low),
+        warn_high=_known(limit.warn_high),
     )
 
 
@@ -322,23 +337,27 @@ def _before(judged: Judgement) -> Before | UnsetType:
 
 
 def _skipped(night: Postponed | None) -> Skipped | UnsetType:
-    return Skipped(night.reasons, night.in_a_row, night.most) if night else UNSET
+    return (
+        Skipped(tuple(map(words.text, night.reasons)), night.in_a_row, night.most)
+        if night
+        else UNSET
+    )
 
 
 def _figure(judged: Judgement) -> Figure:
     due = judged.due
     return Figure(
         measurement=due.measurement,
-        component=due.component,
+        component=str(due.component),
         unit=due.unit,
-        origin=due.origin,
+        origin=words.text(due.origin),
         waived=judged.waived,
         serial=_known(judged.serial),
         value=_known(judged.value),
         again=_known(judged.again),
         before=_before(judged),
         limit=_bounds(due.limit) if due.limit else UNSET,
-        unlimited=_known(due.unlimited),
+        unlimited=_known(_text(due.unlimited)),
     )
 
 
@@ -364,16 +383,20 @@ def render(run: Run) -> bytes:
     content = File(
         schema=SCHEMA,
         verdict=verdict.verdict,
-        exit_code=verdict.exit_code(),
+        exit_code=summary.exit_code(verdict),
         run_id=verdict.run_id,
         violations=rows("fail"),
         unjudged=rows("error", "skip"),
         warnings=rows("warn"),
         waivers=rows("waived"),
-        stale_waivers=verdict.stale_waivers,
-        notes=(*verdict.notes, *verdict.changed, *_waived_whole(verdict), *run.torn),
+        stale_waivers=tuple(map(words.message, summary.stale_waivers(verdict))),
+        notes=(
+            *map(words.message, (*run.notes, *verdict.changed)),
+            *_waived_whole(verdict),
+            *map(words.message, run.torn),
+        ),
         checks=tuple(map(_check, verdict.checks)),
-        provenance=verdict.provenance,
+        provenance=summary.provenance(run),
         skipped=_skipped(verdict.postponed),
         scope=verdict.scope,
         profile=verdict.profile,
@@ -383,16 +406,18 @@ def render(run: Run) -> bytes:
 
 
 def _waived_whole(verdict: Verdict) -> Iterator[str]:
-    for subject in verdict.waived_whole():
+    for subject in summary.waived_whole(verdict):
         yield (
             f"{subject} was waived whole: no value of it was held against its limit without a "
             "waiver"
         )
 
 
-def unreadable(run_id: str, reason: str) -> bytes:
+def unreadable(run_id: str, reason: Message | str) -> bytes:
     """The file of a run whose journal holds no plan: only the reason is known."""
-    content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (Row("run", reason),), (), (), (), (), (), {})
+    text = words.text(reason)
+    refusal = Row("run", text, "unreadable", {"text": text})
+    content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (refusal,), (), (), (), (), (), {})
     return plain_json.render(content)
 
 

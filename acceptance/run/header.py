@@ -6,27 +6,40 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance.core.record import Body, RunStarted
+from acceptance.core.evidence import AnyBody
+from acceptance.core.record import RunStarted
 from acceptance.journal import clock, provenance
+from acceptance.machine.machine_file import Machine
 from acceptance.run import selftest_record
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
 
-def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> Iterator[Body]:
+def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> Iterator[AnyBody]:
     """The first records of a run's journal."""
     options, plan = prepared.options, prepared.plan
     facts = provenance.gather(
         station=station.name,
         machine_file=str(options.machine_file) if options.machine_file else None,
-        machine=prepared.machine.name if prepared.machine else None,
+        **_declared(prepared.machine),
         boot_id=clock.boot_id(options.root),
         user="root" if os.geteuid() == 0 else "unprivileged",
-        selftest=selftest_record.selftest_sentence(
-            run_dir.parent, plan.digest, clock.machine_id(options.root)
-        ),
         **station.provenance,
     )
-    yield RunStarted(run_dir.name, plan, facts, clock.machine_id(options.root))
+    machine_id = clock.machine_id(options.root)
+    selftest = selftest_record.last_selftest(run_dir.parent, plan.digest, machine_id)
+    yield RunStarted(run_dir.name, plan, facts, machine_id, selftest)
     yield from (*station.notes, *prepared.notes)
     yield prepared.observed()
+
+
+def _declared(machine: Machine | None) -> dict[str, str | None]:
+    """The machine file's name for the machine, its order and asset tag, and its power supply."""
+    if machine is None:
+        return {}
+    return {
+        "machine": machine.name,
+        "order_number": machine.order.number,
+        "asset_tag": machine.order.asset_tag,
+        "psu_watts": str(machine.psu.watts) if machine.psu.watts else None,
+    }

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Message
 from acceptance.core.record import Postponed, RunEnded
-from acceptance.journal import reader, segment
+from acceptance.journal import reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import Gpu, gpus
@@ -34,7 +35,7 @@ def find_users(
     nights: IdlePolicy,
     probe: Callable[[], NvmlAnswer] = _probe,
     sleep: Callable[[float], None] = time.sleep,
-) -> tuple[str, ...]:
+) -> tuple[Message, ...]:
     """The users of the GPUs that the plan tests; empty where all are idle.
 
     It samples the GPUs several times and stops at the first sample with a user. The first sample is
@@ -50,14 +51,14 @@ def find_users(
     return found
 
 
-def busy_reason(error: lock.MachineBusy) -> str:
+def busy_reason(error: lock.MachineBusy) -> Message:
     """The reason to leave the machine alone: another rigproof run has it, and for how long.
 
     The time is given as far as clocks allow.
     """
     if error.held_s < 0:
-        return f"{error}; for how long cannot be told, because the clock was set back meanwhile"
-    return f"{error}; it has had it for {error.held_s / 3600:.1f} h"
+        return Message("busy_for_unknown_time", {"what": error.message})
+    return Message("busy_for", {"what": error.message, "hours": f"{error.held_s / 3600:.1f}"})
 
 
 def postpone(
@@ -69,6 +70,7 @@ def postpone(
             writer.write(body)
         writer.write(skipped)
         writer.write(RunEnded(False, IN_USE))
+        seal.write(writer)
     run = journal_run.read(run_dir)
     outputs.write(run, language)
     return run
@@ -76,8 +78,8 @@ def postpone(
 
 def describe_gpu_users(
     answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float
-) -> tuple[str, ...]:
-    """The users of each of these GPUs, a sentence each; empty where all are idle.
+) -> tuple[Message, ...]:
+    """The users of each of these GPUs, a message each; empty where all are idle.
 
     `most_use` is the largest utilisation (0 to 1) of an idle GPU, because a desktop draws on it. A
     GPU whose driver reports neither processes nor utilisation is not known to be idle. One that
@@ -86,20 +88,18 @@ def describe_gpu_users(
     return tuple(_users(answer, due, most_use))
 
 
-def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterator[str]:
+def _users(answer: NvmlAnswer, due: tuple[Gpu, ...], most_use: float) -> Iterator[Message]:
     for gpu, traits in readiness.known_gpus(answer, due):
         computing = readiness.compute_processes_of(traits)
         yield from (
-            f"{gpu.name}: {readiness.process_name(one)} computes on it" for one in computing
+            Message(
+                "computes_on_gpu", {"gpu": str(gpu.name), "process": readiness.process_name(one)}
+            )
+            for one in computing
         )
         if traits.utilisation is not None:
             if traits.utilisation > most_use and not computing:
-                yield (
-                    f"{gpu.name}: {traits.utilisation:.0%} in use by a process that the driver "
-                    "does not name"
-                )
+                values = {"gpu": str(gpu.name), "use": f"{traits.utilisation:.0%}"}
+                yield Message("gpu_used_by_unnamed", values)
         elif traits.compute_processes is None:
-            yield (
-                f"{gpu.name}: its driver tells neither which processes compute on it nor how "
-                "much it is in use"
-            )
+            yield Message("gpu_use_untold", {"gpu": str(gpu.name)})

@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acceptance.core.record import Entry, Event, ForeignProcess, Sample
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Message
+from acceptance.core.record import Entry, Event, ForeignProcess
 from acceptance.journal import reader, segment
 
 View = Callable[[Entry], None]
@@ -34,13 +37,13 @@ class LiveFeed:
         events: Sequence[str],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.failure: str | None = None
+        self.failure: Message | None = None
         self._view = view
         self._now_s = now_s
         self._due_s = now_s() + PERIOD_S
         self._tails = [reader.Tail(run_dir / name) for name in events]
         self._samples = [run_dir / name for name in (reader.TELEMETRY, reader.GPU_TELEMETRY)]
-        self._seen: dict[tuple[str, str | None], int] = {}
+        self._seen: dict[tuple[str, Component | None], int] = {}
 
     def show(self, entry: Entry) -> None:
         """Pass one record to the view. Never raises: a failing view does not end a run."""
@@ -48,7 +51,8 @@ class LiveFeed:
             try:
                 self._view(entry)
             except Exception as error:  # noqa: BLE001 - whatever a view does, the run goes on
-                self.failure = f"the view of the run failed ({type(error).__name__}: {error})"
+                why = f"{type(error).__name__}: {error}"
+                self.failure = Message("view_failed", {"why": why})
 
     def poll(self, *, last: bool = False) -> None:
         """Pass on the watch's new records, at most once a second.
@@ -73,7 +77,7 @@ class LiveFeed:
                 self._samples.remove(path)
 
     def _newest(self, path: Path) -> None:
-        newest: dict[str | None, Entry] = {}
+        newest: dict[Component | None, Entry] = {}
         for entry in reader.read_last_entries(path, TAIL_BYTES):
             if isinstance(entry.body, Sample):
                 newest[entry.body.component] = entry

@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from acceptance.core import regular_file
+from acceptance.core.message import Message, known
+from acceptance.wording.errors import WordedError
 
 NAME = "run/lock/rigproof.lock"
 # A holder needs microseconds between taking the lock and writing its name; one without processor
@@ -21,15 +23,15 @@ NAME = "run/lock/rigproof.lock"
 _SETTLED_S = 0.2
 
 
-class MachineBusy(Exception):
-    """Another run holds the lock; the message is one sentence.
+class MachineBusy(WordedError):
+    """Another run holds the lock; `holder` says which.
 
     `held_s` is the number of seconds since the holder last wrote to the lock: when it took the
     lock, or when its run got a folder. It is negative where the clock was set back meanwhile.
     """
 
-    def __init__(self, text: str, held_s: float) -> None:
-        super().__init__(text)
+    def __init__(self, holder: Message | None, held_s: float) -> None:
+        super().__init__("machine_busy", holder=holder)
         self.held_s = held_s
 
 
@@ -89,15 +91,11 @@ class MachineLock:
         """The error that names the holder, and for how long it has held the lock."""
         time.sleep(_SETTLED_S)
         holder = self._read()
-        writing = f", writing to {holder.run_dir}" if holder and holder.run_dir else ""
-        text = f" (process {holder.pid}{writing})" if holder else ""
-        return MachineBusy(
-            (
-                f"another rigproof run has this machine{text}: two loads at once would spoil "
-                "both; wait for it or stop it"
-            ),
-            time.time() - os.fstat(self._file).st_mtime,
-        )
+        held_s = time.time() - os.fstat(self._file).st_mtime
+        if holder is None:
+            return MachineBusy(None, held_s)
+        values = known(pid=holder.pid, run_dir=holder.run_dir)
+        return MachineBusy(Message("lock_holder", values), held_s)
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Message
 from acceptance.journal.run import Run
 from acceptance.journal.run_folder import JUNIT, PAGE, VERDICT, write_whole
 
@@ -46,27 +47,19 @@ def write(run: Run, language: Language = ENGLISH) -> None:
     write_whole(run.folder / VERDICT, verdict_json.render(run))
 
 
-def write_unreadable(run_dir: Path, reason: str) -> None:
+def write_unreadable(run_dir: Path, reason: Message) -> None:
     """The verdict of a run whose journal holds no plan."""
     from acceptance.reports import verdict_json
 
     write_whole(run_dir / VERDICT, verdict_json.unreadable(run_dir.name, reason))
 
 
-def unlink_latest(out: Path) -> None:
-    """Remove `latest` while there is no new run.
-
-    Whoever publishes it must not find yesterday's verdict there.
-    """
-    with contextlib.suppress(OSError):
-        if (out / "latest").is_symlink():
-            (out / "latest").unlink()
-
-
 def link_latest(run_dir: Path) -> None:
     """Point `latest` in the output folder to this run.
 
-    A file system without links has no `latest`.
+    Nothing else moves or removes it: a call that starts no run leaves it. Whoever publishes a
+    call's own run takes its folder from --run-dir-file. A file system without links has no
+    `latest`.
     """
     draft = run_dir.parent / f".latest.{os.getpid()}"
     try:

@@ -6,18 +6,26 @@ No hardware is loaded and no journal is written here.
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 
 import msgspec
 
 from acceptance import resources
-from acceptance.core import collection
+from acceptance.core import message, parts
+from acceptance.core.collection import matches_patterns
+from acceptance.core.component import Component
+from acceptance.core.evidence import Observed
 from acceptance.core.limit import GIB, MIB
+from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.parts import Core, parse
 from acceptance.core.plan import Plan
-from acceptance.core.record import Note, Observed
+from acceptance.core.record import Note
 from acceptance.expect import (
     ceiling,
     components,
@@ -27,33 +35,36 @@ from acceptance.expect import (
     measurements,
     plan_builder,
 )
+from acceptance.expect.collected import CollectedCheck, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.journal import provenance
-from acceptance.machine import gpu_selection, machine_file, topology
+from acceptance.loads.pulse import selection
+from acceptance.machine import channels, gpu_selection, machine_file, topology
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
+from acceptance.observe.cpu import power_limit_w
 from acceptance.observe.inventory import observe
+from acceptance.observe.presence import missing_gpus, paravirtualised, presence, shortfalls
 from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.run import check_cache, profile
 from acceptance.session import context as session_context
+from acceptance.station import preflight
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 # Share of the free RAM that the memory test fills where the machine file does not say: the rest is
 # for the system and our own logs.
 TEST_SHARE = 0.8
+PRESENT = "gpu.present"  # the check that a missing GPU fails
 ROOM = MIB  # bytes: many times what collecting writes
 
 
 # Not judged in a virtual machine: a healthy 16-core VM showed 0.89 to 1.05.
 CORE_RATIOS = ("cpu_gemm_core_ratio_f64", "cpu_gemm_core_ratio_f32")
-VIRTUAL_CORES = (
-    "virtual CPUs share their cores with other guests: a [[limit]] in the machine "
-    "file judges "
-    "them all the same"
-)
+VIRTUAL_CORES = Message("cores_shared", {"key": "[[limit]]"})
 
 
 class PreparationError(Exception):
@@ -64,7 +75,8 @@ class PreparationError(Exception):
 class PreparedRun:
     """A run that is ready to start.
 
-    `notes` tell the reader of its reports how it was prepared.
+    `notes` tell the reader of its reports how it was prepared. `alarm` is what must be said at
+    once: a GPU is missing, which is a FAIL whatever follows.
     """
 
     options: Options
@@ -73,6 +85,7 @@ class PreparedRun:
     plan: Plan
     profile_summary: str
     notes: tuple[Note, ...] = ()
+    alarm: tuple[Message, ...] = ()
 
     def matrix(self) -> topology.Topology:
         """The paths between GPUs and network cards."""
@@ -150,7 +163,8 @@ def _answer(done: command.ProgramResult, answer: Path) -> session_context.Answer
             answer.with_name("room").write_bytes(bytes(ROOM))
             reason = done.last_lines() or "install it again"
             raise PreparationError(
-                f"rigproof's own checks could not be collected ({done.describe()}): {reason}"
+                "rigproof's own checks could not be collected "
+                f"({words.message(done.describe())}): {reason}"
             )
         text = answer.read_bytes()
     try:
@@ -165,6 +179,8 @@ def overrides(declared: Machine, file: str, inventory: Inventory) -> Iterator[Ov
     """All limits from the machine file, strongest first."""
     yield from declaration.own_limits(declared, file)
     yield from declaration.declared_limits(declared, file)
+    if channels.channels(inventory) is not None:
+        yield from declaration.channel_limits(declared, file)
     named = [dimm.configured_mts or dimm.rated_mts for dimm in declared.memory.dimm]
     found = [dimm.configured_mts or dimm.rated_mts for dimm in inventory.memory.dimms or ()]
     rates = [rate for rate in named if rate is not None] or [
@@ -179,20 +195,21 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     A virtual machine's modules are ignored, because its firmware invents them.
     """
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
-    singles = [components.core_name(core) for group in cpu.core_groups for core in group.cores]
+    singles = [Core(core[0]) for group in cpu.core_groups for core in group.cores]
     rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
     cores = max(cpu.cores or 0, len(singles)) or known(cpu.threads)
     return ceiling.host_ceilings(cores, singles, rates)
 
 
 def book(
-    declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[str, ...]
+    declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[Component, ...]
 ) -> LimitBook:
     """The limits of this machine with these GPUs, in order of precedence."""
     defaults = limit_book.class_defaults(measurements.shipped())
     if inventory.cpu.virtualised:
         defaults = defaults.after(
-            Override(name, "virtual machine", unlimited=VIRTUAL_CORES) for name in CORE_RATIOS
+            Override(name, Message("virtual_machine"), unlimited=VIRTUAL_CORES)
+            for name in CORE_RATIOS
         )
     defaults = defaults.after(gpu_limits.overrides(inventory, names, declared))
     defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(
@@ -221,7 +238,7 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 
 def memory_gap(
     filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
-) -> list[str]:
+) -> list[Message]:
     """A gap where less than half of the share is free, unless the profile asks for no more."""
     share = (
         declared.memory.test_share
@@ -231,12 +248,209 @@ def memory_gap(
     total = known(inventory.memory.total_bytes) / GIB
     if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
         return []
-    return [
-        (
-            f"memory: only {filled_gib:.1f} of {total:.1f} GiB can be filled: end what holds the "
-            "rest (`free -h`), or hugepages"
-        )
-    ]
+    sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total:.1f}"}
+    return [Message("memory_taken", sizes)]
+
+
+def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The keys of limits and waivers that name a core that this machine has not, with sentences.
+
+    None where the kernel shows no cores, or fewer than are declared: that a core is missing is for
+    the run to say.
+    """
+    every = [core for group in inventory.cpu.core_groups for core in group.cores]
+    names = sorted(core[0] for core in every)
+    if not names or len(names) < (declared.cpu.cores or 0):
+        return
+    first = {thread: core[0] for core in every for thread in core}
+    named = [("limit", [limit.component for limit in declared.limit])]
+    named += [("waiver", [_component(waiver.component) for waiver in declared.waiver])]
+    for table, rows in named:
+        for index, core in enumerate(rows):
+            if not isinstance(core, Core) or core.number in names:
+                continue
+            own = first.get(core.number)
+            why = (
+                f"CPU {core.number} is a thread of {Core(own)}: name that"
+                if own is not None
+                else f"this machine has {Core(names[0])} to {Core(names[-1])}, each named by its "
+                "first CPU: correct it"
+            )
+            yield (table, index, "component"), f"there is no {core}: {why}"
+
+
+def _component(text: str | None) -> Component | None:
+    """The component that a waiver names; None where it names none, or any of a pattern."""
+    try:
+        return None if text is None else parse(text)
+    except ValueError:
+        return None
+
+
+def power_notes(
+    declared: Machine | None, file: str | None, inventory: Inventory, cpu_limit_w: float | None
+) -> tuple[Note, ...]:
+    """The power limits of GPUs and processors against the declared power supply.
+
+    A note and no limit: board, RAM, disks and fans draw power too, which nothing here shows.
+    """
+    if declared is None or declared.psu.watts is None or file is None:
+        return ()
+    cards = {card.name: card.traits for card in gpus(inventory)}
+    limits: list[tuple[str | Message, float | None]] = []
+    for index in range(components.gpu_count(declared, inventory)):
+        traits = cards.get(parts.Gpu(index))
+        limits.append((str(parts.Gpu(index)), traits.power_limit_w if traits else None))
+    limits.append((Message("the_processors"), declared.cpu.watts or cpu_limit_w))
+    told = [(what, watts) for what, watts in limits if watts is not None]
+    unknown = tuple(what for what, watts in limits if watts is None)
+    total = sum(watts for _, watts in told)
+    if not told:
+        about: Values = {"supply": declared.psu.watts, "file": file, "unknown": Listed(unknown)}
+        return (Note(Message("power_limits_unknown", about)),)
+    values = message.known(
+        parts=Listed(
+            tuple(
+                Message("watts_of", {"what": what, "watts": f"{watts:g}"}) for what, watts in told
+            )
+        ),
+        total=f"{total:g}",
+        supply=declared.psu.watts,
+        file=file,
+        unknown=Listed(unknown) if unknown else None,
+    )
+    code = "power_above_supply" if total > declared.psu.watts else "power_of_supply"
+    return (Note(Message(code, values)),)
+
+
+def channel_notes(declared: Machine | None, inventory: Inventory) -> tuple[Note, ...]:
+    """Empty and unequal memory channels, where the machine file does not declare the channels."""
+    found = channels.channels(inventory)
+    if found is None or (declared is not None and declared.memory.channels is not None):
+        return ()
+    return tuple(Note(one) for one in (found.empty_cost(), found.unequal_cost()) if one)
+
+
+def channels_untold(declared: Machine | None, inventory: Inventory) -> list[Message]:
+    """Why the declared memory channels are not compared, where they are not."""
+    if declared is None or declared.memory.channels is None or channels.channels(inventory):
+        return []
+    why: Text = Message("virtual_machine")
+    if not inventory.cpu.virtualised:
+        why = inventory.memory.dimms_unread or Message("slots_without_channel")
+    return [Message("channels_not_compared", {"why": why})]
+
+
+def without_places(declared: Machine | None, inventory: Inventory) -> Machine | None:
+    """The machine file for a machine with fewer GPUs on its bus than declared.
+
+    GPUs are numbered in the order of their addresses, so that those behind the missing one have
+    moved: what is declared of one card alone, or of a pair, cannot be held against any, and no
+    limit or waiver of it either. Tables of equal cards without an address hold for each of them.
+    """
+    if declared is None or len(gpus(inventory)) >= (declared.gpu_count() or 0):
+        return declared
+    count = declared.gpu_count() or 0
+    alike = len(declared.gpu) == 1 and declared.gpu[0].address is None
+    kept = msgspec.structs.replace(
+        declared,
+        gpu=declared.gpu if alike else (),
+        gpu_pair=(),
+        limit=tuple(row for row in declared.limit if not _of_a_gpu(row.component)),
+        waiver=tuple(row for row in declared.waiver if not _of_some_gpus(row.component, count)),
+    )
+    return declared if kept == declared else msgspec.structs.replace(kept, gpus=count)
+
+
+def _of_a_gpu(component: Component | None) -> bool:
+    ends = component.ends if component is not None else ()
+    return any(isinstance(end, parts.Gpu) for end in ends)
+
+
+def _of_some_gpus(pattern: str | None, count: int) -> bool:
+    """Whether a waiver's component is some of so many GPUs, or of the paths between them.
+
+    A pattern that means all of them (`gpu*`) needs no numbers.
+    """
+    if pattern is None:
+        return False
+    cards = [parts.Gpu(index) for index in range(count)]
+    groups = (cards, [parts.Pair(a, b) for a, b in permutations(cards, 2)])
+    return any(0 < sum(one.matches(pattern) for one in group) < len(group) for group in groups)
+
+
+def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list[Message]:
+    """What is not run because these GPUs are missing."""
+    return [Message("gpus_not_run", {"why": why})] if missing else []
+
+
+def _cure(why: tuple[Message, ...], power_off: Sequence[Message]) -> str:
+    """The end of an error that nothing is due, where the presence of GPUs is at fault.
+
+    `power_off` are the reasons why the power steps, which were asked for, are left out.
+    """
+    if not why:
+        return "".join(f"; {words.message(one)}" for one in power_off)
+    return (
+        f"; {words.message(Message('clauses', {'why': why}))}: select gpu.present too (--only "
+        "gpu.present; make: ONLY=gpu.present), which shows why, or leave out --only to test the "
+        "rest of the machine"
+    )
+
+
+def alarm(options: Options, plan: Plan, inventory: Inventory, why: tuple[Message, ...]) -> Message:
+    """That the run fails for sure, why, and how far it goes all the same."""
+    then = Message("host_is_tested" if not plan.gpus else "rest_is_tested")
+    if preflight.stops_at_the_gate(plan, inventory, fail_fast=options.fail_fast):
+        then = Message("run_stops_at_fail" if options.fail_fast else "run_stops_at_gate")
+    return Message("gpus_missing", {"why": why, "then": then})
+
+
+def _asks_for_power(only: Sequence[str]) -> bool:
+    """Whether "power", the id of one of its checks, or a shell pattern of either is among these."""
+    return any(re.match(r"power\b", pattern) for pattern in only)
+
+
+def power_steps(
+    declared: Machine | None,
+    options: Options,
+    gpus: Sequence[Component],
+    environment: Mapping[str, str],
+) -> tuple[dict[str, float], list[Message]]:
+    """Seconds of the power load by check, empty where it does not run; and why it does not.
+
+    The profile's selection decides; the machine file and a scheduler's job can leave it out.
+    """
+    asked = _asks_for_power(options.only)
+    job = selection.in_job(environment)
+    wanted = selection.extent(options.profile, asked=asked, job=None)
+    if wanted is None or not gpus:
+        return {}, []
+    if declared is not None and not declared.power.pulses:
+        return {}, [Message("power_pulses_declared_off")]
+    if job is not None and not asked:
+        return {}, [Message("power_pulses_in_job", {"variable": job})]
+    numbered = [parts.Gpu(number) for number in range(len(gpus))]
+    steps = selection.due(wanted, numbered)
+    return {
+        name.replace(".", "_"): selection.total_s({name: own}) for name, own in steps.items()
+    }, []
+
+
+def asks_for_gpus(
+    collected: Sequence[CollectedCheck],
+    only: Sequence[str],
+    every: Mapping[str, Sequence[Component]],
+) -> bool:
+    """Whether a selected check measures anything of GPUs; `every` has the members of each class."""
+    return any(
+        isinstance(end, parts.Gpu) or end == parts.GPUS
+        for check in collected
+        if not only or matches_patterns(check.id, only)
+        for one in check.measures
+        for component in every[one.per]
+        for end in component.ends
+    )
 
 
 def prepare(options: Options) -> PreparedRun:
@@ -248,23 +462,55 @@ def prepare(options: Options) -> PreparedRun:
         inventory = observe(options.root)
         answer = collected()
     file = options.machine_file.name if options.machine_file else None
-    names = gpu_selection.names(
-        options.gpus, gpus(inventory), components.gpu_count(declared, inventory)
-    )
-    classes = components.resolve(declared, inventory, Sensors.find(options.root).offered(), names)
+    if options.machine_file and declared:
+        for place, sentence in _cores(declared, inventory):
+            raise machine_file.key_error(options.machine_file, place, sentence)
+    cards, count = gpus(inventory), components.gpu_count(declared, inventory)
+    names = gpu_selection.names(options.gpus, cards, count)
+    missing = missing_gpus(inventory, names)
+    asked, names = names, tuple(name for name in names if name not in missing)
+    # A GPU that is not on the bus has no number: only the count tells that it is missing.
+    expected = [name for name in asked if name in {card.name for card in cards}]
+    whole, declared = declared, without_places(declared, inventory)
+    sensors = Sensors.find(options.root).offered()
+    classes = components.resolve(declared, inventory, sensors, names, expected)
+    not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
+    if classes["gpu-nvlink"] and missing_gpus(inventory, gpu_selection.names((), cards, count)):
+        # Links to a missing GPU are down, also those of one that is not under test.
+        classes["gpu-nvlink"] = ()
+        not_compared.append(Message("nvlinks_not_compared"))
+    limits = book(declared, file, inventory, names)
+    present = limits.find("gpu_count", parts.MACHINE)
+    addresses = [one.address for one in whole.gpu if one.address] if whole else []
+    short = shortfalls(inventory, present.limit if present else None, asked, addresses)
     filled_gib = memory_gib(declared, chosen, inventory)
     total_gib = known(inventory.memory.total_bytes) / GIB
-    untested = f"RAM beyond the {filled_gib:.1f} of {total_gib:.1f} GiB that the memory test fills"
+    sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total_gib:.1f}"}
+    untested = Message("memory_untested", sizes)
+    power_s, power_off = power_steps(declared, options, names, os.environ)
+    if power_s and inventory.cpu.virtualised:
+        power_off.append(Message("power_faults_hidden"))
     try:
+        if whole is not None and whole != declared:
+            # Rows that do not hold now are checked all the same, each in its own line.
+            plan_builder.lint(answer.checks, book(whole, file, inventory, names))
+            plan_builder.lint_waivers(answer.checks, whole.waiver, file or "")
         made = plan_builder.build(
             answer.checks,
             profile=options.profile,
-            loads_s=profile.seconds(chosen, options.burn_s),
+            loads_s=profile.seconds(chosen, options.burn_s) | power_s,
             memory_gib=filled_gib,
             cannot_detect=chosen.cannot_detect,
             components=classes,
-            not_offered=(*components.not_offered(classes), untested),
-            book=book(declared, file, inventory, names),
+            not_offered=(
+                *components.not_offered(classes),
+                *channels_untold(declared, inventory),
+                *gpus_not_run(missing, short),
+                *not_compared,
+                *power_off,
+                untested,
+            ),
+            book=limits,
             waivers=declared.waiver if declared else (),
             declared_in=file,
             only=options.only,
@@ -275,9 +521,26 @@ def prepare(options: Options) -> PreparedRun:
             ),
             narrowed=bool(options.gpus),
             siblings=components.siblings(declared, inventory, names),
+            missing=missing,
+            cure=_cure(short, power_off if _asks_for_power(options.only) else ()),
         )
-    except collection.PlanError as error:
+    except PlanError as error:
         if options.machine_file is None or not error.place:
             raise
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
-    return PreparedRun(options, declared, inventory, made, chosen.summary)
+    notes = power_notes(declared, file, inventory, power_limit_w(options.root))
+    notes += channel_notes(declared, inventory)
+    if declared and file and not (options.gpus or missing):  # else some may be of other GPUs
+        idle = plan_builder.waivers_of_nothing(answer.checks, classes, declared.waiver, file)
+        notes += tuple(map(Note, idle))
+    said: tuple[Message, ...] = ()
+    if any(check.id == PRESENT for check in made.checks):
+        # a layer that shares GPUs out ends the run by an error
+        if short and not paravirtualised(inventory):
+            layers = [layer.message for layer in presence(inventory)]
+            said = (alarm(options, made, inventory, short), *layers)
+    elif missing:
+        every = components.resolve(declared, inventory, sensors, asked)
+        if asks_for_gpus(answer.checks, options.only, every):
+            notes += tuple(Note(one, trouble=True) for one in gpus_not_run(missing, short))
+    return PreparedRun(options, declared, inventory, made, chosen.summary, notes, said)

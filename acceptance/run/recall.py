@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.core.judgement import covers
-from acceptance.core.machine_facts import KnownChange, MachineFacts
+from acceptance.core.message import Message, Text
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Note, Postponed
 from acceptance.history import (
@@ -30,8 +31,6 @@ from acceptance.history import (
     rebuild,
 )
 from acceptance.history.baseline import (
-    CHANGES_UNKNOWN,
-    NIGHTLY_CHANGES_UNKNOWN,
     Certificate,
 )
 from acceptance.history.drift_rules import DriftBook
@@ -43,13 +42,11 @@ from acceptance.history.store import Store
 from acceptance.journal import clock
 from acceptance.journal.run import Run
 from acceptance.machine import change_rules, matching
+from acceptance.machine.machine_facts import KnownChange, MachineFacts
 from acceptance.run.planning import PreparedRun
 from acceptance.station.base import Station
 
 SECONDS_PER_DAY = 86400.0
-_CLOCK = (
-    "set the clock right, or accept a run that passed with `rigproof baseline accept RUN --replace`"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +60,18 @@ class RecalledPlan:
     notes: tuple[Note, ...]
     put_off: int | HistoryError
 
-    def postponement(self, users: tuple[str, ...], most: int) -> Postponed:
+    def postponement(self, users: tuple[Text, ...], most: int) -> Postponed:
         """The record that this run is skipped too.
 
         Raises HistoryError where the number of skipped runs in a row is unknown: it may exceed the
         maximum.
         """
         if isinstance(self.put_off, HistoryError):
-            text = (
-                f"{self.put_off} (the machine is in use, so nothing was run, and nights "
-                "skipped "
-                "in a row cannot be counted)"
-            )
-            raise HistoryError(text) from self.put_off
+            why = self.put_off.message
+            raise HistoryError("skipped_nights_unknown", why=why) from self.put_off
         return Postponed(users, self.put_off + 1, most)
 
-    def postpone_later(self, most: int) -> Callable[[tuple[str, ...]], Postponed] | None:
+    def postpone_later(self, most: int) -> Callable[[tuple[Text, ...]], Postponed] | None:
         """A function that makes the record of a run skipped midway because of other users.
 
         None where the skipped nights cannot be counted. The run then goes on, and its checks report
@@ -100,7 +93,7 @@ class HistoryRecall:
     def __init__(self, out: Path, root: Path = Path("/")) -> None:
         self._out = out
         self._machine_id = clock.machine_id(root)
-        self._said: tuple[str, ...] = ()  # sentences already reported before the run
+        self._told: tuple[Message, ...] = ()  # notices already reported before the run
 
     def recall(self, prepared: PreparedRun, station: Station, today: float) -> RecalledPlan:
         """The plan of a run with its past; `today` is in days since 1970-01-01 in UTC.
@@ -114,7 +107,7 @@ class HistoryRecall:
             baseline = baseline_file.read(self._out, self._machine_id)
             accepted = baseline.certificate if baseline else None
         except BaselineUnsound as error:
-            gaps.append(f"{CHANGES_UNKNOWN}: {error}")
+            gaps.append(Message("changes_unknown", {"why": error.message}))
         looks: Mapping[PartMeasurement, tuple[NightValue, ...]] = {}
         known: tuple[KnownChange, ...] = ()
         now = _era(prepared, station)
@@ -124,35 +117,34 @@ class HistoryRecall:
         nights = book.sheet.nights
         put_off: int | HistoryError
         try:
-            store, said = rebuild.open_history(self._out, self._machine_id)
+            store, told = rebuild.open_history(self._out, self._machine_id)
             with store:
-                self._said = said
-                notes += [Note(sentence) for sentence in said]
+                self._told = told
+                notes += [Note(rebuild.in_one(told))] if told else []
                 after = 0
                 if accepted is not None:
                     after, by_clock = _accepted_at(store, accepted.birth)
                     # no night would count until then
                     if by_clock and night.day_of(accepted.birth.utc) > today:
-                        gaps.append(
-                            f"{NIGHTLY_CHANGES_UNKNOWN}: {by_clock}, which is yet to come: {_CLOCK}"
-                        )
+                        why = Message("yet_to_come", {"run": by_clock})
+                        gaps.append(Message("nightly_changes_unknown", {"why": why}))
                     elif by_clock and store.count():
-                        notes.append(
-                            Note(f"{by_clock}: nights are told from those before it by their clock")
-                        )
+                        notes.append(Note(Message("nights_by_clock", {"run": by_clock})))
                     known = queries.known_changes(store, accepted.birth.run_id)
                 values = partial(
                     queries.night_values, store, after=after, first=nights.recent, last=nights.known
                 )
                 own, put_off = values(now.key), queries.skipped_in_a_row(store)
                 looks = {**own, **values(None, only=_counters(plan, book))}
-                notes += _another_era(store, now, bool(own))
+                # Fewer nights, and no baseline, are nothing that anything is held against.
+                least = 1 if accepted is not None else nights.least
+                notes += _another_era(store, now, bool(own), least)
         except HistoryError as error:
             put_off = error
             if accepted is not None:
-                gaps.append(f"{NIGHTLY_CHANGES_UNKNOWN}: {error}")
+                gaps.append(Message("nightly_changes_unknown", {"why": error.message}))
             else:
-                notes.append(Note(f"this run is not remembered: {error}"))
+                notes.append(Note(Message("not_remembered", {"why": error.message})))
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         if accepted is not None:
             rules = change_rules.read(resources.locate("changes.toml"))
@@ -163,17 +155,18 @@ class HistoryRecall:
             made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
         )
 
-    def keep(self, run: Run) -> tuple[str, ...]:
+    def keep(self, run: Run) -> Message | None:
         """Add this run, and every other closed run that the history lacks.
 
-        Returns the sentences that `recall` has not reported yet.
+        Returns what `recall` has not reported yet, if there is anything.
         """
         try:
-            store, said = rebuild.open_history(self._out, self._machine_id, run)
+            store, told = rebuild.open_history(self._out, self._machine_id, run)
             store.close()
         except HistoryError as error:
-            return (f"the run is not in the history yet: {error}: the next run adds it",)
-        return tuple(one for one in said if not any(one in sentence for sentence in self._said))
+            return Message("not_in_history_yet", {"why": error.message})
+        new = tuple(one for one in told if one not in self._told)
+        return rebuild.in_one(new) if new else None
 
 
 def _era(prepared: PreparedRun, station: Station) -> Era:
@@ -181,36 +174,32 @@ def _era(prepared: PreparedRun, station: Station) -> Era:
     return era.era_of_run(prepared.plan, provenance, prepared.inventory)
 
 
-def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, str | None]:
+def _accepted_at(store: Store, birth: MachineFacts) -> tuple[int, Message | None]:
     """The number of the night on which the machine was accepted.
 
     Where the history lacks that run, the number of the last night up to its day by the clock, and
-    the beginning of a sentence that says so.
+    a message that says so.
     """
     known = queries.number(store, birth.run_id)
     if known is not None:
         return known, None
-    untold = (
-        f"the history does not hold the run of the baseline ({birth.run_id}), which is of "
-        f"{birth.utc}"
-    )
-    return queries.last_until(store, night.day_of(birth.utc)), untold
+    lacking = Message("baseline_run_lacking", {"run": birth.run_id, "utc": birth.utc})
+    return queries.last_until(store, night.day_of(birth.utc)), lacking
 
 
-def _another_era(store: Store, now: Era, known: bool) -> list[Note]:
-    """A note on what has changed since the last night, where this era has no nights yet."""
-    before = next(
-        (one for one in reversed(store.nights()) if one.apart is None and not one.postponed), None
-    )
-    if known or before is None or before.era == now.key:
+def _another_era(store: Store, now: Era, known: bool, least: int) -> list[Note]:
+    """A note on what has changed since the last night, where this era has no nights yet.
+
+    Nothing is said where the era before has fewer than `least` nights.
+    """
+    nights = [one for one in store.nights() if one.apart is None and not one.postponed]
+    if known or not nights or nights[-1].era == now.key:
         return []
-    changes = era.describe_changes(store.eras()[before.era], now)
-    return [
-        Note(
-            f"figures are not held against the nights before, because {changes}: all but "
-            "counters begin anew with this run"
-        )
-    ]
+    before = nights[-1].era
+    if sum(one.era == before for one in nights) < least:
+        return []
+    changes = era.describe_changes(store.eras()[before], now)
+    return [Note(Message("era_begins", {"changes": changes}))]
 
 
 def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:
@@ -238,11 +227,10 @@ class _Born:
         self._values: dict[PartMeasurement, float] = {}
         if accepted is not None:
             birth = accepted.birth
-            gpus = [part for part in birth.parts if part.startswith("gpu")]
+            gpus = [part for part in birth.parts if isinstance(part, Gpu)]
             for figure in accepted.figures:
-                part = (
-                    night.part_identity(figure.component, birth.identities, gpus)
-                    or figure.component
+                part = night.part_identity(figure.component, birth.identities, gpus) or str(
+                    figure.component
                 )
                 self._values[
                     PartMeasurement(figure.check, figure.measurement, figure.unit, part)

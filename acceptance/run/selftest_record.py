@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
+from acceptance.core.message import Message, known
 
 NAME = "selftest.json"
-NEVER = "not run on this machine with this build: `make selftest` shows what it catches"
 
 
 class SelftestRecord(msgspec.Struct, frozen=True):
@@ -24,18 +24,22 @@ class SelftestRecord(msgspec.Struct, frozen=True):
     clean_runs: int
     kind: str  # "short" or "long", or the selected parts
 
-    def sentence(self) -> str:
+    @property
+    def score(self) -> Message:
         """The score in one line."""
-        missed = "" if self.caught == self.faults else f" ({self.faults - self.caught} MISSED)"
-        text = (
-            f"{self.caught} of {self.faults} faults caught{missed}, {self.alarms} false alarms "
-            f"in {self.clean_runs} clean runs"
+        missed = self.faults - self.caught
+        score = known(
+            caught=self.caught,
+            faults=self.faults,
+            missed=missed or None,
+            alarms=self.alarms,
+            clean=self.clean_runs,
         )
-        return f"{self.utc} ({self.kind}): {text}"
+        return Message("selftest_score", {"utc": self.utc, "kind": self.kind, **score})
 
 
-def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
-    """The sentence for the reports: the last self-test's score, or that there is none.
+def last_selftest(out: Path, package_digest: str, machine_id: str) -> Message:
+    """The score of the last self-test, for the reports, or that there is none.
 
     There is none where this build was not tested on this machine. An unreadable record counts as
     none: it proves nothing, and the run does not depend on it.
@@ -46,10 +50,10 @@ def selftest_sentence(out: Path, package_digest: str, machine_id: str) -> str:
             regular_file.read(path, regular_file.SMALL_RECORD), type=SelftestRecord
         )
     except FileNotFoundError:
-        return NEVER
+        return Message("selftest_never")
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is damaged"
-        return f"its record {path} cannot be read ({reason}): run `make selftest` again"
+        reason = error.strerror if isinstance(error, OSError) else Message("it_is_damaged")
+        return Message("selftest_unreadable", known(path=str(path), reason=reason))
     if (record.package_digest, record.machine_id) != (package_digest, machine_id):
-        return f"{NEVER}; the last one here, of another build or machine, was {record.utc}"
-    return record.sentence()
+        return Message("selftest_never", {"last": record.utc})
+    return record.score

@@ -1,4 +1,7 @@
-"""Handling of SIGINT, SIGTERM and SIGHUP, before a run has begun and during one."""
+"""Handling of SIGINT, SIGTERM and SIGHUP, before a run has begun and during one.
+
+A lost terminal (SIGHUP) ends neither the image's build nor the run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from acceptance.core.message import Message
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class UserInterrupt(BaseException):
@@ -26,22 +31,27 @@ class StopRequest:
     """
 
     def __init__(self) -> None:
-        self.reason: str | None = None
+        self.reason: Message | None = None
 
     def handle(self, number: int, _frame: FrameType | None = None) -> None:
         """The signal handler; the first signal's reason is kept."""
-        self.reason = self.reason or f"stopped by {signal.Signals(number).name}"
+        stopped = Message("stopped_by_signal", {"signal": signal.Signals(number).name})
+        self.reason = self.reason or stopped
+
+
+def _go_on(_number: int, _frame: FrameType | None) -> None:
+    """The handler of SIGHUP; programs that are started would inherit SIG_IGN."""
 
 
 def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Signals, object]:
     """Install a handler for every stop signal that is not ignored, and return the old handlers.
 
-    Ignored signals stay ignored, for `nohup` and `&`.
+    Ignored signals stay ignored, for `nohup` and `&`. SIGHUP changes nothing.
     """
     before: dict[signal.Signals, object] = {}
-    for number in STOP_SIGNALS:
+    for number in (*STOP_SIGNALS, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, handler)
+            before[number] = signal.signal(number, _go_on if number == signal.SIGHUP else handler)
     return before
 
 
@@ -52,7 +62,7 @@ def _restore(before: dict[signal.Signals, object]) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into UserInterrupt.
+    """Turn SIGINT and SIGTERM into UserInterrupt.
 
     For the time before a run, when no record is being written.
     """
@@ -69,7 +79,7 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[StopRequest]:
-    """Turn SIGINT, SIGTERM and SIGHUP into a StopRequest, during a run and its reports."""
+    """Turn SIGINT and SIGTERM into a StopRequest, during a run and its reports."""
     stop = StopRequest()
     before = _handle(stop.handle)
     try:

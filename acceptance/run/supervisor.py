@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
@@ -26,7 +26,8 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.journal import clock, reader, segment
+from acceptance.history.baseline import forgetful
+from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.process import orphans
@@ -36,14 +37,16 @@ from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
+from acceptance.run.second_look import should_repeat
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
 from acceptance.station.base import Station
 from acceptance.station.host import HostStation
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
+from acceptance.wording import words
 
-IN_USE = "the machine is in use"
+IN_USE = Message("machine_in_use")
 # Interval for reading whether the watch has seen another user on a GPU.
 USERS_PERIOD_S = 1.0
 # Interval for reading whether a session has ended, and what it has written.
@@ -55,8 +58,9 @@ class OutputError(Exception):
 
 
 def _output_error(out: Path, error: OSError) -> OutputError:
+    why = words.text(ownership.reason(error, out))
     return OutputError(
-        f"{out}: no run can be written there ({error.strerror}): give another folder with --out"
+        f"{out}: no run can be written there ({why}): give another folder with --out"
     )
 
 
@@ -95,7 +99,7 @@ class Supervisor:
         run_dir: Path,
         view: View,
         language: Language = ENGLISH,
-        give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
+        give_way: Callable[[tuple[Text, ...]], Postponed] | None = None,
     ) -> None:
         self._prepared = prepared
         self._plan: Plan = prepared.plan
@@ -107,7 +111,7 @@ class Supervisor:
         self._kernel_log_after: int | None = None
         self._give_way = give_way
         self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)
-        self._others: dict[str, None] = {}
+        self._others: list[Message] = []
         self._others_s = self._began_s = clock.boot_s()
 
     def run(self) -> Run:
@@ -128,7 +132,7 @@ class Supervisor:
                     watching.stop()
                     swept = orphans.sweep(self._run_dir.name, self._root)
                 for stray in swept:
-                    writer.write(Note(f"a process outlived its check and was killed: {stray}"))
+                    writer.write(Note(Message("process_outlived", {"process": stray})))
                 self._feed.poll(last=True)
                 if watching.failure:
                     writer.write(Note(watching.failure, trouble=True))
@@ -139,6 +143,7 @@ class Supervisor:
                     writer.write(self._give_way(tuple(self._others)))
                     end = RunEnded(False, IN_USE)
                 writer.write(end)
+                seal.write(writer)
             run = journal_run.read(self._run_dir)
             outputs.write(run, self._language)
             return run
@@ -153,8 +158,9 @@ class Supervisor:
             for entry in self._watched.each():
                 if isinstance(one := entry.body, ForeignProcess):
                     since_s = max(0.0, one.since_s - self._began_s)
-                    text = f"{one.component}: {one.who}, from second {since_s:.0f} of the run on"
-                    self._others[text] = None
+                    values = {"gpu": str(one.component), "who": one.who, "since": f"{since_s:.0f}"}
+                    other = Message("gpu_used_since", values)
+                    self._others += [other] if other not in self._others else []
         if self._others and not last:
             stop.reason = stop.reason or IN_USE
 
@@ -170,7 +176,7 @@ class Supervisor:
                 if end:
                     return end
         # A stop request after the last measurement changes nothing.
-        return RunEnded(True, "every session of the plan was run")
+        return RunEnded(True, Message("plan_done"))
 
     def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
         """Repeat the checks of the load whose figures lay outside those of earlier nights."""
@@ -180,13 +186,12 @@ class Supervisor:
         ended = [entry.body for entry in found.entries if isinstance(entry.body, SessionEnded)]
         if not all(body.complete for body in ended):
             return None  # a session that has just died is not loaded again
-        checks = journal_run.judge(found).verdict.checks
-        again = tuple(one.id for one in checks if repeat.should_repeat(one.judged, one.findings))
+        checks = journal_run.judge_live(found).verdict.checks
+        again = tuple(one.id for one in checks if should_repeat(one.judged, one.findings))
         share = session_context.share(self._plan, REPEAT_SESSION, again)
         if not share:
             return None
-        text = ", ".join(again)
-        writer.write(Note(f"outside what it was before, so a second look was taken: {text}"))
+        writer.write(Note(Message("second_look", {"checks": Listed(again)})))
         return self._session(REPEAT_SESSION, share, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
@@ -197,19 +202,20 @@ class Supervisor:
             root=str(self._root),
             session=name,
             run_dir=str(station.inside(self._run_dir)),
+            run_id=self._run_dir.name,
+            machine_id=clock.machine_id(self._root),
             kernel_log_after=self._kernel_log_after,
-            plan=self._plan.forgetful(),
+            plan=forgetful(self._plan),
             again=tuple(check.id for check in share) if name == REPEAT_SESSION else (),
             niceness=self._prepared.options.niceness,
+            fail_fast=self._prepared.options.fail_fast,
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
         )
         try:
             session_context.write(context, path)
         except OSError as error:
-            raise segment.JournalError(
-                f"{path}: cannot be written ({error.strerror}): make room, then start again"
-            ) from error
+            raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
         return path
 
     def _session(
@@ -221,7 +227,7 @@ class Supervisor:
     ) -> RunEnded | None:
         """Run one session's share of the plan.
 
-        Returns the end of the run where a gate did not pass, or the run was stopped.
+        Returns the end of the run where a check ended it, or it was stopped.
         """
         station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
@@ -231,14 +237,11 @@ class Supervisor:
             log = self._run_dir / "logs" / f"session-{name}.log"
             running = station.start(context, self._run_dir.name, deadline, log)
         except CommandError as error:
-            writer.write(
-                SessionEnded(
-                    name, False, f"could not be started: {error}", time.monotonic() - began
-                )
-            )
+            detail = Message("not_started", {"why": error.message})
+            writer.write(SessionEnded(name, False, detail, time.monotonic() - began))
             return None
         tail = reader.Tail(self._run_dir / f"journal-{name}.jsonl")
-        gates = {check.id for check in share if check.gate}
+        planned, fail_fast = {one.id: one for one in share}, self._prepared.options.fail_fast
         failed_gate, begun = None, False
         try:
             outputs.load()
@@ -252,10 +255,12 @@ class Supervisor:
                     begun = begun or isinstance(body, SessionStarted)
                     if (
                         isinstance(body, CheckEnded)
-                        and body.check in gates
-                        and body.outcome != "pass"
+                        and body.check in planned
+                        and session_context.ends_run(
+                            planned[body.check], body.outcome, fail_fast=fail_fast
+                        )
                     ):
-                        failed_gate = body.check
+                        failed_gate = failed_gate or body.check
                 if over:
                     break
                 time.sleep(POLL_S)
@@ -274,13 +279,15 @@ class Supervisor:
         if stop.reason is not None and not complete:
             return RunEnded(False, stop.reason)
         return (
-            RunEnded(False, f"{failed_gate} did not pass, so nothing after it was run")
+            RunEnded(False, Message("gate_not_passed", {"check": failed_gate}))
             if failed_gate
             else None
         )
 
 
-def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -> tuple[bool, str]:
+def outcome_of(
+    done: ProgramResult, *, begun: bool, gate: bool, stopped: bool
+) -> tuple[bool, Message]:
     """Whether a session was whole, and how it ended.
 
     Exit code 0: all checks passed. 1: some did not. 2: a gate did not pass and ended it. Anything
@@ -294,7 +301,6 @@ def outcome_of(done: ProgramResult, *, begun: bool, gate: bool, stopped: bool) -
     ):
         return True, done.describe()
     if stopped:
-        return False, "was stopped"
-    return False, "; it last said: ".join(
-        part for part in (done.describe(), done.last_lines(3)) if part
-    )
+        return False, Message("was_stopped")
+    values = known(how=done.describe(), last=done.last_told(3) or None)
+    return False, Message("ended_saying", values)

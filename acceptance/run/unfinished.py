@@ -10,6 +10,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample, Sealed
+from acceptance.core.message import Listed, Message, Values
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -17,14 +20,13 @@ from acceptance.core.record import (
     RunClosed,
     RunEnded,
     RunStarted,
-    Sample,
     SessionEnded,
 )
-from acceptance.core.verdict import UnreadableRun
-from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import clock, reader, run_folder, seal, segment
 from acceptance.journal import run as journal_run
+from acceptance.machine.changes import UnreadableRun
 from acceptance.process import orphans
-from acceptance.run import outputs
+from acceptance.run import open_step, outputs
 
 # The readings of a GPU's last sample to report, with their units.
 GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
@@ -65,10 +67,17 @@ def running_check(entries: tuple[Entry, ...]) -> str | None:
     return running
 
 
-def close(run_dir: Path, root: Path = Path("/")) -> str | None:
+def is_closed(found: reader.Journal) -> bool:
+    """Whether a run ended or was closed, and is sealed if its version does that."""
+    ended = any(isinstance(entry.body, RunEnded | RunClosed) for entry in found.entries)
+    sealed = any(isinstance(entry.body, Sealed) for entry in found.entries)
+    return ended and (sealed or seal.is_old(found))
+
+
+def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
     """Close one unfinished run and write its reports.
 
-    Returns the sentence that reports it, or None for another machine's run. Raises JournalError
+    Returns what reports it, or None for another machine's run. Raises JournalError
     when its journal cannot be read or the closing record cannot be written, UnreadableRun when it
     cannot be judged.
     """
@@ -80,31 +89,28 @@ def close(run_dir: Path, root: Path = Path("/")) -> str | None:
         (entry.body for entry in found.entries if isinstance(entry.body, RunStarted)), None
     )
     if start is None:
-        outputs.write_unreadable(
-            run_dir, "the run was ended before its plan was written: nothing was measured"
-        )
-        return (
-            f"an earlier run ({run_dir.name}) was ended before its plan was written: nothing "
-            "was "
-            "measured in it"
-        )
+        outputs.write_unreadable(run_dir, Message("plan_unwritten"))
+        return Message("earlier_plan_unwritten", {"run": run_dir.name})
     # its programs died with it; an orphan would spoil the next run
     orphans.sweep(start.run_id, root)
     closed = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
     )
-    if closed is None and any(isinstance(entry.body, RunEnded) for entry in found.entries):
-        sentence = (
-            f"an earlier run ({run_dir.name}) had ended without its reports: they were written now"
-        )
+    if closed is None and is_closed(found):
+        told = Message("earlier_reports_written", {"run": run_dir.name})
     else:
-        if closed is None:
-            closed = _closing(found, root)
-            with segment.Writer(_segment(run_dir), root) as writer:
-                writer.write(closed)
-        sentence = f"an earlier run ({run_dir.name}) was never finished: {closed.detail}"
+        if closed is None or not is_closed(found):
+            seal.evidence(run_dir)  # raises, before a segment is begun that could not be sealed
+            closing = _segment(run_dir)
+            with segment.Writer(closing, root, start.run_id, start.machine_id) as writer:
+                if closed is None:
+                    closed = _closing(found, root)
+                    writer.write(closed)
+                if not seal.is_old(found):
+                    seal.write(writer)
+        told = Message("earlier_unfinished", {"run": run_dir.name, "why": closed.detail})
     outputs.write(journal_run.read(run_dir))
-    return sentence
+    return told
 
 
 def _closing(journal: reader.Journal, root: Path) -> RunClosed:
@@ -113,30 +119,32 @@ def _closing(journal: reader.Journal, root: Path) -> RunClosed:
     # The first boot is the supervisor's; a record of an earlier attempt to close the run may be
     # from a later boot.
     rebooted = clock.boot_id(root) != journal.boot_ids[0]
-    what = f"{running} was running" if running else "no check was running"
-    why = (
-        "the machine was restarted before it came to its end"
-        if rebooted
-        else "the harness was killed, or could not write any more"
-    )
+    what = Message("was_running", {"check": running}) if running else Message("none_running")
+    why = Message("restarted" if rebooted else "harness_killed")
+    step = open_step.read(journal.entries)
     values = {
         f"{gpu} {name}" if gpu else name: value
         for gpu, readings in last.items()
         for name, value in readings.items()
     }
-    return RunClosed(running, rebooted, values, "; ".join((f"{why}; {what}", *_last_words(last))))
+    told = [why, what, *open_step.told(step, rebooted=rebooted), *_last_readings(last)]
+    if step is not None and rebooted:
+        told.append(open_step.causes())
+    detail = Message("run_closed", {"text": tuple(told)})
+    return RunClosed(running, rebooted, values, detail)
 
 
-def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
+def _last_samples(run_dir: Path) -> dict[Component | None, dict[str, float]]:
     """The last readings of the machine's own sensors (None) and of each GPU.
 
     Of a GPU only GPU_READINGS.
     """
-    last: dict[str | None, dict[str, float]] = {}
+    last: dict[Component | None, dict[str, float]] = {}
     for name in (reader.TELEMETRY, reader.GPU_TELEMETRY):
-        for entry in reader.read_last_entries(run_dir / name):
-            if isinstance(entry.body, Sample):
-                last[entry.body.component] = entry.body.values
+        with contextlib.suppress(segment.JournalError):  # the seal names what cannot be read
+            for entry in reader.read_last_entries(run_dir / name):
+                if isinstance(entry.body, Sample):
+                    last[entry.body.component] = entry.body.values
     return {
         gpu: readings
         if gpu is None
@@ -145,8 +153,8 @@ def _last_samples(run_dir: Path) -> dict[str | None, dict[str, float]]:
     }
 
 
-def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
-    """The last readings of each GPU, for the sentence that reports the run.
+def _last_readings(last: dict[Component | None, dict[str, float]]) -> Iterator[Message]:
+    """The last readings of each GPU, for the message that reports the run.
 
     They show whether it was hot, short of power, or working normally.
     """
@@ -157,7 +165,7 @@ def _last_words(last: dict[str | None, dict[str, float]]) -> Iterator[str]:
             if name in readings
         ]
         if gpu is not None and parts:
-            yield f"{gpu} was last seen at {', '.join(parts)}"
+            yield Message("last_seen_at", {"gpu": str(gpu), "readings": Listed(tuple(parts))})
 
 
 def _segment(run_dir: Path) -> Path:
@@ -167,23 +175,21 @@ def _segment(run_dir: Path) -> Path:
     return run_dir / f"{reader.CLOSING}-{number}.jsonl"
 
 
-def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[str]:
-    """Close every unfinished run of this machine; returns the sentences to report.
+def close_all(out: Path, last_run: Path | None, root: Path = Path("/")) -> list[Message]:
+    """Close every unfinished run of this machine; returns what to report.
 
     A run that cannot be closed is reported and left as it is.
     """
-    notes = []
+    notes: list[Message] = []
     for run_dir in candidates(out, last_run):
         if not os.access(run_dir, os.W_OK):
-            notes.append(
-                f"an earlier run ({run_dir}) was never finished, and its folder cannot be "
-                "written: it stays as it is"
-            )
+            notes.append(Message("earlier_unwritable", {"run": str(run_dir)}))
             continue
         try:
-            sentence = close(run_dir, root)
+            told = close(run_dir, root)
         except (segment.JournalError, UnreadableRun) as error:
-            sentence = f"an earlier run ({run_dir.name}) cannot be closed: {error}"
-        if sentence:
-            notes.append(sentence)
+            about: Values = {"run": run_dir.name, "why": error.message}
+            told = Message("earlier_unclosable", about)
+        if told:
+            notes.append(told)
     return notes

@@ -5,20 +5,55 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from acceptance.core.judgement import judge_due
+import pytest
+
+from acceptance.core.component import Component
+from acceptance.core.evidence import AnyBody
+from acceptance.core.finding import Finding
+from acceptance.core.judgement import by_figure, judge, peers
+from acceptance.core.message import Message, Text, known
 from acceptance.core.plan import Due, PlannedCheck
-from acceptance.core.record import Body, Measured, Skipped
+from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
+from acceptance.wording import words
 
 
-class Violation(Exception):
+# pytest types the attribute of a function, which no class can inherit from.
+class CheckSkipped(pytest.skip.Exception):  # type: ignore[name-defined,misc]
+    """A check that is not possible here; the message includes the cure."""
+
+    def __init__(self, message: Text) -> None:
+        super().__init__(words.text(message))
+        self.message = message
+
+
+class ErrorInLines(Exception):
+    """An error of several causes, each on a line of its own."""
+
+    def __init__(self, message: Sequence[Text]) -> None:
+        super().__init__()
+        self.message = tuple(message)
+
+    def __str__(self) -> str:
+        return words.text(self.message)
+
+
+class Judged(ErrorInLines):
+    """What a check's own judgement raises; `codes` are those of its findings."""
+
+    def __init__(self, findings: Sequence[Finding], strays: Sequence[Message] = ()) -> None:
+        super().__init__((*map(words.as_message, findings), *strays))
+        self.codes = tuple(sorted({one.code for one in findings}))
+
+
+class Violation(Judged):
     """A measurement outside its limit.
 
     Only `Check.conclude` raises it, and only this exception is a *fail*.
     """
 
 
-class Incomplete(Exception):
+class Incomplete(Judged):
     """A due measurement was not taken, or one was taken that is not due.
 
     The check proves nothing of that component.
@@ -43,47 +78,31 @@ class Check:
     """
 
     def __init__(
-        self, planned: PlannedCheck, waivers: Sequence[Waiver], write: Callable[[Body], None]
+        self, planned: PlannedCheck, waivers: Sequence[Waiver], write: Callable[[AnyBody], None]
     ) -> None:
         self._planned = planned
         self._waivers = waivers
         self._write = write
         self._measured: list[Measured] = []
         self._skips: list[Skipped] = []
-        self._strays: list[str] = []
+        self._strays: list[Message] = []
 
     def due(self, measurement: str) -> tuple[Due, ...]:
         """The due components of one measurement; empty for an undeclared fact."""
         return tuple(due for due in self._planned.due if due.measurement == measurement)
 
-    def components(self, measurement: str) -> frozenset[str]:
+    def components(self, measurement: str) -> frozenset[Component]:
         """The names of the due components of one measurement."""
         return frozenset(due.component for due in self.due(measurement))
-
-    def plausible(self, measurement: str, readings: Mapping[str, float]) -> dict[str, float]:
-        """The readings of a measurement that are not above its ceiling.
-
-        A value above the ceiling is excluded from comparisons with siblings.
-        """
-        most = {
-            one.component: one.ceiling.high
-            for one in self.due(measurement)
-            if one.ceiling is not None
-        }
-        return {
-            name: value
-            for name, value in readings.items()
-            if not value > (most.get(name) or math.inf)
-        }
 
     def __call__(
         self,
         measurement: str,
-        readings: Mapping[str, float],
+        readings: Mapping[Component, float],
         *,
-        skipped: Mapping[str, str] | None = None,
-        serials: Mapping[str, str | None] | None = None,
-        notes: Mapping[str, str | None] | None = None,
+        skipped: Mapping[Component, Text] | None = None,
+        serials: Mapping[Component, str | None] | None = None,
+        notes: Mapping[Component, Text | None] | None = None,
     ) -> None:
         """Journal one measurement of all components.
 
@@ -96,11 +115,13 @@ class Check:
             return
         for component, value in readings.items():
             if component not in due:
-                self._strays.append(f"{measurement} came for {component}, which is not due")
+                about = {"measurement": measurement, "component": str(component)}
+                self._strays.append(Message("component_not_due", about))
                 continue
             finite = math.isfinite(value)
-            parts = [(notes or {}).get(component), None if finite else f"the value was {value}"]
-            note = "; ".join(part for part in parts if part) or None
+            note = (notes or {}).get(component) or None
+            if not finite:
+                note = Message("value_was", known(value=f"{value}", note=note))
             serial = (serials or {}).get(component)
             unit = due[component].unit
             self._measured.append(
@@ -120,20 +141,40 @@ class Check:
                 self._skips.append(Skipped(self._planned.id, reason, measurement, component))
                 self._write(self._skips[-1])
 
+    def ratio(
+        self,
+        measurement: str,
+        *,
+        skipped: Mapping[Component, Text] | None = None,
+        serials: Mapping[Component, str | None] | None = None,
+        notes: Mapping[Component, Text | None] | None = None,
+    ) -> None:
+        """Journal a ratio between equal components, made of what was journalled before.
+
+        `skipped`, `serials` and `notes` are as for other measurements. Raises ValueError for a
+        measurement of which the plan does not say what it is made of.
+        """
+        readings = {}
+        for due in self.due(measurement):
+            if due.siblings is None:
+                raise ValueError(f"{measurement} is no ratio between equal components")
+            values = peers(self._planned, due, by_figure(self._measured))
+            found = due.siblings.ratio(due.component, values)
+            if found is not None:
+                readings[due.component] = found
+        self(measurement, readings, skipped=skipped, serials=serials, notes=notes)
+
     def conclude(self) -> None:
         """Judge everything that was journalled.
 
         Raises Violation for values outside their limits and not waived, else Incomplete for due
         measurements that were not taken.
         """
-        judged = [
-            judge_due(due, self._planned.id, self._measured, self._skips, self._waivers)
-            for due in self._planned.due
-        ]
+        judged = judge(self._planned, self._measured, self._skips, self._waivers)
         findings = [finding for one in judged for finding in one.findings]
-        faults = [finding.text for finding in findings if finding.kind == "fail"]
+        faults = [finding for finding in findings if finding.kind == "fail"]
         if faults:
-            raise Violation("\n".join(faults))
-        gaps = [finding.text for finding in findings if finding.kind == "error"] + self._strays
-        if gaps:
-            raise Incomplete("\n".join(gaps))
+            raise Violation(faults)
+        gaps = [finding for finding in findings if finding.kind == "error"]
+        if gaps or self._strays:
+            raise Incomplete(gaps, self._strays)

@@ -14,9 +14,11 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.core import regular_file
-from acceptance.core.collection import REPEAT_SESSION, CollectedCheck, SessionName
+from acceptance.core import parts, regular_file
+from acceptance.core.collection import REPEAT_SESSION, SessionName
 from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import Outcome
+from acceptance.expect.collected import CollectedCheck
 from acceptance.journal import clock
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
@@ -33,6 +35,7 @@ class SessionContext(msgspec.Struct, frozen=True):
 
     In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
     the load that `again` names. `niceness` lowers the session's priority against other programs.
+    With `fail_fast` it stops at the first check that fails.
     """
 
     mode: Literal["collect", "run"]
@@ -40,6 +43,9 @@ class SessionContext(msgspec.Struct, frozen=True):
     answer: str | None = None
     session: SessionName | None = None
     run_dir: str | None = None
+    # Of the run, as its other segments name them: a container has names of its own.
+    run_id: str | None = None
+    machine_id: str | None = None
     # Sequence number of the last kernel message before the run, where it can be read.
     kernel_log_after: int | None = None
     plan: Plan | None = None
@@ -47,6 +53,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     inventory: Inventory | None = None
     again: tuple[str, ...] = ()
     niceness: int = 0
+    fail_fast: bool = False
 
     def share(self) -> tuple[PlannedCheck, ...]:
         """The checks that this session runs, in the order of the plan."""
@@ -72,15 +79,26 @@ def share(
     return plan.share(session)
 
 
+def ends_run(check: PlannedCheck, outcome: Outcome, *, fail_fast: bool) -> bool:
+    """Whether nothing is run after a check with this outcome.
+
+    A gate that could not be judged ends the run. One that fails ends it with `fail_fast` only: the
+    verdict is known then, and what else the machine has is tested all the same.
+    """
+    return (check.gate and outcome not in ("pass", "fail")) or (fail_fast and outcome == "fail")
+
+
 def write(context: SessionContext, path: Path) -> None:
     """Write a session's context."""
-    regular_file.write(path, msgspec.json.encode(context))
+    regular_file.write(path, msgspec.json.encode(context, enc_hook=parts.encode))
 
 
 def read(path: Path) -> SessionContext:
     """Read a session's context."""
     return msgspec.json.decode(
-        regular_file.read(path, regular_file.SEGMENT_BYTES), type=SessionContext
+        regular_file.read(path, regular_file.SEGMENT_BYTES),
+        type=SessionContext,
+        dec_hook=parts.decode,
     )
 
 

@@ -8,9 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.collection import REPEAT_SESSION
+from acceptance.core.collection import REPEAT_SESSION, SESSIONS
+from acceptance.core.component import Component
+from acceptance.core.evidence import AnyBody, Sample, Table
+from acceptance.core.judgement import Judgement, judge
+from acceptance.core.message import Listed, Message, Text
+from acceptance.core.parts import CPU, GPUS, parse
+from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Note, Outcome, Sample, Table
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Event,
+    Measured,
+    Note,
+    Outcome,
+    Skipped,
+)
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
@@ -21,16 +35,19 @@ from acceptance.journal import segment as journal_segment
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.observe import pci
 from acceptance.observe.sensors import UNITS
 from acceptance.session import context as session_context
 from acceptance.session import load_events
-from acceptance.session.check import Check
+from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
+from acceptance.wording.errors import WordedError
 
 # After its first hour the watch writes a sample every ten seconds
 # (`observe.sensors.SampleThinner`): a sample of the present moment is written within this time.
 WRITTEN_S = 12.0
+OFF_THE_BUS = 79  # the Xid of a GPU that has fallen off the bus
 
 
 def check_id(item: pytest.Item) -> str:
@@ -38,16 +55,16 @@ def check_id(item: pytest.Item) -> str:
     return f"{item.path.stem}.{item.name.removeprefix('test_')}"
 
 
-class Idle(Exception):
+class Idle(WordedError):
     """A GPU was not seen at work during a check that had to load it; the message has the figures.
 
     The check proves nothing of that GPU.
     """
 
 
-def _ranges(context: session_context.SessionContext) -> dict[str, dict[str, Range]]:
+def _ranges(context: session_context.SessionContext) -> dict[Component, dict[str, Range]]:
     """The possible readings of each GPU's sensors, by its name."""
-    found: dict[str, dict[str, Range]] = {}
+    found: dict[Component, dict[str, Range]] = {}
     inventory = context.inventory
     if inventory is None:
         return found
@@ -71,7 +88,7 @@ class SessionFixtures:
         context: session_context.SessionContext,
         run_dir: Path,
         share: Mapping[str, PlannedCheck],
-        write: Callable[[Body], None],
+        write: Callable[[AnyBody], None],
     ) -> None:
         self.context = context
         self.run_dir = run_dir
@@ -111,12 +128,18 @@ class SessionFixtures:
         return gpus(inventory, self.context.plan.gpus)
 
     @pytest.fixture
-    def say(self) -> Callable[[str], None]:
+    def expected_gpus(self, inventory: Inventory, planned: PlannedCheck) -> tuple[Gpu, ...]:
+        """The GPUs on the bus whose presence is due, with those that are dead and not tested."""
+        names = [due.component for due in planned.due if due.measurement == "gpu_answers"]
+        return gpus(inventory, names)
+
+    @pytest.fixture
+    def say(self) -> Callable[[Text], None]:
         """Writes a note for the reader of the report; no verdict depends on it."""
         return lambda text: self._write(Note(text))
 
     @pytest.fixture
-    def listener(self) -> Callable[[Mapping[str, Sequence[str]]], load_events.Listener]:
+    def listener(self) -> Callable[[Mapping[Component, Sequence[Component]]], load_events.Listener]:
         """Makes a listener that journals at once the wrong results that loads report.
 
         Its argument is the GPUs that each load sees, the load's own first.
@@ -162,7 +185,10 @@ class SessionFixtures:
         """Journals a table of figures for the reports: (component, name, columns, rows)."""
 
         def write(
-            component: str, name: str, columns: Sequence[str], rows: Sequence[Sequence[float | str]]
+            component: Component,
+            name: str,
+            columns: Sequence[str],
+            rows: Sequence[Sequence[float | str]],
         ) -> None:
             self._write(
                 Table(
@@ -178,22 +204,20 @@ class SessionFixtures:
         points: dict[str, list[tuple[float, float]]] = {}
         segment = self.run_dir / reader.TELEMETRY
         if not segment.is_file():
-            raise journal_segment.JournalError(
-                f"{segment}: cannot be read: the watch over the sensors did not begin"
-            )
+            raise journal_segment.JournalError("telemetry_absent", path=str(segment))
         for entry in reader.Tail(segment).each():
             if isinstance(entry.body, Sample) and entry.body.component is None:
                 for readings in (entry.body.low or {}, entry.body.values, entry.body.high or {}):
                     for name, value in readings.items():
                         points.setdefault(name, []).append((entry.boot_s, value))
         return {
-            name: Series(name, "cpu", UNITS[name], tuple(found)) for name, found in points.items()
+            name: Series(name, CPU, UNITS[name], tuple(found)) for name, found in points.items()
         }
 
     @pytest.fixture
     def gpu_history(
         self, load_spans: tuple[tuple[str, float, float], ...]
-    ) -> Mapping[str, GpuHistory]:
+    ) -> Mapping[Component, GpuHistory]:
         """The samples of each GPU since the run began, by the GPU's name; empty without telemetry.
 
         It waits for samples that cover the end of the last load, for at most WRITTEN_S.
@@ -206,12 +230,53 @@ class SessionFixtures:
         return self._gpu_telemetry.histories()
 
     @pytest.fixture
-    def gpu_heat(self) -> Callable[[str, float], GpuHeat | None]:
+    def gpu_heat(self) -> Callable[[Component, float], GpuHeat | None]:
         """A function from a GPU's name and a moment in seconds since boot to its heat.
 
         It returns None where no sample is near enough.
         """
         return self._gpu_telemetry.heat
+
+    def refuse_lost(self, planned: PlannedCheck) -> None:
+        """Raise CheckSkipped for a load on GPUs if one has fallen off the bus during the run.
+
+        A load takes in all GPUs, and with that card it would hang, or take the machine with
+        it. The watch's events say so (Xid 79, or the driver
+        lost it), or the card's configuration reads as all ones.
+        """
+        on_gpus = any(
+            end == GPUS or isinstance(end, GpuName)
+            for due in planned.due
+            for end in due.component.ends
+        )
+        if planned.session != "load" or not on_gpus or self.context.inventory is None:
+            return
+        assert self.context.plan is not None
+        lost = self._reported_lost()
+        gone = [
+            str(gpu.name)
+            for gpu in gpus(self.context.inventory, self.context.plan.gpus)
+            if lost & {gpu.name, parse(gpu.pci_address)}
+            or pci.answers(gpu.pci_address, Path(self.context.root)) is False
+        ]
+        if gone:
+            raise CheckSkipped(Message("gpus_fallen_off_before", {"gpus": Listed(tuple(gone))}))
+
+    def _reported_lost(self) -> set[Component]:
+        """The components that the watch reported as fallen off the bus since the run began."""
+        from acceptance.watch import gpu_sampler, host  # not at the top: most sessions need neither
+
+        found = set()
+        for name in (host.SEGMENT, gpu_sampler.EVENTS):
+            path = self.run_dir / name
+            for entry in reader.Tail(path).each() if path.is_file() else ():
+                one = entry.body
+                lost = isinstance(one, Event) and (
+                    (one.kind == "xid" and one.code == OFF_THE_BUS) or one.kind == "gpu-lost"
+                )
+                if lost and isinstance(one, Event) and one.component is not None:
+                    found.add(one.component)
+        return found
 
     def require_work(self, planned: PlannedCheck, begin_s: float) -> None:
         """Raise Idle unless every due GPU was at work for the time of the check's load.
@@ -230,18 +295,11 @@ class SessionFixtures:
         troubles = []
         for gpu in self.context.plan.gpus:
             if gpu not in histories:
-                troubles.append(
-                    f"{gpu} was not watched, so nothing shows that it worked: journal.jsonl "
-                    "says why"
-                )
+                troubles.append(Message("not_watched", {"gpu": str(gpu)}))
             elif trouble := idle_reason(histories[gpu], begin_s, end_s, planned.gpu_load_s):
                 troubles.append(trouble)
         if troubles:
-            cure = (
-                "the load ran elsewhere or not at all: its log says which GPU it used; "
-                "`nvidia-smi` shows each GPU's use"
-            )
-            raise Idle(f"{'; '.join(troubles)}: {cure}")
+            raise Idle("not_at_work", why=tuple(troubles))
 
     def _sampled_until(self, moment_s: float) -> bool:
         """Whether every tested GPU has a sample at or after a moment, in seconds since boot."""
@@ -297,3 +355,28 @@ class SessionFixtures:
         segment = self.run_dir / "journal-load.jsonl"
         entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
         return tuple(entry.body for entry in entries if isinstance(entry.body, Table))
+
+    @pytest.fixture
+    def judged_before(self) -> tuple[Judgement, ...]:
+        """What the sessions before this one measured, judged against the plan."""
+        plan, session = self.context.plan, self.context.session
+        assert plan is not None
+        assert session is not None
+        measured: dict[str, list[Measured]] = {}
+        skips: dict[str, list[Skipped]] = {}
+        before = SESSIONS[: SESSIONS.index(session)] if session != REPEAT_SESSION else ()
+        for name in before:
+            path = self.run_dir / f"journal-{name}.jsonl"
+            for entry in journal_segment.read_segment(path).entries if path.is_file() else ():
+                if isinstance(entry.body, Measured):
+                    measured.setdefault(entry.body.check, []).append(entry.body)
+                elif isinstance(entry.body, Skipped):
+                    skips.setdefault(entry.body.check, []).append(entry.body)
+        return tuple(
+            one
+            for check in plan.checks
+            if check.session in before
+            for one in judge(
+                check, measured.get(check.id, ()), skips.get(check.id, ()), plan.waivers
+            )
+        )

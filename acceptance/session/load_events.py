@@ -1,4 +1,4 @@
-"""Events and notes from running loads, journalled at once: wrong results and progress.
+"""Events and notes from running loads, journalled at once: wrong results, progress, power steps.
 
 A run may be stopped, killed or cut off by a reboot in the middle of a burn of days. Each finding is
 in the journal, on the disk, from the moment it is reported.
@@ -11,7 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from acceptance.core.record import Body, Event, Note
+from acceptance.core.component import Component
+from acceptance.core.evidence import AnyBody
+from acceptance.core.message import Listed, Message, Quantity, Value, known
+from acceptance.core.parts import Gpu, renamed
+from acceptance.core.record import Event, Note
 from acceptance.journal import clock
 from acceptance.loads.miscompare import (
     UnreadMiscompare,
@@ -24,14 +28,21 @@ from acceptance.loads.miscompare import (
     details,
     dtype_of,
 )
-from acceptance.loads.protocol import Hello, ProtocolError, decode
-from acceptance.loads.protocol import Note as LoadNote
+from acceptance.loads.power_step import Step
+from acceptance.loads.protocol import (
+    Hello,
+    Lap,
+    LapFormat,
+    ProtocolError,
+    StepBegins,
+    StepEnded,
+    decode,
+)
 
 Listener = Callable[[int, str], None]
 
 KIND = "miscompare"
 SOURCE = "load"
-LAP = "lap "
 # Minimum time between two notes of laps. In a long run it grows with the elapsed time: a week
 # leaves some hundred notes.
 NOTE_S = 60.0
@@ -40,6 +51,8 @@ QUOTED = 400
 # maximum number of events of a GPU: more than there are formats and paths; limits a malfunctioning
 # load
 MAX_EVENTS = 32
+# maximum number of steps of a power load; the longest profile has 12 for one program
+MAX_STEPS = 64
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
 _OF_COPIES = (
     "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
@@ -47,17 +60,18 @@ _OF_COPIES = (
 
 
 def listener(
-    names: Sequence[str],
-    write: Callable[[Body], None],
+    names: Sequence[Component],
+    write: Callable[[AnyBody], None],
     now_s: Callable[[], float] = clock.boot_s,
-    shown: Mapping[str, Sequence[str]] | None = None,
+    shown: Mapping[Component, Sequence[Component]] | None = None,
 ) -> Listener:
-    """A callback for `Programs.run_together(on_line=...)` that journals lines of loads by `write`.
+    """A callback for `Programs.run_stage(on_line=...)` that journals lines of loads by `write`.
 
-    `names` are the GPUs of the loads, program by program; later programs are no GPU loads, and
+    `names` are the GPUs of the stage's first parts, one by one; later parts are no GPU loads, and
     their lines are ignored. `shown` are the GPUs that each load sees, its own first, where that is
     not all of them. The first wrong result of each GPU and kind becomes an event. Progress becomes
-    a note, at most once a minute. Other lines are ignored here: the whole output is parsed strictly
+    a note, at most once a minute, and each step of a power load one when it begins and when it has
+    ended. Other lines are ignored here: the whole output is parsed strictly
     when the load has ended.
     """
     return _Listening(tuple(names), write, now_s, shown or {})
@@ -66,10 +80,10 @@ def listener(
 class _Listening:
     def __init__(
         self,
-        names: tuple[str, ...],
-        write: Callable[[Body], None],
+        names: tuple[Component, ...],
+        write: Callable[[AnyBody], None],
         now_s: Callable[[], float],
-        shown: Mapping[str, Sequence[str]],
+        shown: Mapping[Component, Sequence[Component]],
     ) -> None:
         self._names = names
         self._shown = shown
@@ -77,9 +91,10 @@ class _Listening:
         self._now_s = now_s
         self._began_s = now_s()
         self._noted_s = float("-inf")
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[tuple[Component, str]] = set()
         self._injected: dict[int, str] = {}
-        self._laps: dict[int, str] = {}
+        self._laps: dict[int, Lap] = {}
+        self._steps = 0
 
     def __call__(self, index: int, line: str) -> None:
         if index >= len(self._names):
@@ -92,8 +107,29 @@ class _Listening:
             self._injected[index] = said.injected
         elif isinstance(said, WrongResult):
             self._wrong(index, said)
-        elif isinstance(said, LoadNote) and said.text.startswith(LAP):
-            self._lap(index, said.text)
+        elif isinstance(said, Lap):
+            self._lap(index, said)
+        elif isinstance(said, StepBegins):
+            self._steps += 1
+            if self._steps <= MAX_STEPS:
+                self._step_begins(said, self._step(index, said.step))
+        elif isinstance(said, StepEnded) and self._steps <= MAX_STEPS:
+            self._step_ended(said, self._step(index, said.step))
+
+    def _step(self, index: int, step: Step) -> Message:
+        return step_message(step, [self._component(index, gpu) for gpu in step.gpus])
+
+    def _step_begins(self, said: StepBegins, step: Message) -> None:
+        """Journal the step before it begins, and say so where the disk was too slow for that."""
+        self._write(Note(Message("power_step_begins", {"step": step}), progress=True))
+        late_s = self._now_s() - said.begins_s
+        if late_s > 0.0:
+            late = Quantity(late_s, "s")
+            self._write(Note(Message("power_step_late", {"step": step, "late": late})))
+
+    def _step_ended(self, said: StepEnded, step: Message) -> None:
+        about = {"edges": said.edges, "right": said.right, "wrong": said.wrong}
+        self._write(Note(Message("power_step_ended", {"step": step, **about}), progress=True))
 
     def _wrong(self, index: int, wrong: WrongResult) -> None:
         component, code = self._component(index, component_of(wrong)), code_of(wrong)
@@ -108,30 +144,72 @@ class _Listening:
         event = event_of(wrong, component, self._injected.get(index))
         self._write(msgspec.structs.replace(event, boot_s=told_s if fits else None))
 
-    def _component(self, index: int, told: str | None) -> str:
+    def _component(self, index: int, told: Component | None) -> Component:
         """A component with the load's own GPU numbers, its own GPU first, in the run's names.
 
         The load's own GPU for any other text.
         """
         own = self._names[index]
         order = self._shown.get(own) or [own, *(name for name in self._names if name != own)]
-        known = {f"gpu{number}": name for number, name in enumerate(order)}
-        parts = told.split("->") if told is not None else []
-        return (
-            "->".join(known[part] for part in parts)
-            if parts and all(part in known for part in parts)
-            else own
-        )
+        known: dict[Component, Component] = {Gpu(number): name for number, name in enumerate(order)}
+        if told is None or not all(end in known for end in told.ends):
+            return own
+        return renamed(told, known.__getitem__)
 
-    def _lap(self, index: int, text: str) -> None:
-        self._laps[index] = text
+    def _lap(self, index: int, lap: Lap) -> None:
+        self._laps[index] = lap
         now_s = self._now_s()
         if now_s - self._noted_s >= max(NOTE_S, NOTE_SHARE * (now_s - self._began_s)):
             self._noted_s = now_s
-            words = "; ".join(
-                f"{self._names[one]}: {said[:QUOTED]}" for one, said in sorted(self._laps.items())
+            proved = tuple(
+                lap_message(str(self._names[one]), said) for one, said in sorted(self._laps.items())
             )
-            self._write(Note(words, progress=True))
+            self._write(Note(Message("note", {"text": proved}), progress=True))
+
+
+def lap_message(gpu: str, lap: Lap) -> Message:
+    """What the burn of a GPU has proved until the end of a lap."""
+    return Message(
+        "burn_lap",
+        {
+            "gpu": gpu,
+            "lap": lap.lap,
+            "laps": lap.laps,
+            "done": Quantity(lap.done_s, "s"),
+            "formats": Listed(tuple(_of_format(one) for one in lap.formats)),
+        },
+    )
+
+
+def _of_format(proved: LapFormat) -> Message:
+    return Message(
+        "burn_lap_format",
+        {
+            "format": proved.format,
+            "rate": Quantity(proved.rate, "TFLOP/s"),
+            "right": proved.right,
+            "wrong": proved.wrong,
+        },
+    )
+
+
+def step_message(step: Step, gpus: Sequence[Component]) -> Message:
+    """A step of a power load on these GPUs, by the names of the run."""
+    about: dict[str, Value] = {
+        "gpus": Message("number_of_gpus", {"n": len(gpus)}),
+        "names": Listed(tuple(map(str, gpus))),
+    }
+    if step.hertz is not None:
+        about["hertz"] = Quantity(step.hertz, "Hz")
+    match step.kind:
+        case "cold":
+            return Message("power_step_cold", about)
+        case "ramp":
+            return Message("power_step_ramp", about)
+        case "square":
+            return Message("power_step_square", about)
+        case "anti_phase":
+            return Message("power_step_anti_phase", about)
 
 
 def code_of(wrong: WrongResult) -> str:
@@ -148,25 +226,22 @@ def code_of(wrong: WrongResult) -> str:
             return dtype_of(wrong) or wrong.check
 
 
-def event_of(wrong: WrongResult, component: str, injected: str | None = None) -> Event:
+def event_of(wrong: WrongResult, component: Component, injected: str | None = None) -> Event:
     """The event for a wrong result, without its time. Pure."""
     match wrong:
         case WrongCopy() | WrongTransfer():
-            how = (
-                "data never arrived"
-                if wrong.words == wrong.unwritten
-                else "data was changed on its way"
-            )
-            meaning = f"{how} ({wrong.check}) while {component} was under load"
+            code = "copy_lost" if wrong.words == wrong.unwritten else "copy_changed"
+            about: dict[str, Value] = {"check": wrong.check}
             action = _OF_COPIES
         case WrongMemory():
-            meaning = f"the memory of {component} does not hold what is written to it"
+            code = "memory_does_not_hold"
+            about = {}
             action = _ACTION
         case _:
-            meaning = f"{component} gave a wrong result under load{_where(wrong)}"
+            code = "wrong_result"
+            about = known(where=_where(wrong))
             action = _ACTION
-    if injected is not None:
-        meaning += f" (a fault was injected on purpose: {injected})"
+    meaning = Message(code, known(component=str(component), injected=injected, **about))
     return Event(
         KIND,
         "fatal",
@@ -179,12 +254,12 @@ def event_of(wrong: WrongResult, component: str, injected: str | None = None) ->
     )
 
 
-def _where(wrong: WrongResult) -> str:
-    """The keys of a wrong result that say where it was found."""
+def _where(wrong: WrongResult) -> Listed | None:
+    """The keys of a wrong result that say where it was found; None where it has none."""
     printed = details(wrong)
-    parts = [
-        f"{key} {printed[key]}"
+    parts = tuple(
+        f"{key} {printed[key]}"[:60]
         for key in ("check", "shape", "iteration", "lap", "elements")
         if key in printed
-    ]
-    return f": {', '.join(str(part)[:60] for part in parts)}" if parts else ""
+    )
+    return Listed(parts) if parts else None

@@ -5,16 +5,19 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Generator
+from collections import defaultdict
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 import pytest
 
-from acceptance.core.collection import SESSIONS, CollectedCheck, Measures
+from acceptance.core.coded import Coded
+from acceptance.core.collection import SESSIONS
+from acceptance.core.evidence import AnyBody
+from acceptance.core.message import Listed, Message, Text, Texts
 from acceptance.core.record import (
-    Body,
     CheckEnded,
     CheckStarted,
     Note,
@@ -24,23 +27,26 @@ from acceptance.core.record import (
 )
 from acceptance.core.verdict import worst
 from acceptance.expect import measurements
+from acceptance.expect.collected import CollectedCheck, Measures
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
-from acceptance.session.check import Check, Violation
+from acceptance.session.check import Check, CheckSkipped, ErrorInLines, Judged, Violation
 from acceptance.session.fixtures import SessionFixtures, check_id
+from acceptance.wording import words
 
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
     "measures(*names): the measurements of the check, each as its family has it",
     "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, "
-    "loads_gpus=False): expected "
+    "loads_gpus=False, last=False): expected "
     "seconds of the check, beside those of the named load ({name} in it is a parameter of the "
     "test), and for each GiB "
     "and each GPU tested; slack is how much longer its programs may take, heats marks a load of "
     "full use, loads_gpus "
-    "one that keeps every GPU that is due at work for all of its time",
-    "gate: when this check does not pass, nothing after its session is run",
+    "one that keeps every GPU that is due at work for all of its time, last one that runs after "
+    "all others",
+    "gate: when this check can not be judged, nothing after it is run",
 )
 
 
@@ -120,6 +126,7 @@ def describe(item: pytest.Item) -> CollectedCheck:
         slack=costs.kwargs.get("slack", 0.0),
         heats=costs.kwargs.get("heats", False),
         loads_gpus=costs.kwargs.get("loads_gpus", False),
+        last=costs.kwargs.get("last", False),
         gate=item.get_closest_marker("gate") is not None,
     )
 
@@ -173,18 +180,22 @@ class _Session:
         self._config = config
         self.run_dir = Path(context.run_dir)
         self.share = {check.id: check for check in context.share()}
-        self._outcomes: list[tuple[Outcome, str]] = []
+        self._outcomes: list[tuple[Outcome, Texts]] = []
+        self._codes: defaultdict[Outcome, set[str]] = defaultdict(set)
         self._seconds = 0.0
         os.nice(context.niceness)  # its programs inherit it
         try:
             self.journal = segment.Writer(
-                self.run_dir / f"journal-{context.session}.jsonl", Path(context.root)
+                self.run_dir / f"journal-{context.session}.jsonl",
+                Path(context.root),
+                context.run_id,
+                context.machine_id,
             )
         except segment.JournalError as error:
             _give_up(error, config)
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
-    def write(self, body: Body) -> None:
+    def write(self, body: AnyBody) -> None:
         """Write a record; a journal that cannot be written ends the session and its loads."""
         try:
             self.journal.write(body)
@@ -204,19 +215,14 @@ class _Session:
         self.write(SessionStarted(self.context.session, digest, tuple(found)))
         missing = [name for name in self.share if name not in found]
         if digest != self.context.plan.digest or missing or len(found) != len(items):
-            text = (
-                f"the checks {', '.join(missing)} of the plan are not in it"
-                if missing
-                else (
-                    "its files differ from the plan's: was it updated meanwhile, or is the image "
-                    "of another build? Start again"
-                )
-            )
-            self.write(
-                Note(f"session {self.context.session} refused to start: {text}", trouble=True)
-            )
+            why = Message("files_differ")
+            if missing:
+                why = Message("checks_missing", {"checks": Listed(tuple(missing))})
+            refused = Message("session_refused", {"session": self.context.session, "why": why})
+            self.write(Note(refused, trouble=True))
             pytest.exit(
-                f"this rigproof is not the one that made the plan: {text}", session_context.REFUSED
+                f"this rigproof is not the one that made the plan: {words.message(why)}",
+                session_context.REFUSED,
             )
         items[:] = [found[name] for name in self.share]
         for item in items:
@@ -226,6 +232,7 @@ class _Session:
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
         """Clear the state of the previous check."""
         self._outcomes, self._seconds = [], 0.0
+        self._codes.clear()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -234,13 +241,19 @@ class _Session:
         self.write(CheckStarted(name))
         result = yield
         outcome = worst(kind for kind, _ in self._outcomes)
-        message = "\n".join(text for kind, text in self._outcomes if kind == outcome and text)
+        message = _lines([text for kind, text in self._outcomes if kind == outcome and text])
         if outcome == "skip":
             self.write(Skipped(name, message))
-        self.write(CheckEnded(name, outcome, message, self._seconds))
-        if self.share[name].gate and outcome != "pass":
+        codes = tuple(sorted(self._codes[outcome]))
+        self.write(CheckEnded(name, outcome, message, self._seconds, codes))
+        if session_context.ends_run(self.share[name], outcome, fail_fast=self.context.fail_fast):
             item.session.shouldstop = f"{name} did not pass, so nothing after it is run"
         return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Refuse a load on a GPU that is gone, before a fixture starts it."""
+        self.provided.refuse_lost(self.share[check_id(item)])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -255,12 +268,14 @@ class _Session:
         self._seconds += report.duration
         raised = call.excinfo.value if call.excinfo else None
         if report.skipped:
-            self._outcomes.append(("skip", str(raised)))
+            assert raised is not None
+            self._outcomes.append(("skip", sentence(raised)))
         elif raised is not None:
             fail = isinstance(raised, Violation)
-            self._outcomes.append(
-                ("fail" if fail else "error", str(raised) if fail else sentence(raised))
-            )
+            outcome: Outcome = "fail" if fail else "error"
+            self._outcomes.append((outcome, sentence(raised)))
+            if isinstance(raised, Judged):
+                self._codes[outcome].update(raised.codes)
         # a failure without an exception: a test that was expected to fail and did not
         elif report.failed:
             self._outcomes.append(("error", str(report.longrepr)))
@@ -283,8 +298,23 @@ class _Session:
         return result
 
 
-def sentence(error: BaseException) -> str:
-    """An unexpected exception in one line; the traceback stays in the session's log."""
+def _lines(texts: Sequence[Texts]) -> Texts:
+    """What the phases of a check say; an empty text where they say nothing."""
+    flat: list[Text] = []
+    for one in texts:
+        flat += one if isinstance(one, tuple) else [one]
+    return flat[0] if len(flat) == 1 else tuple(flat) or ""
+
+
+def sentence(error: BaseException) -> Texts:
+    """What an exception says: its message, or its own text.
+
+    An unexpected exception in one line; the traceback stays in the session's log.
+    """
+    if isinstance(error, Coded | CheckSkipped | ErrorInLines):
+        return error.message
+    if isinstance(error, pytest.skip.Exception):
+        return str(error)
     text = " ".join(str(error).split()) or type(error).__name__
     # A suite is loaded by file path, so its own exceptions are recognized by that path.
     module = sys.modules.get(type(error).__module__)

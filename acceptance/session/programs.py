@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import queue
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pytest
-
+from acceptance.core.evidence import AnyBody, PartBegan, ToolRan
+from acceptance.core.message import Message
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Body, Note, ToolRan
+from acceptance.core.record import Note
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import timeouts
+from acceptance.session.check import CheckSkipped
+from acceptance.session.stage import Part
+from acceptance.wording.errors import said
 
 # Maximum number of queued lines: with their maximum length it bounds the memory for the output of a
 # malfunctioning program.
@@ -28,6 +32,7 @@ class _LineQueue:
         self._on_line = on_line
         self._waiting: queue.Queue[tuple[int, str]] = queue.Queue(WAITING)
         self.missed = 0
+        self.heard: set[int] = set()
 
     def receiver(self, index: int) -> Callable[[str], None]:
         """A callback for the thread that reads one program.
@@ -36,6 +41,7 @@ class _LineQueue:
         """
 
         def put(line: str) -> None:
+            self.heard.add(index)
             try:
                 self._waiting.put_nowait((index, line))
             except queue.Full:
@@ -43,17 +49,12 @@ class _LineQueue:
 
         return put
 
-    def follow(self, running: Sequence[command.RunningProgram]) -> None:
-        """Deliver lines as they arrive, until every program has ended or reached its deadline."""
-        while not all(one.poll() or one.deadline.passed() for one in running):
-            self._next(min(POLL_S, max(0.0, *(one.deadline.remaining() for one in running))))
-
     def drain(self) -> None:
         """Deliver the remaining lines when no more arrive."""
-        while self._next(0.0):
+        while self.deliver(0.0):
             pass
 
-    def _next(self, seconds: float) -> bool:
+    def deliver(self, seconds: float) -> bool:
         """Deliver the next line; whether there was one within `seconds`."""
         try:
             index, line = (
@@ -65,6 +66,15 @@ class _LineQueue:
         return True
 
 
+def _expire(programs: Sequence[command.RunningProgram]) -> list[command.RunningProgram]:
+    """Begin to end the programs whose time is over; returns those that have time and run."""
+    running = [one for one in programs if not one.poll()]
+    for one in running:
+        if one.deadline.passed():
+            one.expire()
+    return [one for one in running if not one.deadline.passed()]
+
+
 class Programs:
     """All programs of one check. They share its deadline, which begins with the first.
 
@@ -72,7 +82,7 @@ class Programs:
     """
 
     def __init__(
-        self, planned: PlannedCheck, logs: Path, write: Callable[[Body], None], repeat: str = ""
+        self, planned: PlannedCheck, logs: Path, write: Callable[[AnyBody], None], repeat: str = ""
     ) -> None:
         self._planned = planned
         self._logs = logs
@@ -101,7 +111,7 @@ class Programs:
         try:
             return command.find(program, package)
         except command.ProgramMissing as missing:
-            pytest.skip(str(missing))
+            raise CheckSkipped(said(missing)) from missing
 
     def run(
         self,
@@ -115,52 +125,108 @@ class Programs:
         `deadline` applies where it is sooner than the check's. `env` is added to the session's own
         environment.
         """
-        return self.run_together([argv], deadline=deadline, envs=[env or {}])[0]
+        seconds = None if deadline is None else deadline.remaining()
+        return self.run_stage([Part(None, tuple(argv), env or {}, seconds=seconds)])[0]
 
-    def run_together(
+    def run_stage(
         self,
-        argvs: Sequence[Sequence[str]],
+        parts: Sequence[Part],
         *,
-        deadline: Deadline | None = None,
-        envs: Sequence[Mapping[str, str]] | None = None,
         on_line: Callable[[int, str], None] | None = None,
+        whole: Callable[[command.ProgramResult], bool] | None = None,
     ) -> tuple[command.ProgramResult, ...]:
-        """Run several programs side by side.
+        """Run the parts of a stage, each in its time, and journal when each began and how it ended.
 
-        `envs` are added to the session's own environment, one for each program. `on_line(index,
-        line)` receives every line of standard output as soon as it is complete, in this thread;
-        `index` is the program's position. Only this callback misses lines longer than 64 KiB, and
-        lines that arrive faster than it handles them.
+        A part that ends early or will not end delays no other; the check's deadline ends them all.
+        `on_line(index, line)` receives every line of standard output as soon as it is complete, in
+        this thread; `index` is the part's position. Only this callback misses lines longer than 64
+        KiB, and lines that arrive faster than it handles them. Without it no part is heard, and one
+        that waits for another begins at its end.
+
+        With `whole`, a part that waited for another is ended with it, unless `whole` says of that
+        one's result that it ran whole. Its own result is then that its time was over.
         """
-        until = min(self.deadline, deadline or self.deadline, key=lambda one: one.at)
-        listening = _LineQueue(on_line) if on_line is not None else None
-        started: list[tuple[str, command.RunningProgram]] = []
+        lines = _LineQueue(on_line) if on_line is not None else None
+        waiting = sorted(range(len(parts)), key=lambda index: parts[index].begin_s)
+        started: dict[int, tuple[str, command.RunningProgram]] = {}
+        until, zero = self.deadline, time.monotonic()
+
+        def may_begin(index: int) -> bool:
+            other = parts[index].after
+            heard = lines is not None and other in lines.heard
+            return other is None or heard or (other in started and started[other][1].poll())
+
+        ran_whole: dict[int, bool] = {}  # of parts that have ended
+
+        def ends_now(index: int) -> bool:
+            other = parts[index].after
+            if whole is None or other not in started or not started[other][1].poll():
+                return False
+            if other not in ran_whole:
+                ran_whole[other] = whole(started[other][1].wait())
+            return not ran_whole[other]
+
         try:
-            for index, (argv, env) in enumerate(zip(argvs, envs or [{}] * len(argvs), strict=True)):
-                self._count += 1
-                check = re.sub(r"[^A-Za-z0-9._-]", "-", self._planned.id)
-                name = f"{check}{self._repeat}-{self._count}.log"
-                taken = listening.receiver(index) if listening is not None else None
-                running = command.start(
-                    argv, deadline=until, log=self._logs / name, env=env, on_line=taken
-                )
-                started.append((name, running))
-            if listening is None:
-                return tuple(self._record(name, running.wait()) for name, running in started)
-            listening.follow([running for _, running in started])
-            ended = [(name, running.wait()) for name, running in started]
-            listening.drain()
-            if listening.missed:
-                text = f"{listening.missed} lines came faster than they were listened to"
-                self._write(
-                    Note(
-                        f"{self._planned.id}: {text}; their logs hold them as far as they are kept"
-                    )
-                )
+            while True:
+                now, over = time.monotonic(), until.passed()
+                timely = [one for one in waiting if over or now >= zero + parts[one].begin_s]
+                due = [one for one in timely if over or may_begin(one)]
+                waiting = [one for one in waiting if one not in due]
+                for index in due:
+                    part, taken = parts[index], lines.receiver(index) if lines is not None else None
+                    ends = Deadline(min(until.at, zero + part.end_s))
+                    started[index] = self._start(part, ends, taken)
+                self._journal_begin([(parts[index], started[index][0]) for index in due])
+                for index, (_, one) in started.items():
+                    if ends_now(index):
+                        one.expire()
+                running = _expire([one for _, one in started.values()])
+                if not running and not waiting:
+                    break
+                moments = [until.at, *(one.deadline.at for one in running)]
+                moments += [
+                    now + POLL_S if one in timely else zero + parts[one].begin_s for one in waiting
+                ]
+                moments += [now + POLL_S] if whole is not None else []
+                left = max(0.0, min(moments) - time.monotonic())
+                if lines is not None:
+                    lines.deliver(min(POLL_S, left))
+                elif running:
+                    running[0].ends_within(left)
+                else:
+                    time.sleep(left)
+            ended = [(name, one.wait()) for name, one in (started[at] for at in range(len(parts)))]
+            if lines is not None:
+                lines.drain()
+                self._note_missed(lines.missed)
             return tuple(self._record(name, done) for name, done in ended)
         finally:
-            for _, running in started:
-                running.stop()
+            for _, one in started.values():
+                one.expire()  # all at once: each may take its whole grace
+            for _, one in started.values():
+                one.stop()
+
+    def _start(
+        self, part: Part, ends: Deadline, on_line: Callable[[str], None] | None
+    ) -> tuple[str, command.RunningProgram]:
+        """Start a part's program; returns the name of its log too."""
+        self._count += 1
+        check = re.sub(r"[^A-Za-z0-9._-]", "-", self._planned.id)
+        name = f"{check}{self._repeat}-{self._count}.log"
+        running = command.start(
+            part.argv, deadline=ends, log=self._logs / name, env=part.env, on_line=on_line
+        )
+        return name, running
+
+    def _journal_begin(self, began: Sequence[tuple[Part, str]]) -> None:
+        """Journal the parts that began, after the start of them all: it waits for the disk."""
+        for part, name in began:
+            if part.component is not None:
+                self._write(PartBegan(self._planned.id, part.component, f"logs/{name}"))
+
+    def _note_missed(self, count: int) -> None:
+        if count:
+            self._write(Note(Message("lines_missed", {"check": self._planned.id, "n": count})))
 
     def _record(self, name: str, completed: command.ProgramResult) -> command.ProgramResult:
         self._write(
@@ -173,7 +239,6 @@ class Programs:
             )
         )
         if completed.log_error:
-            self._write(
-                Note(f"{self._planned.id}: a log was not kept whole: {completed.log_error}")
-            )
+            values = {"check": self._planned.id, "why": completed.log_error}
+            self._write(Note(Message("log_not_whole", values)))
         return completed

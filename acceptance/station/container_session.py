@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from acceptance.core import regular_file
 from acceptance.core.limit import GIB
+from acceptance.core.message import Message, Text
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.output import CAP_BYTES
@@ -61,7 +62,7 @@ class ContainerSession:
     """A session in a container.
 
     `stdin` is its standard input: the session ends when that is closed, or when this process dies.
-    `trouble` are the exceptions that the engine's client raises; `reason` makes a sentence of one.
+    `trouble` are the exceptions that the engine's client raises; `reason` says what one means.
     `bury` ends the session's processes without the engine: an engine that dies leaves its
     containers running, and their standard input open.
     """
@@ -73,14 +74,14 @@ class ContainerSession:
     log: Path
     memory_bytes: int
     trouble: tuple[type[Exception], ...]
-    reason: Callable[[BaseException], str] = str
+    reason: Callable[[BaseException], Text] = str
     bury: Callable[[], object] = tuple
     cap_bytes: int = CAP_BYTES
     _began: float = field(default_factory=time.monotonic)
     _asked: float = float("-inf")
     _silent_since: float | None = None
     _over: bool = False
-    _lost: str | None = None
+    _lost: Message | None = None
     _output: bytearray = field(default_factory=bytearray)
     _dropped: bool = False
     _log_error: str | None = None
@@ -132,8 +133,8 @@ class ContainerSession:
             self._silent_since = self._silent_since or now
             gone = getattr(error, "status_code", None) == 404
             if gone or time.monotonic() >= self._silent_since + LOST_S:
-                what = "the container was removed" if gone else "the engine no longer answers"
-                self._lost, self._over = f"{what} ({self.reason(error)})", True
+                code = "container_removed" if gone else "engine_gone"
+                self._lost, self._over = Message(code, {"why": self.reason(error)}), True
         else:
             self._silent_since = None
             self._over = self.container.status in ENDED
@@ -183,14 +184,10 @@ class ContainerSession:
         if self._reader is not None:
             self._reader.join(5.0)
         starved = bool(state.get("OOMKilled"))
-        said = [self._lost] if self._lost else []
+        causes = [self._lost] if self._lost else []
         if starved:
             given = f"{self.memory_bytes / GIB:.1f} GiB"
-            said.append(
-                f"the container used up its memory ({given}), and the kernel ended a process in it"
-            )
-        if state.get("Error"):
-            said.append(str(state["Error"]))
+            causes.append(Message("container_memory_used", {"size": given}))
         code = NO_ANSWER if self._lost or "ExitCode" not in state else int(state["ExitCode"])
         return ProgramResult(
             argv=self.argv,
@@ -198,9 +195,10 @@ class ContainerSession:
             # own exit code.
             returncode=KILLED if starved and code in (0, 1, 2) else code,
             stdout=bytes(self._output).decode("utf-8", errors="replace"),
-            stderr="\n".join(said),
+            stderr=str(state.get("Error") or ""),
             seconds=time.monotonic() - self._began,
             timed_out=timed_out,
             truncated=self._dropped or (self._reader is not None and self._reader.is_alive()),
             log_error=self._log_error,
+            causes=tuple(causes),
         )

@@ -22,6 +22,7 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from acceptance.core import regular_file
+from acceptance.core.message import Message, Text
 from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.process import command, orphans
@@ -184,10 +185,7 @@ class DockerStation:
                     raise
                 made, stdin = self._started(context.parent, run_id, argv, memlock=False)
         except ENGINE_ERRORS as error:
-            raise command.CommandError(
-                f"the container could not be started: {first_line(error)}; --station host "
-                "goes without one"
-            ) from error
+            raise command.CommandError("container_not_started", why=first_line(error)) from error
         self.client.api.timeout = FOLLOW_S
         running = ContainerSession(
             made,
@@ -247,13 +245,13 @@ def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> Text:
     """An engine's error in one line; for a failed connection, the root cause."""
     text = getattr(error, "explanation", None)
     if not text:
         for one in _behind(error):
             if isinstance(one, TimeoutError | requests.exceptions.Timeout):
-                return "it takes the connection and does not answer"
+                return Message("engine_connection_mute")
             if isinstance(one, OSError) and one.strerror:
                 return one.strerror
     return (str(text or error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from acceptance.core.message import Listed
 from acceptance.machine.gpu import Gpu
+from acceptance.wording.errors import WordedError
 
 # The folder for the host's driver libraries inside the container. It is a folder of its own, so
 # that it hides nothing of the image.
@@ -39,7 +41,6 @@ NEEDED = ("libcuda.so.1", "libnvidia-ml.so.1")
 SMI_INSIDE = "/usr/bin/nvidia-smi"
 # Tells an engine whose default runtime is NVIDIA's to add nothing to what was requested otherwise.
 NO_HOOK: Mapping[str, str] = {"NVIDIA_VISIBLE_DEVICES": "void"}
-MODPROBE = "run `sudo nvidia-modprobe -c=0 -u` (package nvidia-modprobe)"
 
 
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
@@ -49,8 +50,8 @@ _KIND = re.compile(
 )
 
 
-class GrantError(Exception):
-    """The GPUs cannot be passed to a container; the message is one sentence with the cure."""
+class GrantError(WordedError):
+    """The GPUs cannot be passed to a container."""
 
 
 def is_driver_library(soname: str) -> bool:
@@ -151,22 +152,13 @@ def by_nodes(due: Sequence[Gpu], driver: DriverFiles) -> Grant:
         if node is None or node not in driver.nodes
     ]
     if lost:
-        raise GrantError(
-            f"there is no device node for {', '.join(lost)}: run `nvidia-smi` as root, which "
-            "makes them, then start again"
-        )
+        raise GrantError("no_device_node", gpus=Listed(tuple(map(str, lost))))
     missing = [node for node in CONTROL_NODES if node not in driver.nodes]
     if missing:
-        raise GrantError(
-            f"{', '.join(missing)} is missing: {MODPROBE}; a fresh boot has it only after "
-            "the first CUDA program"
-        )
+        raise GrantError("no_control_node", nodes=Listed(tuple(missing)))
     absent = [soname for soname in NEEDED if soname not in driver.libraries]
     if absent:
-        raise GrantError(
-            f"the driver's library {', '.join(absent)} is not on this host: install the "
-            "driver's user half (libcuda1, libnvidia-ml1)"
-        )
+        raise GrantError("no_driver_library", libraries=Listed(tuple(absent)))
     nodes = (
         *(node for node in own if node),
         *CONTROL_NODES,

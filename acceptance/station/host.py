@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.message import Message
 from acceptance.core.record import Note
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
+from acceptance.wording import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class HostStation:
     `remark` says why, where a container was intended.
     """
 
-    remark: str | None = None
+    remark: Message | None = None
 
     @property
     def name(self) -> str:
@@ -29,7 +31,7 @@ class HostStation:
     @property
     def provenance(self) -> Mapping[str, str]:
         """The reason for this station; everything else in the report is of this host."""
-        return {"station_remark": self.remark} if self.remark else {}
+        return {"station_remark": words.message(self.remark)} if self.remark else {}
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -11,7 +11,8 @@ class Options:
     """The options of a run from the command line.
 
     `niceness` lowers the priority of its loads against other programs. `run_dir_file` is a file
-    that receives the path of the run's folder.
+    that receives the path of the run's folder. With `fail_fast` the run stops at the first check
+    that fails.
     """
 
     machine_file: Path | None = None
@@ -25,3 +26,4 @@ class Options:
     root: Path = Path("/")
     niceness: int = 0
     run_dir_file: Path | None = None
+    fail_fast: bool = False

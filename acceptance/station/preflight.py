@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acceptance.core.message import Message
+from acceptance.core.message import known as known_values
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note
 from acceptance.journal import clock
@@ -25,15 +27,7 @@ if TYPE_CHECKING:
     from acceptance.station import docker
 
 
-BUILD_S = 3600.0
-ENGINE_CURE = (
-    "`sudo make engine` installs and starts one; --station host (make: STATION=host) goes without"
-)
-INSTALLED = (
-    "this rigproof is an installed package, without the checkout that the image is built "
-    "from, "
-    "and no --image was given"
-)
+BUILD_S = 2 * 3600.0  # a network of 10 Mbit/s takes an hour for the packages alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,7 @@ class EngineProbe:
     """An engine that answered, and its address (None: the environment's), or why none did."""
 
     engine: docker.DockerEngine | None
-    why: str
+    why: tuple[Message, ...]
     address: str | None = None
 
 
@@ -70,7 +64,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
     )
 
     where = os.environ if environment is None else environment
-    refusals = []
+    refusals: list[Message] = []
     for address in addresses(where, os.geteuid() if uid is None else uid):
         if address is not None and not os.path.exists(address.removeprefix("unix://")):  # noqa: PTH110 - never raises
             continue
@@ -79,49 +73,47 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
             found = docker.connect(address)
         except docker.ENGINE_ERRORS as error:
             why = docker.first_line(error)
-            cure = (
-                ", so add yourself to the group docker and log in again"
-                if "ermission denied" in why
-                else ""
-            )
-            refusals.append(f"{name} does not answer ({why}{cure})")
+            forbidden = isinstance(why, str) and "ermission denied" in why
+            code = "engine_forbidden" if forbidden else "engine_silent"
+            refusals.append(Message(code, {"engine": name, "why": why}))
             continue
         if found.kernel in (None, os.uname().release):
-            return EngineProbe(found, "", address)
-        refusals.append(f"{name} runs under another kernel ({found.kernel}) than this machine's")
-    return EngineProbe(None, "; ".join(refusals) or "there is no container engine")
+            return EngineProbe(found, (), address)
+        values = known_values(engine=name, kernel=found.kernel)
+        refusals.append(Message("engine_of_other_kernel", values))
+    return EngineProbe(None, tuple(refusals) or (Message("no_engine"),))
 
 
-def host_notice(why: str) -> str:
-    """The line that the user must see when the loads run without a container."""
-    return (
-        f"STATION: host, because {why}. The loads run in place, with your rights and no "
-        f"isolation. {ENGINE_CURE}."
-    )
+def host_notice(why: tuple[Message, ...]) -> Message:
+    """What the user must see when the loads run without a container."""
+    return Message("user_refused" if _refused(why) else "station_is_host", {"why": why})
 
 
-def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, str | None]:
-    """The engine for the station of this name, and a line that the user must see.
+def _refused(why: tuple[Message, ...]) -> bool:
+    """Whether an engine runs that refuses this user: to install one would be no cure."""
+    return any(one.code == "engine_forbidden" for one in why)
 
-    The line is there where the host is taken instead. Raises StationError where a container was
+
+def probe_engine(name: str, reference: str | None) -> tuple[EngineProbe | None, Message | None]:
+    """The engine for the station of this name, and a message that the user must see.
+
+    The message is there where the host is taken instead. Raises StationError where a container was
     requested and is not available.
     """
     if name == "host":
         return None, None
     found = engine()
-    why = found.why if found.engine is None else ""
+    why = found.why if found.engine is None else ()
     if not why and reference is None:
-        from acceptance.station.image import inputs
-
-        why = INSTALLED if not inputs.in_checkout() else _no_client()
+        why = _no_client()
     if not why:
         return found, None
     if name == "docker":
-        raise StationError(f"no container can be had: {why}: {ENGINE_CURE}")
+        raise StationError("no_container_refused" if _refused(why) else "no_container", why=why)
     return None, host_notice(why)
 
 
-def _no_client() -> str:
+def _no_client() -> tuple[Message, ...]:
     """Why the image cannot be built although an engine answers; empty where it can.
 
     For example, only Podman's socket is there.
@@ -129,49 +121,46 @@ def _no_client() -> str:
     try:
         command.find("docker")
     except command.ProgramMissing:
-        return (
-            "an engine answers, but the command `docker`, which builds the image, is not installed"
-        )
-    return ""
+        return (Message("no_client"),)
+    return ()
 
 
-def station_notice(name: str, reference: str | None = None) -> str | None:
-    """The line that the user must see about the station of this name, before anything is started.
+def station_notice(name: str, reference: str | None = None) -> Message | None:
+    """What the user must see about the station of this name, before anything is started.
 
     Raises StationError.
     """
     return probe_engine(name, reference)[1]
 
 
-def stops_at_the_gate(plan: Plan, inventory: Inventory) -> bool:
+def stops_at_the_gate(plan: Plan, inventory: Inventory, *, fail_fast: bool = False) -> bool:
     """Whether the run ends at a gate before any load.
 
-    It does where a GPU is missing, dead, without its driver, or not set up to be tested. That check
-    must then report within seconds: to build an image, or to fail on a dead card's missing device
-    node, would only delay it.
+    It does where a GPU is without its driver or not set up to be tested, and with `fail_fast` where
+    one is missing or dead. That check must then report within seconds: to build an image would only
+    delay it.
     """
-    found = gpus(inventory)
-    for due in (due for check in plan.checks if check.id == "gpu.present" for due in check.due):
-        if (
-            due.measurement == "gpu_count"
-            and due.limit is not None
-            and due.limit.grade(len(found)) == "fail"
-        ):
-            return True
-    due_now = gpus(inventory, plan.gpus)
-    if any(check.id == "gpu.ready" for check in plan.checks) and readiness.obstacles(
-        inventory, due_now
-    ):
+    ready = any(check.id == "gpu.ready" for check in plan.checks)
+    if ready and readiness.obstacles(inventory, gpus(inventory, plan.gpus)):
         return True
-    gated = any(check.id == "gpu.present" for check in plan.checks)
-    whole = all(gpu.answers and presence.absence_kind(inventory, gpu) is None for gpu in due_now)
-    return gated and not whole
+    present = next((check for check in plan.checks if check.id == "gpu.present"), None)
+    if present is None:
+        return False
+    names = [due.component for due in present.due if due.measurement == "gpu_answers"]
+    expected = gpus(inventory, names)
+    unset = any(
+        gpu.answers is None or presence.absence_kind(inventory, gpu) == "set-up" for gpu in expected
+    )
+    if unset or presence.paravirtualised(inventory):
+        return True
+    count = next((due.limit for due in present.due if due.measurement == "gpu_count"), None)
+    return fail_fast and bool(presence.shortfalls(inventory, count, names))
 
 
 def choose(
     options: Options, plan: Plan, inventory: Inventory, say: Callable[[str], None]
-) -> tuple[Station, str | None]:
-    """The station that the options name, and a line that the user must see about the choice.
+) -> tuple[Station, Message | None]:
+    """The station that the options name, and a message that the user must see about the choice.
 
     `auto` takes a container when an engine answers, else the host. The image is the one that
     `--image` names, else the one of this checkout, built where it is not here yet. Raises
@@ -181,14 +170,8 @@ def choose(
     found, line = probe_engine(options.station, reference)
     if found is None or found.engine is None:
         return HostStation(line), line
-    if stops_at_the_gate(plan, inventory):
-        return (
-            HostStation(),
-            (
-                "no container is prepared: a GPU that is due is not there as it should be, or "
-                "not set up for a test, and the run stops there"
-            ),
-        )
+    if stops_at_the_gate(plan, inventory, fail_fast=options.fail_fast):
+        return HostStation(), Message("container_not_prepared")
     from acceptance.station import container_args, container_owner, docker, driver_files, gpu_grant
 
     boot = clock.boot_id(root)
@@ -199,9 +182,7 @@ def choose(
             docker.image_id(found.engine.client, reference) if reference is not None else None
         )
     except docker.ENGINE_ERRORS as error:
-        raise StationError(
-            f"the container engine fails ({docker.first_line(error)}): {ENGINE_CURE}"
-        ) from error
+        raise StationError("engine_fails", why=docker.first_line(error)) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
     due = gpus(inventory, plan.gpus)
     grant = gpu_grant.choose(
@@ -224,15 +205,12 @@ def choose(
     )
 
 
-def custom_image_reason(reference: str) -> str:
+def custom_image_reason(reference: str) -> Message:
     """Why a run in an image that the user named proves nothing of the machine.
 
     Such an image may contain fakes of the tools.
     """
-    return (
-        f"the loads ran in an image named with --image ({reference}), which may hold anything: "
-        "such a run never passes"
-    )
+    return Message("custom_image", {"image": reference})
 
 
 def _image(
@@ -246,10 +224,7 @@ def _image(
     """The image's provenance, including its id. An image that the user named is marked as such."""
     if reference is not None:
         if identity is None:
-            raise StationError(
-                f"there is no image {reference} here: build one with `make image`, or leave "
-                "--image away"
-            )
+            raise StationError("no_image", image=reference)
         return {"image": f"{reference} (named by --image)", "image_id": identity}
     from acceptance.station.image import build
 

@@ -6,44 +6,38 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from acceptance.core.siblings import ratios
+from acceptance.core.message import Message
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
 
+# Of every mode: the errors, the compares, the rate, and its ratio to the siblings' rates.
+NAMES: Mapping[Mode, tuple[str, str, str, str]] = {
+    "float": (
+        "gpu_burn_errors_float",
+        "gpu_burn_compares_float",
+        "gpu_burn_float",
+        "gpu_burn_ratio_float",
+    ),
+    "tensor": (
+        "gpu_burn_errors_tensor",
+        "gpu_burn_compares_tensor",
+        "gpu_burn_tensor",
+        "gpu_burn_ratio_tensor",
+    ),
+    "double": (
+        "gpu_burn_errors_double",
+        "gpu_burn_compares_double",
+        "gpu_burn_double",
+        "gpu_burn_ratio_double",
+    ),
+}
+
 
 @pytest.mark.parametrize(
     "mode",
-    [
-        pytest.param(
-            "float",
-            marks=pytest.mark.measures(
-                "gpu_burn_errors_float",
-                "gpu_burn_compares_float",
-                "gpu_burn_float",
-                "gpu_burn_ratio_float",
-            ),
-        ),
-        pytest.param(
-            "tensor",
-            marks=pytest.mark.measures(
-                "gpu_burn_errors_tensor",
-                "gpu_burn_compares_tensor",
-                "gpu_burn_tensor",
-                "gpu_burn_ratio_tensor",
-            ),
-        ),
-        pytest.param(
-            "double",
-            marks=pytest.mark.measures(
-                "gpu_burn_errors_double",
-                "gpu_burn_compares_double",
-                "gpu_burn_double",
-                "gpu_burn_ratio_double",
-            ),
-        ),
-    ],
+    [pytest.param(mode, marks=pytest.mark.measures(*names)) for mode, names in NAMES.items()],
 )
 @pytest.mark.session("load")
 # Beyond its own time gpu-burn needs some seconds to start, and half a minute to stop.
@@ -52,7 +46,6 @@ def test_gpu_burn(
     mode: Mode,
     gpu_burn: Callable[[Mode], ToolOutput],
     due_gpus: tuple[Gpu, ...],
-    siblings: Mapping[str, tuple[str, ...]],
     check: Check,
 ) -> None:
     """gpu-burn on all GPUs together: products of 8192 x 8192 matrices, compared with the first of
@@ -75,19 +68,10 @@ def test_gpu_burn(
         }
     reasons = {name: output.reason for name, count in errors.items() if count}
     serials = uuids(due_gpus)
-    check(f"gpu_burn_errors_{mode}", errors, notes=reasons, serials=serials)
-    unread = {gpu.name: "a run with a fault need not show it" for gpu in due_gpus} if failed else {}
-    rates = found.get("gpu_burn_rate", {})
-    check(
-        f"gpu_burn_compares_{mode}",
-        found.get("gpu_burn_compares", {}),
-        skipped=unread,
-        serials=serials,
-    )
-    check(f"gpu_burn_{mode}", rates, skipped=unread, serials=serials)
-    check(
-        f"gpu_burn_ratio_{mode}",
-        ratios(check.plausible(f"gpu_burn_{mode}", rates), siblings),
-        skipped=unread,
-        serials=serials,
-    )
+    wrong, compares, rate, ratio = NAMES[mode]
+    check(wrong, errors, notes=reasons, serials=serials)
+    unread = {gpu.name: Message("not_shown_after_fault") for gpu in due_gpus} if failed else {}
+    made = found.get("gpu_burn_compares", {})
+    check(compares, made, skipped=unread, serials=serials)
+    check(rate, found.get("gpu_burn_rate", {}), skipped=unread, serials=serials)
+    check.ratio(ratio, skipped=unread, serials=serials)

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 import pytest
 
-from acceptance.core.dtype import DTYPES
-from acceptance.core.siblings import ratios
+from acceptance.core.component import Component
 from acceptance.loads.protocol import LoadTable
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 
-WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+# Of every number format: the rate, its ratio to the siblings' rates, and the wrong results.
+ALONE = (
+    ("gemm_f64_short", "gemm_f64_short_ratio", "gemm_f64_miscompares"),
+    ("gemm_f32_short", "gemm_f32_short_ratio", "gemm_f32_miscompares"),
+    ("gemm_tf32_short", "gemm_tf32_short_ratio", "gemm_tf32_miscompares"),
+    ("gemm_f16_short", "gemm_f16_short_ratio", "gemm_f16_miscompares"),
+    ("gemm_bf16_short", "gemm_bf16_short_ratio", "gemm_bf16_miscompares"),
+    ("gemm_f8_short", "gemm_f8_short_ratio", "gemm_f8_miscompares"),
+    ("gemm_i8_short", "gemm_i8_short_ratio", "gemm_i8_miscompares"),
+)
+TOGETHER = (
+    ("gemm_f64", "gemm_f64_ratio", "gemm_f64_miscompares"),
+    ("gemm_f32", "gemm_f32_ratio", "gemm_f32_miscompares"),
+    ("gemm_tf32", "gemm_tf32_ratio", "gemm_tf32_miscompares"),
+    ("gemm_f16", "gemm_f16_ratio", "gemm_f16_miscompares"),
+    ("gemm_bf16", "gemm_bf16_ratio", "gemm_bf16_miscompares"),
+    ("gemm_f8", "gemm_f8_ratio", "gemm_f8_miscompares"),
+    ("gemm_i8", "gemm_i8_ratio", "gemm_i8_miscompares"),
+)
 
 
 def with_mfu(
@@ -27,53 +46,23 @@ def with_mfu(
     return (*table.columns, "MFU"), tuple((*row, float(row[1]) / peak) for row in table.rows)
 
 
-def _products(
-    loads: GpuLoads, rate: str, siblings: Mapping[str, tuple[str, ...]], check: Check
-) -> None:
-    """Judge the rates of every format, each GPU against its siblings, and the wrong results.
-
-    `{d}` in the name `rate` stands for the format.
-    """
-    for dtype in DTYPES:
-        named = rate.format(d=dtype)
-        rates = loads.values(named)
-        check(named, rates)
-        check(f"{named}_ratio", ratios(check.plausible(named, rates), siblings))
-        counts, notes = loads.miscompares(f"gemm_{dtype}_miscompares")
-        check(f"gemm_{dtype}_miscompares", counts, notes=notes)
+def _products(loads: GpuLoads, names: Iterable[tuple[str, str, str]], check: Check) -> None:
+    """Judge the rates of every format, each GPU against its siblings, and the wrong results."""
+    for rate, ratio, miscompares in names:
+        check(rate, loads.values(rate))
+        check.ratio(ratio)
+        counts, notes = loads.miscompares(miscompares)
+        check(miscompares, counts, notes=notes)
 
 
 @pytest.mark.session("load")
 # The slack is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are
 # made.
 @pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
-@pytest.mark.measures(
-    "gemm_f64_short",
-    "gemm_f64_short_ratio",
-    "gemm_f64_miscompares",
-    "gemm_f32_short",
-    "gemm_f32_short_ratio",
-    "gemm_f32_miscompares",
-    "gemm_tf32_short",
-    "gemm_tf32_short_ratio",
-    "gemm_tf32_miscompares",
-    "gemm_f16_short",
-    "gemm_f16_short_ratio",
-    "gemm_f16_miscompares",
-    "gemm_bf16_short",
-    "gemm_bf16_short_ratio",
-    "gemm_bf16_miscompares",
-    "gemm_f8_short",
-    "gemm_f8_short_ratio",
-    "gemm_f8_miscompares",
-    "gemm_i8_short",
-    "gemm_i8_short_ratio",
-    "gemm_i8_miscompares",
-)
+@pytest.mark.measures(*chain(*ALONE))
 def test_gemm_alone(
     gemm_alone: Callable[[], GpuLoads],
-    siblings: Mapping[str, tuple[str, ...]],
-    peaks: Mapping[str, Mapping[str, float]],
+    peaks: Mapping[Component, Mapping[str, float]],
     table: WriteTable,
     check: Check,
 ) -> None:
@@ -85,7 +74,7 @@ def test_gemm_alone(
     emulates.
     """
     loads = gemm_alone()
-    _products(loads, "gemm_{d}_short", siblings, check)
+    _products(loads, ALONE, check)
     for gpu, output in loads.outputs.items():
         for one in output.tables:
             columns, rows = with_mfu(
@@ -97,32 +86,8 @@ def test_gemm_alone(
 
 @pytest.mark.session("load")
 @pytest.mark.costs(15.0, load="gpu_gemm", slack=240.0, loads_gpus=True)
-@pytest.mark.measures(
-    "gemm_f64",
-    "gemm_f64_ratio",
-    "gemm_f64_miscompares",
-    "gemm_f32",
-    "gemm_f32_ratio",
-    "gemm_f32_miscompares",
-    "gemm_tf32",
-    "gemm_tf32_ratio",
-    "gemm_tf32_miscompares",
-    "gemm_f16",
-    "gemm_f16_ratio",
-    "gemm_f16_miscompares",
-    "gemm_bf16",
-    "gemm_bf16_ratio",
-    "gemm_bf16_miscompares",
-    "gemm_f8",
-    "gemm_f8_ratio",
-    "gemm_f8_miscompares",
-    "gemm_i8",
-    "gemm_i8_ratio",
-    "gemm_i8_miscompares",
-)
-def test_gemm_together(
-    gemm_together: Callable[[], GpuLoads], siblings: Mapping[str, tuple[str, ...]], check: Check
-) -> None:
+@pytest.mark.measures(*chain(*TOGETHER))
+def test_gemm_together(gemm_together: Callable[[], GpuLoads], check: Check) -> None:
     """Products of matrices on all GPUs at once, sustained, in every format that each has.
 
     Measured: the mean rate of the last half, when clocks, power and heat are in balance, at n =
@@ -130,7 +95,7 @@ def test_gemm_together(
     results between the first and the last.
     """
     loads = gemm_together()
-    _products(loads, "gemm_{d}", siblings, check)
+    _products(loads, TOGETHER, check)
     loads.raise_failed()
 
 
@@ -152,7 +117,6 @@ def test_gemm_together(
 )
 def test_copies(
     gpu_copies: Callable[[], GpuLoads],
-    siblings: Mapping[str, tuple[str, ...]],
     table: WriteTable,
     check: Check,
 ) -> None:
@@ -164,19 +128,18 @@ def test_copies(
     copying at once.
     """
     loads = gpu_copies()
-    for path in (
-        "h2d",
-        "d2h",
-        "h2d_bidirectional",
-        "d2h_bidirectional",
-        "h2d_pageable",
-        "d2h_pageable",
-        "d2d",
-        "p2p",
+    for name in (
+        "copy_own_h2d",
+        "copy_own_d2h",
+        "copy_own_h2d_bidirectional",
+        "copy_own_d2h_bidirectional",
+        "copy_own_h2d_pageable",
+        "copy_own_d2h_pageable",
+        "copy_own_d2d",
+        "copy_own_p2p",
     ):
-        check(f"copy_own_{path}", loads.values(f"copy_own_{path}"))
-    local = check.plausible("copy_own_d2d", loads.values("copy_own_d2d"))
-    check("copy_own_d2d_ratio", ratios(check.plausible("copy_own_d2d", local), siblings))
+        check(name, loads.values(name))
+    check.ratio("copy_own_d2d_ratio")
     for name in ("copy_own_miscompares", "copy_own_p2p_miscompares", "elementwise_miscompares"):
         counts, notes = loads.miscompares(name)
         check(name, counts, notes=notes)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
-from acceptance.loads.miscompare import details
+from acceptance.core.parts import CPU
 from acceptance.loads.protocol import LoadOutput
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
-from acceptance.process.deadline import Deadline
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.session.stage import Part
 from acceptance.suites.fixtures import host_tools
+from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares
+from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
-from acceptance.tools.load_output import Groups, LoadFailed
-from acceptance.tools.proof import ToolError
+from acceptance.tools.load_output import Groups
 from acceptance.tools.reading import ToolOutput
 
 pytest_plugins = [
     "acceptance.suites.fixtures.gpu_tools",
     "acceptance.suites.fixtures.gpu_loads",
     "acceptance.suites.fixtures.burn",
+    "acceptance.suites.fixtures.collectives",
+    "acceptance.suites.fixtures.power",
 ]
 
 
@@ -31,6 +34,12 @@ pytest_plugins = [
 def groups(inventory: Inventory) -> Groups:
     """The physical cores by kind, each with its logical CPUs."""
     return {group.name: group.cores for group in inventory.cpu.core_groups}
+
+
+@pytest.fixture
+def sockets(inventory: Inventory) -> Groups:
+    """The physical cores by the socket whose memory is theirs, each with its logical CPUs."""
+    return {group.name: group.cores for group in inventory.cpu.socket_cores}
 
 
 @pytest.fixture
@@ -65,8 +74,8 @@ def cpuburn_run(
     assert machine.cpu.cpuburn is not None
     binary = programs.find(machine.cpu.cpuburn)
     copies = known(inventory.cpu.threads) if cpuburn.is_classic(binary) else 1
-    ended = programs.run_together(
-        [cpuburn.argv(binary)] * copies, deadline=Deadline.after(load_s["cpuburn"])
+    ended = programs.run_stage(
+        [Part(CPU, cpuburn.argv(binary), seconds=load_s["cpuburn"])] * copies
     )
     judged = [
         cpuburn.judge(
@@ -77,70 +86,39 @@ def cpuburn_run(
     order = ("fail", "error", "pass")
     found = min(judged, key=lambda output: order.index(output.outcome))
     if found.outcome == "error":
-        raise ToolError(f"{found.tool}: {found.reason}")
+        raise NoProof("tool_says", tool=found.tool, why=found.reason)
     return found
 
 
 @pytest.fixture
-def cpu_gemm(
-    programs: Programs, load_s: Mapping[str, float], groups: Groups
-) -> Callable[[str], LoadOutput]:
-    """Runs the verified matrix load on every core at once, in one number format."""
+def cpu_load(programs: Programs, load_s: Mapping[str, float]) -> CpuLoad:
+    """Runs one of our loads of processors and RAM."""
 
-    def run(dtype: str) -> LoadOutput:
-        seconds = load_s["cpu_gemm"]
-        argv = load_output.cpu_gemm_argv(
-            sys.executable, dtype=dtype, seconds=seconds, groups=groups
+    def run(load: str, groups: Groups, **options: str | float) -> LoadOutput:
+        asked = {"seconds": load_s[load], **options}
+        argv = load_output.cpu_argv(
+            sys.executable, load, seconds=load_s[load], groups=groups, **options
         )
-        return load_output.read(
-            programs.run(argv), "cpu_gemm", {"dtype": dtype, "seconds": seconds}
-        )
+        return load_output.read(programs.run(argv), load, asked)
 
     return run
 
 
 @pytest.fixture
-def memory_bandwidth(
-    programs: Programs, load_s: Mapping[str, float], groups: Groups, inventory: Inventory
-) -> Callable[[], LoadOutput]:
-    """Runs copy and triad on every core at once.
-
-    The arrays are several times the size of the last-level caches.
-    """
-
-    def run() -> LoadOutput:
-        caches = inventory.cpu.caches
-        last = [cache for cache in caches if cache.level == max(cache.level for cache in caches)]
-        sizes = [
-            cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None
-        ]
-        if not sizes or len(sizes) != len(last):
-            raise ToolError(
-                "the kernel does not show every cache size, so arrays that leave the caches "
-                "cannot be chosen"
-            )
-        seconds = load_s["memory_bandwidth"]
-        argv = load_output.memory_bandwidth_argv(
-            sys.executable, seconds=seconds, groups=groups, llc_bytes=sum(sizes)
-        )
-        return load_output.read(programs.run(argv), "memory_bandwidth", {"seconds": seconds})
-
-    return run
+def llc_bytes(inventory: Inventory) -> int:
+    """The size of all last-level caches of the machine together; raises NoProof."""
+    caches = inventory.cpu.caches
+    last = [cache for cache in caches if cache.level == max(cache.level for cache in caches)]
+    sizes = [cache.size_bytes * cache.instances for cache in last if cache.size_bytes is not None]
+    if not sizes or len(sizes) != len(last):
+        raise NoProof("cache_sizes_unknown")
+    return sum(sizes)
 
 
 @pytest.fixture
-def record_miscompares(check: Check) -> Callable[[LoadFailed, str, str], None]:
+def record_miscompares(check: Check) -> RecordMiscompares:
     """Journals the wrong results that a load reported before it died.
 
     They stay evidence against the machine.
     """
-
-    def record(failed: LoadFailed, measurement: str, component: str) -> None:
-        if failed.miscompares:
-            check(
-                measurement,
-                {component: float(len(failed.miscompares))},
-                notes={component: str(details(failed.miscompares[0]))[:300]},
-            )
-
-    return record
+    return host_tools.recorder(check)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from acceptance.core.dtype import CPU_DTYPES, DtypeName
+from acceptance.core.message import Message, Values
+from acceptance.core.parts import CPU
 from acceptance.diagnosis.series import Series
-from acceptance.loads.miscompare import details
-from acceptance.loads.protocol import LoadOutput
 from acceptance.session.check import Check
-from acceptance.tools.load_output import LoadFailed
+from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
+from acceptance.tools.load_output import Groups, LoadFailed
 from acceptance.tools.reading import ToolOutput
+from acceptance.wording.errors import WordedError
 
 LATE_S = 5.0  # a reading whose last sample is older than this at the end has stopped
 
 
-class SensorUnread(Exception):
+class SensorUnread(WordedError):
     """A sensor could not be read for much of the run; the message names it, with the cure.
 
     The samples that it gave do not prove a cool run.
@@ -36,41 +38,41 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     """
     check(
         "stress_ng_failures",
-        {"cpu": float(stress_ng_run.outcome == "fail")},
-        notes={"cpu": stress_ng_run.reason},
+        {CPU: float(stress_ng_run.outcome == "fail")},
+        notes={CPU: stress_ng_run.reason},
     )
+
+
+# Of each format: the wrong results, the rates of all cores and of each, and each core's ratio
+# to the median of the others of its kind.
+GEMM: Mapping[DtypeName, tuple[str, str, str, str]] = {
+    "f64": (
+        "cpu_gemm_miscompares_f64",
+        "cpu_gemm_f64",
+        "cpu_gemm_core_f64",
+        "cpu_gemm_core_ratio_f64",
+    ),
+    "f32": (
+        "cpu_gemm_miscompares_f32",
+        "cpu_gemm_f32",
+        "cpu_gemm_core_f32",
+        "cpu_gemm_core_ratio_f32",
+    ),
+}
 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(3.0, load="cpu_gemm")
 @pytest.mark.parametrize(
     "dtype",
-    [
-        pytest.param(
-            "f64",
-            marks=pytest.mark.measures(
-                "cpu_gemm_miscompares_f64",
-                "cpu_gemm_f64",
-                "cpu_gemm_core_f64",
-                "cpu_gemm_core_ratio_f64",
-            ),
-        ),
-        pytest.param(
-            "f32",
-            marks=pytest.mark.measures(
-                "cpu_gemm_miscompares_f32",
-                "cpu_gemm_f32",
-                "cpu_gemm_core_f32",
-                "cpu_gemm_core_ratio_f32",
-            ),
-        ),
-    ],
+    [pytest.param(dtype, marks=pytest.mark.measures(*names)) for dtype, names in GEMM.items()],
 )
 def test_gemm(
     dtype: DtypeName,
-    cpu_gemm: Callable[[str], LoadOutput],
+    cpu_load: CpuLoad,
+    groups: Groups,
     check: Check,
-    record_miscompares: Callable[[LoadFailed, str, str], None],
+    record_miscompares: RecordMiscompares,
 ) -> None:
     """Matrix products on every physical core at once, one pinned process a core, every result
     compared bit for bit.
@@ -79,20 +81,20 @@ def test_gemm(
     over the median of the others of its kind. Not measured: the second hardware thread of a core,
     which stress-ng loads.
     """
+    miscompares, *_ = GEMM[dtype]
     try:
-        output = cpu_gemm(CPU_DTYPES[dtype])
+        output = cpu_load("cpu_gemm", groups, dtype=CPU_DTYPES[dtype])
     except LoadFailed as failed:
-        record_miscompares(failed, f"cpu_gemm_miscompares_{dtype}", "cpu")
+        record_miscompares(failed.miscompares, miscompares, CPU)
         raise
-    first = str(details(output.miscompares[0]))[:300] if output.miscompares else None
-    for name in ("miscompares", "", "core", "core_ratio"):
-        measurement = "_".join(part for part in ("cpu_gemm", name, dtype) if part)
+    first = wrong_note(output.miscompares)
+    for measurement in GEMM[dtype]:
         readings = {
             reading.component: reading.value
             for reading in output.readings
             if reading.name == measurement
         }
-        check(measurement, readings, notes={"cpu": first} if name == "miscompares" else None)
+        check(measurement, readings, notes={CPU: first} if measurement == miscompares else None)
 
 
 @pytest.mark.session("load")
@@ -106,8 +108,8 @@ def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
     """
     check(
         "cpuburn_failures",
-        {"cpu": float(cpuburn_run.outcome == "fail")},
-        notes={"cpu": cpuburn_run.reason},
+        {CPU: float(cpuburn_run.outcome == "fail")},
+        notes={CPU: cpuburn_run.reason},
     )
 
 
@@ -121,9 +123,9 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
     throttle counters over the whole run.
     """
     if "cpu_temperature_c" in telemetry:
-        check("cpu_temperature", {"cpu": telemetry["cpu_temperature_c"].maximum()})
+        check("cpu_temperature", {CPU: telemetry["cpu_temperature_c"].maximum()})
     if "cpu_throttle_count" in telemetry:
-        check("cpu_throttle_events", {"cpu": telemetry["cpu_throttle_count"].growth()})
+        check("cpu_throttle_events", {CPU: telemetry["cpu_throttle_count"].growth()})
     # After the readings: a temperature above the limit counts even from few samples.
     gaps = [
         gap
@@ -131,12 +133,10 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
         if (gap := coverage_gap(name, telemetry))
     ]
     if gaps:
-        raise SensorUnread(
-            f"{'; '.join(gaps)}: see whether the sensor can be read under load, and run again"
-        )
+        raise SensorUnread("sensor_unread", gaps=tuple(gaps))
 
 
-def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
+def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> Message | None:
     """How a reading fails to cover the run; None where it covers it.
 
     The run lasts from the first to the last sample of any reading. A reading owes half of the
@@ -151,7 +151,9 @@ def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> str | None:
     span = ended - began
     due = (min(span, 3600.0) + max(span - 3600.0, 0.0) / 10.0) / 2
     if len(moments) < due:
-        return f"{name} has {len(moments)} samples of a run of {span:.0f} s"
+        values: Values = {"reading": name, "count": len(moments), "seconds": f"{span:.0f}"}
+        return Message("few_samples", values)
     if ended - max(moments) > LATE_S:
-        return f"{name} was last read {ended - max(moments):.0f} s before the end of the run"
+        since = f"{ended - max(moments):.0f}"
+        return Message("last_read_before_end", {"reading": name, "seconds": since})
     return None

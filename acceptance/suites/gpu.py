@@ -6,71 +6,64 @@ from collections.abc import Callable
 
 import pytest
 
+from acceptance.core.message import Listed, Message, Text
+from acceptance.core.parts import MACHINE
 from acceptance.expect.gpu_limits import gaps
 from acceptance.machine.gpu import Gpu, gpus, uuids
 from acceptance.machine.inventory import GpuCounters, Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import nvml
-from acceptance.observe.presence import absence_kind, paravirtualised, presence
+from acceptance.observe.presence import (
+    absence_kind,
+    at_index,
+    paravirtualised,
+    presence,
+    presence_lines,
+)
 from acceptance.observe.readiness import obstacles, remarks
 from acceptance.session.check import Check, same_text
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
-
-GRANT_CURE = (
-    "where the loads run in a container, set the engine up for GPUs (NVIDIA's container toolkit, "
-    "then `sudo nvidia-ctk cdi generate "
-    "--output=/etc/cdi/nvidia.yaml`) or go without one (STATION=host); where they run on the host "
-    "itself, NVML has changed its answer "
-    "since the run began: `nvidia-smi -L`, and Xid and NVRM lines in `dmesg`, say what happened"
-)
+from acceptance.wording.errors import WordedError
 
 
-class NotReady(Exception):
+class NotReady(WordedError):
     """A GPU is not set up to be tested; the message names the obstacle and the cure."""
 
 
-class NotGranted(Exception):
+class NotGranted(WordedError):
     """The loads' environment has other GPUs than those that are due; the message names them.
 
     It also has the cure.
     """
 
 
-def presence_lines(inventory: Inventory) -> str:
-    """One line for each place inspected for GPUs: what it showed, and the cure."""
-    return "\n".join(
-        f"{look.what}: {look.found}{f' -> {look.cure}' if look.cure else ''}"
-        for look in presence(inventory)
-    )
-
-
 @pytest.mark.gate
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("gpu_count", "gpu_answers", "gpu_driver_bound", "gpu_in_nvml")
-def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+def test_present(inventory: Inventory, expected_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Every GPU that is due is on the PCI bus, answers, has NVIDIA's driver, and is known to NVML
     and answers it.
 
-    Measured: presence only. What the cards can do is measured later, and only if this check passes.
+    Measured: presence only. What the cards can do is measured later, and only of those that answer.
     A GPU that is missing because of the machine's set-up (driver, device nodes, rights) is no fault
     of the card: it is not measured, and an error with its cure.
     """
-    lines = presence_lines(inventory)
-    serials = uuids(due_gpus)
+    lines = presence_lines(presence(inventory))
+    serials = uuids(expected_gpus)
     if paravirtualised(inventory):
-        raise NotReady(lines)
-    check("gpu_count", {"machine": float(len(gpus(inventory)))}, notes={"machine": lines})
-    answers = {gpu.name: float(gpu.answers) for gpu in due_gpus if gpu.answers is not None}
+        raise NotReady("clauses", why=lines)
+    check("gpu_count", {MACHINE: float(len(gpus(inventory)))}, notes={MACHINE: lines})
+    answers = {gpu.name: float(gpu.answers) for gpu in expected_gpus if gpu.answers is not None}
     check(
         "gpu_answers",
         answers,
         serials=serials,
-        notes={gpu.name: lines for gpu in due_gpus if gpu.answers is False},
+        notes={gpu.name: lines for gpu in expected_gpus if gpu.answers is False},
     )
-    kinds = {gpu: absence_kind(inventory, gpu) for gpu in due_gpus}
-    judged = [gpu for gpu in due_gpus if kinds[gpu] != "set-up"]
+    kinds = {gpu: absence_kind(inventory, gpu) for gpu in expected_gpus}
+    judged = [gpu for gpu in expected_gpus if kinds[gpu] != "set-up"]
     bound = {gpu.name: float(gpu.function.driver == "nvidia") for gpu in judged}
     check(
         "gpu_driver_bound",
@@ -85,11 +78,9 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
         serials=serials,
         notes={name: lines for name, value in known.items() if not value},
     )
-    waiting = [gpu.name for gpu in due_gpus if kinds[gpu] == "set-up"]
+    waiting = [gpu.name for gpu in expected_gpus if kinds[gpu] == "set-up"]
     if waiting:
-        raise NotReady(
-            f"{', '.join(waiting)}: not to be tested as the machine is set up now\n{lines}"
-        )
+        raise NotReady("not_set_up", gpus=Listed(tuple(map(str, waiting))), places=lines)
 
 
 @pytest.mark.gate
@@ -97,7 +88,7 @@ def test_present(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) 
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("gpu_ready")
 def test_ready(
-    inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[str], None], check: Check
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], say: Callable[[Text], None], check: Check
 ) -> None:
     """Every GPU is set up to be tested: MIG off, shared compute mode, no foreign process, the
     NVLink fabric up, the driver new enough.
@@ -115,7 +106,7 @@ def test_ready(
         serials=uuids(due_gpus),
     )
     if found:
-        raise NotReady("; ".join(map(str, found)))
+        raise NotReady("clauses", why=tuple(one.message for one in found))
 
 
 @pytest.mark.gate
@@ -141,23 +132,20 @@ def test_granted(
         {gpu.name: 1.0 for gpu in due_gpus if gpu.uuid in seen},
         serials=uuids(due_gpus),
     )
-    lost = [
-        f"{gpu.name} ({gpu.uuid or 'without a UUID'})" for gpu in due_gpus if gpu.uuid not in seen
-    ]
+    lost = tuple(
+        Message("gpu_by_uuid", {"gpu": str(gpu.name), "uuid": gpu.uuid or Message("without_uuid")})
+        for gpu in due_gpus
+        if gpu.uuid not in seen
+    )
     # On the host, NVML shows the whole machine even where --gpus selects some GPUs; CUDA then gets
     # only those.
     more = sorted(seen - {gpu.uuid for gpu in gpus(inventory)})
     if lost or more:
-        errors = [
-            inside.error,
-            *(f"GPU {device.index}: {device.error}" for device in inside.devices if device.error),
-        ]
-        texts = [
-            *([f"cannot be seen from where the loads run: {', '.join(lost)}"] if lost else []),
-            *([f"seen there and not due: {', '.join(more)}"] if more else []),
-            *(error for error in errors if error),
-        ]
-        raise NotGranted(f"{'; '.join(texts)}: {GRANT_CURE}")
+        why: list[Text] = [Message("cannot_be_seen", {"gpus": Listed(lost)})] if lost else []
+        why += [Message("seen_and_not_due", {"gpus": Listed(tuple(more))})] if more else []
+        why += [inside.error] if inside.error else []
+        why += [at_index(one.index, one.error) for one in inside.devices if one.error]
+        raise NotGranted("not_granted", why=tuple(why))
 
 
 @pytest.mark.session("host-before")
@@ -183,17 +171,16 @@ def test_identity(
     for gpu, declared in zip(gpus(inventory), wanted, strict=False):
         if gpu not in due_gpus:
             continue
-        for name, text, found in (
-            ("model", declared.model, gpu.model),
-            ("pci_id", declared.pci_id, gpu.device_id),
-            ("address", declared.address, gpu.pci_address),
+        for measurement, name, text, found in (
+            ("gpu_model_differs", "model", declared.model, gpu.model),
+            ("gpu_pci_id_differs", "pci_id", declared.pci_id, gpu.device_id),
+            ("gpu_address_differs", "address", declared.address, gpu.pci_address),
         ):
             if text is not None:
                 differs = {} if found is None else {gpu.name: float(not same_text(text, found))}
-                why = {gpu.name: f"the driver does not tell the {name} of this card"}
-                check(
-                    f"gpu_{name}_differs", differs, skipped=why, notes={gpu.name: f"found {found}"}
-                )
+                why = {gpu.name: Message("not_told_of_card", {"what": name})}
+                notes = {gpu.name: Message("found", {"text": str(found)})}
+                check(measurement, differs, skipped=why, notes=notes)
         _links(gpu, check)
 
 
@@ -202,7 +189,7 @@ def _links(gpu: Gpu, check: Check) -> None:
 
     A maximum that neither shows is skipped with its reason.
     """
-    unread = {gpu.name: "the kernel shows no link maximum for this card (a VM may withhold it)"}
+    unread = {gpu.name: Message("no_link_maximum")}
     for name, most in (
         ("gpu_link_width_max", gpu.link_width),
         ("gpu_link_gen_max", gpu.link_generation),
@@ -241,7 +228,7 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
             serials=uuids(due_gpus),
         )
     if uncounted := list(gaps(inventory, tuple(gpu.name for gpu in due_gpus))):
-        raise NotReady("; ".join(uncounted))
+        raise NotReady("clauses", why=tuple(uncounted))
 
 
 def _pages(counters: GpuCounters) -> int | None:
@@ -272,9 +259,7 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     """
     serials = uuids(due_gpus)
     devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
-    unseen = {
-        gpu.name: "CUDA does not show this GPU" for gpu in due_gpus if gpu.name not in devices
-    }
+    unseen = {gpu.name: Message("not_shown_by_cuda") for gpu in due_gpus if gpu.name not in devices}
     check(
         "gpu_seen_by_cuda",
         {gpu.name: float(gpu.name in devices) for gpu in due_gpus},

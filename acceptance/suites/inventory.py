@@ -5,11 +5,15 @@ A fact that is not declared is not due.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
+from acceptance.core.component import Component
 from acceptance.core.limit import GIB
+from acceptance.core.message import Listed, Message, Text, Value
+from acceptance.core.parts import CPU, MEMORY, SYSTEM, Part
+from acceptance.machine.channels import channels
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.machine_file import DeclaredDisk, Machine
 from acceptance.session.check import Check, same_text
@@ -33,47 +37,56 @@ def test_cpu(inventory: Inventory, machine: Machine | None, check: Check) -> Non
     missing here.
     """
     cpu = inventory.cpu
-    unread = {"cpu": "the kernel shows no processor topology"}
+    unread = {CPU: Message("no_topology")}
     for name, value in (
         ("cpu_sockets", cpu.sockets),
         ("cpu_cores", cpu.cores),
         ("cpu_threads", cpu.threads),
     ):
-        check(name, {} if value is None else {"cpu": float(value)}, skipped=unread)
+        check(name, {} if value is None else {CPU: float(value)}, skipped=unread)
     if machine is not None and machine.cpu.model is not None:
         differs = (
-            {"cpu": float(not same_text(machine.cpu.model, cpu.model))}
+            {CPU: float(not same_text(machine.cpu.model, cpu.model))}
             if cpu.model is not None
             else {}
         )
-        unread = {"cpu": "the kernel shows no processor model"}
-        check("cpu_model_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.model}"})
+        unread = {CPU: Message("no_processor_model")}
+        check("cpu_model_differs", differs, skipped=unread, notes={CPU: _found(cpu.model)})
     if machine is not None and machine.cpu.governor is not None:
         differs = (
-            {"cpu": float(not same_text(machine.cpu.governor, cpu.governor))}
+            {CPU: float(not same_text(machine.cpu.governor, cpu.governor))}
             if cpu.governor is not None
             else {}
         )
-        unread = {"cpu": "the machine offers no frequency governor (a VM leaves it to its host)"}
-        check(
-            "cpu_governor_differs", differs, skipped=unread, notes={"cpu": f"found {cpu.governor}"}
-        )
+        unread = {CPU: Message("no_governor")}
+        check("cpu_governor_differs", differs, skipped=unread, notes={CPU: _found(cpu.governor)})
 
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures("memory_total", "dimm_count")
+@pytest.mark.measures("memory_total", "dimm_count", "memory_channels", "memory_channels_unequal")
 def test_memory(inventory: Inventory, check: Check) -> None:
-    """RAM in all, and how many modules are plugged in.
+    """RAM in all, how many modules are plugged in, and on how many channels.
 
     Measured: the RAM that the kernel manages, and the modules in the firmware's tables (root only).
+    The channels are those in the slots' names there.
     """
     memory = inventory.memory
-    check("memory_total", {"memory": known(memory.total_bytes) / GIB})
+    check("memory_total", {MEMORY: known(memory.total_bytes) / GIB})
     if memory.dimms is None:
-        check("dimm_count", {}, skipped={"memory": str(memory.dimms_unread)})
+        check("dimm_count", {}, skipped={MEMORY: memory.dimms_unread or ""})
     else:
-        check("dimm_count", {"memory": float(len(memory.dimms))})
+        check("dimm_count", {MEMORY: float(len(memory.dimms))})
+    found = channels(inventory)
+    if found is not None:  # due only then
+        filled, less = {MEMORY: float(len(found.filled))}, found.less
+        check("memory_channels", filled, notes={MEMORY: found.empty_cost()})
+        check(
+            "memory_channels_unequal",
+            {} if less is None else {MEMORY: float(len(less))},
+            skipped={MEMORY: Message("module_size_untold")},
+            notes={MEMORY: found.unequal_cost()},
+        )
 
 
 @pytest.mark.session("host-before")
@@ -93,23 +106,21 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
     """
     declared = machine.memory.dimm if machine else ()
     found = {dimm.slot: dimm for dimm in inventory.memory.dimms or ()}
-    slots = ", ".join(found) or "none"
+    slots = Message("modules_in", {"slots": _names(found)})
     for wanted in declared:
-        component = f"dimm:{wanted.slot}"
+        component: Component = Part("dimm", wanted.slot)
         dimm = found.get(wanted.slot)
-        why = {
-            component: f"no module is in {wanted.slot}"
-            if dimm is None
-            else "the firmware's tables do not say"
-        }
+        why: dict[Component, Text] = {component: Message("not_in_firmware_tables")}
+        if dimm is None:
+            why = {component: Message("no_module_in", {"slot": wanted.slot})}
         if inventory.memory.dimms is None:
-            why = {component: str(inventory.memory.dimms_unread)}
+            why = {component: inventory.memory.dimms_unread or ""}
             check("dimm_present", {}, skipped=why)
         else:
             check(
                 "dimm_present",
                 {component: float(dimm is not None)},
-                notes={component: f"modules are in: {slots}"},
+                notes={component: slots},
             )
         size = dimm.size_bytes / GIB if dimm and dimm.size_bytes is not None else None
         for name, value in (
@@ -123,9 +134,7 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
             differs = (
                 {} if part is None else {component: float(not same_text(wanted.part_number, part))}
             )
-            check(
-                "dimm_part_number_differs", differs, skipped=why, notes={component: f"found {part}"}
-            )
+            check("dimm_part_number_differs", differs, skipped=why, notes={component: _found(part)})
 
 
 def describes(declared: DeclaredDisk, disk: Disk) -> bool:
@@ -168,18 +177,23 @@ def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> N
     are no fault.
     """
     declared, disks = machine.disk if machine else (), known(inventory.disks)
-    there = (
-        ", ".join(
-            f"{disk.name} {disk.model or 'without a model'} {known(disk.size_bytes) / 1e9:.0f} GB"
-            for disk in disks
+    there = tuple(
+        Message(
+            "disk_there",
+            {
+                "disk": disk.name,
+                "model": disk.model or Message("without_model"),
+                "size": f"{known(disk.size_bytes) / 1e9:.0f}",
+            },
         )
-        or "none"
+        for disk in disks
     )
-    counts = {
-        f"declared-disk:{n}": float(len(found))
+    counts: dict[Component, float] = {
+        Part("declared-disk", str(n)): float(len(found))
         for n, found in enumerate(assign_disks(declared, disks), start=1)
     }
-    check("disk_count", counts, notes={component: f"disks found: {there}" for component in counts})
+    note = Message("disks_found", {"disks": Listed(there) if there else Message("none")})
+    check("disk_count", counts, notes=dict.fromkeys(counts, note))
 
 
 @pytest.mark.session("host-before")
@@ -192,15 +206,13 @@ def test_network(inventory: Inventory, machine: Machine | None, check: Check) ->
     """
     found = {link.name: link for link in known(inventory.links)}
     for declared in machine.network if machine else ():
-        component, link = f"net:{declared.name}", found.get(declared.name)
-        there = f"links found: {', '.join(found) or 'none'}"
+        component: Component = Part("net", declared.name)
+        link = found.get(declared.name)
+        there = Message("links_found", {"links": _names(found)})
         check("link_up", {component: float(bool(link and link.up))}, notes={component: there})
         speed = link.speed_mbps if link else None
-        why = {
-            component: "the link is down or missing"
-            if not link or not link.up
-            else "the driver does not tell the speed"
-        }
+        unread = "link_down" if not link or not link.up else "speed_not_told"
+        why = {component: Message(unread)}
         check("link_speed", {} if speed is None else {component: float(speed)}, skipped=why)
 
 
@@ -215,17 +227,22 @@ def test_system(inventory: Inventory, machine: Machine | None, check: Check) -> 
     if machine is None:
         return
     board, system = inventory.board, machine.system
-    for name, text, found in (
-        ("board", system.board, board.name),
-        ("bios_version", system.bios_version, board.bios_version),
-        ("kernel", system.kernel, board.kernel),
-        ("driver", system.driver, board.nvidia_driver),
+    for measurement, name, text, found in (
+        ("board_differs", "board", system.board, board.name),
+        ("bios_version_differs", "bios version", system.bios_version, board.bios_version),
+        ("kernel_differs", "kernel", system.kernel, board.kernel),
+        ("driver_differs", "driver", system.driver, board.nvidia_driver),
     ):
         if text is not None:
-            differs = {} if found is None else {"system": float(not same_text(text, found))}
-            why = {
-                "system": (
-                    f"the machine does not show its {name.replace('_', ' ')} (a VM may withhold it)"
-                )
-            }
-            check(f"{name}_differs", differs, skipped=why, notes={"system": f"found {found}"})
+            differs = {} if found is None else {SYSTEM: float(not same_text(text, found))}
+            why = {SYSTEM: Message("not_shown", {"what": name})}
+            check(measurement, differs, skipped=why, notes={SYSTEM: _found(found)})
+
+
+def _found(text: str | None) -> Message:
+    return Message("found", {"text": str(text)})
+
+
+def _names(found: Iterable[str]) -> Value:
+    """Names in a list, or that there are none."""
+    return Listed(names) if (names := tuple(found)) else Message("none")

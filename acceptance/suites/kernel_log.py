@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.core.message import Message
+from acceptance.core.parts import SYSTEM
 from acceptance.core.record import HARMFUL
 from acceptance.observe import kernel_log, kmsg
 from acceptance.observe.event import KernelEvent
-from acceptance.session.check import Check
+from acceptance.session.check import Check, CheckSkipped
+from acceptance.wording.errors import WordedError, said
 
 
-class LogLost(Exception):
+class LogLost(WordedError):
     """Messages were overwritten before they could be read, so their absence proves nothing."""
 
 
@@ -32,7 +35,7 @@ def records(root: Path) -> list[kmsg.KmsgRecord]:
                 found += fresh
             return found
     except kmsg.KernelLogUnreadable as error:
-        pytest.skip(str(error))
+        raise CheckSkipped(said(error)) from error
 
 
 def faults(records: list[kmsg.KmsgRecord]) -> list[str]:
@@ -60,15 +63,13 @@ def test_since_boot(root: Path, check: Check) -> None:
     """
     found = records(root)
     seen = faults(found)
-    since = (
-        f"messages since {found[0].seconds_since_boot:.0f} s after boot"
-        if found
-        else "the log is empty"
-    )
+    since = Message("log_empty")
+    if found:
+        since = Message("messages_since", {"seconds": f"{found[0].seconds_since_boot:.0f}"})
     check(
         "kernel_faults_before",
-        {"system": float(len(seen))},
-        notes={"system": "; ".join([since, *seen[:3]])},
+        {SYSTEM: float(len(seen))},
+        notes={SYSTEM: Message("note", {"text": (since, *seen[:3])})},
     )
 
 
@@ -83,15 +84,12 @@ def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> N
     """
     found = records(root)
     if kernel_log_after is None:
-        pytest.skip("the kernel log could not be read when the run began")
+        raise CheckSkipped(Message("log_unread_at_start"))
     if found and found[0].sequence > kernel_log_after + 1:
-        raise LogLost(
-            "the kernel overwrote messages of this run: enlarge its buffer with the boot "
-            "option log_buf_len=4M"
-        )
+        raise LogLost("log_overwritten")
     seen = faults([record for record in found if record.sequence > kernel_log_after])
     check(
         "kernel_faults_during",
-        {"system": float(len(seen))},
-        notes={"system": "; ".join(seen[:3]) or None},
+        {SYSTEM: float(len(seen))},
+        notes={SYSTEM: "; ".join(seen[:3]) or None},
     )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from acceptance.core.siblings import ratios
-from acceptance.expect.components import ALL_GPUS, link_siblings, pair_name
+from acceptance.core import parts
+from acceptance.core.component import Component
+from acceptance.core.judgement import Judgement
+from acceptance.core.message import Listed, Message, Text
+from acceptance.core.parts import GPUS, Pair
+from acceptance.diagnosis import peer_paths, slow_paths, transports
+from acceptance.diagnosis.transports import PairLinks
+from acceptance.loads.miscompare import CollectiveArm
+from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
 from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.session.check import Check
 from acceptance.suites.fixtures import gpu_links
+from acceptance.suites.fixtures.collectives import Collectives, RunArms, judged
+from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.tools import p2p_bandwidth
-from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 # nvbandwidth's testcases by measurement.
 HOST_COPIES = {
     "copy_h2d": "host_to_device_memcpy_ce",
@@ -30,10 +39,7 @@ PEER_COPIES = {
     "copy_d2d_read": "device_to_device_memcpy_read_ce",
     "copy_d2d_write": "device_to_device_memcpy_write_ce",
 }
-PEER_ACCESS_UNKNOWN = (
-    "NVML does not say whether these two have peer access: see `nvidia-smi topo -p2p r`,"
-    " and update a driver that does not tell it"
-)
+PEER_ACCESS_UNKNOWN = Message("peer_access_unknown")
 
 
 @pytest.mark.session("host-before")
@@ -50,32 +56,38 @@ def test_paths(
     cells = topology.build(inventory, inventory.places).cells
     wanted = _declared_paths(machine)
     offered = {(a, b): pair for a, b, pair in topology.pairs(inventory, due_gpus)}
-    supported, offers, differs, ways = {}, {}, {}, {}
+    supported: dict[Component, float] = {}
+    differs: dict[Component, float] = {}
+    offers: dict[Component, Text | None] = {}
+    ways: dict[Component, Text | None] = {}
     for first in due_gpus:
         for second in due_gpus:
             if first == second:
                 continue
-            name = pair_name(first.name, second.name)
-            cell = cells.get((first.name, second.name))
+            name = Pair(first.name, second.name)
+            cell = cells.get((str(first.name), str(second.name)))
             pair = offered.get((first, second))
             if pair is not None and pair.p2p_read is not None and pair.p2p_write is not None:
                 supported[name] = float(pair.p2p_read == pair.p2p_write == "ok")
-                offers[name] = f"path {cell}; read {pair.p2p_read}, write {pair.p2p_write}"
+                offers[name] = Message(
+                    "peer_path",
+                    {"path": f"{cell}", "read": pair.p2p_read, "write": pair.p2p_write},
+                )
             if name in wanted and cell is not None:
                 differs[name] = float(cell != wanted[name])
-                ways[name] = f"found {cell}"
+                ways[name] = Message("found", {"text": cell})
     untold = {one.component: PEER_ACCESS_UNKNOWN for one in check.due("p2p_supported")}
     check("p2p_supported", supported, notes=offers, skipped=untold)
     check("gpu_path_differs", differs, notes=ways)
 
 
-def _declared_paths(machine: Machine | None) -> dict[str, str]:
+def _declared_paths(machine: Machine | None) -> dict[Component, str]:
     """The paths that the machine file declares, by pair, in both directions."""
-    found: dict[str, str] = {}
+    found: dict[Component, str] = {}
     for pair in machine.gpu_pair if machine is not None else ():
         if pair.path is not None:
-            first, second = (f"gpu{index}" for index in pair.between)
-            found |= {pair_name(first, second): pair.path, pair_name(second, first): pair.path}
+            first, second = (parts.Gpu(index) for index in pair.between)
+            found |= {Pair(first, second): pair.path, Pair(second, first): pair.path}
     return found
 
 
@@ -94,8 +106,8 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], check: Check) -> None:
 def _take(
     output: ToolOutput,
     check: Check,
-    figures: Mapping[str, Mapping[str, float]],
-    component: str = ALL_GPUS,
+    figures: Mapping[str, Mapping[Component, float]],
+    component: Component = GPUS,
 ) -> None:
     """Journal a run's figures by measurement and component, or the fault that the run proves."""
     failed = output.outcome == "fail"
@@ -109,24 +121,31 @@ def _take(
         check(
             measurement,
             {} if failed else {name: value for name, value in values.items() if name in due},
-            skipped=dict.fromkeys(
-                (due & {component}) or due, "no figure counts of a run with a fault"
-            )
-            if failed
-            else None,
+            skipped=_unread(output, check, measurement, component),
         )
 
 
-def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
+def _unread(
+    output: ToolOutput, check: Check, measurement: str, component: Component = GPUS
+) -> dict[Component, Text]:
+    """Why a run's figures were not read, by component; empty for a run without a fault."""
+    if output.outcome != "fail":
+        return {}
+    due = check.components(measurement)
+    return dict.fromkeys((due & {component}) or due, Message("no_figure_counts"))
+
+
+def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[Component, float]]:
     """The tool's own readings by measurement.
 
-    Raises ToolError for a missing reading, for example of a testcase that the tool waived.
+    Raises NoProof for a missing reading, for example of a testcase that the tool waived.
     """
     if output.outcome == "fail":
         return {name: {} for name in names}
     given = {reading.name: reading.values for reading in output.readings}
     if lacking := [reading for reading in names.values() if reading not in given]:
-        raise ToolError(f"{output.tool} did not give {', '.join(lacking)}: {output.reason}")
+        figures = Listed(tuple(lacking))
+        raise NoProof("figures_missing", tool=output.tool, figures=figures, why=output.reason)
     return {name: given[reading] for name, reading in names.items()}
 
 
@@ -143,9 +162,6 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
 )
 def test_host_copies(
     nvbandwidth: Callable[..., ToolOutput],
-    inventory: Inventory,
-    due_gpus: tuple[Gpu, ...],
-    machine: Machine | None,
     check: Check,
 ) -> None:
     """Copies between pinned host memory and each GPU, each GPU by itself, in both directions and in
@@ -157,13 +173,9 @@ def test_host_copies(
     once.
     """
     output = nvbandwidth(*HOST_COPIES.values())
-    found = _readings(output, HOST_COPIES)
-    siblings = link_siblings(machine, inventory, [gpu.name for gpu in due_gpus])
-    held = {
-        f"{name}_ratio": ratios(check.plausible(name, found[name]), siblings)
-        for name in ("copy_h2d", "copy_d2h")
-    }
-    _take(output, check, {**found, **held})
+    _take(output, check, _readings(output, HOST_COPIES))
+    for ratio in ("copy_h2d_ratio", "copy_d2h_ratio"):
+        check.ratio(ratio, skipped=_unread(output, check, ratio))
 
 
 @pytest.mark.session("load")
@@ -202,7 +214,7 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
     "bandwidth_test_d2h",
     "bandwidth_test_d2d",
 )
-def test_bandwidth_test(bandwidth_test: Mapping[str, ToolOutput], check: Check) -> None:
+def test_bandwidth_test(bandwidth_test: Mapping[Component, ToolOutput], check: Check) -> None:
     """The CUDA sample bandwidthTest on each GPU, as builders run it.
 
     Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the
@@ -228,3 +240,140 @@ def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
     gain = {} if p2p_run.outcome == "fail" else p2p_bandwidth.gain(p2p_run)
     names = {"p2p_write": "p2p_on", "p2p_staged": "p2p_off", "p2p_latency": "p2p_latency_on"}
     _take(p2p_run, check, {"p2p_gain": gain, **_readings(p2p_run, names)})
+
+
+# Counts of the load of collectives, the rates of all GPUs together, and what is of each path.
+COLLECTIVE_COUNTS = (
+    "collective_miscompares",
+    "collective_send_receive_miscompares",
+    "collective_disagreements",
+    "collective_miscompares_p2p_off",
+    "collective_send_receive_miscompares_p2p_off",
+    "collective_disagreements_p2p_off",
+)
+COLLECTIVE_RATES = (
+    "collective_all_reduce",
+    "collective_all_gather",
+    "collective_reduce_scatter",
+    "collective_all_to_all",
+    "collective_broadcast",
+    "collective_latency",
+    "collective_all_reduce_p2p_off",
+    "collective_all_gather_p2p_off",
+    "collective_reduce_scatter_p2p_off",
+    "collective_all_to_all_p2p_off",
+    "collective_broadcast_p2p_off",
+    "collective_latency_p2p_off",
+    "collective_send_receive_p2p_off",
+)
+PATH_RATE = ("collective_send_receive", "collective_send_receive_ratio")
+# Due where the machine file asks for them.
+MULTICAST_COUNTS = ("collective_miscompares_multicast", "collective_disagreements_multicast")
+MULTICAST_RATES = (
+    "collective_all_reduce_multicast",
+    "collective_all_gather_multicast",
+    "collective_reduce_scatter_multicast",
+    "collective_all_to_all_multicast",
+    "collective_broadcast_multicast",
+    "collective_latency_multicast",
+)
+TRANSPORTS = ("transport_faults", "transport_doubts", "transport_faults_p2p_off")
+
+
+@pytest.mark.session("load")
+# Two or three arms, each of which starts a process for each GPU; the slack is for slow links, and
+# for a rank that hangs, which the load itself ends after a minute.
+@pytest.mark.costs(30.0, load="collective", per_gpu=4.0, slack=180.0)
+@pytest.mark.measures(
+    *COLLECTIVE_COUNTS,
+    *MULTICAST_COUNTS,
+    *COLLECTIVE_RATES,
+    *PATH_RATE,
+    *TRANSPORTS,
+    *MULTICAST_RATES,
+)
+def test_collectives(
+    collectives: RunArms,
+    inventory: Inventory,
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """Collective operations between all GPUs through NCCL, as training uses them: as the machine
+    comes, and with peer access switched off.
+
+    Measured: bus bandwidth as nccl-tests defines it, of 1 GiB, and of 128 MiB on each path; every
+    element compared at its destination; the way that NCCL chose for each path. Not measured: NVLink
+    multicast, which is off unless the machine file asks for it, and other machines.
+    """
+    multicast = bool(check.due(MULTICAST_RATES[0]))
+    found = collectives(WITH_MULTICAST if multicast else COLLECTIVE_ARMS)
+    for name in (*COLLECTIVE_COUNTS, *MULTICAST_COUNTS):
+        counts, notes = found.counts(name)
+        check(name, counts, notes=notes)
+    found.raise_failed()
+    for name in COLLECTIVE_RATES:
+        check(name, found.values(name))
+    links = found.links(inventory)
+    rate, ratio = PATH_RATE
+    rates = found.values(rate)
+    groups = {due.siblings.among for due in check.due(ratio) if due.siblings is not None}
+    slow = slow_paths.explain(rates, groups, found.due, links, found.trials())
+    check(rate, rates, notes=slow)
+    check.ratio(ratio, notes=slow)
+    _transports(found, inventory, links, check)
+    for one in found.output.tables if found.output is not None else ():
+        table(GPUS, one.name, one.columns, one.rows)
+    if multicast:
+        found.require_multicast()
+        for name in MULTICAST_RATES:
+            check(name, found.values(name))
+
+
+def _transports(
+    found: Collectives,
+    inventory: Inventory,
+    links: Mapping[Pair, PairLinks],
+    check: Check,
+) -> None:
+    """Judge the ways that NCCL chose for each path, in both arms."""
+    arms: tuple[CollectiveArm, ...] = ("default", "p2p_off")
+    for arm in arms:
+        ways = found.transports(inventory, links, arm).items()
+        counts, notes, unknown = judged(ways, "fault")
+        check(of_arm("transport_faults", arm), counts, notes=notes, skipped=unknown)
+        if arm == "default":
+            counts, notes, unknown = judged(ways, "doubt")
+            check("transport_doubts", counts, notes=notes, skipped=unknown)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("link_contradictions")
+def test_peers(
+    inventory: Inventory,
+    due_gpus: tuple[Gpu, ...],
+    judged_before: Sequence[Judgement],
+    check: Check,
+) -> None:
+    """All that this run has said of each path between two GPUs, held against each other: topology,
+    peer access, NVLinks, copies and collectives.
+
+    Measured: sources that exclude each other, such as peer access that is offered and copies that
+    are no faster with it, or NVLinks that are up and a rate that is PCI Express's. What fails by a
+    limit of its own is not counted again. Nothing is sent here. Not measured: paths of which no
+    rate was measured, which are skipped.
+    """
+    links = transports.pair_links(inventory, due_gpus, ())
+    due = check.components(peer_paths.CONTRADICTIONS)
+    counts: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    skipped: dict[Component, Text] = {}
+    for path in peer_paths.paths(links, due_gpus, judged_before):
+        if path.pair not in due:
+            continue
+        if not path.rates and not path.contradictions:
+            skipped[path.pair] = Message("peers_no_rate")
+            continue
+        counts[path.pair] = float(len(path.open))
+        notes[path.pair] = peer_paths.note(path)
+    check(peer_paths.CONTRADICTIONS, counts, notes=notes, skipped=skipped)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from acceptance.loads.protocol import LoadOutput
+from acceptance.core.message import Message
+from acceptance.core.parts import MEMORY
+from acceptance.loads.miscompare import component_of
 from acceptance.session.check import Check
 from acceptance.suites.fixtures import host_tools
-from acceptance.tools.load_output import LoadFailed
+from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
+from acceptance.tools.load_output import Groups, LoadFailed
 from acceptance.tools.reading import ToolOutput
 
 
@@ -22,9 +23,11 @@ from acceptance.tools.reading import ToolOutput
     "memory_triad_miscompares",
 )
 def test_bandwidth(
-    memory_bandwidth: Callable[[], LoadOutput],
+    cpu_load: CpuLoad,
+    groups: Groups,
+    llc_bytes: int,
     check: Check,
-    record_miscompares: Callable[[LoadFailed, str, str], None],
+    record_miscompares: RecordMiscompares,
 ) -> None:
     """Copy and triad over arrays several times the caches, all cores at once, the result read back
     and compared.
@@ -33,9 +36,9 @@ def test_bandwidth(
     measured: the lines a processor fetches before it overwrites them.
     """
     try:
-        output = memory_bandwidth()
+        output = cpu_load("memory_bandwidth", groups, llc_bytes=llc_bytes)
     except LoadFailed as failed:
-        record_miscompares(failed, "memory_copy_miscompares", "memory")
+        record_miscompares(failed.miscompares, "memory_copy_miscompares", MEMORY)
         raise
     for name in (
         "memory_copy",
@@ -65,17 +68,66 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     system itself occupies.
     """
     failed = stressapptest_run.outcome == "fail"
-    errors = {"memory": host_tools.memory_errors(stressapptest_run)}
-    check("stressapptest_errors", errors, notes={"memory": stressapptest_run.reason})
+    errors = {MEMORY: host_tools.memory_errors(stressapptest_run)}
+    check("stressapptest_errors", errors, notes={MEMORY: stressapptest_run.reason})
     rate = {} if failed else dict(stressapptest_run.reading("stressapptest_copy"))
     check(
         "stressapptest_copy",
         rate,
-        skipped={"memory": "no rate counts from a run that found wrong data"},
+        skipped={MEMORY: Message("no_rate_counts")},
     )
     tested = {} if failed else dict(stressapptest_run.reading("stressapptest_tested"))
     check(
         "memory_tested",
         tested,
-        skipped={"memory": "a run that found wrong data did not go over all of it"},
+        skipped={MEMORY: Message("not_all_tested")},
     )
+
+
+# After stressapptest, which leaves the memory of every socket free of cached files.
+@pytest.mark.session("load")
+@pytest.mark.costs(5.0, load="memory_random", per_gib=0.5, slack=120.0)
+@pytest.mark.measures(
+    "memory_random",
+    "memory_random_miscompares",
+    "memory_random_remote",
+    "memory_random_remote_miscompares",
+)
+def test_random(
+    cpu_load: CpuLoad,
+    sockets: Groups,
+    llc_bytes: int,
+    memory_gib: float,
+    check: Check,
+    record_miscompares: RecordMiscompares,
+) -> None:
+    """Words gathered with NumPy from all over a large part of the RAM, all cores at once, every
+    word verified.
+
+    Measured: gathered bytes over wall time, for each socket in its own memory and, on machines of
+    several, in that of each other one; and words that differ from what was written. Not measured:
+    latency, and the bandwidth that the lines of the gathered words take.
+    """
+    named = (
+        ("memory_random", "memory_random_miscompares"),
+        ("memory_random_remote", "memory_random_remote_miscompares"),
+    )
+    try:
+        output = cpu_load("memory_random", sockets, llc_bytes=llc_bytes, gib=memory_gib)
+    except LoadFailed as failed:
+        for _, miscompares in named:
+            for component in sorted(check.components(miscompares)):
+                own = [one for one in failed.miscompares if component_of(one) == component]
+                record_miscompares(own, miscompares, component)
+        raise
+    for rate, miscompares in named:
+        wrong = {
+            component: [one for one in output.miscompares if component_of(one) == component]
+            for component in check.components(miscompares)
+        }
+        notes = {component: wrong_note(own) for component, own in wrong.items()}
+        for measurement in (rate, miscompares):
+            readings = {
+                one.component: one.value for one in output.readings if one.name == measurement
+            }
+            check(measurement, readings, notes=notes if measurement == miscompares else None)

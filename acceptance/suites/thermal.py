@@ -6,18 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from acceptance.core.record import Outcome, Table
-from acceptance.core.siblings import spreads
-from acceptance.diagnosis.gpu_history import GpuHistory
+from acceptance.core.component import Component
+from acceptance.core.evidence import Table
+from acceptance.core.message import Message
+from acceptance.core.record import Outcome
+from acceptance.diagnosis import connector
+from acceptance.diagnosis.gpu_history import GpuHistory, NotMeasured
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
 from acceptance.diagnosis.laps import Laps, turns
-from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around
+from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around, spreads
 from acceptance.loads.names import BURN_LAPS
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
+from acceptance.wording.errors import WordedError, each_once
 
 NamedSpans = Sequence[tuple[str, float, float]]
-WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 BURN = "together.burn"
 # The links' error counters by measurement; a driver may report only some of NVLink's.
@@ -29,15 +33,9 @@ COUNTERS = {
 # likely causes.
 NOTABLE_KEPT = 0.97
 NOTABLE_C = 5.0
-WHEN = ("before", "within", "after")
-_HOTTER = (
-    "likely: the slot between two others, where air is warm; its fan or the fan in front of it; "
-    "dust; paste or pads; a card of another "
-    "maker that takes more power"
-)
 
 
-class HeatUnknown(Exception):
+class HeatUnknown(WordedError):
     """A GPU's behaviour under load is not known, so nothing is proved of its cooling.
 
     The message says why for each GPU.
@@ -52,14 +50,15 @@ class HeatUnknown(Exception):
     "burn_temperature_spread",
     "burn_errors_new",
     "burn_nvlink_errors_new",
+    "burn_power_short",
 )
 def test_steady(
-    gpu_history: Mapping[str, GpuHistory],
+    gpu_history: Mapping[Component, GpuHistory],
     due_gpus: tuple[Gpu, ...],
     load_spans: NamedSpans,
     load_outcomes: Mapping[str, Outcome],
     load_tables: Sequence[Table],
-    siblings: Mapping[str, tuple[str, ...]],
+    siblings: Mapping[str, tuple[Component, ...]],
     table: WriteTable,
     check: Check,
 ) -> None:
@@ -73,24 +72,15 @@ def test_steady(
     """
     span = next(((begin, end) for name, begin, end in load_spans if name == BURN), None)
     if span is None:
-        raise HeatUnknown(
-            f"{BURN} did not come to its end in this run, so nothing is known of heat under "
-            "full load"
-        )
+        raise HeatUnknown("burn_not_ended", check=BURN)
     if load_outcomes[BURN] not in ("pass", "fail"):
-        ended = (
-            f"{BURN} ended in {load_outcomes[BURN]}, so nothing is known of heat under full load"
-        )
-        raise HeatUnknown(f"{ended}: cure that first, then run again")
-    troubles: list[str] = []
+        raise HeatUnknown("burn_ended_in", check=BURN, outcome=load_outcomes[BURN])
+    troubles: list[Message] = []
     burns: dict[Gpu, BurnTelemetry] = {}
     for gpu in due_gpus:
         history = gpu_history.get(gpu.name)
         if history is None:
-            troubles.append(
-                f"{gpu.name}: no telemetry was recorded: journal.jsonl says why the watch "
-                "did not run"
-            )
+            troubles.append(Message("no_telemetry", {"gpus": str(gpu.name)}))
             continue
         if trouble := power_trouble(history, [span]) or idle_clock(
             history, span, gpu.traits.max_sm_clock_mhz if gpu.traits else None
@@ -99,8 +89,8 @@ def test_steady(
             continue
         try:
             burns[gpu] = BurnTelemetry.within(history, *span)
-        except ValueError as error:
-            troubles.append(str(error))
+        except NotMeasured as error:
+            troubles.append(error.message)
     tables = {
         one.component: turns(one)
         for one in load_tables
@@ -113,50 +103,50 @@ def test_steady(
     }
     _heat(burns, laps, siblings, check, troubles)
     _errors(gpu_history, due_gpus, span, check, troubles)
+    _connectors(burns, siblings, check, troubles)
     for gpu, burn in burns.items():
         table(gpu.name, "burn_steady", COLUMNS, burn.rows())
     if troubles:
-        raise HeatUnknown("; ".join(dict.fromkeys(troubles)))
+        raise HeatUnknown("clauses", why=each_once(troubles))
 
 
 def _heat(
     burns: Mapping[Gpu, BurnTelemetry],
     laps: Mapping[Gpu, Laps],
-    siblings: Mapping[str, tuple[str, ...]],
+    siblings: Mapping[str, tuple[Component, ...]],
     check: Check,
-    troubles: list[str],
+    troubles: list[Message],
 ) -> None:
     """Judge settling time, clock and temperature spread of every GPU that burned."""
-    settled: dict[str, float] = {}
-    kept: dict[str, float] = {}
-    final: dict[str, float] = {}
-    notes: dict[str, dict[str, str | None]] = {"settled": {}, "kept": {}, "spread": {}}
+    settled: dict[Component, float] = {}
+    kept: dict[Component, float] = {}
+    final: dict[Component, float] = {}
+    notes: dict[str, dict[Component, Message]] = {"settled": {}, "kept": {}, "spread": {}}
     for gpu, burn in burns.items():
-        about = f"slot {gpu.pci_address}"
-        short = f"; {burn.short_note}" if burn.short_note else ""
+        short = (burn.short_note,) if burn.short_note is not None else ()
         heat = laps.get(gpu, burn)
         try:
             rest = heat.settle_time()
-            settled[gpu.name], notes["settled"][gpu.name] = (
-                rest.seconds,
-                f"{about}: {rest.note}{short}",
-            )
+            settled[gpu.name] = rest.seconds
+            notes["settled"][gpu.name] = _in_slot(gpu.pci_address, rest.note, *short)
             final[gpu.name] = heat.final_temperature()
-        except ValueError as error:
-            troubles.append(str(error))
+        except NotMeasured as error:
+            troubles.append(error.message)
         try:
             kept[gpu.name], note = heat.clock_kept()
-            causes = f"; likely: {burn.causes()}" if kept[gpu.name] < NOTABLE_KEPT else ""
-            notes["kept"][gpu.name] = f"{about}: {note}{causes}{short}"
-        except ValueError as error:
-            troubles.append(str(error))
+            told = [note]
+            if kept[gpu.name] < NOTABLE_KEPT:
+                told.append(Message("likely", {"causes": burn.causes()}))
+            notes["kept"][gpu.name] = _in_slot(gpu.pci_address, *told, *short)
+        except NotMeasured as error:
+            troubles.append(error.message)
     spread = spreads(final, siblings)
     places = {gpu.name: gpu.pci_address for gpu in burns}
     for name, (more, middle) in spread.items():
-        causes = f"; {_HOTTER}" if more > NOTABLE_C else ""
-        notes["spread"][name] = (
-            f"slot {places[name]}: {final[name]:.0f} degC, its equals {middle:.0f} degC{causes}"
-        )
+        beside = {"temperature": f"{final[name]:.0f}", "equals": f"{middle:.0f}"}
+        causes = (Message("hotter_causes"),) if more > NOTABLE_C else ()
+        note = Message("beside_its_equals", beside)
+        notes["spread"][name] = _in_slot(places[name], note, *causes)
     serials = uuids(burns)
     check("burn_settled", settled, notes=notes["settled"], serials=serials)
     check("burn_clock_kept", kept, notes=notes["kept"], serials=serials)
@@ -164,18 +154,47 @@ def _heat(
     check("burn_temperature_spread", differences, notes=notes["spread"], serials=serials)
 
 
+def _connectors(
+    burns: Mapping[Gpu, BurnTelemetry],
+    siblings: Mapping[str, tuple[Component, ...]],
+    check: Check,
+    troubles: list[Message],
+) -> None:
+    """Judge whether a card draws less than its equals while its fans run higher."""
+    due = check.components("burn_power_short")
+    draws: dict[Component, connector.Draw] = {}
+    for gpu, burn in burns.items():
+        if gpu.name in due:
+            try:
+                draws[gpu.name] = connector.draw(burn)
+            except NotMeasured as error:
+                troubles.append(error.message)
+    told = connector.compare(draws, siblings)
+    places = {gpu.name: gpu.pci_address for gpu in burns}
+    check(
+        "burn_power_short",
+        {name: float(why is not None) for name, why in told.items()},
+        notes={name: _in_slot(places[name], why) for name, why in told.items() if why},
+        serials=uuids(burns),
+    )
+
+
+def _in_slot(slot: str, *told: Message) -> Message:
+    return Message("in_slot", {"slot": slot, "text": told})
+
+
 def _errors(
-    gpu_history: Mapping[str, GpuHistory],
+    gpu_history: Mapping[Component, GpuHistory],
     due_gpus: tuple[Gpu, ...],
     span: tuple[float, float],
     check: Check,
-    troubles: list[str],
+    troubles: list[Message],
 ) -> None:
     """Judge the link errors during the burn, and note those counted before and after."""
     for measurement, counters in COUNTERS.items():
         due = check.components(measurement)
-        grown: dict[str, float] = {}
-        notes: dict[str, str | None] = {}
+        grown: dict[Component, float] = {}
+        notes: dict[Component, Message] = {}
         for gpu in due_gpus:
             history = gpu_history.get(gpu.name)
             if gpu.name not in due or history is None:
@@ -186,20 +205,18 @@ def _errors(
                     for name in counters
                     if name == counters[0] or history.offers(name)
                 ]
-            except ValueError as error:
-                troubles.append(str(error))
+            except NotMeasured as error:
+                troubles.append(error.message)
                 continue
             grown[gpu.name] = sum(within for _, within, _ in parts)
-            text = ", ".join(
-                f"{_sum(column)} {when}"
-                for column, when in zip(zip(*parts, strict=True), WHEN, strict=True)
-            )
             if any(any(part) for part in parts):
-                notes[gpu.name] = f"slot {gpu.pci_address}: {text} the burn"
+                before, within, after = map(_sum, zip(*parts, strict=True))
+                sums = {"before": before, "within": within, "after": after}
+                notes[gpu.name] = _in_slot(gpu.pci_address, Message("counted_around", sums))
         check(measurement, grown, notes=notes, serials=uuids(due_gpus))
 
 
-def _sum(column: Sequence[float | None]) -> str:
+def _sum(column: Sequence[float | None]) -> str | Message:
     """The growth of several counters together; "not told" where one of them is unknown."""
     known = [part for part in column if part is not None]
-    return f"{sum(known):.0f}" if len(known) == len(column) else "not told"
+    return f"{sum(known):.0f}" if len(known) == len(column) else Message("not_told")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 import pytest
 
-from acceptance.core.dtype import DTYPES
-from acceptance.core.siblings import ratios
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Text
+from acceptance.core.parts import CPU, MEMORY
 from acceptance.diagnosis.agreement import compare
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
@@ -22,42 +24,26 @@ from acceptance.suites.fixtures.burn_evidence import (
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
 
-Siblings = Mapping[str, tuple[str, ...]]
-WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+Siblings = Mapping[str, tuple[Component, ...]]
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+# Of every number format: the wrong results, the rate, its ratio to the siblings' rates, and the
+# share of it that is left at the end.
+PRODUCTS = (
+    ("burn_f64_miscompares", "burn_f64", "burn_f64_ratio", "burn_f64_kept"),
+    ("burn_f32_miscompares", "burn_f32", "burn_f32_ratio", "burn_f32_kept"),
+    ("burn_tf32_miscompares", "burn_tf32", "burn_tf32_ratio", "burn_tf32_kept"),
+    ("burn_f16_miscompares", "burn_f16", "burn_f16_ratio", "burn_f16_kept"),
+    ("burn_bf16_miscompares", "burn_bf16", "burn_bf16_ratio", "burn_bf16_kept"),
+    ("burn_f8_miscompares", "burn_f8", "burn_f8_ratio", "burn_f8_kept"),
+    ("burn_i8_miscompares", "burn_i8", "burn_i8_ratio", "burn_i8_kept"),
+)
 
 
 @pytest.mark.session("load")
 # Operands and references are made before the time starts, and the last results compared after it.
 @pytest.mark.costs(15.0, load="burn", per_gpu=5.0, slack=600.0, heats=True, loads_gpus=True)
 @pytest.mark.measures(
-    "burn_f64_miscompares",
-    "burn_f64",
-    "burn_f64_ratio",
-    "burn_f64_kept",
-    "burn_f32_miscompares",
-    "burn_f32",
-    "burn_f32_ratio",
-    "burn_f32_kept",
-    "burn_tf32_miscompares",
-    "burn_tf32",
-    "burn_tf32_ratio",
-    "burn_tf32_kept",
-    "burn_f16_miscompares",
-    "burn_f16",
-    "burn_f16_ratio",
-    "burn_f16_kept",
-    "burn_bf16_miscompares",
-    "burn_bf16",
-    "burn_bf16_ratio",
-    "burn_bf16_kept",
-    "burn_f8_miscompares",
-    "burn_f8",
-    "burn_f8_ratio",
-    "burn_f8_kept",
-    "burn_i8_miscompares",
-    "burn_i8",
-    "burn_i8_ratio",
-    "burn_i8_kept",
+    *chain(*PRODUCTS),
     "burn_digests_differ",
     "burn_filled",
     "burn_copied",
@@ -85,10 +71,13 @@ def test_burn(
     """
     found = together()
     serials = uuids(due_gpus)
-    _products(found.gpus, siblings, gpu_heat, serials, check)
+    _products(found.gpus, gpu_heat, serials, check)
     agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
-    notes = {gpu: "; ".join(rows.values()) or None for gpu, rows in agreement.differing.items()}
+    notes = {
+        gpu: Message("note", {"text": tuple(rows.values())}) if rows else None
+        for gpu, rows in agreement.differing.items()
+    }
     check("burn_digests_differ", differing, notes=notes, serials=serials)
     check("burn_filled", found.gpus.values("burn_filled"), serials=serials)
     _copies(found.gpus, gpu_heat, check)
@@ -99,28 +88,19 @@ def test_burn(
     for gpu, rows in evidence(found.gpus, gpu_heat).items():
         table(gpu, "burn_miscompares", COLUMNS, rows)
     if troubles := [*found.troubles(), *agreement.troubles]:
-        raise PartFailed("\n".join(troubles))
+        raise PartFailed(troubles)
 
 
 def _products(
-    loads: GpuLoads,
-    siblings: Siblings,
-    gpu_heat: Heats,
-    serials: Mapping[str, str | None],
-    check: Check,
+    loads: GpuLoads, gpu_heat: Heats, serials: Mapping[Component, str | None], check: Check
 ) -> None:
     """Judge every format's wrong results, its rate against siblings, and its rate at the end."""
-    for dtype in DTYPES:
-        counts, notes = count_readings(loads, f"burn_{dtype}_miscompares", gpu_heat)
-        check(f"burn_{dtype}_miscompares", counts, notes=notes, serials=serials)
-        rates = loads.values(f"burn_{dtype}")
-        check(f"burn_{dtype}", rates, serials=serials)
-        check(
-            f"burn_{dtype}_ratio",
-            ratios(check.plausible(f"burn_{dtype}", rates), siblings),
-            serials=serials,
-        )
-        check(f"burn_{dtype}_kept", loads.values(f"burn_{dtype}_kept"), serials=serials)
+    for miscompares, rate, ratio, kept in PRODUCTS:
+        counts, notes = count_readings(loads, miscompares, gpu_heat)
+        check(miscompares, counts, notes=notes, serials=serials)
+        check(rate, loads.values(rate), serials=serials)
+        check.ratio(ratio, serials=serials)
+        check(kept, loads.values(kept), serials=serials)
 
 
 def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
@@ -137,22 +117,20 @@ def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
 def _host(results: BurnResults, check: Check) -> None:
     """Judge processors and RAM by the results of stress-ng and stressapptest."""
     output = results.processors.output
-    failures = {"cpu": float(output.outcome == "fail")} if output is not None else {}
-    notes = {"cpu": output.reason if output is not None else None}
-    check("burn_cpu_failures", failures, notes=notes, skipped=_missing("cpu", results.processors))
-    output, missing = results.memory.output, _missing("memory", results.memory)
-    errors = {"memory": memory_errors(output)} if output is not None else {}
-    notes = {"memory": output.reason if output is not None else None}
+    failures = {CPU: float(output.outcome == "fail")} if output is not None else {}
+    notes = {CPU: output.reason if output is not None else None}
+    check("burn_cpu_failures", failures, notes=notes, skipped=_missing(CPU, results.processors))
+    output, missing = results.memory.output, _missing(MEMORY, results.memory)
+    errors = {MEMORY: memory_errors(output)} if output is not None else {}
+    notes = {MEMORY: output.reason if output is not None else None}
     check("burn_memory_errors", errors, notes=notes, skipped=missing)
     whole = output is not None and output.outcome != "fail"
     filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
-    unread = (
-        {"memory": "a run that found wrong data did not go over all of it"}
-        if output is not None
-        else missing
+    unread: Mapping[Component, Text] = (
+        {MEMORY: Message("not_all_tested")} if output is not None else missing
     )
     check("burn_memory_filled", filled, skipped=unread)
 
 
-def _missing(component: str, run: HostRun) -> dict[str, str]:
+def _missing(component: Component, run: HostRun) -> Mapping[Component, Text]:
     return {component: run.missing} if run.missing is not None else {}

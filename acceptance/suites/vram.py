@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from acceptance.core.component import Component
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn_evidence import Heats, count_readings
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 
-WriteTable = Callable[[str, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 
 @pytest.mark.session("load")

@@ -8,14 +8,23 @@ from typing import Any
 import pytest
 
 from acceptance.core import clock_reasons
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, Text
 from acceptance.diagnosis import gpu_settings
-from acceptance.diagnosis.gpu_history import GpuHistory, ThrottleTime, running_at
+from acceptance.diagnosis.gpu_history import (
+    DMESG_ADVICE,
+    GpuHistory,
+    NotMeasured,
+    ThrottleTime,
+    running_at,
+)
 from acceptance.diagnosis.gpu_work import power_trouble
 from acceptance.machine.gpu import Gpu, joined, uuids
 from acceptance.observe import nvml
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import gpu_links
+from acceptance.wording.errors import WordedError, each_once
 
 NamedSpans = Sequence[tuple[str, float, float]]
 
@@ -51,21 +60,18 @@ COUNTERS = {
 }
 
 
-class WatchLost(Exception):
+class WatchLost(WordedError):
     """The GPUs were not watched as required, so the absence of events proves nothing."""
 
 
 @pytest.fixture
 def watched(
-    gpu_history: Mapping[str, GpuHistory], due_gpus: tuple[Gpu, ...]
+    gpu_history: Mapping[Component, GpuHistory], due_gpus: tuple[Gpu, ...]
 ) -> Mapping[Gpu, GpuHistory]:
     """The telemetry of every GPU that is due."""
     missing = [gpu.name for gpu in due_gpus if gpu.name not in gpu_history]
     if missing:
-        raise WatchLost(
-            f"{', '.join(missing)}: no telemetry was recorded: journal.jsonl says why the "
-            "watch did not run"
-        )
+        raise WatchLost("no_telemetry", gpus=Listed(tuple(map(str, missing))))
     return {gpu: gpu_history[gpu.name] for gpu in due_gpus}
 
 
@@ -75,8 +81,8 @@ def _each(
     measurement: str,
     reading: str,
     reduce: Callable[[GpuHistory, str], float],
-    troubles: list[str],
-) -> dict[str, float]:
+    troubles: list[Message],
+) -> dict[Component, float]:
     """A figure of each GPU for which the measurement is due and the reading exists.
 
     Failures are added to `troubles`, and the other GPUs keep their figures.
@@ -87,35 +93,42 @@ def _each(
         if gpu.name in due and history.offers(reading):
             try:
                 found[gpu.name] = reduce(history, reading)
-            except ValueError as error:
-                troubles.append(str(error))
+            except NotMeasured as error:
+                troubles.append(error.message)
     return found
 
 
-def _unread_reasons(watched: Mapping[Gpu, GpuHistory], reading: str, why: str) -> dict[str, str]:
+def _unread_reasons(
+    watched: Mapping[Gpu, GpuHistory], reading: str, why: Message
+) -> dict[Component, Message]:
     """The reason why a reading was not measured, for each GPU that does not offer it.
 
     Its driver does not report it, or reports impossible values.
     """
     return {
-        gpu.name: f"{reading}: {history.outside[reading]}" if reading in history.outside else why
+        gpu.name: Message(
+            "reading_outside", {"reading": reading, "outside": history.outside[reading].message}
+        )
+        if reading in history.outside
+        else why
         for gpu, history in watched.items()
         if not history.offers(reading)
     }
 
 
-def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[str, str | None]:
+def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[Component, Message]:
     """A note for each GPU with samples left out because no sensor can produce their values."""
     return {
-        gpu.name: f"left out: {history.outside[reading]}" if reading in history.outside else None
+        gpu.name: Message("left_out", {"outside": history.outside[reading].message})
         for gpu, history in watched.items()
+        if reading in history.outside
     }
 
 
-def _conclude(troubles: list[str]) -> None:
+def _conclude(troubles: Sequence[Message]) -> None:
     """Raise WatchLost where a figure is missing; what was journalled before stays evidence."""
     if troubles:
-        raise WatchLost("; ".join(dict.fromkeys(troubles)))
+        raise WatchLost("clauses", why=each_once(troubles))
 
 
 @pytest.mark.session("host-after")
@@ -130,44 +143,39 @@ def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, chec
     start counts as not offered.
     """
     if not load_spans:
-        raise WatchLost(
-            "no check of the load session came to its end, so nothing was watched under load"
-        )
+        raise WatchLost("no_load_ended")
     begin, end = min(begin for _, begin, _ in load_spans), max(end for _, _, end in load_spans)
     gaps = {gpu.name: history.longest_gap(begin, end) for gpu, history in watched.items()}
-    troubles: list[str] = []
+    troubles: list[Message] = []
     periods = {}
     for gpu, history in watched.items():
         try:
             periods[gpu.name] = history.period()
-        except ValueError as error:
-            troubles.append(str(error))
+        except NotMeasured as error:
+            troubles.append(error.message)
     check("gpu_sample_period", periods, serials=uuids(watched))
     check("gpu_sample_gap", gaps, serials=uuids(watched))
-    lost = [f"{name} for {gap:.1f} s" for name, gap in gaps.items() if gap > LONGEST_GAP_S]
+    lost = [
+        Message("gap_of", {"gpu": str(name), "seconds": f"{gap:.1f}"})
+        for name, gap in gaps.items()
+        if gap > LONGEST_GAP_S
+    ]
     slow = [
-        f"{name} every {period:.2f} s"
+        Message("period_of", {"gpu": str(name), "seconds": f"{period:.2f}"})
         for name, period in periods.items()
         if period > SLOWEST_S * JITTER
     ]
     steps = {gpu.name: history.slow_step(begin, end) for gpu, history in watched.items()}
     lame = [
-        f"{name} {step:.2f} s"
+        Message("step_of", {"gpu": str(name), "seconds": f"{step:.2f}"})
         for name, step in steps.items()
         if step is not None and step > SLOWEST_STEP_S
     ]
-    texts = [
-        *([f"not sampled: {', '.join(lost)}"] if lost else []),
-        *([f"sampled only: {', '.join(slow)}"] if slow else []),
-        *(
-            [f"more than one step in twenty too long: {', '.join(lame)}"]
-            if lame and not slow
-            else []
-        ),
-    ]
-    if texts:
-        cure = "the driver answered too slowly; look for NVRM lines in `dmesg` and run again"
-        troubles.append(f"{'; '.join(texts)}: {cure}")
+    why = [Message("gaps", {"gaps": Listed(tuple(lost))})] if lost else []
+    why += [Message("slow_periods", {"periods": Listed(tuple(slow))})] if slow else []
+    why += [Message("slow_steps", {"steps": Listed(tuple(lame))})] if lame and not slow else []
+    if why:
+        troubles.append(Message("sampled_too_slowly", {"why": tuple(why)}))
     for history in watched.values():
         troubles += history.vanished().values()
     _conclude(troubles)
@@ -191,9 +199,9 @@ def test_throttling(
     sums of the time where it keeps them, which also cover the time between two samples; the larger
     counts. Software power capping is normal under load: it is recorded.
     """
-    troubles: list[str] = []
+    troubles: list[Message] = []
     for measurement, (flag, counter) in REASONS.items():
-        notes: dict[str, str | None] = {}
+        notes: dict[Component, Message | None] = {}
 
         def held_back(
             history: GpuHistory, flag: str, counter: str | None = counter, notes: Any = notes
@@ -204,26 +212,24 @@ def test_throttling(
             held = history.held_back(flag, counter)
             during = running_at(history.moments(flag), load_spans)
             notes[history.gpu] = (
-                f"during {', '.join(during)}"
+                Message("during_checks", {"checks": Listed(during)})
                 if during and held.seconds
                 else _lone_note(held, history)
             )
             return held.seconds
 
         seconds = _each(watched, check, measurement, flag, held_back, troubles)
-        unread = _unread_reasons(
-            watched, flag, "the driver does not tell why clocks are held back: update it"
-        )
+        unread = _unread_reasons(watched, flag, Message("clock_reasons_not_told"))
         check(measurement, seconds, skipped=unread, notes=notes, serials=uuids(watched))
     _conclude(troubles)
 
 
-def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
+def _lone_note(held: ThrottleTime, history: GpuHistory) -> Message | None:
     """A note on throttling that was seen only briefly at the edge of a load, and not counted."""
     if not held.lone:
         return None
-    moments = ", ".join(f"{moment - history.points[0].began_s:.0f} s" for moment in held.lone)
-    return f"not counted: one sample or less at the edge of a load, {moments} after the watch began"
+    moments = tuple(f"{moment - history.points[0].began_s:.0f} s" for moment in held.lone)
+    return Message("lone_samples", {"moments": Listed(moments)})
 
 
 @pytest.mark.session("host-after")
@@ -232,7 +238,7 @@ def _lone_note(held: ThrottleTime, history: GpuHistory) -> str | None:
 def test_settings(
     watched: Mapping[Gpu, GpuHistory],
     load_spans: NamedSpans,
-    say: Callable[[str], None],
+    say: Callable[[Text], None],
     check: Check,
 ) -> None:
     """Nobody changed what is set at a GPU during the run: power limit, application clock, ECC, MIG,
@@ -255,12 +261,8 @@ def test_settings(
         {gpu.name: 1.0 for gpu, found in changed.items() if not found},
         serials=uuids(watched),
     )
-    texts = [sentence for found in changed.values() for sentence in found]
-    cure = (
-        "find who set it (a job, a service such as nvidia-powerd, a person), put it back, and "
-        "run again"
-    )
-    _conclude([f"{'; '.join(texts)}: {cure}"] if texts else [])
+    all_changes = tuple(one for found in changed.values() for one in found)
+    _conclude([Message("settings_changed", {"changes": all_changes})] if all_changes else [])
 
 
 @pytest.mark.session("host-after")
@@ -287,26 +289,31 @@ def test_heat(
         if (trouble := power_trouble(history, work_spans))
     }
     troubles = list(no_power.values())
-    for measurement, name, words, extreme in (
+    for measurement, name, untold, extreme in (
         (
             "gpu_temperature_margin",
             "temperature_margin_c",
-            "how near it is to its thermal limit",
+            Message("margin_not_told"),
             GpuHistory.minimum,
         ),
-        ("gpu_temperature", "temperature_c", "the temperature", GpuHistory.maximum),
+        (
+            "gpu_temperature",
+            "temperature_c",
+            Message("temperature_not_told"),
+            GpuHistory.maximum,
+        ),
         (
             "gpu_memory_temperature",
             "memory_temperature_c",
-            "the memory's temperature",
+            Message("memory_temperature_not_told"),
             GpuHistory.maximum,
         ),
-        ("gpu_power", "power_w", "the power", GpuHistory.maximum),
+        ("gpu_power", "power_w", Message("driver_tells_no_power"), GpuHistory.maximum),
     ):
         found = _each(watched, check, measurement, name, extreme, troubles)
         if name == "power_w":
             found = {gpu: value for gpu, value in found.items() if gpu not in no_power}
-        unread = _unread_reasons(watched, name, f"the driver does not tell {words}: update it")
+        unread = _unread_reasons(watched, name, untold)
         check(
             measurement,
             found,
@@ -327,12 +334,10 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     Measured: the smallest of all samples under load, two seconds after the load began: an idle card
     slows its link down, and that is no fault. Not measured: bandwidth, which is another check.
     """
-    troubles: list[str] = []
+    troubles: list[Message] = []
     for measurement, name in (("gpu_link_gen", "link_gen"), ("gpu_link_width", "link_width")):
         found = _each(watched, check, measurement, name, GpuHistory.under_load, troubles)
-        unread = _unread_reasons(
-            watched, name, "the driver does not tell the link's state: update it"
-        )
+        unread = _unread_reasons(watched, name, Message("link_not_told"))
         check(measurement, found, skipped=unread, serials=uuids(watched))
     _conclude(troubles)
 
@@ -356,7 +361,7 @@ def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     page retirements that became pending or failed meanwhile. Errors counted before the run are
     another check.
     """
-    troubles: list[str] = []
+    troubles: list[Message] = []
     for measurement, names in COUNTERS.items():
 
         def grown(history: GpuHistory, _first: str, names: tuple[str, ...] = names) -> float:
@@ -380,14 +385,17 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     now = nvml.probe(deadline=programs.deadline)
     seen = joined(due_gpus, now)
     gpu_links.measure(seen, check)
-    due = check.components("nvlink_active")
-    lost = [
-        f"{gpu.name}: {gpu.error if gpu.device else 'NVML does not list it any more'}"
+    due = check.components("nvlink_active") | check.components("nvlink_speed")
+    lost = tuple(
+        Message(
+            "component_says",
+            {
+                "component": str(gpu.name),
+                "why": gpu.error or Message("not_listed_any_more"),
+            },
+        )
         for gpu in seen
         if gpu.name in due and (gpu.device is None or gpu.error is not None)
-    ]
-    _conclude(
-        [f"{now.error or '; '.join(lost)}: look for NVRM lines in `dmesg`, and run again"]
-        if lost
-        else []
     )
+    why = now.error or lost
+    _conclude([Message("with_cure", {"why": why, "cure": DMESG_ADVICE})] if lost else [])

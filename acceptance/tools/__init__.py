@@ -32,6 +32,7 @@ TOOLS = (
     Tool("p2pBandwidthLatencyTest", "p2p_bandwidth"),
     Tool("nvbandwidth", "nvbandwidth"),
     Tool("topo", "read.topo"),
+    Tool("nccl-log", "read.nccl_transports"),
     Tool("kernel-log", "read.kernel_log"),
     Tool("stress-ng", "stress_ng"),
     Tool("stressapptest", "stressapptest"),

@@ -21,7 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import plain_text
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message
+from acceptance.core.parts import MACHINE, Gpu
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
@@ -61,7 +64,7 @@ class CopyTable:
         assert self.unit is not None
         return self.rates[max(self.rates)] / _PER_GB[self.unit]
 
-    def worthless(self, mode: str | None, old: bool) -> str | None:
+    def worthless(self, mode: str | None, old: bool) -> Message | None:
         """Why the table proves nothing, or None.
 
         `mode` is Quick, Shmoo or Range, or None if the text does not say. `old`: a version that
@@ -69,15 +72,15 @@ class CopyTable:
         """
         title = self.name.removeprefix("bandwidth_test_")
         if self.unit is None or not self.rates:
-            return f"the text is cut: the table {title} has no row"
+            return Message("table_empty", {"table": title})
         if self.pageable is None and not (self.kind == "d2d" and (self.csv or old)):
-            return f"the text is cut: the table {title} does not say PINNED or PAGEABLE"
+            return Message("table_memory_untold", {"table": title})
         if min(self.rates.values()) == 0:
-            return f"the table {title} says 0 {self.unit}/s, so nothing was measured"
+            return Message("table_zero", {"table": title, "unit": f"{self.unit}/s"})
         if mode == "Quick" and len(self.rates) > 1:
-            return f"the table {title} has {len(self.rates)} sizes, which quick mode has not"
+            return Message("table_of_sizes", {"table": title, "sizes": len(self.rates)})
         if mode == "Shmoo" and max(self.rates) <= _SHMOO_END[self.unit]:
-            return f"the text is cut: the table {title} ends at {max(self.rates)} bytes"
+            return Message("table_ends", {"table": title, "bytes": max(self.rates)})
         return None
 
 
@@ -142,17 +145,15 @@ class _Run:
     refused: str | None = None
 
 
-def _unknown(
-    line: str, why: str = "a line has an unknown form, comes twice or stands in the wrong place"
-) -> UnreadableOutput:
-    return UnreadableOutput(TOOL, line, why)
+def _unknown(line: str, why: Message | None = None) -> UnreadableOutput:
+    return UnreadableOutput(TOOL, line, why or Message("line_misplaced"))
 
 
 def _row(table: CopyTable, line: str, match: re.Match[str]) -> None:
-    size = int(plain_text.number(TOOL, line, match["size"]))
+    size = int(number(TOOL, line, match["size"]))
     if size in table.rates:
-        raise _unknown(line, "a table has a size twice")
-    table.rates[size] = plain_text.number(TOOL, line, match["rate"])
+        raise _unknown(line, Message("size_twice"))
+    table.rates[size] = number(TOOL, line, match["rate"])
 
 
 def _title(run: _Run, line: str, text: str) -> None:
@@ -210,7 +211,7 @@ def _csv(run: _Run, line: str, text: str) -> None:
     wanted.combined = match["combined"] is not None
     table = next((table for table in run.tables if table.name == wanted.name), wanted)
     if (table.devices, table.unit) != (wanted.devices, wanted.unit):
-        raise _unknown(line, "the rows of a table do not go together")
+        raise _unknown(line, Message("rows_apart"))
     if table is wanted:
         run.tables.append(table)
     _row(table, line, match)
@@ -238,33 +239,31 @@ def _collect(lines: Sequence[str]) -> _Run:
             _in_table(run, line, text)
     names = [table.name for table in run.tables]
     if len(set(names)) < len(names):
-        raise _unknown(run.tables[-1].line, "a table comes twice: give one run at a time")
+        raise _unknown(run.tables[-1].line, Message("table_twice"))
     return run
 
 
-def _worthless(run: _Run) -> str | None:
+def _worthless(run: _Run) -> Message | None:
     """Why a run without a CUDA error still proves nothing, or None."""
     if run.refused is not None:
-        return f"bandwidthTest did not do what it was asked for: '{plain_text.quote(run.refused)}'"
+        return Message("tool_refused", {"tool": TOOL, "line": plain_text.quote(run.refused)})
     if run.result is None:
-        return "the text is cut: the line 'Result =' is missing"
+        return Message("line_missing", {"line": "Result ="})
     if run.result == "FAIL":
-        return "bandwidthTest says FAIL and not why"
+        return Message("fail_unexplained", {"tool": TOOL})
     if not run.devices:
-        return "the text is cut: the line 'Device N:' is missing"
+        return Message("line_missing", {"line": "Device N:"})
     if not run.tables:
-        return "bandwidthTest passed and measured nothing"
+        return Message("bandwidth_test_empty")
     for table in run.tables:
         why = table.worthless(run.mode, run.old)
         if why is not None:
             return why
         if table.devices != len(run.devices):
-            return (
-                f"a table is of {table.devices} devices and {len(run.devices)} are named: the "
-                "text is cut"
-            )
+            counts = {"devices": table.devices, "named": len(run.devices)}
+            return Message("table_devices_differ", counts)
         if table.rates.keys() != run.tables[0].rates.keys():
-            return "the tables have different sizes: the text is cut"
+            return Message("table_sizes_differ")
     return None
 
 
@@ -295,7 +294,7 @@ def parse(text: str) -> ToolOutput:
         run.tables or run.refused for run in runs
     ):
         raise reading.foreign(TOOL, text)
-    values: dict[str, dict[str, float]] = {}
+    values: dict[str, dict[Component, float]] = {}
     texts = []
     for run in runs:
         why = _worthless(run)
@@ -303,22 +302,22 @@ def parse(text: str) -> ToolOutput:
             return ToolOutput(TOOL, "error", why)
         alone = len(run.devices) == 1
         index, model = next(iter(run.devices.items()))
-        component = f"gpu{index}" if alone else "machine"
+        component = Gpu(index) if alone else MACHINE
         for table in run.tables:
             if component in values.setdefault(table.name, {}):
-                raise _unknown(
-                    table.line, f"{component} was measured twice: give one run at a time"
-                )
+                raise _unknown(table.line, Message("measured_twice", {"component": str(component)}))
             values[table.name][component] = table.rate()
-        rates = ", ".join(
+        rates = tuple(
             f"{table.name.removeprefix('bandwidth_test_')} {table.rate():.4g} GB/s"
             for table in run.tables
         )
+        shown = {"rates": Listed(rates)}
         texts.append(
-            f"{component} ({model}): {rates}"
+            Message("rates_of_gpu", {"gpu": str(component), "model": model, **shown})
             if alone
-            else f"sum over {len(run.devices)} GPUs, not one's rate: {rates}"
+            else Message("rates_of_all", {"gpus": len(run.devices), **shown})
         )
     readings = tuple(Reading(name, "GB/s", rates_by_gpu) for name, rates_by_gpu in values.items())
+    reason = Message("clauses", {"why": tuple(texts)})
     gpus = tuple(GpuEntry(index, name) for run in runs for index, name in run.devices.items())
-    return ToolOutput(TOOL, "pass", "; ".join(texts), readings, gpus=gpus)
+    return ToolOutput(TOOL, "pass", reason, readings, gpus=gpus)

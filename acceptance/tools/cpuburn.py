@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from acceptance.core.message import Message, Values
+from acceptance.core.parts import CPU
 from acceptance.tools.reading import Reading, ToolOutput
 
 TOOL = "cpuburn"
 _CLASSIC = frozenset({"burnP5", "burnP6", "burnK6", "burnK7", "burnBX", "burnMMX"})
-_FOUND = {254: "an integer or memory error", 255: "an error of the floating point or MMX unit"}
+_FOUND = {254: Message("integer_error"), 255: Message("floating_point_error")}
 # Negative return codes are signals that wrong arithmetic causes: SIGILL, SIGBUS, SIGFPE, SIGSEGV.
 _SIGNALS = {-4: "SIGILL", -7: "SIGBUS", -8: "SIGFPE", -11: "SIGSEGV"}
 
@@ -53,32 +55,28 @@ def judge(binary: str, *, returncode: int, timed_out: bool, seconds: float) -> T
     only means that the CPUs were loaded. An earlier end is a *fail* if the exit reports an error of
     the CPU, else an *error*: the load did not last.
     """
-    name = PurePath(binary).name
+    values: Values = {"name": PurePath(binary).name, "ran": f"{seconds:.4g}"}
     if timed_out:
-        what = (
-            "checked its arithmetic and found no error"
-            if is_classic(binary)
-            else "loaded the CPUs; it checks nothing itself"
-        )
+        code = "cpuburn_checked" if is_classic(binary) else "cpuburn_loaded"
         return ToolOutput(
             TOOL,
             "pass",
-            f"{name} ran for {seconds:.4g} s: it {what}",
-            (Reading("cpuburn_time", "s", {"cpu": seconds}),),
+            Message(code, values),
+            (Reading("cpuburn_time", "s", {CPU: seconds}),),
         )
     if is_classic(binary) and returncode in _FOUND:
         return ToolOutput(
             TOOL,
             "fail",
-            f"{name} found {_FOUND[returncode]} after {seconds:.4g} s (exit code {returncode})",
+            Message("cpuburn_found", {**values, "what": _FOUND[returncode], "code": returncode}),
         )
     if returncode in _SIGNALS:
         return ToolOutput(
-            TOOL, "fail", f"{name} died of {_SIGNALS[returncode]} after {seconds:.4g} s"
+            TOOL, "fail", Message("cpuburn_died", {**values, "signal": _SIGNALS[returncode]})
         )
-    how = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
-    return ToolOutput(
-        TOOL,
-        "error",
-        f"{name} ended by itself after {seconds:.4g} s ({how}): the load did not last",
+    how = (
+        Message("signal_number", {"number": -returncode})
+        if returncode < 0
+        else Message("exit_code", {"code": returncode})
     )
+    return ToolOutput(TOOL, "error", Message("cpuburn_ended", {**values, "how": how}))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from acceptance.core import plain_text
+from acceptance.core.message import Message, Value, known
 from acceptance.core.plain_text import quote
 from acceptance.tools.reading import ToolOutput, foreign
 
@@ -22,135 +22,47 @@ NO_DEVICE = 100
 NOT_READY = 802
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorCause:
-    """Cause and fix, a clause each. `hardware`: the code itself proves a fault."""
-
-    what: str
-    cure: str
-    hardware: bool = False
-
-    @property
-    def clause(self) -> str:
-        """Cause and fix in one clause."""
-        return f"{self.what}; {self.cure}"
-
-
-_NO_DEVICE_CAUSE = ErrorCause(
-    (
-        "CUDA sees no GPU, because of permissions, missing device nodes, a driver that is not "
-        "loaded or CUDA_VISIBLE_DEVICES"
-    ),
-    (
-        "run nvidia-smi, look at the access rights of /dev/nvidia* (try as root), in a container "
-        "at the GPU grant, unset CUDA_VISIBLE_DEVICES"
-    ),
-)
-_UNKNOWN_CAUSE = ErrorCause(
-    "the driver gives no reason",
-    "read the kernel log for Xid messages, then load nvidia_uvm and the driver anew or reboot",
-)
-_ECC_CAUSE = ErrorCause(
-    "the GPU read memory with an uncorrectable ECC error",
-    "read nvidia-smi -q -d ECC,ROW_REMAPPER",
-    True,
-)
-_ORDINAL_CAUSE = ErrorCause(
-    "there is no GPU of that number", "compare it with nvidia-smi -L and CUDA_VISIBLE_DEVICES"
-)
-_ADDRESS_CAUSE = ErrorCause(
-    "a kernel stopped on a bad address, which a wrong program or a wrong machine can cause",
-    "read the kernel log for Xid messages and run it again",
-)
-_MPS_CAUSE = ErrorCause(
-    "the multi-process service (MPS) does not serve it", "look at its server's log, or stop MPS"
-)
-
-CAUSES: Mapping[int, ErrorCause] = {
-    OUT_OF_MEMORY: ErrorCause(
-        "another process holds the GPU's memory", "end the processes that nvidia-smi lists"
-    ),
-    3: ErrorCause(
-        "the driver could not be initialised",
-        (
-            "look for the modules nvidia and nvidia_uvm, for /dev/nvidia-uvm, and in MIG mode "
-            "for an instance"
-        ),
-    ),
-    10: _ORDINAL_CAUSE,
-    30: _UNKNOWN_CAUSE,
-    34: ErrorCause(
-        "the toolkit's stub libcuda was loaded instead of the driver's",
-        "take stubs out of LD_LIBRARY_PATH",
-    ),
-    DRIVER_TOO_OLD: ErrorCause(
-        "the driver is too old for this program's CUDA runtime",
-        "install a newer driver, or a program that was built with an older CUDA",
-    ),
-    36: ErrorCause(
-        "the program asks for what this driver does not know yet", "install a newer driver"
-    ),
-    38: _NO_DEVICE_CAUSE,
-    39: _ECC_CAUSE,
-    UNAVAILABLE: ErrorCause(
-        "the GPU is busy or its compute mode is exclusive or prohibited",
-        "end foreign processes and look at nvidia-smi --query-gpu=compute_mode",
-    ),
-    77: _ADDRESS_CAUSE,
-    NO_DEVICE: _NO_DEVICE_CAUSE,
-    101: _ORDINAL_CAUSE,
-    209: ErrorCause(
-        "the program was not built for this GPU", "build it for the GPU's compute capability"
-    ),
-    214: _ECC_CAUSE,
-    220: ErrorCause(
-        "NVLink had an uncorrectable error", "read nvidia-smi nvlink -e and the kernel log", True
-    ),
-    222: ErrorCause(
-        "the program was built with a CUDA newer than the driver", "install a newer driver"
-    ),
-    304: ErrorCause(
-        "a call to the operating system failed",
-        (
-            "look for /dev/nvidia-uvm and /dev/nvidia-caps in the container and at the limit of "
-            "locked memory"
-        ),
-    ),
-    700: _ADDRESS_CAUSE,
-    702: ErrorCause(
-        "a kernel ran into the display's time limit", "run it on a GPU that drives no display"
-    ),
-    719: _ADDRESS_CAUSE,
-    800: ErrorCause(
-        "the operation is not permitted", "run it as root, or leave the restricting mode"
-    ),
-    801: ErrorCause(
-        "this system does not support the operation", "look at what the program asked for"
-    ),
-    NOT_READY: ErrorCause(
-        (
-            "the NVSwitch fabric is not initialised: the fabric manager is not started or this "
-            "VM's partition is not active"
-        ),
-        (
-            "start nvidia-fabricmanager in the driver's own version and read its log, or "
-            "activate the partition on the host"
-        ),
-    ),
-    803: ErrorCause(
-        "the kernel module and the user-space library of the driver are of different versions",
-        "reboot, or unload and load the nvidia modules",
-    ),
-    804: ErrorCause(
-        (
-            "a forward-compatibility package (cuda-compat) was found, which works with "
-            "data-centre GPUs and certain drivers only"
-        ),
-        "take cuda-compat out of LD_LIBRARY_PATH, or install a newer driver",
-    ),
-    **dict.fromkeys((805, 806, 807, 808, 809, 810), _MPS_CAUSE),
-    999: _UNKNOWN_CAUSE,
+# Cause and fix of each code.
+CAUSES: Mapping[int, Message] = {
+    OUT_OF_MEMORY: Message("cuda_memory_held"),
+    3: Message("cuda_not_initialised"),
+    10: Message("cuda_no_such_gpu"),
+    30: Message("cuda_no_reason"),
+    34: Message("cuda_stub_loaded"),
+    DRIVER_TOO_OLD: Message("cuda_driver_too_old"),
+    36: Message("cuda_driver_lacks_call"),
+    38: Message("cuda_no_gpu"),
+    39: Message("cuda_ecc_error"),
+    UNAVAILABLE: Message("cuda_gpu_busy"),
+    77: Message("cuda_bad_address"),
+    NO_DEVICE: Message("cuda_no_gpu"),
+    101: Message("cuda_no_such_gpu"),
+    209: Message("cuda_not_built_for_gpu"),
+    214: Message("cuda_ecc_error"),
+    220: Message("cuda_nvlink_error"),
+    222: Message("cuda_newer_than_driver"),
+    304: Message("cuda_system_call_failed"),
+    700: Message("cuda_bad_address"),
+    702: Message("cuda_display_time_limit"),
+    719: Message("cuda_bad_address"),
+    800: Message("cuda_not_permitted"),
+    801: Message("cuda_not_supported"),
+    NOT_READY: Message("cuda_fabric_not_ready"),
+    803: Message("cuda_versions_differ"),
+    804: Message("cuda_compat_found"),
+    **dict.fromkeys((805, 806, 807, 808, 809, 810), Message("cuda_no_mps")),
+    999: Message("cuda_no_reason"),
 }
+# The codes that prove a fault of the hardware themselves.
+HARDWARE = frozenset({39, 214, 220})
+
+
+def numbered(code: int, text: str | None = None) -> Message:
+    """Code, cause and fix in one clause, with CUDA's own `text` for it."""
+    cause = CAUSES.get(code, Message("cuda_error_unknown"))
+    quoted = quote(text) if text else None
+    return Message("cuda_error", known(number=code, text=quoted, why=cause))
+
 
 _CALL = re.compile(r"\bcuda[A-Z]\w+ returned (?P<code>[1-9]\d{0,8})\b(?:\s*->\s*(?P<text>\S.*))?")
 _FORMS = (
@@ -190,19 +102,12 @@ class CudaError:
     @property
     def hardware(self) -> bool:
         """Whether the code itself proves a fault of the hardware."""
-        return self.code in CAUSES and CAUSES[self.code].hardware
+        return self.code in HARDWARE
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Message:
         """Code, cause and fix in one clause."""
-        words = f" ({plain_text.quote(self.text)})" if self.text else ""
-        cause = CAUSES.get(self.code)
-        if cause is None:
-            return (
-                f"CUDA error {self.code}{words}: look the number up under cudaError_t of the "
-                "CUDA Runtime API"
-            )
-        return f"CUDA error {self.code}{words}: {cause.clause}"
+        return numbered(self.code, self.text)
 
 
 def find_code(lines: Sequence[str]) -> CudaError | None:
@@ -260,62 +165,67 @@ _FAULT = re.compile(
 _CURES = (
     (
         re.compile(r"no CUDA-capable device|NO_DEVICE|NoDevice|GPUs? not found", re.IGNORECASE),
-        CAUSES[NO_DEVICE].clause,
+        CAUSES[NO_DEVICE],
     ),
     (
         re.compile(r"not yet initialized|SYSTEM_NOT_READY|SystemNotReady", re.IGNORECASE),
-        f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
+        numbered(NOT_READY),
     ),
     (
         re.compile(
             r"driver version is insufficient|unsupported toolchain|INSUFFICIENT_DRIVER",
             re.IGNORECASE,
         ),
-        CAUSES[DRIVER_TOO_OLD].clause,
+        CAUSES[DRIVER_TOO_OLD],
     ),
     (
         re.compile(r"library version mismatch", re.IGNORECASE),
-        "the driver was updated and its old module is still loaded: reboot",
+        Message("driver_module_old"),
     ),
     (
         re.compile(r"no kernel image|NO_BINARY_FOR_GPU|NoKernelImage", re.IGNORECASE),
-        "the tool was not built for this GPU's architecture: build it for it",
+        Message("tool_not_built_for_gpu"),
     ),
     (
         re.compile(r"out of memory|OUT_OF_MEMORY|MemoryAllocation", re.IGNORECASE),
-        CAUSES[OUT_OF_MEMORY].clause,
+        CAUSES[OUT_OF_MEMORY],
     ),
     (
         re.compile(r"busy or unavailable|DEVICE_UNAVAILABLE|DevicesUnavailable", re.IGNORECASE),
-        CAUSES[UNAVAILABLE].clause,
+        CAUSES[UNAVAILABLE],
     ),
     (
         re.compile(
             r"launch failure|illegal memory access|LAUNCH_FAILED|ILLEGAL_ADDRESS|timed out",
             re.IGNORECASE,
         ),
-        "the GPU stopped in the middle: look for an Xid with `sudo dmesg -T | grep -i xid`",
+        Message("gpu_stopped"),
     ),
     (
         re.compile(r"loading shared libraries", re.IGNORECASE),
-        "a library is missing: install it, or in a container let the engine inject the driver's",
+        Message("library_missing"),
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFailure:
-    """Why a tool did no work: one sentence, and whether it names a hardware fault itself."""
+    """The line that says why a tool did no work, and whether it names a hardware fault itself."""
 
-    reason: str
+    reason: Message
     hardware: bool
 
 
-def _trouble(line: str) -> ToolFailure:
+def _quoted(line: str) -> dict[str, Value]:
+    """The line and the fix, where it is known."""
     cure = next((cure for pattern, cure in _CURES if pattern.search(line)), None)
-    return ToolFailure(
-        f"it died: '{quote(line)}'" + (f" ({cure})" if cure else ""), bool(_FAULT.search(line))
-    )
+    return known(line=quote(line), cure=cure)
+
+
+def _worst(lines: Iterable[str]) -> str | None:
+    """The first line that names a hardware fault, else the first."""
+    found = list(lines)
+    return next((line for line in found if _FAULT.search(line)), found[0] if found else None)
 
 
 def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
@@ -324,8 +234,10 @@ def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
     It is the first line that names a hardware fault, else the first line that no finished run
     prints.
     """
-    found = [_trouble(line) for line in lines if _DIED.search(line.strip())]
-    return next((trouble for trouble in found if trouble.hardware), found[0] if found else None)
+    line = _worst(line for line in lines if _DIED.search(line.strip()))
+    if line is None:
+        return None
+    return ToolFailure(Message("tool_died", _quoted(line)), bool(_FAULT.search(line)))
 
 
 def find(lines: Iterable[str]) -> ToolFailure | None:
@@ -333,12 +245,10 @@ def find(lines: Iterable[str]) -> ToolFailure | None:
 
     The first line that names a hardware fault comes before the others.
     """
-    found = [_trouble(line) for line in lines if _CUDA.search(line)]
-    trouble = next((one for one in found if one.hardware), found[0] if found else None)
-    if trouble is None:
+    line = _worst(line for line in lines if _CUDA.search(line))
+    if line is None:
         return None
-    reason = trouble.reason.replace("it died", "CUDA reported an error", 1)
-    return ToolFailure(reason, trouble.hardware)
+    return ToolFailure(Message("cuda_reported", _quoted(line)), bool(_FAULT.search(line)))
 
 
 def outcome(tool: str, trouble: CudaError | ToolFailure) -> ToolOutput:
@@ -354,5 +264,4 @@ def not_started(tool: str, text: str, lines: Iterable[str]) -> ToolOutput:
     line = next((line for line in lines if _NOT_STARTED.search(line)), None)
     if line is None:
         raise foreign(tool, text)
-    reason = _trouble(line).reason.replace("it died", "it did not start", 1)
-    return ToolOutput(tool, "error", reason)
+    return ToolOutput(tool, "error", Message("tool_not_started", _quoted(line)))

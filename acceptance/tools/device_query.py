@@ -19,9 +19,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core import plain_text
+from acceptance.core.component import Component
 from acceptance.core.limit import GIB
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.message import Listed, Message, Values
+from acceptance.core.parts import MACHINE, Gpu
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
@@ -107,9 +109,7 @@ class Block:
             return
         match = _match(text)
         if match is None or self._values.keys() & match.groupdict().keys():
-            raise UnreadableOutput(
-                self.tool, line, "a line of a device has an unknown form or comes twice"
-            )
+            raise UnreadableOutput(self.tool, line, Message("device_line_unknown"))
         self._values.update(match.groupdict())
 
     def printed(self) -> frozenset[str]:
@@ -132,12 +132,11 @@ class Block:
         values = self._values
         sm, size, mib = self._integer("sm"), self._integer("bytes"), self._integer("mib")
         if sm is None or size is None or mib is None or abs(size / 2**20 - mib) > 1:
-            raise self._wrong("a device has no multiprocessors, no memory, or two sizes of it")
+            raise self._wrong(Message("device_sizes"))
         cores = self._integer("cores")
         if (self._integer("each") or 0) * sm != (cores or 0):
-            raise self._wrong(
-                f"{sm} multiprocessors of {values['each']} cores are not {values['cores']} cores"
-            )
+            counts: Values = {"sm": sm, "each": values["each"], "cores": values["cores"]}
+            raise self._wrong(Message("device_cores", counts))
         clock_ghz = self._number("clock_ghz")
         return Device(
             index=self.index,
@@ -157,13 +156,13 @@ class Block:
             runtime_version=values.get("runtime"),
         )
 
-    def _wrong(self, why: str) -> UnreadableOutput:
+    def _wrong(self, why: Message) -> UnreadableOutput:
         return UnreadableOutput(self.tool, self.line, why)
 
     def _number(self, name: str) -> float | None:
         """A number; None if the text has none, or has 0, the driver's value for unknown."""
         return (
-            (plain_text.number(self.tool, self.line, self._values[name]) or None)
+            (number(self.tool, self.line, self._values[name]) or None)
             if name in self._values
             else None
         )
@@ -175,7 +174,7 @@ class Block:
     def _address(self) -> str:
         bus, slot, domain = (self._integer(name) or 0 for name in ("bus", "slot", "domain"))
         if bus > 0xFF or slot > 0x1F:
-            raise self._wrong(f"PCI has no bus {bus} with a location {slot}")
+            raise self._wrong(Message("pci_location", {"bus": bus, "slot": slot}))
         place = f"{bus:02x}:{slot:02x}.0"
         return f"{domain:04x}:{place}" if "domain" in self._values else place
 
@@ -237,10 +236,8 @@ def argv(binary: str) -> tuple[str, ...]:
 
 def _count(line: str, before: int | None, digits: str) -> int:
     if before is not None:
-        raise UnreadableOutput(
-            TOOL, line, "a line that comes once comes twice: give one run at a time"
-        )
-    return int(plain_text.number(TOOL, line, digits))
+        raise UnreadableOutput(TOOL, line, Message("line_twice"))
+    return int(number(TOOL, line, digits))
 
 
 def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Text:
@@ -255,78 +252,62 @@ def _collect(lines: Sequence[str], trouble: cuda_error.CudaError | None) -> _Tex
         elif _DEVICE_START.match(text):
             match = _DEVICE.fullmatch(text)
             if match is None or int(match["index"]) != len(found.blocks):
-                raise UnreadableOutput(
-                    TOOL, line, "a device has an unknown form or the wrong number"
-                )
+                raise UnreadableOutput(TOOL, line, Message("device_unknown"))
             found.blocks.append(Block(TOOL, len(found.blocks), match["name"], line))
         elif result := reading.sample_result(TOOL, line, found.result):
             found.result = result
         elif is_field(text):
             if not found.blocks:
-                raise UnreadableOutput(
-                    TOOL, line, "a line of a device stands before any 'Device N:'"
-                )
+                raise UnreadableOutput(TOOL, line, Message("device_line_early"))
             found.blocks[-1].take(line, text)
     if found.detected is None and found.closing is None and not found.blocks and trouble is None:
         raise reading.foreign(TOOL, "\n".join(lines))
     if trouble is not None and found.result == "PASS" and found.blocks:
-        raise UnreadableOutput(
-            TOOL, "", "the text holds a failed and a passed run: give one run at a time"
-        )
+        raise UnreadableOutput(TOOL, "", Message("runs_differ"))
     return found
 
 
-def _worthless(text: _Text) -> str | None:
+def _worthless(text: _Text) -> Message | None:
     """Why a text without a CUDA error still proves nothing, or None."""
     if text.result is None:
-        return "the text is cut: the line 'Result =' is missing"
+        return Message("line_missing", {"line": "Result ="})
     if text.result == "FAIL":
-        return "deviceQuery says FAIL and not why"
+        return Message("fail_unexplained", {"tool": TOOL})
     if text.detected is None or text.closing is None:
-        return (
-            "the text is cut: the line "
-            f"'{'Detected' if text.detected is None else 'NumDevs ='}' "
-            "is missing"
-        )
+        line = "Detected" if text.detected is None else "NumDevs ="
+        return Message("line_missing", {"line": line})
     if not text.detected == text.closing == len(text.blocks):
-        return (
-            f"it detected {text.detected} devices, printed {len(text.blocks)} and counts "
-            f"{text.closing}: the text is cut"
-        )
+        printed = len(text.blocks)
+        counts = {"detected": text.detected, "printed": printed, "closing": text.closing}
+        return Message("devices_differ", counts)
     if not text.blocks:
-        return "deviceQuery found no device, which it calls a pass"
-    printed = frozenset[str]().union(*(block.printed() for block in text.blocks))
+        return Message("device_query_empty")
+    names = frozenset[str]().union(*(block.printed() for block in text.blocks))
     for block in text.blocks:
-        missing = block.missing(printed)
+        missing = block.missing(names)
         if missing is not None:
-            return f"the text is cut: device {block.index} has no line '{missing}'"
+            return Message("device_line_missing", {"device": block.index, "line": missing})
     return None
 
 
 def _devices(text: _Text) -> tuple[Device, ...]:
     devices = tuple(block.device() for block in text.blocks)
     if len({device.pci_address for device in devices}) < len(devices):
-        raise UnreadableOutput(TOOL, text.blocks[-1].line, "two devices have one PCI address")
+        raise UnreadableOutput(TOOL, text.blocks[-1].line, Message("address_twice"))
     for device in devices:
         driver, runtime = device.driver_version, device.runtime_version
         if driver is None or runtime is None:
             continue
         if text.versions is not None and text.versions[0] != driver:
-            why = (
-                f"a device says that the driver is for CUDA {driver}, and the last line "
-                f"{text.versions[0]}"
-            )
+            why = Message("driver_cuda_differs", {"one": driver, "other": text.versions[0]})
             raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
         if too_new(runtime, driver):
-            why = (
-                f"a program of CUDA {runtime} does not start on a driver for CUDA {driver}: the "
-                "text was changed"
-            )
+            why = Message("runtime_too_new", {"runtime": runtime, "driver": driver})
             raise UnreadableOutput(TOOL, text.blocks[device.index].line, why)
     return devices
 
 
-def version_mismatch(text: str) -> str | None:
+def version_mismatch(text: str) -> Message | None:
     """How the CUDA runtimes of the devices and of the last line of a passed run differ, or None.
 
     Only for our own runs: texts from users may be put together from two runs.
@@ -334,12 +315,9 @@ def version_mismatch(text: str) -> str | None:
     _, found = _read(text)
     for device in _devices(found):
         if found.versions is None or found.versions[1] != device.runtime_version:
-            closing = found.versions[1] if found.versions is not None else "nothing"
-            return (
-                f"deviceQuery says runtime {device.runtime_version} of device {device.index} and "
-                f"{closing} in its"
-                " last line: the text was changed"
-            )
+            closing = found.versions[1] if found.versions else Message("nothing_there")
+            values: Values = {"device": device.index, "runtime": str(device.runtime_version)}
+            return Message("runtimes_differ", {**values, "closing": closing})
     return None
 
 
@@ -376,13 +354,13 @@ def parse(text: str) -> ToolOutput:
     output, found = _read(text)
     if output is not None:
         return output
-    gpus = {f"gpu{device.index}": device for device in _devices(found)}
+    gpus: dict[Component, Device] = {Gpu(device.index): device for device in _devices(found)}
     clocks = {
         name: gpu.max_clock_mhz for name, gpu in gpus.items() if gpu.max_clock_mhz is not None
     }
     caches = {name: float(gpu.l2_bytes) for name, gpu in gpus.items() if gpu.l2_bytes is not None}
     readings = (
-        Reading("device_query_count", "count", {"machine": float(len(gpus))}),
+        Reading("device_query_count", "count", {MACHINE: float(len(gpus))}),
         Reading("device_query_sm", "count", {name: float(gpu.sm) for name, gpu in gpus.items()}),
         Reading(
             "device_query_memory",
@@ -392,8 +370,11 @@ def parse(text: str) -> ToolOutput:
         Reading("device_query_clock", "MHz", clocks),
         Reading("device_query_l2", "count", caches),
     )
-    shown = ", ".join(f"{name} {gpu.name} at {gpu.pci_address}" for name, gpu in gpus.items())
-    reason = f"{len(gpus)} device{'s' * (len(gpus) > 1)}: {shown}"
+    shown = tuple(
+        Message("device_at", {"gpu": str(name), "model": gpu.name, "address": gpu.pci_address})
+        for name, gpu in gpus.items()
+    )
+    reason = Message("devices_shown", {"n": len(gpus), "devices": Listed(shown)})
     listed = tuple(
         GpuEntry(gpu.index, gpu.name, None, gpu.pci_address, gpu.memory_mib)
         for gpu in gpus.values()

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from acceptance.core import plain_text
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.message import Listed, Message, Single, Values, known
+from acceptance.core.parts import Gpu
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.cuda_error import (
     CAUSES,
@@ -24,6 +26,7 @@ from acceptance.tools.cuda_error import (
     OUT_OF_MEMORY,
     UNAVAILABLE,
 )
+from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 Mode = Literal["float", "tensor", "double"]
@@ -81,19 +84,15 @@ def memory_mb(mode: Mode, *, rate_tflops: float, compare_s: float, free_mb: int)
     It is for a GPU of `rate_tflops`, and holds A, B and a ring of results. gpu-burn fills the ring,
     C[0] included, before each compare. With its default (0.9 of the free memory) a large card
     compares rarely, and in a short run not at all. The ring has at least two results; the memory is
-    at most 0.9 of `free_mb`. Raises ValueError when that is not enough, or for a rate or a time
-    that is not a positive number.
+    at most 0.9 of `free_mb`. Raises ToolError when that is not enough, and ValueError for a rate or
+    a time that is not a positive number.
     """
     for name, value in (("rate_tflops", rate_tflops), ("compare_s", compare_s)):
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be a positive number, not {value}")
     most = math.floor(free_mb * _FREE_SHARE)
     if most < _smallest_mb(mode):
-        raise ValueError(
-            f"{free_mb} MB of GPU memory are free, and gpu-burn needs {_smallest_mb(mode)} MB in "
-            "this mode, which may be at most 0.9 of"
-            " it: end what else holds GPU memory"
-        )
+        raise ToolError("burn_memory_short", free=free_mb, needed=_smallest_mb(mode))
     ring = max(
         _SMALLEST_RING, math.floor(min(rate_tflops * 1e12 * compare_s / _PRODUCT_FLOP, free_mb))
     )
@@ -240,7 +239,7 @@ class BurnProgress:
             if found:
                 yield gpu, found
 
-    def false_rate(self, seconds: int) -> str | None:
+    def false_rate(self, seconds: int) -> Message | None:
         """Why a printed rate contradicts the products and the time of a run of `seconds`, or None.
 
         Each rate is the products of an interval over its length, so the sum of products over rates
@@ -252,12 +251,14 @@ class BurnProgress:
             error_s = _CLOCK_S + _ROUNDED * shown_s
             most_s = shown_s + error_s + (_OVERTIME_S if percent >= 100 else 0.0)
             if not shown_s - error_s <= worked_s <= most_s:
-                return (
-                    f"the rates of GPU {gpu} do not agree with its products and time: at these "
-                    "rates its"
-                    f" {sum(done for done, _, _ in intervals)} products take {worked_s:.1f} s, "
-                    "and the progress shows"
-                    f" {shown_s:.1f} s: the text was changed, or is of another run"
+                return Message(
+                    "burn_rate_false",
+                    {
+                        "gpu": gpu,
+                        "products": sum(done for done, _, _ in intervals),
+                        "worked": f"{worked_s:.1f}",
+                        "shown": f"{shown_s:.1f}",
+                    },
                 )
             after = intervals[1:]  # the first interval includes the start
             if len(after) < 2:
@@ -269,12 +270,8 @@ class BurnProgress:
             )
             median = statistics.median(done * _PRODUCT_GFLOP / length for done, length, _ in after)
             if abs(median / mean - 1) > _SPREAD:
-                return (
-                    f"GPU {gpu} reports {median:.0f} Gflop/s and made {mean:.0f} Gflop/s over the "
-                    "whole time:"
-                    " it stood still in between, or the text was changed; burn again and watch "
-                    "its clocks"
-                )
+                rates = {"median": f"{median:.0f}", "mean": f"{mean:.0f}"}
+                return Message("burn_stood_still", {"gpu": gpu, **rates})
         return None
 
     def without_rate(self) -> list[int]:
@@ -377,7 +374,7 @@ def _line(piece: str, position: int, percent: str) -> tuple[ProgressLine, int]:
     else:
         position = _clip(piece, position, quoted)
     if len(errors) > len(done):
-        raise UnreadableOutput(TOOL, quoted, "a progress line has more error counts than GPUs")
+        raise UnreadableOutput(TOOL, quoted, Message("progress_errors"))
     rated = any(match["rate"] for match in done)
     whole = 0 < len(done) == len(errors) and all(bool(match["rate"]) is rated for match in done)
     columns = tuple(
@@ -390,7 +387,7 @@ def _line(piece: str, position: int, percent: str) -> tuple[ProgressLine, int]:
         )
         for index, match in enumerate(done)
     )
-    return ProgressLine(plain_text.number(TOOL, quoted, percent), columns, whole), position
+    return ProgressLine(number(TOOL, quoted, percent), columns, whole), position
 
 
 def _values(pattern: re.Pattern[str], piece: str, position: int) -> tuple[list[re.Match[str]], int]:
@@ -417,7 +414,7 @@ def _clip(piece: str, position: int, quoted: str) -> int:
     end = len(piece) if end < 0 else end
     left = piece[position:end].strip(" \t-/()0123456789")
     if not (left.startswith(("...", "…")) or any(word.startswith(left) for word in _CLIPPED_WORDS)):
-        raise UnreadableOutput(TOOL, quoted, "a progress line has an unknown form")
+        raise UnreadableOutput(TOOL, quoted, Message("progress_unknown"))
     return end
 
 
@@ -430,14 +427,14 @@ def _column(
     cut: bool,
 ) -> ProgressColumn:
     """One column. `cut`: the products may lack their last digits, so they are unknown."""
-    products = int(plain_text.number(TOOL, quoted, done["done"]))
+    products = int(number(TOOL, quoted, done["done"]))
     celsius = temperature["celsius"] if temperature else None
     return ProgressColumn(
         done=None if cut else products,
-        rate=plain_text.number(TOOL, quoted, done["rate"]) if done["rate"] else None,
-        errors=int(plain_text.number(TOOL, quoted, errors["errors"])) if errors else None,
+        rate=number(TOOL, quoted, done["rate"]) if done["rate"] else None,
+        errors=int(number(TOOL, quoted, errors["errors"])) if errors else None,
         died=products == DIED or (errors is not None and errors["note"] == "(DIED!)"),
-        temperature=plain_text.number(TOOL, quoted, celsius) if celsius else None,
+        temperature=number(TOOL, quoted, celsius) if celsius else None,
     )
 
 
@@ -517,35 +514,27 @@ class Frame:
         """GPUs with the verdict FAULTY."""
         return sorted({gpu for gpu, verdict in self.verdicts if verdict == "FAULTY"})
 
-    def contradiction(self) -> str | None:
+    def contradiction(self) -> Message | None:
         """Where the lines before the progress contradict each other, or None."""
         if twice := reading.duplicate(self.listed):
-            return f"its list of GPUs names {twice} twice"
+            return Message("gpu_listed_twice", {"twice": twice})
         if len(self.seconds) > 1:
-            return (
-                f"it burned for {' and for '.join(map(str, self.seconds))} s: give one run at "
-                "a "
-                "time"
-            )
+            return Message("burn_times_differ", {"times": _each_of("and_for", self.seconds)})
         for device in self.devices:
             if not device.used_mb <= device.free_mb <= device.total_mb:
-                return (
-                    f"device {device.gpu} has {device.total_mb} MB of memory, {device.free_mb} MB "
-                    "of it"
-                    f" available and {device.used_mb} MB in use, which cannot be"
-                )
+                sizes = {"total": device.total_mb, "free": device.free_mb, "used": device.used_mb}
+                return Message("burn_memory_impossible", {"device": device.gpu, **sizes})
         return self._mode_contradiction()
 
-    def _mode_contradiction(self) -> str | None:
+    def _mode_contradiction(self) -> Message | None:
         modes = sorted({device.mode for device in self.devices if device.mode is not None})
         if len(modes) > 1:
-            return f"some of its devices work in mode {modes[0]} and some in mode {modes[1]}"
+            return Message("burn_modes_differ", {"one": modes[0], "other": modes[1]})
         for mode in modes:
             kind, other = ("DOUBLES", "FLOATS") if mode == "double" else ("FLOATS", "DOUBLES")
             if _RESULT_BYTES[other] in self.result_bytes:
-                return (
-                    f"it uses {kind} and a result has the {_RESULT_BYTES[other]} bytes of {other}"
-                )
+                values: Values = {"kind": kind, "other": other, "bytes": _RESULT_BYTES[other]}
+                return Message("burn_result_size", values)
         return None
 
 
@@ -604,7 +593,7 @@ def _by_device(rings: list[re.Match[str]], devices: list[re.Match[str]]) -> dict
 
 
 def _whole(match: re.Match[str], name: str) -> int:
-    return int(plain_text.number(TOOL, match.group(), match[name]))
+    return int(number(TOOL, match.group(), match[name]))
 
 
 # The driver's messages about a lost GPU, and about uncorrectable errors of memory or links.
@@ -623,64 +612,55 @@ _SETUP = tuple(
     for pattern, cure in (
         (
             r"system not yet initialized|SYSTEM_NOT_READY",
-            f"CUDA error {NOT_READY}: {CAUSES[NOT_READY].clause}",
+            cuda_error.numbered(NOT_READY),
         ),
         (
             (
                 r"No CUDA devices|No CUDA capable GPUs|no CUDA-capable device|Couldn't init "
                 r"CUDA|NVIDIA-SMI has failed|cuInit returned [1-9]"
             ),
-            CAUSES[NO_DEVICE].clause,
+            CAUSES[NO_DEVICE],
         ),
         (
             r"Low mem for result",
-            (
-                "there was no room for three results: end what else holds GPU memory, or allow "
-                "more with -m"
-            ),
+            Message("burn_no_room"),
         ),
-        (r"out of memory|OUT_OF_MEMORY", f"{CAUSES[OUT_OF_MEMORY].clause}, or allow less with -m"),
+        (
+            r"out of memory|OUT_OF_MEMORY",
+            Message("burn_memory_held", {"why": CAUSES[OUT_OF_MEMORY]}),
+        ),
         (
             r"couldn't find (?:compare kernel|file)|CUDA_ERROR_FILE_NOT_FOUND",
-            (
-                "the compare kernel was not found: name compare.ptx with -c, or start gpu-burn "
-                "where it lies"
-            ),
+            Message("burn_kernel_missing"),
         ),
         (
             r"load module|unsupported toolchain|kernel image|INVALID_PTX|INVALID_IMAGE|get func",
-            (
-                "the compare kernel does not suit this GPU or driver: build it for this "
-                "architecture with a CUDA no newer than the driver's"
-            ),
+            Message("burn_kernel_unsuited"),
         ),
         (
             r"ARCH_MISMATCH|STATUS_NOT_SUPPORTED",
-            "cuBLAS cannot do this on this GPU: leave -tc out on cards without tensor cores",
+            Message("burn_without_tensor_cores"),
         ),
-        (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD].clause),
-        (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE].clause),
+        (r"driver version is insufficient|INSUFFICIENT_DRIVER", CAUSES[DRIVER_TOO_OLD]),
+        (r"busy or unavailable|DEVICE_UNAVAILABLE", CAUSES[UNAVAILABLE]),
         (
             (
                 r"unsupported display driver|STATUS_NOT_INITIALIZED|initialization "
                 r"error|ERROR_NOT_INITIALIZED"
             ),
-            (
-                "CUDA or cuBLAS could not start: match the libraries to the driver, and see that "
-                "GPU memory is free"
-            ),
+            Message("burn_cuda_not_started"),
         ),
         (
             r"error while loading shared libraries|cannot open shared object file",
-            "a library is missing: install the CUDA version that gpu-burn was built with",
+            Message("burn_library_missing"),
         ),
         (
             r"gpu[_-]burn: (?:command )?not found|gpu[_-]burn: No such file",
-            "gpu-burn is not there: install it or give its path",
+            Message("burn_missing"),
         ),
         (
             r"Syntax error near -|^GPU Burn$\s*^Usage:",
-            "the command line was not understood: see gpu-burn -h",
+            Message("burn_usage"),
         ),
     )
 )
@@ -708,7 +688,7 @@ class Complaints:
 
     hardware: str | None = None
     setup: str | None = None
-    cure: str = ""
+    cure: Message | None = None
     abort: str | None = None
     all_dead: bool = False
     no_temperatures: bool = False
@@ -719,7 +699,7 @@ def find_complaint(text: str) -> Complaints:
     """Sort the error messages in a text without its progress lines."""
     setup, cure = next(
         ((line, cure) for pattern, cure in _SETUP if (line := _first_line(pattern, text))),
-        (None, ""),
+        (None, None),
     )
     return Complaints(
         hardware=_first_line(_HARDWARE, text),
@@ -759,7 +739,7 @@ def parse(text: str) -> ToolOutput:
         lines, rest = read_progress(cleaned)
     except UnreadableOutput:
         if faulty := read_frame(cleaned).faulty():
-            return ToolOutput(TOOL, "fail", f"FAULTY: {_names(faulty)}")
+            return ToolOutput(TOOL, "fail", Message("burn_faulty", {"gpus": _names(faulty)}))
         raise
     frame = read_frame(rest)
     trouble = find_complaint(rest)
@@ -773,16 +753,18 @@ def parse(text: str) -> ToolOutput:
     said = cuda_error.find(rest.split("\n"))
     if said is not None and said.hardware:
         return ToolOutput(TOOL, "fail", said.reason, readings)
-    why = _hindered(trouble) or (said and said.reason) or _worthless(history, frame, trouble)
+    why = (
+        _hindered(trouble) or (said.reason if said else None) or _worthless(history, frame, trouble)
+    )
     if why is not None:
         return ToolOutput(TOOL, "error", why, readings)
     fewest = min(history.compares().values())
     tested = _names([gpu for gpu, _ in frame.verdicts])
-    reason = f"OK: {tested}, compared {fewest} times or more, no result wrong"
+    reason = Message("burn_passed", {"gpus": tested, "fewest": fewest})
     return ToolOutput(TOOL, "pass", reason, readings, gpus=frame.listed)
 
 
-def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | None:
+def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> Message | None:
     """How a complete text differs from that of our own run with these arguments, or None.
 
     Only for our own runs: other and older versions omit some of these lines.
@@ -790,22 +772,18 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> str | No
     lines, rest = read_progress("\n".join(reading.tool_lines(text)))
     frame = read_frame(rest)
     if frame.seconds != (seconds,):
-        burned = f"{frame.seconds[0]} s" if frame.seconds else "no time"
-        return f"gpu-burn says that it burned for {burned}, and was to burn for {seconds} s"
+        if not frame.seconds:
+            return Message("burn_time_missing", {"due": seconds})
+        return Message("burn_time_differs", {"burned": frame.seconds[0], "due": seconds})
     if not frame.tested or [one.gpu for one in _by_number(frame)] != list(range(frame.tested[0])):
-        return "gpu-burn does not say of each of its devices, once, how it was initialised"
+        return Message("burn_start_missing")
     for device in _by_number(frame):
         if device.mode != mode:
-            return (
-                f"gpu-burn says that device {device.gpu} works in mode {device.mode}, and was "
-                "to "
-                f"work in mode {mode}"
-            )
+            values: Values = {"device": device.gpu, "mode": str(device.mode), "due": mode}
+            return Message("burn_mode_differs", values)
         if device.used_mb != memory_mb:
-            return (
-                f"gpu-burn says that device {device.gpu} uses {device.used_mb} MB, and was to "
-                f"use {memory_mb} MB"
-            )
+            sizes = {"used": device.used_mb, "due": memory_mb}
+            return Message("burn_memory_differs", {"device": device.gpu, **sizes})
     return BurnProgress(lines, frame).false_rate(seconds)
 
 
@@ -838,7 +816,7 @@ def _readings(history: BurnProgress, frame: Frame, trouble: Complaints) -> tuple
         ("gpu_burn_faulty", "count", {gpu: float(gpu in faulty) for gpu, _ in frame.verdicts}),
     )
     return tuple(
-        Reading(name, unit, {f"gpu{gpu}": float(value) for gpu, value in sorted(values.items())})
+        Reading(name, unit, {Gpu(gpu): float(value) for gpu, value in sorted(values.items())})
         for name, unit, values in named
         if values
     )
@@ -849,46 +827,57 @@ def _dead(history: BurnProgress, trouble: Complaints) -> list[int]:
     return history.died() or (list(range(max(history.widest(), 1))) if trouble.all_dead else [])
 
 
-def _names(gpus: list[int]) -> str:
-    return ("GPU " if len(gpus) == 1 else "GPUs ") + ", ".join(map(str, gpus))
+def _names(gpus: list[int]) -> Message:
+    return Message("gpus_numbered", {"n": len(gpus), "names": Listed(tuple(map(str, gpus)))})
 
 
-def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
-    """Evidence against the hardware in the text, in one sentence, or None."""
+def _each_of(code: str, numbers: Iterable[int]) -> Single:
+    """The numbers, each after the other by the wording of `code`."""
+    told: Single
+    told, *others = map(str, numbers)
+    for one in others:
+        told = Message(code, {"first": told, "next": one})
+    return told
+
+
+def _fault(history: BurnProgress, frame: Frame, trouble: Complaints) -> Message | None:
+    """Evidence against the hardware in the text, or None."""
     text = trouble.hardware or trouble.setup or trouble.abort
-    because = f" ('{plain_text.quote(text)}')" if text else ""
+    line = plain_text.quote(text) if text else None
     if faulty := frame.faulty():
-        return f"FAULTY: {_names(faulty)}{because}"
+        return Message("burn_faulty", known(gpus=_names(faulty), line=line))
     wrong = sorted(
         {gpu for gpu, count in history.errors().items() if count}
         | {gpu for gpu, _ in trouble.wrong}
     )
     if wrong:
-        return f"wrong results on {_names(wrong)}, whatever the table says{because}"
+        return Message("burn_wrong_results", known(gpus=_names(wrong), line=line))
     if trouble.hardware is not None:
-        return f"the driver reports a hardware fault: '{plain_text.quote(trouble.hardware)}'"
+        line = plain_text.quote(trouble.hardware)
+        return Message("driver_reports_fault", {"line": line})
     if trouble.setup is None and (dead := history.died()):
-        return (
-            f"gpu-burn died on {_names(dead)}{because}: see the kernel log for an Xid of that time"
-        )
+        return Message("burn_died", known(gpus=_names(dead), line=line))
     if trouble.setup is None and trouble.all_dead:
-        return f"gpu-burn died on every GPU{because}: see the kernel log for an Xid of that time"
+        return Message("burn_died_everywhere", known(line=line))
     return None
 
 
-def _hindered(trouble: Complaints) -> str | None:
+def _hindered(trouble: Complaints) -> Message | None:
     """Why gpu-burn could not run, with the fix, or None."""
-    missing = "; nvidia-smi is missing, without which some versions crash: put it on the PATH"
     if trouble.setup is not None:
-        return f"{trouble.cure}: '{plain_text.quote(trouble.setup)}'"
+        values = known(why=trouble.cure, line=plain_text.quote(trouble.setup))
+        return Message("setup_trouble", values)
     if trouble.abort is not None:
-        return f"gpu-burn could not do its work: '{plain_text.quote(trouble.abort)}'" + (
-            missing if trouble.no_temperatures else ""
-        )
+        why = Message("no_work", {"tool": TOOL, "line": plain_text.quote(trouble.abort)})
+        return _and(why, Message("burn_crash_without_smi")) if trouble.no_temperatures else why
     return None
 
 
-def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
+def _and(*clauses: Message) -> Message:
+    return Message("clauses", {"why": clauses})
+
+
+def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> Message | None:
     """Why a text without any error still proves nothing, or None."""
     return (
         _broken_table(history, frame, trouble)
@@ -898,82 +887,52 @@ def _worthless(history: BurnProgress, frame: Frame, trouble: Complaints) -> str 
     )
 
 
-def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> str | None:
+def _broken_table(history: BurnProgress, frame: Frame, trouble: Complaints) -> Message | None:
     if not frame.tested:
-        if history.lines and not history.complete_lines:
-            why = (
-                "the progress lines are clipped before the error counts, and the table of "
-                "results is missing"
-            )
-        else:
-            why = (
-                "the text ends without the table 'Tested N GPUs:': it is cut, or the run was "
-                "stopped before its end"
-            )
-        return why + (
-            "; nvidia-smi is missing: put it on the PATH" if trouble.no_temperatures else ""
-        )
+        clipped = history.lines and not history.complete_lines
+        why = Message("burn_clipped_without_table" if clipped else "burn_without_table")
+        return _and(why, Message("smi_missing")) if trouble.no_temperatures else why
     if len(frame.tested) > 1:
-        return "the table of results comes twice: give one run at a time"
+        return Message("result_table_twice")
     gpus = sorted(gpu for gpu, _ in frame.verdicts)
     if gpus != list(range(frame.tested[0])) or not gpus:
-        listed = ", ".join(map(str, gpus)) or "none"
-        return (
-            f"the table of results is not whole: it speaks of {frame.tested[0]} GPUs and lists "
-            f"{listed}"
-        )
+        listed = Listed(tuple(map(str, gpus))) if gpus else Message("none")
+        return Message("burn_table_cut", {"tested": frame.tested[0], "listed": listed})
     return None
 
 
-def _broken_lines(history: BurnProgress, frame: Frame) -> str | None:
+def _broken_lines(history: BurnProgress, frame: Frame) -> Message | None:
     """Why the progress lines are not one complete run of the GPUs in the table, or None."""
     if not history.lines:
-        return (
-            "OK, but no GPU showed a single compare, which proves nothing: burn longer or with "
-            "less memory (-m)"
-        )
+        return Message("burn_no_compare")
     if not history.complete_lines:
-        return (
-            "the progress lines are clipped, so the error counts are not known: run it on a "
-            "wider terminal or into a file"
-        )
+        return Message("burn_clipped")
     widths = sorted({len(line.columns) for line in history.complete_lines} | {history.widest()})
     if widths != [frame.tested[0]]:
-        return (
-            f"the progress lines show {' and '.join(map(str, widths))} GPUs, the table "
-            f"{frame.tested[0]}"
-        )
+        shown = _each_of("and_number", widths)
+        return Message("burn_widths_differ", {"shown": shown, "tested": frame.tested[0]})
     if history.falls():
-        return "the progress falls: lines are changed or of several runs, give one run at a time"
+        return Message("burn_progress_falls")
     return None
 
 
-def _idle(history: BurnProgress, frame: Frame) -> str | None:
+def _idle(history: BurnProgress, frame: Frame) -> Message | None:
     """Why the GPUs did not do enough work, or stopped early; or None."""
     compares = history.compares()
     for gpu, ring in sorted(history.rings().items()):
         if ring < 2:
-            return (
-                f"the ring of GPU {gpu} holds {ring} result, so nothing is compared: allow "
-                "more "
-                "memory with -m"
-            )
+            return Message("burn_ring_short", {"gpu": gpu, "results": ring})
     if broken := history.off_ring():
-        return (
-            f"the products of {_names(broken)} do not fit the ring's length: the text was changed"
-        )
+        return Message("burn_off_ring", {"gpus": _names(broken)})
     few = [f"GPU {gpu}: {count}" for gpu, count in compares.items() if count < _FEWEST_COMPARES]
     if few:
-        return (
-            f"OK, but after too few compares, which proves nothing ({', '.join(few)}; "
-            f"{_FEWEST_COMPARES} are needed):"
-            " burn longer or with less memory (-m)"
-        )
+        listed = Listed(tuple(few))
+        return Message("burn_few_compares", {"few": listed, "fewest": _FEWEST_COMPARES})
     if slow := history.without_rate():
-        return f"{_names(slow)} worked at a rate of 0, which proves nothing"
+        return Message("burn_rate_zero", {"gpus": _names(slow)})
     if stalled := history.stalled():
-        return f"{_names(stalled)} stopped comparing before half of the time was over"
+        return Message("burn_stalled", {"gpus": _names(stalled)})
     last = history.lines[-1].percent
     if last < 100 and not (frame.elided or frame.windows):
-        return f"the progress ends at {last:.1f} % and a whole run shows 100 %: lines are missing"
+        return Message("burn_end_missing", {"percent": f"{last:.1f}"})
     return None

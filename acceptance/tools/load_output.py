@@ -6,26 +6,38 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import GEMM_READINGS
-from acceptance.loads.miscompare import WrongResult
+from acceptance.core.message import Listed, Message, Value, Values
+from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads.miscompare import CollectiveArm, WrongResult
 from acceptance.loads.names import (
     BURN_DIGESTS,
     BURN_LAPS,
     BURN_OF_GPU,
     BURN_OF_PEER,
     BURN_READINGS,
+    COLLECTIVE_ARMS,
+    COLLECTIVE_COLUMNS,
+    COLLECTIVE_OF_GROUP,
+    COLLECTIVE_OF_PATH,
+    COLLECTIVE_OF_RANK,
+    COLLECTIVES,
     DIGESTS,
     LAP_ROWS,
     LAPS,
+    NCCL_LOG,
     OWN,
     PASSES,
     PATTERNS,
     VRAM_PASSES,
     VRAM_READINGS,
+    of_arm,
 )
 from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, parse, salvage
 from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
+from acceptance.wording.errors import WordedError
 
 
 def gpu_gemm_argv(
@@ -82,19 +94,14 @@ def read_gpu_gemm(
         if names <= measured:
             offered += 1
         elif not names <= absent:
-            raise _failed(
-                f"neither measured {dtype} whole nor said that the GPU does not have it", output
-            )
+            raise _failed(Message("load_format_untold", {"format": dtype}), output)
     strangers = (measured | absent) - {
         name.format(dtype) for dtype in dtypes for name in GEMM_READINGS
     }
     if strangers:
-        raise _failed(f"measured what it was not asked for: {', '.join(sorted(strangers))}", output)
+        raise _failed(_stray(sorted(strangers)), output)
     if completed.seconds < offered * seconds:
-        due_s = offered * seconds
-        raise _failed(
-            f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s", output
-        )
+        raise _failed(_early(completed, offered * seconds), output)
     return output
 
 
@@ -104,7 +111,8 @@ VRAM_LEAST_SHARE = 0.5
 WORKED = 0.95  # least share of the requested time that the turns take together
 LEAST_LAPS = 2  # rates and digests are compared with those of an earlier lap
 
-ProductKey = tuple[str, str]  # a reading's name and component, or a product's format and shape
+ReadingKey = tuple[str, Component]  # a reading's name and component
+ProductKey = tuple[str, str]  # a product's format and shape
 _DIGEST = re.compile(r"[0-9a-f]{16}")
 
 
@@ -154,25 +162,28 @@ def read_burn(
     asked = {"dtypes": list(dtypes), "seconds": seconds, "peers": peers, **(also or {})}
     output = read(completed, "burn", asked)
     absent = {(absence.name, absence.component) for absence in output.absences}
-    due = {(name, OWN): unit for name, unit in BURN_OF_GPU.items()}
+    due: dict[ReadingKey, str] = {(name, OWN): unit for name, unit in BURN_OF_GPU.items()}
     for peer in range(1, peers + 1):
-        due |= {(name, f"{OWN}->gpu{peer}"): unit for name, unit in BURN_OF_PEER.items()}
-    offered, lacked = [], set[ProductKey]()
+        due |= {(name, Pair(OWN, Gpu(peer))): unit for name, unit in BURN_OF_PEER.items()}
+    offered, lacked = [], set[ReadingKey]()
     for dtype in dtypes:
-        own = {(name.format(dtype), OWN): unit for name, unit in BURN_READINGS.items()}
+        own: dict[ReadingKey, str] = {
+            (name.format(dtype), OWN): unit for name, unit in BURN_READINGS.items()
+        }
         if own.keys() <= absent:
             lacked |= own.keys()
         else:
             offered.append(dtype)
             due |= own
     if not offered:
-        raise _failed("measured no format", output)
+        raise _failed(Message("load_without_format"), output)
     _exactly(output, due, lacked)
     laps = output.parameters.get("laps")
     if type(laps) is not int or laps < LEAST_LAPS:
-        raise _failed(f"told of {laps!r} laps, and at least {LEAST_LAPS} are due", output)
+        values: Values = {"laps": repr(laps), "least": LEAST_LAPS}
+        raise _failed(Message("load_laps", values), output)
     if not isinstance(output.parameters.get("library"), str) or not output.parameters["library"]:
-        raise _failed("does not say with which library it ran", output)
+        raise _failed(Message("load_library_untold"), output)
     _of_each(_table(output, BURN_LAPS, LAPS), offered, output)
     _in_turn(_table(output, BURN_LAPS, LAPS), output)
     _require_whole(_table(output, BURN_LAPS, LAPS), offered, seconds, output)
@@ -191,9 +202,8 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
     for row in _table(output, BURN_DIGESTS, DIGESTS).rows:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
-            raise _failed(
-                f"has no digest of {dtype} {shape} that can be used: {inputs}, {result}", output
-            )
+            values = {"format": dtype, "shape": shape, "inputs": inputs, "result": result}
+            raise _failed(Message("load_digest", values), output)
         found[dtype, shape] = inputs, result
     return found
 
@@ -222,63 +232,145 @@ def read_vram(
     _exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
     rows = _table(output, VRAM_PASSES, PASSES).rows
     if missing := [pattern for pattern in PATTERNS if pattern not in {row[0] for row in rows}]:
-        raise _failed(f"made no pass of the pattern {', '.join(missing)}", output)
+        names = Listed(tuple(missing))
+        raise _failed(Message("load_pattern_missing", {"patterns": names}), output)
     for pattern, passes, _, wrong in rows:
         if not isinstance(passes, float) or passes < 1:
-            raise _failed(f"made no pass of the pattern {pattern}", output)
+            values = {"patterns": str(pattern)}
+            raise _failed(Message("load_pattern_missing", values), output)
         if wrong != 0 and not any(
             one.value for one in output.readings if one.name == "vram_miscompares"
         ):
-            raise _failed(f"found words of the pattern {pattern} wrong and counted none", output)
+            values = {"pattern": str(pattern)}
+            raise _failed(Message("load_words_uncounted", values), output)
     _require_counts(output)
     return output
 
 
-def _exactly(output: LoadOutput, due: Mapping[ProductKey, str], lacked: set[ProductKey]) -> None:
+def collective_argv(
+    python: str,
+    *,
+    ranks: int,
+    seconds: float,
+    arms: Sequence[CollectiveArm] = COLLECTIVE_ARMS,
+    inject: str | None = None,
+) -> tuple[str, ...]:
+    """The command line of the load of collectives; `seconds` is the time of each arm."""
+    argv = [python, "-m", "acceptance.loads.collective.load", "--backend", "nccl"]
+    argv += ["--ranks", str(ranks), "--seconds", f"{float(seconds)}"]
+    argv += [word for arm in arms if arms != COLLECTIVE_ARMS for word in ("--arm", arm)]
+    argv += [] if inject is None else ["--inject", inject]
+    return tuple(argv)
+
+
+def read_collective(
+    completed: ProgramResult,
+    *,
+    uuids: Sequence[str],
+    seconds: float | None,
+    arms: Sequence[CollectiveArm] = COLLECTIVE_ARMS,
+) -> LoadOutput:
+    """The output of the load of collectives on these GPUs, if it ran completely and as requested.
+
+    `seconds` is not compared where it is None. It ends when it has measured all, so no time is due.
+
+    Raises LoadFailed as `read` does. It also raises LoadFailed for other GPUs than these, a missing
+    or unknown reading, another unit, a rate that is not in its table, a rank without NCCL's log,
+    and wrong results that were reported but not counted.
+    """
+    ranks = len(uuids)
+    asked: dict[str, Any] = {"backend": "nccl", "ranks": ranks, "arms": list(arms)}
+    asked |= {} if seconds is None else {"seconds": seconds}
+    output = read(completed, "collective", asked, least_s=0.0)
+    told = output.parameters.get("uuids")
+    if not isinstance(told, list) or len(told) != ranks or not all(map(_same_gpu, told, uuids)):
+        values = {"name": "uuids", "told": repr(told), "asked": repr(list(uuids))}
+        raise _failed(Message("load_parameter", values), output)
+    due: dict[ReadingKey, str] = {}
+    for arm in arms:
+        group = {(of_arm(name, arm), GPUS): unit for name, unit in COLLECTIVE_OF_GROUP.items()}
+        due |= group
+        for first in range(ranks):
+            for name, unit in COLLECTIVE_OF_RANK.items():
+                due[of_arm(name, arm), Gpu(first)] = unit
+            for second in set(range(ranks)) - {first} if arm != "multicast" else ():
+                for name, unit in COLLECTIVE_OF_PATH.items():
+                    due[of_arm(name, arm), Pair(Gpu(first), Gpu(second))] = unit
+    _exactly(output, due, set())
+    _require_rates(_table(output, COLLECTIVES, COLLECTIVE_COLUMNS), arms, output)
+    logs = {(one.name, one.component) for one in output.logs}
+    for arm in arms:
+        for rank in map(Gpu, range(ranks)):
+            if (of_arm(NCCL_LOG, arm), rank) not in logs:
+                raise _failed(Message("load_without_log", {"component": str(rank)}), output)
+    counted = any(
+        one.value
+        for one in output.readings
+        if "_miscompares" in one.name or "_disagreements" in one.name
+    )
+    if output.miscompares and not counted:
+        raise _failed(Message("load_uncounted"), output)
+    return output
+
+
+def _exactly(output: LoadOutput, due: Mapping[ReadingKey, str], lacked: set[ReadingKey]) -> None:
     """Raise LoadFailed unless the load measured exactly what is due.
 
     Each reading must have its unit and must not be negative.
     """
     readings = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
-    if missing := [f"{name} of {where}" for name, where in due if (name, where) not in readings]:
-        raise _failed(f"did not measure {', '.join(missing)}", output)
+    if missing := [
+        Message("measurement_of", {"name": name, "component": str(where)})
+        for name, where in due
+        if (name, where) not in readings
+    ]:
+        raise _failed(Message("load_unmeasured", {"names": Listed(tuple(missing))}), output)
     if strangers := sorted((readings.keys() | absent) - due.keys() - lacked):
-        raise _failed(
-            f"measured what it was not asked for: {', '.join(name for name, _ in strangers)}",
-            output,
-        )
+        raise _failed(_stray([name for name, _ in strangers]), output)
     for key, unit in due.items():
         if readings[key].unit != unit or readings[key].value < 0:
-            raise _failed(
-                (
-                    f"measured {key[0]} as {readings[key].value:g} {readings[key].unit}, and "
-                    f"{unit} are due"
-                ),
-                output,
-            )
+            values = {"value": f"{readings[key].value:g}", "unit": readings[key].unit, "due": unit}
+            raise _failed(Message("load_unit", {"name": key[0], **values}), output)
 
 
 def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
     found = next((one for one in output.tables if one.name == name), None)
     if found is None or found.columns != columns:
-        text = (
-            "printed no table"
+        why = (
+            Message("load_without_table", {"table": name})
             if found is None
-            else f"printed {', '.join(found.columns)} as the table"
+            else Message("load_columns", {"columns": ", ".join(found.columns), "table": name})
         )
-        raise _failed(f"{text} {name}", output)
+        raise _failed(why, output)
     return found
+
+
+def _require_rates(table: LoadTable, arms: Sequence[CollectiveArm], output: LoadOutput) -> None:
+    """Raise LoadFailed unless each rate of collectives stands in its arm's rows of the table."""
+    told = {
+        (of_arm(f"collective_{operation}", arm), component, rate)
+        for arm in arms
+        for of_row, operation, component, dtype, *_, rate in table.rows
+        if (of_row, dtype) == (arm, "f32")
+    }
+    for one in output.readings:
+        component = str(one.component)
+        if one.unit == "GB/s" and (one.name, component, round(one.value, 3)) not in told:
+            values: Values = {"name": one.name, "component": component, "table": table.name}
+            raise _failed(Message("load_rate_untold", values), output)
 
 
 def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> None:
     """Raise LoadFailed unless the table has rows of exactly the measured formats."""
     rows = {str(row[table.columns.index("format")]) for row in table.rows}
     if rows != set(offered):
-        text = ", ".join(sorted(rows ^ set(offered)))
-        raise _failed(
-            f"measured {', '.join(offered)}, and its table {table.name} differs in {text}", output
-        )
+        values: Values = {
+            "formats": Listed(tuple(offered)),
+            "table": table.name,
+            "others": Listed(tuple(sorted(rows ^ set(offered)))),
+        }
+        raise _failed(Message("load_table_differs", values), output)
 
 
 def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
@@ -286,10 +378,9 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
     ended_s = 0.0
     for lap, dtype, *_, from_s, to_s in laps.rows:
         if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
-            raise _failed(
-                f"tells of {dtype} in lap {lap} from {from_s} to {to_s} s, after {ended_s} s",
-                output,
-            )
+            times = {"start": str(from_s), "end": str(to_s), "before": str(ended_s)}
+            values = {"format": str(dtype), "lap": str(lap), **times}
+            raise _failed(Message("load_turn", values), output)
         ended_s = to_s
 
 
@@ -307,44 +398,49 @@ def _require_whole(
     places = [*range(half), *range(count - half, count)] if count > LAP_ROWS else range(count)
     due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
-        raise _failed(
-            (
-                f"tells of {len(turns)} turns, which are not those of {len(offered)} formats in "
-                f"{rounds} laps"
-            ),
-            output,
-        )
+        counts: Values = {"turns": len(turns), "formats": len(offered), "laps": str(rounds)}
+        raise _failed(Message("load_turns", counts), output)
     worked_s = sum(spent for _, _, _, _, spent, *_ in laps.rows if isinstance(spent, float))
     share = len(turns) / (rounds * len(offered)) if offered else 0.0
     if worked_s < WORKED * seconds * share:
-        raise _failed(
-            f"worked for {worked_s:.1f} s of the {seconds * share:g} s that it was to", output
-        )
+        times = {"worked": f"{worked_s:.1f}", "due": f"{seconds * share:g}"}
+        raise _failed(Message("load_worked", times), output)
 
 
 def _require_counts(output: LoadOutput) -> None:
     counts = [one.value for one in output.readings if one.name.endswith("_miscompares")]
     if output.miscompares and not any(counts):
-        raise _failed("told of wrong results and counted none", output)
+        raise _failed(Message("load_uncounted"), output)
 
 
-def _failed(trouble: str, output: LoadOutput) -> LoadFailed:
-    return LoadFailed(f"the load {output.load} {trouble}", output.miscompares)
+def _stray(names: Sequence[str]) -> Message:
+    return Message("load_stray", {"names": Listed(tuple(names))})
+
+
+def _early(completed: ProgramResult, due_s: float) -> Message:
+    values = {"ran": f"{completed.seconds:.1f}", "due": f"{due_s:g}"}
+    return Message("load_ended_early", values)
+
+
+def _failed(why: Message, output: LoadOutput) -> LoadFailed:
+    return LoadFailed("load_failed", output.miscompares, load=output.load, why=why)
 
 
 # Group of cores -> its cores -> the logical CPUs of each, from `acceptance.loads.cpu.cores`.
 Groups = Mapping[str, Sequence[Sequence[int]]]
 
 
-class LoadFailed(Exception):
+class LoadFailed(WordedError):
     """A load did not run completely, so no measurement of it counts.
 
     The message is one sentence, followed by the load's last lines. `miscompares` holds the wrong
     results reported until then: they remain evidence against the machine.
     """
 
-    def __init__(self, message: str, miscompares: tuple[WrongResult, ...]) -> None:
-        super().__init__(message)
+    def __init__(
+        self, code: str, miscompares: tuple[WrongResult, ...], /, **values: Value | None
+    ) -> None:
+        super().__init__(code, **values)
         self.miscompares = miscompares
 
 
@@ -360,48 +456,49 @@ def read(
     output cannot be read up to its end line.
     """
     due_s = asked["seconds"] if least_s is None else least_s
-    trouble: str | None = None
+    trouble: Message | None = None
     output: LoadOutput | None = None
     if completed.timed_out or completed.returncode != 0:
         trouble = completed.describe()
     elif completed.truncated:
-        trouble = "printed more than is kept, or its output was not read to the end"
+        trouble = Message("load_output_lost")
     else:
         try:
             output = parse(completed.stdout)
         except ProtocolError as error:
-            trouble = f"ended, but {error}"
+            trouble = Message("load_output_unread", {"text": error.message})
         else:
             trouble = _other_run(output, load, asked) or _cuda_error(completed)
             if trouble is None and completed.seconds < due_s:
-                trouble = f"ended after {completed.seconds:.1f} s and was to work for {due_s:g} s"
+                trouble = _early(completed, due_s)
     if output is None or trouble is not None:
         last = completed.last_lines()
-        message = f"the load {load} {trouble}" + (
-            f"; its last lines:\n{last}" if last else "; it printed nothing"
-        )
-        raise LoadFailed(message, salvage(completed.stdout))
+        wrong = salvage(completed.stdout)
+        if not last:
+            raise LoadFailed("load_failed_silently", wrong, load=load, why=trouble)
+        raise LoadFailed("load_failed", wrong, load=load, why=trouble, last=last)
     return output
 
 
-def _cuda_error(completed: ProgramResult) -> str | None:
+def _cuda_error(completed: ProgramResult) -> Message | None:
     """A CUDA error on standard error beside a complete output, or None."""
     found = cuda_error.find(completed.stderr.splitlines())
-    return None if found is None else f"ended with exit code 0, but {found.reason}"
+    return None if found is None else Message("load_cuda_error", {"why": found.reason})
 
 
-def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> str | None:
+def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> Message | None:
     """Why this output is not that of the requested run, or None."""
     if output.load != load:
-        return f"is not what ran: the output is that of {output.load!r}"
+        return Message("load_of_another", {"other": repr(output.load)})
     if output.injected is not None:
-        return f"had a fault injected on purpose ({output.injected}): such a run never passes"
+        return Message("load_fault_injected", {"fault": str(output.injected)})
     for name, value in asked.items():
         if name == "gpu" and name not in output.parameters:
             continue  # the model; the UUID, which every GPU load reports, is compared anyway
         printed = output.parameters.get(name)
         if not (_same_gpu(printed, value) if name == "uuid" else printed == value):
-            return f"ran with {name} = {printed!r}, and {value!r} was asked for"
+            values = {"name": name, "told": repr(printed), "asked": repr(value)}
+            return Message("load_parameter", values)
     return None
 
 
@@ -424,51 +521,15 @@ def cores_argument(groups: Groups) -> str:
     )
 
 
-def cpu_gemm_argv(
-    python: str,
-    *,
-    dtype: str,
-    seconds: float,
-    groups: Groups,
-    size: int | None = None,
-    inject: str | None = None,
+def cpu_argv(
+    python: str, load: str, *, seconds: float, groups: Groups, **options: str | float | None
 ) -> tuple[str, ...]:
-    """The command line of the CPU matrix load.
-
-    `dtype` is float64 or float32, `seconds` the time under load.
-    """
-    argv = [
-        python,
-        "-m",
-        "acceptance.loads.cpu.gemm",
-        "--dtype",
-        dtype,
-        "--seconds",
-        f"{float(seconds)}",
-    ]
+    """The command line of a load of `loads/cpu` on these cores; None leaves an option out."""
+    module = f"acceptance.loads.cpu.{load.removeprefix('cpu_')}"
+    argv = [python, "-m", module, "--seconds", f"{float(seconds)}"]
     argv += ["--cores", cores_argument(groups)]
-    argv += [] if size is None else ["--size", str(size)]
-    argv += [] if inject is None else ["--inject", inject]
-    return tuple(argv)
-
-
-def memory_bandwidth_argv(
-    python: str,
-    *,
-    seconds: float,
-    groups: Groups,
-    llc_bytes: int,
-    megabytes_per_core: int | None = None,
-    inject: str | None = None,
-) -> tuple[str, ...]:
-    """The command line of the memory load.
-
-    `llc_bytes` is the size of all last-level caches of the machine together.
-    """
-    argv = [python, "-m", "acceptance.loads.cpu.memory_bandwidth", "--seconds", f"{float(seconds)}"]
-    argv += ["--cores", cores_argument(groups), "--llc-bytes", str(llc_bytes)]
-    argv += [] if megabytes_per_core is None else ["--megabytes-per-core", str(megabytes_per_core)]
-    argv += [] if inject is None else ["--inject", inject]
+    for name, value in options.items():
+        argv += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
     return tuple(argv)
 
 

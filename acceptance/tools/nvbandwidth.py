@@ -32,7 +32,10 @@ from itertools import chain
 from typing import Any, NoReturn
 
 from acceptance.core import plain_text
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, Text, Values, known
+from acceptance.core.parts import Gpu, Pair
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import cuda_error
 from acceptance.tools import reading as tools_reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
@@ -53,24 +56,24 @@ def holds_json(text: str) -> bool:
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise UnreadableOutput(TOOL, word, "a figure is no number")
+    raise UnreadableOutput(TOOL, word, Message("figure_no_number"))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise UnreadableOutput(
-            TOOL, plain_text.quote_value(pairs), "a key comes twice in one object"
-        )
+        raise UnreadableOutput(TOOL, plain_text.quote_value(pairs), Message("key_twice"))
     return found
 
 
-def _need(holder: dict[str, Any], key: str, kind: type, where: str) -> Any:
+def _need(holder: dict[str, Any], key: str, kind: type, where: Text) -> Any:
     """The value of a required key, with its type. Raises UnreadableOutput."""
     value = holder.get(key)
     if not isinstance(value, kind):
         raise UnreadableOutput(
-            TOOL, plain_text.quote_value(value), f"{where} needs '{key}' as {kind.__name__}"
+            TOOL,
+            plain_text.quote_value(value),
+            Message("key_needed", {"where": where, "key": key, "kind": kind.__name__}),
         )
     return value
 
@@ -79,10 +82,11 @@ def _cell(value: object, name: str) -> float | None:
     if value == "N/A":
         return None
     if isinstance(value, str) and _NUMBER.match(value):
-        return plain_text.number(TOOL, value, value)
+        return number(TOOL, value, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return plain_text.number(TOOL, str(value), str(value))
-    raise UnreadableOutput(TOOL, plain_text.quote_value(value), f"a cell of {name} is no figure")
+        return number(TOOL, str(value), str(value))
+    why = Message("cell_no_figure", {"name": name})
+    raise UnreadableOutput(TOOL, plain_text.quote_value(value), why)
 
 
 def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
@@ -91,13 +95,11 @@ def _matrices(testcase: dict[str, Any], name: str) -> list[CopyMatrix]:
     if not shown or not all(
         isinstance(row, list) and row and len(row) == len(shown[0]) for row in shown
     ):
-        raise UnreadableOutput(
-            TOOL, description, f"the matrix of {name} has no rows, or rows of unequal length"
-        )
+        raise UnreadableOutput(TOOL, description, Message("matrix_uneven", {"name": name}))
     rows = [tuple(_cell(value, name) for value in row) for row in shown]
     total = _cell(testcase.get("sum"), name)
     if total is None:
-        raise UnreadableOutput(TOOL, description, f"{name} needs 'sum' as a number")
+        raise UnreadableOutput(TOOL, description, Message("sum_needed", {"name": name}))
     names: Sequence[str] = (part(name, description),)
     width = len(rows[0])
     # Until 0.8 the three matrices of a bidirectional copy between GPUs are printed one below the
@@ -137,10 +139,8 @@ def _extremes(testcase: dict[str, Any], last: CopyMatrix) -> None:
         if printed is not None and not any(
             abs(printed - value) <= 2 * _rounded(value) for value in values
         ):
-            why = (
-                f"{last.name} says {key} {printed:.2f} and its figures make {values[0]:.2f}: a "
-                "figure was changed"
-            )
+            figures_say = {"told": f"{printed:.2f}", "made": f"{values[0]:.2f}"}
+            why = Message("extreme_differs", {"name": last.name, "key": key, **figures_say})
             raise UnreadableOutput(TOOL, last.description, why)
 
 
@@ -157,17 +157,17 @@ def _added_up(name: str, rows: Sequence[_Row], other: Sequence[_Row], both: Sequ
     for cells in zip(chain(*rows), chain(*other), chain(*both), strict=True):
         first, second, total = (value or 0.0 for value in cells)
         if abs(first + second - total) > sum(map(_rounded, cells)):
-            why = (
-                f"{name}: both directions are {first + second:.2f} and the total says "
-                f"{total:.2f}: a figure was changed"
-            )
+            values = {"both": f"{first + second:.2f}", "told": f"{total:.2f}"}
+            why = Message("total_differs", {"name": name, **values})
             raise UnreadableOutput(TOOL, "", why)
 
 
 def _testcase(output: ParsedOutput, testcase: object) -> None:
     if not isinstance(testcase, dict):
-        raise UnreadableOutput(TOOL, plain_text.quote_value(testcase), "a testcase is no object")
-    name = _need(testcase, "name", str, "a testcase")
+        raise UnreadableOutput(
+            TOOL, plain_text.quote_value(testcase), Message("testcase_no_object")
+        )
+    name = _need(testcase, "name", str, Message("a_testcase"))
     status = _need(testcase, "status", str, name)
     said = testcase.get("error")
     if status == "Waived":
@@ -176,9 +176,8 @@ def _testcase(output: ParsedOutput, testcase: object) -> None:
         output.unfinished[name] = None
     elif status != "Passed" or said:
         words = [word for word in (status, said) if isinstance(word, str) and word]
-        output.errors.append(
-            f"{name} could not run: '{plain_text.quote(': '.join(words) or 'no status')}'"
-        )
+        shown = plain_text.quote(": ".join(words)) if words else Message("no_status")
+        output.errors.append(Message("testcase_failed", {"name": name, "line": shown}))
     else:
         for matrix in _matrices(testcase, name):
             output.add(matrix)
@@ -188,35 +187,34 @@ def read_json(text: str) -> ParsedOutput:
     """Parse the JSON. Raises UnreadableOutput, also for truncated JSON."""
     starts = [match.start() for match in _ROOT.finditer(text)]
     if len(starts) != 1:
-        raise UnreadableOutput(
-            TOOL, "", f"the text holds {len(starts)} outputs: give one run at a time"
-        )
+        raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": len(starts)}))
     decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
     try:
         whole, _ = decoder.raw_decode(text, starts[0])
     except (ValueError, RecursionError) as error:
         raise UnreadableOutput(
-            TOOL, text[-80:], f"the JSON is cut or damaged ({type(error).__name__})"
+            TOOL, text[-80:], Message("json_cut", {"error": type(error).__name__})
         ) from error
-    root = _need(whole, "nvbandwidth", dict, "the output")
+    whole_output = Message("the_output")
+    root = _need(whole, "nvbandwidth", dict, whole_output)
     found = ParsedOutput()
     if isinstance(root.get("error"), str) and root["error"].strip():
-        found.errors.append(f"it could not run: '{plain_text.quote(root['error'])}'")
+        found.errors.append(Message("run_failed", {"line": plain_text.quote(root["error"])}))
     if root.get("GPU Device list") is not None:
-        entries = _need(root, "GPU Device list", list, "the output")
+        entries = _need(root, "GPU Device list", list, whole_output)
         gpus = [gpu_entry(entry) if isinstance(entry, str) else None for entry in entries]
         for place, (entry, gpu) in enumerate(zip(entries, gpus, strict=True)):
             if gpu is None or gpu.index != place:
                 raise UnreadableOutput(
                     TOOL,
                     plain_text.quote_value(entry),
-                    "a listed device has an unknown form or the wrong number",
+                    Message("listed_device_unknown"),
                 )
         found.devices, found.gpus = len(entries), tuple(gpu for gpu in gpus if gpu is not None)
     if isinstance(driver := root.get("Driver Version"), str):
         found.driver = driver
     if root.get("testcases") is not None:
-        for testcase in _need(root, "testcases", list, "the output"):
+        for testcase in _need(root, "testcases", list, whole_output):
             _testcase(found, testcase)
     return found
 
@@ -290,25 +288,27 @@ class CopyMatrix:
         """
         match = _UNIT.search(self.description)
         if match is None or (match["unit"] == "ns") != ("latency" in self.name):
-            raise UnreadableOutput(TOOL, self.description, f"the unit of {self.name} is unknown")
+            raise UnreadableOutput(
+                TOOL, self.description, Message("unit_unknown", {"name": self.name})
+            )
         return match["unit"]
 
-    def values(self) -> Mapping[str, float]:
+    def values(self) -> Mapping[Component, float]:
         """Component -> figure, for every measured cell.
 
         Versions before 0.4 printed 0.00 for N/A on the diagonal of a matrix of pairs.
         """
-        found = {}
+        found: dict[Component, float] = {}
         for row, cells in enumerate(self.rows):
             for column, value in enumerate(cells):
                 if value is None or (self.of_pairs and row == column and value == 0):
                     continue
-                found[
-                    f"gpu{row}->gpu{column}" if self.of_pairs and row != column else f"gpu{column}"
-                ] = value
+                own = Gpu(column)
+                of_pair = self.of_pairs and row != column
+                found[Pair(Gpu(row), own) if of_pair else own] = value
         return found
 
-    def trouble(self, devices: int | None) -> str | None:
+    def trouble(self, devices: int | None) -> Message | None:
         """Why its figures are not valid, or None.
 
         `devices` is the number of GPUs in the output's list, None without a list.
@@ -316,23 +316,21 @@ class CopyMatrix:
         width = len(self.rows[0])
         height = width if self.of_pairs else 1
         if len(self.rows) != height:
-            return (
-                f"{self.name} has {len(self.rows)} rows of {width} figures where {height} "
-                "belong: lines are missing or added"
-            )
+            counts = {"rows": len(self.rows), "width": width, "due": height}
+            return Message("matrix_rows", {"name": self.name, **counts})
         if devices is not None and width != devices:
-            return f"{self.name} has {width} columns and the output lists {devices} devices"
-        values = self.values()
-        if not values:
-            return f"{self.name} gave no figure"
-        for component, value in values.items():
+            values: Values = {"name": self.name, "width": width, "devices": devices}
+            return Message("matrix_columns", values)
+        found = self.values()
+        if not found:
+            return Message("matrix_without_figure", {"name": self.name})
+        for component, value in found.items():
             if value <= 0:
-                return f"{self.name} of {component} is {value:.2f}: nothing was copied there"
-        if self.total is not None and abs(sum(values.values()) - self.total) > self.slack:
-            return (
-                f"{self.name} adds up to {sum(values.values()):.2f} and its SUM says "
-                f"{self.total:.2f}: a figure was changed"
-            )
+                values = {"name": self.name, "component": str(component), "value": f"{value:.2f}"}
+                return Message("nothing_copied", values)
+        if self.total is not None and abs(sum(found.values()) - self.total) > self.slack:
+            sums = {"made": f"{sum(found.values()):.2f}", "told": f"{self.total:.2f}"}
+            return Message("sum_differs", {"name": self.name, **sums})
         return None
 
     def reading(self) -> Reading:
@@ -344,8 +342,8 @@ class CopyMatrix:
 class ParsedOutput:
     """Content of an output, before it is judged.
 
-    `waived` and `unfinished` are names of testcases, `errors` are sentences. A waived testcase
-    without a name is an empty string. `gpus` are the GPUs in the output's list of devices.
+    `waived` and `unfinished` are names of testcases, `errors` say what went wrong. A waived
+    testcase without a name is an empty string. `gpus` are the GPUs in the output's list of devices.
     """
 
     devices: int | None = None
@@ -355,41 +353,33 @@ class ParsedOutput:
     waived: list[str] = field(default_factory=list)
     # A dict, because the order matters and every line looks a name up.
     unfinished: dict[str, None] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
+    errors: list[Message] = field(default_factory=list)
     _names: set[str] = field(default_factory=set)
 
     def add(self, matrix: CopyMatrix) -> None:
         """Add a matrix. Raises UnreadableOutput if its name is there already."""
         if matrix.name in self._names:
             raise UnreadableOutput(
-                TOOL, matrix.description, f"{matrix.name} comes twice: give one run at a time"
+                TOOL, matrix.description, Message("testcase_twice", {"name": matrix.name})
             )
         self._names.add(matrix.name)
         self.matrices.append(matrix)
 
-    def trouble(self) -> str | None:
+    def trouble(self) -> Message | None:
         """Why the output proves nothing, or None."""
         if self.errors:
             return self.errors[0]
         if self.unfinished:
-            return (
-                f"{next(iter(self.unfinished))} was started and gave no result: the tool died "
-                "or "
-                "the text is cut"
-            )
+            return Message("testcase_unfinished", {"name": next(iter(self.unfinished))})
         if twice := duplicate(self.gpus):
-            return f"its list of devices names {twice} twice"
+            return Message("device_listed_twice", {"twice": twice})
         for matrix in self.matrices:
             why = matrix.trouble(self.devices)
             if why is not None:
                 return why
         if not self.matrices and self.waived:
-            return (
-                "every testcase was waived, so nothing was measured: those between GPUs need "
-                "two "
-                "with peer access"
-            )
-        return None if self.matrices else "no testcase was run"
+            return Message("all_waived")
+        return None if self.matrices else Message("no_testcase")
 
 
 _VERSION = re.compile(r"^nvbandwidth Version: ")
@@ -445,15 +435,17 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
         return
     shown, state.open = state.open, None
     if not shown.rows:
-        raise UnreadableOutput(TOOL, shown.description, "no figures follow this line")
+        raise UnreadableOutput(TOOL, shown.description, Message("no_figures_follow"))
     running = state.running
     if summed is None and running is None:
-        raise UnreadableOutput(TOOL, shown.description, "figures of a testcase that no line names")
+        raise UnreadableOutput(TOOL, shown.description, Message("figures_unnamed"))
     name = summed["name"] if summed else part(str(running), shown.description)
     if running in state.found.unfinished:
         if name != running and not name.startswith(f"{running}_"):
             raise UnreadableOutput(
-                TOOL, shown.description, f"{running} was running, and the sum below names {name}"
+                TOOL,
+                shown.description,
+                Message("sum_of_another", {"running": str(running), "name": name}),
             )
         del state.found.unfinished[str(running)]
     cells = sum(len(row) for row in shown.rows)
@@ -462,7 +454,7 @@ def _close(state: _Text, summed: re.Match[str] | None = None) -> None:
             name,
             shown.description,
             tuple(shown.rows),
-            plain_text.number(TOOL, summed.string, summed["total"]) if summed else None,
+            number(TOOL, summed.string, summed["total"]) if summed else None,
             _HALF_DIGIT_TEXT * (cells + 1) + 1e-6,
         )
     )
@@ -474,7 +466,7 @@ def _figures(matrix: _Open, line: str) -> bool:
         if not _COLUMNS.match(line) or line.split() != [
             str(index) for index in range(len(line.split()))
         ]:
-            raise UnreadableOutput(TOOL, line, "the numbers of the columns belong here, from 0")
+            raise UnreadableOutput(TOOL, line, Message("columns_belong_here"))
         matrix.width = len(line.split())
         return True
     match = _ROW.match(line)
@@ -487,11 +479,11 @@ def _figures(matrix: _Open, line: str) -> bool:
         or not all(map(_CELL.match, cells))
     ):
         raise UnreadableOutput(
-            TOOL, line, f"row {len(matrix.rows)} of {matrix.width} figures belongs here"
+            TOOL,
+            line,
+            Message("row_belongs_here", {"row": len(matrix.rows), "width": matrix.width}),
         )
-    matrix.rows.append(
-        tuple(None if cell == "N/A" else plain_text.number(TOOL, line, cell) for cell in cells)
-    )
+    matrix.rows.append(tuple(None if cell == "N/A" else number(TOOL, line, cell) for cell in cells))
     return True
 
 
@@ -502,7 +494,7 @@ def _line(state: _Text, line: str) -> None:
     if line.startswith("SUM "):
         match = _SUM.match(line)
         if match is None or state.open is None:
-            raise UnreadableOutput(TOOL, line, "a sum of unknown form, or without its matrix")
+            raise UnreadableOutput(TOOL, line, Message("sum_unknown"))
         _close(state, match)
         return
     _close(state)
@@ -519,16 +511,17 @@ def _line(state: _Text, line: str) -> None:
     elif match := _RUNNING.match(line):
         state.running = match["name"]
         if state.running in found.unfinished:
-            raise UnreadableOutput(TOOL, line, "a testcase starts twice: give one run at a time")
+            raise UnreadableOutput(TOOL, line, Message("testcase_starts_twice"))
         found.unfinished[state.running] = None
     elif match := _WAIVED.match(line):
         found.waived.append(match["name"])
     elif _ERROR.match(line):
-        found.errors.append(f"a testcase could not run: '{plain_text.quote(line)}'")
+        named: Values = {"name": Message("a_testcase"), "line": plain_text.quote(line)}
+        found.errors.append(Message("testcase_failed", named))
     elif _DESCRIPTION.search(line):
         state.open = _Open(line)
     elif _LOOSE_ROW.match(line):
-        raise UnreadableOutput(TOOL, line, "a row outside of its matrix")
+        raise UnreadableOutput(TOOL, line, Message("row_outside_matrix"))
 
 
 def read_text(lines: Iterable[str]) -> ParsedOutput | None:
@@ -544,22 +537,17 @@ def read_text(lines: Iterable[str]) -> ParsedOutput | None:
     if lists:
         found.devices, found.gpus = len(lists[0]), tuple(state.gpus)
         if any(devices != [str(index) for index in range(found.devices)] for devices in lists):
-            found.errors.append(
-                f"its list of {found.devices} devices is not numbered from 0, or another run "
-                "has another: lines are missing"
-            )
+            found.errors.append(Message("devices_unnumbered", {"devices": found.devices}))
     bases = Counter(
         match["base"] for matrix in found.matrices if (match := _OF_THREE.match(matrix.name))
     )
     cut = next((base for base, count in bases.items() if count != 3), None)
     if cut is not None:
-        found.errors.append(
-            f"the text is cut: {cut} gives three matrices, one for each direction and their total"
-        )
+        found.errors.append(Message("three_matrices", {"name": cut}))
     # Older versions have no sums at all, so a matrix without one among others is a truncated text.
     unsummed = [matrix.name for matrix in found.matrices if matrix.total is None]
     if 0 < len(unsummed) < len(found.matrices):
-        found.errors.append(f"the text is cut: the line 'SUM {unsummed[0]}' is missing")
+        found.errors.append(Message("line_missing", {"line": f"SUM {unsummed[0]}"}))
     said = state.ours or lists or found.matrices or found.waived or found.unfinished
     return found if said else None
 
@@ -597,11 +585,13 @@ def argv(
     return (*words, "-j") if json else words
 
 
-def _waived(output: ParsedOutput) -> str:
+def _with_waived(code: str, output: ParsedOutput, values: Values) -> Message:
+    """The message, with the waived testcases."""
     named = [name for name in output.waived if name]
     nameless = len(output.waived) - len(named)
-    said = named + ([f"{nameless} that the text does not name"] if nameless else [])
-    return f"; waived: {', '.join(said)}" if said else ""
+    said: list[str | Message] = [*named]
+    said += [Message("waived_unnamed", {"count": nameless})] if nameless else []
+    return Message(code, {**values, **known(waived=Listed(tuple(said)) if said else None)})
 
 
 def parse(text: str) -> ToolOutput:
@@ -614,12 +604,14 @@ def parse(text: str) -> ToolOutput:
     lines = tools_reading.tool_lines(text)
     wrong = next((line for line in lines if _MISCOMPARE.search(line)), None)
     if wrong is not None:
-        return ToolOutput(TOOL, "fail", f"wrong data arrived: '{plain_text.quote(wrong)}'")
+        return ToolOutput(
+            TOOL, "fail", Message("wrong_data_arrived", {"line": plain_text.quote(wrong)})
+        )
     if error := cuda_error.crash_reason(lines) or cuda_error.find(lines):
         return cuda_error.outcome(TOOL, error)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
     if asserted is not None:
-        return ToolOutput(TOOL, "error", f"it died: '{plain_text.quote(asserted)}'")
+        return ToolOutput(TOOL, "error", Message("tool_died", {"line": plain_text.quote(asserted)}))
     joined = "\n".join(lines)
     found = read_json(joined) if holds_json(joined) else read_text(lines)
     if found is None:
@@ -628,7 +620,6 @@ def parse(text: str) -> ToolOutput:
     # Readings beside an error are still shown; they decide nothing.
     readings = tuple(matrix.reading() for matrix in found.matrices if matrix.trouble(None) is None)
     if why is not None:
-        return ToolOutput(TOOL, "error", f"{why}{_waived(found)}", readings)
-    many = "matrix" if len(readings) == 1 else "matrices"
-    reason = f"measured {len(readings)} {many}{_waived(found)}"
+        return ToolOutput(TOOL, "error", _with_waived("and_waived", found, {"why": why}), readings)
+    reason = _with_waived("matrices_measured", found, {"n": len(readings)})
     return ToolOutput(TOOL, "pass", reason, readings, gpus=found.gpus, driver=found.driver)

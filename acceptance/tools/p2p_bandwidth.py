@@ -34,7 +34,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Values
+from acceptance.core.parts import Gpu, Pair
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import cuda_error, reading
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput, duplicate
 
@@ -158,7 +161,7 @@ def _heading(line: str) -> str:
     bandwidth = _BANDWIDTH.match(line)
     match = bandwidth or _LATENCY.match(line)
     if match is None or (match["p2p"] == "Disabled" and match["how"]):
-        raise UnreadableOutput(TOOL, line, "a heading has an unknown form")
+        raise UnreadableOutput(TOOL, line, Message("heading_unknown"))
     name = "p2p" if bandwidth else "p2p_latency"
     name += "_on" if match["p2p"] == "Enabled" else "_off"
     if bandwidth and bandwidth["way"] == "Bi":
@@ -170,33 +173,30 @@ def _columns(text: _Text, line: str, match: re.Match[str]) -> None:
     """Read the first line of a table: it opens the matrix of the heading."""
     name = text.headings[-1] if text.headings else ""
     if not name or ("latency" not in name and match["label"] in ("GPU", "CPU")):
-        raise UnreadableOutput(TOOL, line, "a table without its heading")
+        raise UnreadableOutput(TOOL, line, Message("heading_missing"))
     if match["label"] == "GPU":
         text.timed_by_gpu.append(name)
     if match["label"] == "CPU":
         name = name.replace("p2p_latency", "p2p_cpu_latency")
     if name in text.matrices:
-        raise UnreadableOutput(
-            TOOL, line, f"the table of {name} comes twice: a heading is missing, or it is two runs"
-        )
+        raise UnreadableOutput(TOOL, line, Message("table_of_name_twice", {"name": name}))
     indices = match["indices"].split()
     if indices != [str(index) for index in range(len(indices))]:
-        raise UnreadableOutput(TOOL, line, "the columns are not numbered from 0")
+        raise UnreadableOutput(TOOL, line, Message("columns_unnumbered"))
     text.matrices[name] = text.open = _Matrix(name, len(indices))
 
 
 def _row(matrix: _Matrix, line: str) -> tuple[float, ...]:
     index, *cells = line.split()
     if index != str(len(matrix.rows)) or len(cells) != matrix.width:
-        raise UnreadableOutput(
-            TOOL, line, f"{matrix.name} needs row {len(matrix.rows)} of {matrix.width} figures here"
-        )
+        counts = {"row": len(matrix.rows), "width": matrix.width}
+        raise UnreadableOutput(TOOL, line, Message("row_needed", {"name": matrix.name, **counts}))
     if matrix.name == _CONNECTIVITY:
         if not set(cells) <= {"0", "1"} or cells[len(matrix.rows)] != "1":
-            raise UnreadableOutput(TOOL, line, "connectivity is 0 or 1, and 1 with itself")
+            raise UnreadableOutput(TOOL, line, Message("connectivity_unknown"))
         return tuple(map(float, cells))
     if not all(map(_CELL.match, cells)):
-        raise UnreadableOutput(TOOL, line, "a figure has an unknown form")
+        raise UnreadableOutput(TOOL, line, Message("figure_unknown"))
     return tuple(map(float, cells))
 
 
@@ -218,7 +218,7 @@ def _line(text: _Text, line: str) -> None:
         text.ours = True
     elif match := _DEVICE.match(line):
         if int(match["index"]) in text.devices:
-            raise UnreadableOutput(TOOL, line, "a device is listed twice: give one run at a time")
+            raise UnreadableOutput(TOOL, line, Message("device_twice"))
         text.devices[int(match["index"])] = _entry(match)
     elif text.access.take(line):
         pass
@@ -227,7 +227,7 @@ def _line(text: _Text, line: str) -> None:
     elif match := _COLUMNS.match(line):
         _columns(text, line, match)
     elif _LOOSE_ROW.match(line):
-        raise UnreadableOutput(TOOL, line, "a row outside of its table")
+        raise UnreadableOutput(TOOL, line, Message("row_outside_table"))
 
 
 def _cells(matrix: _Matrix) -> Iterator[tuple[int, int, float]]:
@@ -238,17 +238,15 @@ def _cells(matrix: _Matrix) -> Iterator[tuple[int, int, float]]:
     )
 
 
-def _component(row: int, column: int) -> str:
-    return f"gpu{row}" if row == column else f"gpu{row}->gpu{column}"
+def _component(row: int, column: int) -> Component:
+    return Gpu(row) if row == column else Pair(Gpu(row), Gpu(column))
 
 
-def _worthless(text: _Text) -> str | None:
+def _worthless(text: _Text) -> Message | None:
     """Why a readable text proves nothing, or None."""
     if text.open is not None:
-        return (
-            f"the text is cut: {text.open.name} ends after row {len(text.open.rows) - 1} of "
-            f"{text.open.width}"
-        )
+        counts = {"row": len(text.open.rows) - 1, "width": text.open.width}
+        return Message("matrix_cut", {"name": text.open.name, **counts})
     # Old samples print groups of GPUs instead of the connectivity matrix. If they print pairs too,
     # the pairs must be complete.
     grouped = None if text.access.pairs else text.access.grouped()
@@ -266,26 +264,25 @@ def _worthless(text: _Text) -> str | None:
     timed = [name.replace("p2p_", "p2p_cpu_") for name in text.timed_by_gpu]
     missing += [name for name in timed if name not in text.matrices]
     if missing:
-        return f"the text is cut: the matrix of {missing[0]} is missing"
+        return Message("matrix_missing", {"name": missing[0]})
     count = grouped or text.matrices[_CONNECTIVITY].width
     if text.devices and sorted(text.devices) != list(range(count)):
-        return f"it lists {len(text.devices)} devices and a matrix of {count}: lines are missing"
+        return Message("devices_and_matrix", {"devices": len(text.devices), "count": count})
     if twice := duplicate(tuple(text.devices.values())):
-        return f"its list of devices names {twice} twice"
+        return Message("device_listed_twice", {"twice": twice})
     for matrix in text.matrices.values():
         if matrix.width != count:
-            return f"{matrix.name} holds {matrix.width} GPUs and {_CONNECTIVITY} {count}"
+            widths: Values = {"width": matrix.width, "other": _CONNECTIVITY, "count": count}
+            return Message("matrices_differ_in_gpus", {"name": matrix.name, **widths})
         for row, column, value in _cells(matrix):
             if matrix.name != _CONNECTIVITY and not 0 < value < math.inf:
-                return (
-                    f"{matrix.name} of {_component(row, column)} is {value:.2f}: nothing was "
-                    "measured there"
-                )
+                where = {"component": str(_component(row, column)), "value": f"{value:.2f}"}
+                return Message("nothing_measured", {"name": matrix.name, **where})
     for (row, column), can in text.access.pairs.items():
         if not (
             row < count and column < count and text.matrices[_CONNECTIVITY].rows[row][column] == can
         ):
-            return f"its line about device {row} and peer {column} gainsays the connectivity matrix"
+            return Message("peer_gainsays", {"device": row, "peer": column})
     return None
 
 
@@ -302,7 +299,7 @@ def _readings(text: _Text) -> Iterator[Reading]:
             yield Reading(
                 local,
                 unit,
-                {f"gpu{row}": value for row, column, value in _cells(matrix) if row == column},
+                {Gpu(row): value for row, column, value in _cells(matrix) if row == column},
             )
 
 
@@ -327,23 +324,25 @@ def parse(text: str) -> ToolOutput:
     if why is not None:
         return ToolOutput(TOOL, "error", why)
     matrix = found.matrices.get(_CONNECTIVITY)
-    access = f"in {len(found.access.groups or ())} groups"
+    access = Message("in_groups", {"groups": len(found.access.groups or ())})
     if matrix is not None:
         peers = sum(value == 1 for row, column, value in _cells(matrix) if row != column)
-        access = f"peer access in {peers} of {matrix.width * (matrix.width - 1)} ordered pairs"
-    reason = f"{found.matrices['p2p_off'].width} devices, {access}; no data was compared"
+        pairs = matrix.width * (matrix.width - 1)
+        access = Message("peer_access", {"peers": peers, "pairs": pairs})
+    width = found.matrices["p2p_off"].width
+    reason = Message("peers_passed", {"devices": width, "access": access})
     gpus = tuple(found.devices[index] for index in sorted(found.devices))
     return ToolOutput(TOOL, "pass", reason, tuple(_readings(found)), gpus=gpus)
 
 
-def gain(output: ToolOutput) -> dict[str, float]:
+def gain(output: ToolOutput) -> dict[Component, float]:
     """The gain from peer access: `p2p_on` over `p2p_off`, a ratio, for each ordered pair.
 
     Empty for one GPU. About 1 means that peer access is off or has no effect. Raises ValueError for
     an output that is not a pass.
     """
     if output.outcome != "pass":
-        raise ValueError(f"{output.tool} measured nothing: {output.reason}")
-    values: dict[str, Mapping[str, float]] = {one.name: one.values for one in output.readings}
+        raise ValueError(f"{output.tool} measured nothing")
+    values: dict[str, Mapping[Component, float]] = {one.name: one.values for one in output.readings}
     off = values.get("p2p_off", {})
     return {pair: on / off[pair] for pair, on in values.get("p2p_on", {}).items()}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.message import Message, Single
 from acceptance.process.command import ProgramResult
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import cuda_error
 from acceptance.tools.reading import ToolOutput
+from acceptance.wording.errors import WordedError
 
 EARLY = 0.95  # a program that rounds its seconds ends a little early, but never by a twentieth
 
 
-class ToolError(Exception):
+class ToolError(WordedError):
     """A tool ran and proves nothing, so the hardware stays unjudged."""
 
 
@@ -28,29 +30,26 @@ def prove(
 
     Raises ToolError when the run proves nothing.
     """
-    troubles = []
+    troubles: list[Single] = []
     if done.timed_out or done.returncode != 0:
-        troubles.append(f"{tool} {done.describe()}")
+        troubles.append(Message("tool_ended", {"tool": tool, "how": done.describe()}))
     elif done.seconds < EARLY * seconds:
-        troubles.append(
-            f"{tool} ended after {done.seconds:.1f} s and was to load the machine for "
-            f"{seconds:.0f} s"
-        )
+        values = {"tool": tool, "ran": f"{done.seconds:.1f}", "due": f"{seconds:.0f}"}
+        troubles.append(Message("tool_ended_early", values))
     if done.truncated:
-        troubles.append(f"{tool} printed more than is kept, or its output was not read to the end")
+        troubles.append(Message("tool_output_lost", {"tool": tool}))
     try:
         output = parse(f"{done.stdout}\n{done.stderr}")
     except UnreadableOutput as error:
-        raise ToolError("; ".join([*troubles, str(error)])) from error
+        raise ToolError("clauses", why=(*troubles, error.message)) from error
     if output.outcome == "fail":
         return output
     if output.outcome == "error":
         troubles.append(output.reason)
     elif trouble := cuda_error.find(f"{done.stdout}\n{done.stderr}".splitlines()):
-        troubles.append(f"{tool}: {trouble.reason}")
+        troubles.append(Message("tool_says", {"tool": tool, "why": trouble.reason}))
     if troubles:
         last = done.last_lines(2)
-        raise ToolError(
-            "; ".join(troubles) + (f"; it last said: {last}" if last else "; it printed nothing")
-        )
+        said = Message("last_said", {"text": last}) if last else Message("printed_nothing")
+        raise ToolError("clauses", why=(*troubles, said))
     return output

@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from acceptance.core.plain_text import UnreadableOutput, _tidied, first_line, lines
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Text
+from acceptance.core.plain_text import _tidied, first_line, lines
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import log_prefix
 
 Outcome = Literal["pass", "fail", "error"]
@@ -26,7 +29,7 @@ class Reading:
 
     name: str
     unit: str
-    values: Mapping[str, float]
+    values: Mapping[Component, float]
 
     def __post_init__(self) -> None:
         for component, value in self.values.items():
@@ -54,39 +57,26 @@ class ToolOutput:
     """The judgement of one text.
 
     `fail`: the text itself proves a fault. `error`: it was read and proves nothing. `pass`: it is
-    complete and shows no fault. `reason` is one sentence. `events` are plain mappings (kernel log
-    only). `gpus` are the GPUs that the text lists, in its order; `driver` is the driver's version
-    as printed.
+    complete and shows no fault. `reason` says why. `events` are plain mappings (kernel log
+    and NCCL's log only). `gpus` are the GPUs that the text lists, in its order; `driver` is the
+    driver's version as printed.
     """
 
     tool: str
     outcome: Outcome
-    reason: str
+    reason: Text
     readings: tuple[Reading, ...] = ()
     events: tuple[Mapping[str, object], ...] = ()
     # Identity of the machine; no part of the measurement, so not compared.
     gpus: tuple[GpuEntry, ...] = field(default=(), compare=False)
     driver: str | None = field(default=None, compare=False)
 
-    def reading(self, name: str) -> Mapping[str, float]:
+    def reading(self, name: str) -> Mapping[Component, float]:
         """The values of one reading. Raises KeyError if the text does not have it."""
         for reading in self.readings:
             if reading.name == name:
                 return reading.values
         raise KeyError(name)
-
-    def to_json_object(self) -> dict[str, object]:
-        """The form that `rigproof read` prints."""
-        return {
-            "tool": self.tool,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "readings": {
-                reading.name: {"unit": reading.unit, "values": dict(reading.values)}
-                for reading in self.readings
-            },
-            "events": [dict(event) for event in self.events],
-        }
 
 
 def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
@@ -100,7 +90,7 @@ def duplicate(gpus: Sequence[GpuEntry]) -> str | None:
 
 def foreign(tool: str, text: str) -> UnreadableOutput:
     """The error of a text without any line of the tool; it quotes the first line."""
-    return UnreadableOutput(tool, first_line(text), f"the text holds no line of {tool}")
+    return UnreadableOutput(tool, first_line(text), Message("tool_absent", {"tool": tool}))
 
 
 def sample_result(tool: str, line: str, before: str | None) -> str | None:
@@ -114,7 +104,7 @@ def sample_result(tool: str, line: str, before: str | None) -> str | None:
         return None
     match = _RESULT.match(text)
     if match is None or before not in (None, match["result"]):
-        raise UnreadableOutput(tool, line, "a result that is unknown, or that gainsays another")
+        raise UnreadableOutput(tool, line, Message("result_unknown"))
     return match["result"]
 
 

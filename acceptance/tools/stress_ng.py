@@ -15,8 +15,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acceptance.core import plain_text
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core import parts, plain_text
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, known
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.reading import Reading, ToolOutput, foreign
 
 _NAME = re.compile(r"^[a-z][a-z0-9-]*$")
@@ -116,9 +118,9 @@ class Complaints:
         if not self._signal(text) and not text.startswith("skipped: ") and _SKIP.search(text):
             self._skips.append(text)
 
-    def because(self) -> str:
-        """The first line about a skipped stressor, to end a sentence with; "" without one."""
-        return f" ('{plain_text.quote(self._skips[0])}')" if self._skips else ""
+    def skip(self) -> str | None:
+        """The first line about a skipped stressor, or None."""
+        return plain_text.quote(self._skips[0]) if self._skips else None
 
     def _signal(self, text: str) -> bool:
         match = _SIGNAL.search(text)
@@ -195,8 +197,8 @@ def duration(line: str, text: str) -> float:
     for part in text.partition(" (")[0].split(", "):
         match = _DURATION_PART.match(part)
         if match is None:
-            raise UnreadableOutput(TOOL, line, "a time of unknown form")
-        total += plain_text.number(TOOL, line, match["number"]) * _SECONDS[match["unit"]]
+            raise UnreadableOutput(TOOL, line, Message("time_unknown"))
+        total += number(TOOL, line, match["number"]) * _SECONDS[match["unit"]]
     return total
 
 
@@ -205,17 +207,15 @@ def _hogs(found: _Text, line: str, text: str) -> None:
     for part in filter(None, (part.strip() for part in text.split(","))):
         match = _HOG.match(part)
         if match is None or match["name"] in found.hogs:
-            raise UnreadableOutput(
-                TOOL, line, "the list of stressors has an unknown form or names one twice"
-            )
-        found.hogs[match["name"]] = int(plain_text.number(TOOL, line, match["count"]))
+            raise UnreadableOutput(TOOL, line, Message("stressors_unknown"))
+        found.hogs[match["name"]] = int(number(TOOL, line, match["count"]))
 
 
 def _statement(found: _Text, line: str, text: str) -> None:
     """Read one `info` line. Only a few kinds describe the run; the others are ignored."""
     if match := _SETTING.match(text):
         if found.asked not in (None, match["time"]):
-            raise UnreadableOutput(TOOL, line, "two times are asked for: give one run at a time")
+            raise UnreadableOutput(TOOL, line, Message("times_differ"))
         found.asked = match["time"]
         found.asked_s = (
             None if match["time"] in {"infinite", "n infinite"} else duration(line, match["time"])
@@ -224,16 +224,14 @@ def _statement(found: _Text, line: str, text: str) -> None:
         _hogs(found, line, match["hogs"])
     elif match := _COUNT.match(text):
         if match["what"] in found.counts:
-            raise UnreadableOutput(TOOL, line, "a count is given twice: give one run at a time")
+            raise UnreadableOutput(TOOL, line, Message("count_twice"))
         found.counts[match["what"]] = (
-            int(plain_text.number(TOOL, line, match["count"])),
+            int(number(TOOL, line, match["count"])),
             match["items"] or "",
         )
     elif match := _END.match(text):
         if found.ended_s is not None and found.unsuccessful is not bool(match["un"]):
-            raise UnreadableOutput(
-                TOOL, line, "the run ends twice and not alike: give one run at a time"
-            )
+            raise UnreadableOutput(TOOL, line, Message("ends_differ"))
         found.ended_s, found.unsuccessful = duration(line, match["time"]), bool(match["un"])
     elif match := _TIMES.match(text):
         # `--times` prints it once every stressor has ended. It proves the end as well as the line
@@ -247,9 +245,9 @@ def _row(found: _Text, line: str, text: str) -> bool:
     if match is None:
         return False
     if match["name"] in found.bogo_ops:
-        raise UnreadableOutput(TOOL, line, "a stressor has two rows: give one run at a time")
-    found.bogo_ops[match["name"]] = plain_text.number(TOOL, line, match["ops"])
-    found.real_s[match["name"]] = plain_text.number(TOOL, line, match["real"])
+        raise UnreadableOutput(TOOL, line, Message("stressor_rows"))
+    found.bogo_ops[match["name"]] = number(TOOL, line, match["ops"])
+    found.real_s[match["name"]] = number(TOOL, line, match["real"])
     return True
 
 
@@ -261,7 +259,7 @@ def _collect(text: str) -> _Text:
         match = _LINE.match(line)
         if match is None:
             if "stress-ng: " in line:
-                raise UnreadableOutput(TOOL, line, "a line of unknown form")
+                raise UnreadableOutput(TOOL, line, Message("line_unknown"))
             continue  # the echoed command line, a shell's message, another program's output
         ours += 1
         level, said = match["level"], match["text"]
@@ -284,7 +282,7 @@ def _collect(text: str) -> _Text:
                 raise UnreadableOutput(
                     TOOL,
                     line,
-                    "a row of the metrics table has an unknown form or stands outside it",
+                    Message("metrics_row_unknown"),
                 )
         elif level == "info":
             in_table = False
@@ -297,46 +295,51 @@ def _collect(text: str) -> _Text:
     return found
 
 
-def _worthless(text: _Text) -> str | None:
+def _worthless(text: _Text) -> Message | None:
     """Why a run without any error message still proves nothing, or None."""
     counts = {what: count for what, (count, _) in text.counts.items()}
+    skip = text.trouble.skip()
     if text.ended_s is None:
-        return "the text ends before the run did"
+        return Message("run_unended")
     if text.unsuccessful:
-        return "stress-ng calls the run unsuccessful and does not say why"
+        return Message("run_unsuccessful")
     if counts.get("metrics untrustworthy"):
-        return "stress-ng calls its own metrics untrustworthy"
+        return Message("metrics_untrustworthy")
     if counts.get("skipped"):
-        return f"stress-ng skipped {counts['skipped']} of its workers{text.trouble.because()}"
+        return Message("workers_skipped", known(count=counts["skipped"], line=skip))
     if text.dispatched and not text.hogs:
-        return f"no stressor was started{text.trouble.because()}"
+        return Message("no_stressor", known(line=skip))
     if not text.bogo_ops:
-        return f"no metrics: run it with --metrics-brief{text.trouble.because()}"
+        return Message("no_metrics", known(line=skip))
     # Without these lines it is unknown what should have run, and for how long.
     if not text.dispatched:
-        return "the text is cut: the line 'dispatching hogs' is missing"
+        return Message("line_missing", {"line": "dispatching hogs"})
     if text.metrics_level and text.asked is None:
-        return "the text is cut: the line 'setting to a ... run per stressor' is missing"
+        return Message("line_missing", {"line": "setting to a ... run per stressor"})
     missing = sorted(set(text.hogs) - set(text.bogo_ops))
     if missing:
-        return f"{missing[0]} was started and has no metrics{text.trouble.because()}"
+        return Message("stressor_without_metrics", known(stressor=missing[0], line=skip))
     idle = sorted(name for name, count in text.bogo_ops.items() if count == 0)
     if idle:
-        return f"{idle[0]} did no work: 0 bogo ops{text.trouble.because()}"
+        return Message("stressor_idle", known(stressor=idle[0], line=skip))
     if "passed" in counts and counts["passed"] != sum(text.hogs.values()):
-        return f"{counts['passed']} of {sum(text.hogs.values())} workers passed"
+        workers = sum(text.hogs.values())
+        return Message("workers_passed", {"passed": counts["passed"], "workers": workers})
     if text.asked_s is not None and text.ended_s < text.asked_s * _SHORTFALL:
-        return f"it was stopped after {text.ended_s:.4g} of {text.asked_s:.4g} s"
+        times = {"ran": f"{text.ended_s:.4g}", "due": f"{text.asked_s:.4g}"}
+        return Message("stopped_before_time", times)
     # The column is the mean over a stressor's workers: a worker that died early shortens it.
     short = sorted(
         name for name, real_s in text.real_s.items() if real_s < (text.asked_s or 0.0) * _SHORTFALL
     )
     if short:
-        return (
-            f"the workers of {short[0]} ran for {text.real_s[short[0]]:.4g} of "
-            f"{text.asked_s:.4g} s on average"
-        )
+        times = {"ran": f"{text.real_s[short[0]]:.4g}", "due": f"{text.asked_s:.4g}"}
+        return Message("workers_short", {"stressor": short[0], **times})
     return None
+
+
+def _by_stressor(values: Mapping[str, float]) -> dict[Component, float]:
+    return {parts.parse(name): float(value) for name, value in values.items()}
 
 
 def parse(text: str) -> ToolOutput:
@@ -352,39 +355,37 @@ def parse(text: str) -> ToolOutput:
     faults, hindrances = found.trouble.faults, found.trouble.hindrances
     failed, names = found.counts.get("failed", (0, ""))
     if faults:
-        more = f" (and {len(faults) - 1} more like it)" if len(faults) > 1 else ""
-        return ToolOutput(
-            TOOL, "fail", f"stress-ng found a fault: '{plain_text.quote(faults[0])}'{more}"
-        )
+        values = known(line=plain_text.quote(faults[0]), more=len(faults) - 1 or None)
+        return ToolOutput(TOOL, "fail", Message("stress_ng_fault", values))
     if hindrances:
         return ToolOutput(
             TOOL,
             "error",
-            (
-                "stress-ng was hindered, which says nothing about the hardware: "
-                f"'{plain_text.quote(hindrances[0])}'"
-            ),
+            Message("stress_ng_hindered", {"line": plain_text.quote(hindrances[0])}),
         )
     if failed or found.trouble.stressor_failed:
-        which = f": {plain_text.quote(names)}" if names else ""
+        values = known(
+            count=failed or Message("at_least_one"), which=plain_text.quote(names) or None
+        )
         return ToolOutput(
             TOOL,
             "fail",
-            f"stress-ng counts {failed or 'at least one'} of its workers as failed{which}",
+            Message("workers_failed", values),
         )
     why = _worthless(found)
     if why is not None:
         return ToolOutput(TOOL, "error", why)
-    workers = Reading(
-        "stress_ng_workers", "count", {name: float(n) for name, n in found.hogs.items()}
-    )
+    workers = Reading("stress_ng_workers", "count", _by_stressor(found.hogs))
     readings = (
-        Reading("stress_ng_bogo_ops", "count", found.bogo_ops),
-        Reading("stress_ng_time", "s", found.real_s),
+        Reading("stress_ng_bogo_ops", "count", _by_stressor(found.bogo_ops)),
+        Reading("stress_ng_time", "s", _by_stressor(found.real_s)),
         workers,
     )
-    ran = ", ".join(
-        f"{name} {count:.0f} bogo ops in {found.real_s[name]:.4g} s"
+    ran = tuple(
+        Message(
+            "stressor_ran",
+            {"stressor": name, "count": f"{count:.0f}", "ran": f"{found.real_s[name]:.4g}"},
+        )
         for name, count in found.bogo_ops.items()
     )
-    return ToolOutput(TOOL, "pass", f"completed without a failure: {ran}", readings)
+    return ToolOutput(TOOL, "pass", Message("stress_ng_passed", {"ran": Listed(ran)}), readings)

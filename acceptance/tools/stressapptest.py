@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 
 from acceptance.core import plain_text
 from acceptance.core.limit import GIB
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.message import Message, known
+from acceptance.core.parts import MEMORY
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.reading import Reading, ToolOutput, foreign
 
 TOOL = "stressapptest"
@@ -103,7 +105,7 @@ def _collect(text: str) -> _Text:
         elif _EARLY.match(line):
             found.early = line
         elif match := _THREAD.match(line):
-            if plain_text.number(TOOL, line, match["count"]) > 0:
+            if number(TOOL, line, match["count"]) > 0:
                 found.incidents.append(line)
         elif match := _COMMAND.match(line):
             # The options of every such line: a second line must not hide the options of the first.
@@ -111,9 +113,7 @@ def _collect(text: str) -> _Text:
         elif line.startswith("Status: "):
             status = _STATUS.match(line)
             if status is None or found.status not in (None, status["what"]):
-                raise UnreadableOutput(
-                    TOOL, line, "a status that is unknown, or that gainsays another"
-                )
+                raise UnreadableOutput(TOOL, line, Message("status_unknown"))
             found.status = status["what"]
         else:
             _figure(found, line)
@@ -131,55 +131,49 @@ def _figure(text: _Text, line: str) -> None:
         if line.startswith(start):
             match = pattern.match(line)
             if match is None:
-                raise UnreadableOutput(TOOL, line, "a line of figures has an unknown form")
+                raise UnreadableOutput(TOOL, line, Message("figures_unknown"))
             if start in text.matches:
-                raise UnreadableOutput(
-                    TOOL, line, "a line that comes once comes twice: give one run at a time"
-                )
+                raise UnreadableOutput(TOOL, line, Message("line_twice"))
             text.matches[start] = match
 
 
 def _figures(text: _Text) -> dict[str, float]:
     """Every number of the required lines, as `<line>.<group>`."""
     return {
-        f"{start.removeprefix('Stats: ')}.{name}": plain_text.number(TOOL, match.string, digits)
+        f"{start.removeprefix('Stats: ')}.{name}": number(TOOL, match.string, digits)
         for start, match in text.matches.items()
         for name, digits in match.groupdict().items()
     }
 
 
-def _worthless(text: _Text, figures: dict[str, float]) -> str | None:
+def _worthless(text: _Text, figures: dict[str, float]) -> Message | None:
     """Why a run without wrong data still proves nothing, or None."""
     spoilt = sorted(_SPOILT & set(text.command))
     if text.procedural:
-        return f"stressapptest could not do its work: '{plain_text.quote(text.procedural[0])}'"
+        line = plain_text.quote(text.procedural[0])
+        return Message("no_work", {"tool": TOOL, "line": line})
     if text.status == "FAIL - test encountered proc" or figures.get("Completed.errors"):
-        return "stressapptest reports procedural errors, which say nothing about the memory"
+        return Message("procedural_errors")
     if text.early is not None:
-        return f"it was stopped early: '{plain_text.quote(text.early)}'"
+        return Message("stopped_early", {"line": plain_text.quote(text.early)})
     for start in _NEEDED:
         if start not in text.matches:
-            return f"the text is cut: the line '{start}' is missing"
+            return Message("line_missing", {"line": start})
     if text.status is None:
-        return "the text is cut: the line 'Status:' is missing"
+        return Message("line_missing", {"line": "Status:"})
     if not text.command:
-        return (
-            "the text is cut: the line 'Log: Commandline' is missing, so the checking may have "
-            "been left out"
-        )
+        return Message("command_line_missing")
     if spoilt:
-        return f"it ran with {spoilt[0]}, which leaves out the checking or injects errors"
+        return Message("option_spoils", {"option": spoilt[0]})
     if (
         figures["Completed.data"] == 0
         or figures["Memory Copy.data"] == 0
         or figures["Memory Copy.rate"] == 0
     ):
-        return "no data was copied"
+        return Message("no_data_copied")
     if figures["Completed.seconds"] < figures["Starting SAT.seconds"] - _EARLY_S:
-        return (
-            f"it ran for {figures['Completed.seconds']:.4g} of "
-            f"{figures['Starting SAT.seconds']:.4g} s"
-        )
+        ran, due = figures["Completed.seconds"], figures["Starting SAT.seconds"]
+        return Message("ran_short", {"ran": f"{ran:.4g}", "due": f"{due:.4g}"})
     return None
 
 
@@ -193,30 +187,30 @@ def parse(text: str) -> ToolOutput:
     figures = _figures(found)
     counted = max(figures.get("Completed.incidents", 0.0), figures.get("Found.count", 0.0))
     if found.incidents:
-        more = (
-            f" (and {len(found.incidents) - 1} more such lines)" if len(found.incidents) > 1 else ""
-        )
-        reason = f"wrong data: '{plain_text.quote(found.incidents[0])}'{more}"
+        more = len(found.incidents) - 1
+        values = known(line=plain_text.quote(found.incidents[0]), more=more or None)
+        reason = Message("wrong_data", values)
     elif counted or found.status == "FAIL - test discovered HW":
-        reason = f"stressapptest found wrong data ({counted:.0f} incidents)"
+        reason = Message("incidents_found", {"count": f"{counted:.0f}"})
     else:
         why = _worthless(found, figures)
         if why is not None:
             return ToolOutput(TOOL, "error", why)
+        ran = figures["Completed.seconds"]
         copied = figures["Memory Copy.rate"] * _MEGABYTE / 1e9
         tested = figures["Starting SAT.mega"] * _MEGABYTE / GIB
         readings = (
-            Reading("stressapptest_copy", "GB/s", {"memory": copied}),
-            Reading("stressapptest_incidents", "count", {"memory": counted}),
-            Reading("stressapptest_errors", "count", {"memory": figures["Completed.errors"]}),
-            Reading("stressapptest_time", "s", {"memory": figures["Completed.seconds"]}),
-            Reading("stressapptest_tested", "GiB", {"memory": tested}),
+            Reading("stressapptest_copy", "GB/s", {MEMORY: copied}),
+            Reading("stressapptest_incidents", "count", {MEMORY: counted}),
+            Reading("stressapptest_errors", "count", {MEMORY: figures["Completed.errors"]}),
+            Reading("stressapptest_time", "s", {MEMORY: ran}),
+            Reading("stressapptest_tested", "GiB", {MEMORY: tested}),
         )
         return ToolOutput(
             TOOL,
             "pass",
-            f"{tested:.4g} GiB for {figures['Completed.seconds']:.4g} s without wrong data",
+            Message("stressapptest_passed", {"tested": f"{tested:.4g}", "ran": f"{ran:.4g}"}),
             readings,
         )
-    known = (Reading("stressapptest_incidents", "count", {"memory": counted}),) if counted else ()
-    return ToolOutput(TOOL, "fail", reason, known)
+    counts = (Reading("stressapptest_incidents", "count", {MEMORY: counted}),) if counted else ()
+    return ToolOutput(TOOL, "fail", reason, counts)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from acceptance.core.record import Body, Event, Note
+from acceptance.core.component import Component
+from acceptance.core.evidence import AnyBody
+from acceptance.core.message import Message, Text
+from acceptance.core.record import Event, Note
 from acceptance.journal import segment
 
 # A storm (corrected PCIe errors come by the thousand a second) says nothing new after this many
@@ -21,7 +24,7 @@ class EventLog:
 
     def __init__(self, path: Path, root: Path) -> None:
         self._writer = segment.Writer(path, root)
-        self._seen: Counter[tuple[str, object, str | None]] = Counter()
+        self._seen: Counter[tuple[str, object, Component | None]] = Counter()
         self._graves: Counter[tuple[str, bool]] = Counter()
 
     def event(self, event: Event) -> None:
@@ -31,10 +34,7 @@ class EventLog:
         if name not in self._seen and self._graves[gravity] >= MAX_KINDS:
             if self._graves[gravity] == MAX_KINDS:
                 self._writer.write(
-                    Note(
-                        f"more than {MAX_KINDS} different events of severity "
-                        f"{event.severity}: further ones are left out"
-                    )
+                    Note(Message("kinds_left_out", {"most": MAX_KINDS, "severity": event.severity}))
                 )
             self._graves[gravity] = MAX_KINDS + 1
             return
@@ -44,15 +44,13 @@ class EventLog:
             self._writer.write(event)
         elif self._seen[name] == STORM + 1:
             what = " ".join(str(part) for part in name if part is not None)
-            self._writer.write(
-                Note(f"{what}: seen more than {STORM} times; further ones are counted no more")
-            )
+            self._writer.write(Note(Message("events_left_out", {"event": what, "most": STORM})))
 
-    def note(self, text: str, *, trouble: bool = False) -> None:
+    def note(self, text: Text, *, trouble: bool = False) -> None:
         """Journal a note."""
         self._writer.write(Note(text, trouble))
 
-    def put(self, body: Body) -> None:
+    def put(self, body: AnyBody) -> None:
         """Journal a record of another kind, without a limit."""
         self._writer.write(body)
 

@@ -6,8 +6,8 @@ It is a child of the supervisor, because the library of a faulty driver may hang
 go to `telemetry-gpu.jsonl`, which is created once every GPU has been found; events and foreign
 processes go to `journal-gpu.jsonl`. The file of samples is touched after every round in which a GPU
 answered, even without a new sample, so that the parent sees that its child does not hang. The
-program ends on SIGTERM, with everything flushed, and exits with 0. It exits with 1, and one
-sentence on standard error, when it cannot watch every GPU in its context.
+program ends on SIGTERM, with everything flushed, and exits with 0. It exits with 1 when it cannot
+watch every GPU in its context, and says why on standard error, and as JSON on standard output.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ from typing import Any
 
 import msgspec
 
-from acceptance.core import regular_file
-from acceptance.core.record import Event, Sample
+from acceptance.core import parts, regular_file
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Message, Text, Values
+from acceptance.core.parts import parse
+from acceptance.core.record import Event
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import driver_events
 from acceptance.observe import nvml as nvml_library
@@ -38,6 +42,7 @@ from acceptance.observe.sensors import SampleThinner
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_users import GpuUsers
 from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
+from acceptance.wording.errors import said
 
 EVENTS = "journal-gpu.jsonl"
 PERIOD_S = 0.2
@@ -125,7 +130,7 @@ class GpuWatch:
                 self._gpus.append(_Gpu(one.known, one.handle, one.sampler, thinning, now))
         self._listen()
 
-    def _keeper(self, component: str) -> Any:
+    def _keeper(self, component: Component) -> Any:
         def keep(
             values: dict[str, float],
             span_s: float,
@@ -189,24 +194,34 @@ class GpuWatch:
 
     def _poll_xids(self) -> None:
         for code, address in self._listener.poll():
-            severity, meaning, action = driver_events.xid(code)
+            severity, meaning, action, catalog = driver_events.xid(code)
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
             now = clock.boot_s()
             self._events.event(
-                Event("xid", severity, said, meaning, action, code, address, now, source="nvml")
+                Event(
+                    "xid",
+                    severity,
+                    said,
+                    meaning,
+                    action,
+                    code,
+                    parse(address) if address else None,
+                    now,
+                    source="nvml",
+                    catalog=catalog,
+                )
             )
         for address, why in self._listener.deaf.items():
             if address not in self._deaf:
                 self._deaf.add(address)
                 self._unheard(self._names[address], why)
 
-    def _unheard(self, name: str, why: str) -> None:
-        said = f"NVML tells no Xid events of {name} ({why})"
+    def _unheard(self, name: Component, why: Text) -> None:
+        values: Values = {"gpu": str(name), "why": why}
         if self._kernel_log:
-            self._events.note(f"{said}: those of the kernel log count alone")
-            return
-        cure = "run as root, or `sudo sysctl kernel.dmesg_restrict=0`"
-        self._events.note(f"nobody listened for Xid errors of {name}: {cure}; {said}", trouble=True)
+            self._events.note(Message("xids_of_kernel_log_alone", values))
+        else:
+            self._events.note(Message("xids_unheard", values), trouble=True)
 
     def _report_lost(self, gpu: WatchTarget, refusal: Any) -> None:
         action = _RESET_ACTION if refusal.value == RESET_REQUIRED else _LOST_ACTION
@@ -220,7 +235,7 @@ class GpuWatch:
                 _LOST_MEANING,
                 action,
                 "nvml",
-                gpu.pci_address,
+                parse(gpu.pci_address),
                 now,
                 source="nvml",
             )
@@ -274,19 +289,25 @@ def _ended_by_signal() -> Iterator[threading.Event]:
 def main(arguments: Sequence[str], nvml: Any = None) -> int:
     """Run the program; the module describes its exit status. `nvml` is the binding, for tests."""
     context = msgspec.json.decode(
-        regular_file.read(Path(arguments[0]), regular_file.SEGMENT_BYTES), type=SamplerContext
+        regular_file.read(Path(arguments[0]), regular_file.SEGMENT_BYTES),
+        type=SamplerContext,
+        dec_hook=parts.decode,
     )
     nvml = nvml_library.binding() if nvml is None else nvml
     with _ended_by_signal() as over:
         try:
             run(nvml, context, over)
         except nvml.NVMLError as refusal:
-            print(f"NVML says: {refusal}", file=sys.stderr)
-            return 1
+            return _end(WatchError("nvml_says", error=str(refusal)))
         except (WatchError, segment.JournalError, ValueError, OSError) as error:
-            print(error, file=sys.stderr)
-            return 1
+            return _end(error)
     return 0
+
+
+def _end(error: Exception) -> int:
+    print(error, file=sys.stderr)
+    print(msgspec.json.encode(said(error)).decode())
+    return 1
 
 
 if __name__ == "__main__":

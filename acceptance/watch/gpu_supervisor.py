@@ -9,20 +9,22 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.core import regular_file
+from acceptance.core import parts, regular_file
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Text, known
 from acceptance.core.record import Event
 from acceptance.journal import reader, segment
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process import command
-from acceptance.process.command import CommandError, RunningProgram
+from acceptance.process.command import CommandError, ProgramResult, RunningProgram
 from acceptance.process.deadline import Deadline
 from acceptance.watch import gpu_sampler
 from acceptance.watch.gpu_sampler import SamplerContext
 from acceptance.watch.targets import WatchTarget
+from acceptance.wording.errors import said
 
 CONTEXT = "gpu-watch.json"
-WHAT = "the watch over the GPUs"
 # Without persistence mode the driver first initialises every GPU, one after the other.
 START_S = 60.0
 SILENT_S = 5.0
@@ -38,7 +40,7 @@ def argv(context: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "acceptance.watch.gpu_sampler", str(context))
 
 
-def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget, ...]:
+def due_targets(inventory: Inventory, names: Sequence[Component]) -> tuple[WatchTarget, ...]:
     """The named GPUs that NVML listed and that answered before the run; checks report the others.
 
     Pure.
@@ -48,6 +50,15 @@ def due_targets(inventory: Inventory, names: Sequence[str]) -> tuple[WatchTarget
         for gpu in gpus(inventory, names)
         if gpu.device is not None and gpu.device.error is None
     )
+
+
+def _said(done: ProgramResult) -> Text:
+    """What the child said of its end; its last lines where it died before."""
+    try:
+        why: Text = msgspec.json.decode(done.stdout, type=Text)
+    except msgspec.DecodeError:
+        return done.last_lines(2)
+    return why
 
 
 class SamplerProcess:
@@ -60,10 +71,10 @@ class SamplerProcess:
     def __init__(
         self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool
     ) -> None:
-        self.failure: str | None = None
+        self.failure: Message | None = None
         self._run_dir = run_dir
         self._running: RunningProgram | None = None
-        self._silent: str | None = None
+        self._silent: Message | None = None
         self._touched: int | None = None
         self._heard_s = _now()
         if not watched:
@@ -71,7 +82,7 @@ class SamplerProcess:
         context = run_dir / CONTEXT
         try:
             settings = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
-            regular_file.write(context, msgspec.json.encode(settings))
+            regular_file.write(context, msgspec.json.encode(settings, enc_hook=parts.encode))
             self._running = command.start(
                 argv(context),
                 deadline=Deadline.after(_FOREVER_S),
@@ -79,7 +90,7 @@ class SamplerProcess:
                 cwd=Path(__file__).resolve().parents[2],  # so that a checkout can be imported too
             )
         except (CommandError, OSError) as error:
-            self.failure = f"{WHAT} could not be started: {error}"
+            self.failure = Message("gpu_watch_not_started", {"why": said(error)})
 
     def check_alive(self) -> None:
         """Check that the child still writes. If it has ended, `stop` finds out why."""
@@ -92,7 +103,7 @@ class SamplerProcess:
             self._touched, self._heard_s = touched, now
         limit_s = SILENT_S if touched is not None else START_S
         if now - self._heard_s >= limit_s and self._silent is None:
-            self._silent = f"{WHAT} hung: no sample of any GPU for {limit_s:.0f} s"
+            self._silent = Message("gpu_watch_hung", {"seconds": f"{limit_s:.0f}"})
 
     def _mark(self) -> int | None:
         """A value that changes with every round of the child; None before its first."""
@@ -111,10 +122,8 @@ class SamplerProcess:
         done = self._running.wait()
         self._running = None
         if ended:
-            last = done.last_lines(2)
-            self.failure = (
-                f"{WHAT} {done.describe()}, before the run did{f': {last}' if last else ''}"
-            )
+            values = known(how=done.describe(), last=_said(done) or None)
+            self.failure = Message("gpu_watch_ended", values)
         elif self._silent is not None and not self._a_gpu_was_lost():
             self.failure = self._silent
 

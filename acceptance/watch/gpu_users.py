@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from acceptance.core.component import Component
+from acceptance.core.evidence import AnyBody
 from acceptance.core.limit import GIB
-from acceptance.core.record import Body, ForeignProcess, Note
+from acceptance.core.message import Message
+from acceptance.core.record import ForeignProcess, Note
 from acceptance.journal import clock
 from acceptance.machine.inventory import GpuProcess, Users
 from acceptance.observe import gpu_traits, readiness
@@ -86,17 +89,19 @@ class GpuUsers:
     `root` is where /proc is read. `write` takes the records; its errors propagate out of `poll`.
     """
 
-    def __init__(self, nvml: Any, run_id: str, root: Path, write: Callable[[Body], None]) -> None:
+    def __init__(
+        self, nvml: Any, run_id: str, root: Path, write: Callable[[AnyBody], None]
+    ) -> None:
         self._nvml = nvml
         self._run_id = run_id
         self._root = root
         self._proc = root / "proc"
         self._write = write
-        self._gpus: dict[str, _Gpu] = {}
+        self._gpus: dict[Component, _Gpu] = {}
         self._written = 0
         self._own: _Own | None = None
 
-    def poll(self, handles: Mapping[str, Any], pool: Executor) -> None:
+    def poll(self, handles: Mapping[Component, Any], pool: Executor) -> None:
         """Check the users of these GPUs once, all GPUs in parallel. The keys are GPU names.
 
         A GPU that does not answer is skipped here: others report it.
@@ -130,7 +135,12 @@ class GpuUsers:
     # --- processes that are listed ---
 
     def _classify(
-        self, name: str, gpu: _Gpu, computing: tuple[GpuProcess, ...], now: float, listed: set[int]
+        self,
+        name: Component,
+        gpu: _Gpu,
+        computing: tuple[GpuProcess, ...],
+        now: float,
+        listed: set[int],
     ) -> Iterator[int | None]:
         """Judge each compute process; yields the process ids to follow."""
         elsewhere: list[GpuProcess] = []
@@ -158,7 +168,7 @@ class GpuUsers:
         self._count(name, gpu, elsewhere, now, listed)
 
     def _count(
-        self, name: str, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]
+        self, name: Component, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]
     ) -> None:
         """Judge whether more processes of another namespace use a GPU than ours can account for.
 
@@ -235,7 +245,7 @@ class GpuUsers:
 
     def _memory(
         self,
-        name: str,
+        name: Component,
         gpu: _Gpu,
         users: Users,
         used_bytes: int | None,
@@ -273,7 +283,12 @@ class GpuUsers:
     # --- records ---
 
     def _foreign(
-        self, gpu: str, seen: _Seen, pid: int | None, command: str | None, memory_bytes: int | None
+        self,
+        gpu: Component,
+        seen: _Seen,
+        pid: int | None,
+        command: str | None,
+        memory_bytes: int | None,
     ) -> None:
         if seen.told is None:
             seen.told = ForeignProcess(gpu, seen.since_s, pid, command, memory_bytes)
@@ -289,25 +304,17 @@ class GpuUsers:
 
     def _record(self, record: ForeignProcess) -> None:
         if self._written == MAX_RECORDS:
-            text = (
-                f"other processes came and went on the GPUs more than {MAX_RECORDS // 2} "
-                "times: "
-                "further ones are left out"
-            )
+            text = Message("processes_left_out", {"most": MAX_RECORDS // 2})
             self._write(Note(text, trouble=True))
         elif self._written < MAX_RECORDS:
             self._write(record)
         self._written += 1
 
-    def _report_unknown(self, name: str, gpu: _Gpu, now: float) -> None:
+    def _report_unknown(self, name: Component, gpu: _Gpu, now: float) -> None:
         """Note a GPU whose driver no longer lists its processes.
 
         A GPU whose driver never listed any is reported before the run.
         """
         if gpu.listed_s is not None and now - gpu.listed_s >= AGAIN_S and not gpu.told_unlisted:
             gpu.told_unlisted = True
-            text = (
-                "the driver no longer tells which processes compute on it, so whether it was "
-                "used alone is not known"
-            )
-            self._write(Note(f"{name}: {text}: run again; if it comes back, reboot", trouble=True))
+            self._write(Note(Message("processes_unlisted", {"gpu": str(name)}), trouble=True))

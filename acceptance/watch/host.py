@@ -11,13 +11,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptance.core.record import Event, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Message
+from acceptance.core.record import Event
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import event, kernel_log, kmsg
 from acceptance.observe.sensors import SampleThinner, Sensors
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_supervisor import SamplerProcess
 from acceptance.watch.targets import WatchTarget
+from acceptance.wording.errors import said
 
 PERIOD_S = 1.0
 SEGMENT = "journal-watch.jsonl"
@@ -45,6 +48,7 @@ def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event
         component=event.component,
         boot_s=stamp if fits else read_s,
         hardware=event.hardware,
+        catalog=event.catalog,
     )
 
 
@@ -61,7 +65,7 @@ class HostWatch:
     def __init__(
         self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[WatchTarget] = ()
     ) -> None:
-        self._trouble: str | None = None
+        self._trouble: Message | None = None
         self.kernel_log_after: int | None = None
         self._sensors = Sensors.find(root)
         self._samples = segment.Writer(run_dir / reader.TELEMETRY, root)
@@ -80,16 +84,17 @@ class HostWatch:
                 self._log = log
                 stack.pop_all()
         except kmsg.KernelLogUnreadable as error:
-            self._events.note(f"the kernel log was not followed: {error}")
+            self._events.note(Message("kernel_log_not_followed", {"why": error.message}))
         self._thinning.put(clock.boot_s(), self._sensors.read())
         self._gpus = SamplerProcess(run_dir, root, gpus, kernel_log=self._log is not None)
         self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
         self._thread.start()
 
     @property
-    def failure(self) -> str | None:
+    def failure(self) -> Message | None:
         """What went wrong with the watch, in one sentence or two; None if nothing did."""
-        return "; ".join(part for part in (self._trouble, self._gpus.failure) if part) or None
+        found = tuple(part for part in (self._trouble, self._gpus.failure) if part)
+        return Message("trouble", {"text": found}) if found else None
 
     @staticmethod
     def _newest(log: kmsg.Kmsg) -> int:
@@ -111,9 +116,7 @@ class HostWatch:
 
     def _run(self) -> None:
         # The value until the thread ends properly: a thread that dies cannot report it.
-        self._trouble = (
-            "the watch over sensors and kernel log died of an error of its own: please report it"
-        )
+        self._trouble = Message("watch_died")
         try:
             while not self._over.wait(PERIOD_S):
                 self._sample(last=False)
@@ -121,7 +124,7 @@ class HostWatch:
             self._thinning.flush(clock.boot_s())
             self._trouble = None
         except (segment.JournalError, kmsg.KernelLogUnreadable, OSError, ValueError) as error:
-            self._trouble = f"the watch over sensors and kernel log stopped: {error}"
+            self._trouble = Message("watch_stopped", {"why": said(error)})
 
     def _sample(self, *, last: bool) -> None:
         self._gpus.check_alive()
@@ -143,11 +146,7 @@ class HostWatch:
             self._held = []
         if self._log.lost:
             self._log.lost = False
-            self._events.note(
-                "the kernel overwrote messages before they were read: events may be missing; "
-                "enlarge its buffer with the boot option log_buf_len=4M",
-                trouble=True,
-            )
+            self._events.note(Message("kernel_log_lost"), trouble=True)
 
     def stop(self) -> None:
         """Read once more, end the child and close the segments; takes at most half a minute."""
@@ -155,11 +154,7 @@ class HostWatch:
         self._thread.join(10.0)
         self._gpus.stop()
         if self._thread.is_alive():
-            self._trouble = (
-                "the watch over sensors and kernel log hangs: a sensor or the kernel "
-                "log does "
-                "not answer"
-            )
+            self._trouble = Message("watch_hangs")
             return
         self._samples.close()
         self._events.close()

@@ -9,18 +9,21 @@ from typing import Any
 
 import msgspec
 
+from acceptance.core.component import Component
 from acceptance.observe.gpu_sample import Sampler
+from acceptance.observe.nvml import refused
 from acceptance.observe.nvml_call import LOST, ask, text
+from acceptance.wording.errors import WordedError
 
 
-class WatchError(Exception):
-    """The GPUs cannot be watched; the message is one sentence."""
+class WatchError(WordedError):
+    """The GPUs cannot be watched."""
 
 
 class WatchTarget(msgspec.Struct, frozen=True):
     """A GPU to be watched: its name in the journal, its expected UUID and its PCI address."""
 
-    name: str
+    name: Component
     uuid: str | None
     pci_address: str
 
@@ -44,10 +47,7 @@ def attach(nvml: Any, gpus: Sequence[WatchTarget]) -> tuple[AttachedGpu, ...]:
     for name in ("name", "pci_address", "uuid"):
         counts = Counter(getattr(gpu, name) for gpu in gpus if getattr(gpu, name) is not None)
         if twice := [value for value, count in counts.items() if count > 1]:
-            raise WatchError(
-                f"two GPUs have the same {name} {twice[0]}: nobody could say which of them "
-                "is watched"
-            )
+            raise WatchError("watch_gpus_alike", what=name, value=str(twice[0]))
     return tuple(_find(nvml, gpu) for gpu in gpus)
 
 
@@ -56,11 +56,11 @@ def _find(nvml: Any, gpu: WatchTarget) -> AttachedGpu:
         handle = nvml.nvmlDeviceGetHandleByPciBusId(gpu.pci_address)
         uuid = ask(nvml, "nvmlDeviceGetUUID", handle)
         if gpu.uuid is not None and uuid is not None and text(uuid) != gpu.uuid:
-            raise WatchError(f"{gpu.name}: at {gpu.pci_address} is {text(uuid)} and not {gpu.uuid}")
+            place = {"gpu": str(gpu.name), "address": gpu.pci_address}
+            raise WatchError("watch_other_gpu", **place, uuid=text(uuid), due=gpu.uuid)
         return AttachedGpu(gpu, handle, Sampler.find(nvml, handle))
     except nvml.NVMLError as refusal:
         if refusal.value not in LOST:
-            raise WatchError(
-                f"{gpu.name} ({gpu.pci_address}) cannot be watched: NVML says: {refusal}"
-            ) from refusal
+            place = {"gpu": str(gpu.name), "address": gpu.pci_address}
+            raise WatchError("watch_refused", **place, why=refused(refusal)) from refusal
         return AttachedGpu(gpu, None, None, refusal)

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
 
+from acceptance.core.component import Component
 from acceptance.diagnosis.gpu_history import Collector, GpuHistory, HistoryPoint
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.expect.sensor_range import Range
@@ -26,12 +27,14 @@ class GpuTelemetry:
     `ranges` are those of each GPU's sensors, by GPU name (`sensor_range.card_ranges`).
     """
 
-    def __init__(self, path: Path, ranges: Mapping[str, Mapping[str, Range]] | None = None) -> None:
+    def __init__(
+        self, path: Path, ranges: Mapping[Component, Mapping[str, Range]] | None = None
+    ) -> None:
         self._tail = reader.Tail(path)
         self._collector = Collector(ranges)
         self._damage: segment.JournalError | None = None
 
-    def histories(self) -> dict[str, GpuHistory]:
+    def histories(self) -> dict[Component, GpuHistory]:
         """The history of every GPU until now, by its name; empty while there is no segment.
 
         Raises JournalError when the segment cannot be read or is damaged before its end.
@@ -41,7 +44,7 @@ class GpuTelemetry:
             raise self._damage
         return self._collector.histories()
 
-    def heat(self, gpu: str, boot_s: float) -> GpuHeat | None:
+    def heat(self, gpu: Component, boot_s: float) -> GpuHeat | None:
         """Temperature and clock of a GPU near a moment, in seconds since boot.
 
         None if no readable sample is near enough. Never raises: a load's finding must not be lost

@@ -30,26 +30,32 @@ class Subject:
 # Modules that have not been mutated whole yet, by path. All others are held: every mutation is
 # noticed, or reviewed.
 NOT_YET: frozenset[str] = frozenset({
-    "acceptance/core/collection.py", "acceptance/core/criterion.py",
+    "acceptance/core/bounds.py", "acceptance/core/coded.py",
+    "acceptance/core/collection.py", "acceptance/core/component.py", "acceptance/core/parts.py",
+    "acceptance/core/criterion.py",
     "acceptance/core/finding.py", "acceptance/core/fold.py",
     "acceptance/core/foreign_process.py", "acceptance/core/judgement.py",
-    "acceptance/core/plain_text.py", "acceptance/core/plan.py", "acceptance/core/record.py",
-    "acceptance/core/regular_file.py", "acceptance/core/strict.py", "acceptance/core/verdict.py",
-    "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
-    "acceptance/diagnosis/diagnosis.py", "acceptance/diagnosis/gpu_history.py",
+    "acceptance/core/message.py", "acceptance/core/plain_text.py", "acceptance/core/plan.py",
+    "acceptance/core/record.py", "acceptance/core/regular_file.py", "acceptance/core/strict.py",
+    "acceptance/core/verdict.py", "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
+    "acceptance/diagnosis/connector.py", "acceptance/diagnosis/diagnosis.py",
+    "acceptance/diagnosis/gpu_history.py",
     "acceptance/diagnosis/gpu_settings.py", "acceptance/diagnosis/gpu_work.py",
     "acceptance/diagnosis/steady_state.py",
-    "acceptance/diagnosis/time_weight.py", "acceptance/expect/ceiling.py",
+    "acceptance/diagnosis/time_weight.py",
+    "acceptance/expect/ceiling.py", "acceptance/expect/collected.py",
     "acceptance/expect/components.py", "acceptance/expect/gpu_limits.py",
     "acceptance/expect/limit_book.py", "acceptance/expect/plan_builder.py",
     "acceptance/expect/sensor_range.py", "acceptance/loads/miscompare.py",
+    "acceptance/journal/seal.py", "acceptance/machine/channels.py",
     "acceptance/machine/machine_file.py",
     "acceptance/observe/gpu_sample.py", "acceptance/resources.py", "acceptance/suites/watch.py",
     "acceptance/tools/bandwidth_test.py", "acceptance/tools/cuda_error.py",
     "acceptance/tools/device_query.py", "acceptance/tools/gpu_burn.py",
     "acceptance/tools/load_output.py", "acceptance/tools/nvbandwidth.py",
     "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
-    "acceptance/tools/read/kernel_log.py", "acceptance/tools/reading.py",
+    "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
+    "acceptance/tools/reading.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
@@ -57,17 +63,21 @@ NOT_YET: frozenset[str] = frozenset({
 _DECIDE: dict[str, dict[str, str]] = {
     "core": {
         "advice": "reports/advice",
+        "component": "component",
+        "parts": "component",
         "clock_reasons": (
             "clock_reasons diagnosis/steady_state | reports/gauges "
             "reports/page_timeline "
             "suites/watch_suite"
         ),
+        "bounds": "past | history/reference_builder",
+        "coded": "loads/protocol | wording/words",
         "collection": "expect/plan_builder expect/plan_lint | session/plugin machine/gpu_selection"
         " | machine/shipped_machines",
         "criterion": "criterion | judgement verdict_excused fold verdict_strays"
         " | fold_properties expect/every_limit",
         "dtype": "dtype | expect/architecture expect/expect_compute expect/sheet_limits",
-        "duration": "duration | history/compared_run",
+        "evidence": "record | journal/segment",
         "finding": "fold",
         "fold": "fold verdict_strays verdict_excused verdict_postponed"
         " | repeat history/baseline incident session/live_evidence | fold_properties",
@@ -77,16 +87,17 @@ _DECIDE: dict[str, dict[str, str]] = {
         " | fold_properties expect/every_limit",
         "language": "language",
         "limit": "limit | judgement expect/limits",
-        "machine_facts": "machine/change_rules | machine/changes history/baseline",
+        "message": "wording/words | fold",
+        "notes": "spans foreign_process | session/live_evidence",
         "past": "past drift | repeat history/reference_builder",
         "plan": "expect/plan_builder expect/plan_lint | machine/shipped_machines run/planning",
+        "power_steps": "power_steps | run/open_step",
         "record": "record | fold incident journal/reader journal/segment",
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
-        "siblings": "siblings | diagnosis/steady_state",
-        "spans": "spans | session/live_evidence verdict_strays fold",
+        "event_finding": "incident | verdict_excused | fold_properties",
+        "spans": "spans | history/compared_run | session/live_evidence verdict_strays fold",
         "strict": "machine/machine_errors",
-        "usual": "past | history/reference_builder siblings",
         "verdict": "fold verdict_strays verdict_excused verdict_postponed"
         " | repeat history/baseline incident session/live_evidence | fold_properties",
         "waiver": "machine/machine_file machine/machine_errors"
@@ -99,16 +110,20 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "diagnosis": {
         "agreement": "agreement | suites/compute_suite",
+        "connector": "suites/connector_suite",
         "diagnosis": "diagnosis | recorded_burns suites/together_suite",
         "gpu_history": "gpu_history | suites/watch_suite steady_state laps",
         "gpu_settings": "gpu_work | suites/watch_suite",
         "gpu_work": "gpu_work | suites/watch_suite suites/thermal_suite",
         "laps": "laps | recorded_burns suites/together_suite",
+        "peer_paths": "peer_paths | suites/peers_suite",
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
         "signature": "signature | diagnosis | watch/telemetry_reader suites/gpu_preconditions",
         "steady_state": "steady_state | suites/thermal_suite",
         "time_weight": "time_weight | recorded_burns suites/together_suite",
+        "slow_paths": "slow_paths",
+        "transports": "transports",
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },
     "loads": {
@@ -118,6 +133,8 @@ _DECIDE: dict[str, dict[str, str]] = {
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",
         "ceiling": "ceiling | machine/synthetic_machines",
+        "collective": "collective_limits",
+        "collected": "plan_builder plan_lint | session/plugin",
         "components": "components",
         "compute": "expect_compute | expect_gpu sheet_limits",
         "declaration": "declaration | every_limit machine/shipped_machines",
@@ -142,14 +159,17 @@ _DECIDE: dict[str, dict[str, str]] = {
     "journal": {
         "earlier_plan": "earlier_plan",
         "packed_samples": "packed_samples",
+        "seal": "seal | run/supervisor run/unfinished",
     },
     "machine": {
         "change_rules": "change_rules | changes inventory_recorded",
+        "channels": "channels | run/planning",
         "changes": "changes | inventory_recorded",
         "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
         "machine_file": "expect/declaration machine_errors"
         " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
         " | shipped_machines",
+        "machine_facts": "change_rules | changes history/baseline",
         "matching": "matching observation | history/comparison",
         "observation": "observation | history/compared_run history/circumstances",
         "pcie": "pcie | expect/expect_gpu",
@@ -180,13 +200,15 @@ _READ: dict[str, dict[str, str]] = {
         "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
         "load_output": (
             "burn_load_output gpu_load_output load_output | suites/together_suite "
-            "suites/burn_fixtures"
+            "suites/burn_fixtures suites/collectives"
         ),
         "nvbandwidth": "nvbandwidth | log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | recordings log_prefix",
         "proof": "proof | p2p_bandwidth",
         "read/kernel_log": "observe/kernel_log | observe/kernel_log_variants",
         "read/log_prefix": "log_prefix | gpu_burn",
+        "read/nccl_log": "nccl_log",
+        "read/nccl_transports": "nccl_transports",
         "read/topo": "topo | log_prefix recordings",
         "reading": "reading | proof log_prefix topo",
         "stress_ng": "stress_ng | recordings",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import journals
@@ -21,7 +22,7 @@ def folders(tmp_path: Path) -> tuple[str, str]:
     root = machine_root(tmp_path / "root")
     for name, value in (("one", 200.0), ("two", 180.0)):
         bodies = journals.bodies(plan, {("copy_h2d", "gpu0"): value})
-        write_segment(tmp_path / name / "journal.jsonl", bodies, root)
+        write_segment(tmp_path / name / "journal.jsonl", bodies, root, seals=True)
     return "one", "two"
 
 
@@ -34,6 +35,39 @@ def test_worse_is_1_and_the_other_way_round_0(call: Call, folders: tuple[str, st
     code, out, err = call("compare", two, one)
     assert (code, err) == (0, "")
     assert "200 (+11.1 %)" in out
+
+
+@pytest.mark.parametrize("changed", ["one", "two"])
+def test_evidence_that_is_not_whole_is_named_and_proves_nothing(
+    call: Call, folders: tuple[str, str], tmp_path: Path, changed: str
+) -> None:
+    (tmp_path / changed / "telemetry-gpu.jsonl").write_bytes(b"")
+    journal = tmp_path / changed / "journal.jsonl"
+    journal.write_text(journal.read_text().replace(":200.0", ":190.0").replace(":180.0", ":190.0"))
+    letter = {"one": "A", "two": "B"}[changed]
+    for runs in (folders, (*folders, "--page", "page.html")):
+        code, out, err = call("compare", *runs)
+        assert (code, err) == (3, "")
+        assert f"{letter}: journal.jsonl was changed after the seal" in out
+        assert f"{letter}: telemetry-gpu.jsonl is not of this run" in out
+        assert f"\nNOTHING PROVED: the evidence of {letter} is not whole; measurements: " in out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f'<h1 class="other">NOTHING PROVED: the evidence of {letter} is not whole; ' in page
+    assert f'<p class="card">{letter}: journal.jsonl was changed after the seal' in page
+
+
+def test_a_run_of_a_version_without_seals_is_marked(
+    call: Call, folders: tuple[str, str], tmp_path: Path
+) -> None:
+    journal = tmp_path / "two/journal.jsonl"
+    head, *rest = journal.read_text().splitlines(keepends=True)
+    head = re.sub(r',"run_id":"[^"]*"', "", head).replace(
+        '"rigproof_journal":3', '"rigproof_journal":2'
+    )
+    journal.write_text("".join([head, *rest[:-1]]))
+    code, out, _ = call("compare", *folders)
+    first, second, *_ = out.splitlines()
+    assert (code, "  PASS  " in first, "  PASS (not sealed)  " in second) == (1, True, True)
 
 
 def test_the_page_is_written_and_its_place_told(
@@ -91,7 +125,7 @@ def test_a_run_of_a_newer_format_names_file_and_cure(
 ) -> None:
     journal = tmp_path / "two/journal.jsonl"
     journal.write_text(
-        journal.read_text().replace('"rigproof_journal":2', '"rigproof_journal":9', 1)
+        journal.read_text().replace('"rigproof_journal":3', '"rigproof_journal":9', 1)
     )
     code, _, err = call("compare", "one", "two")
     assert code == 3

@@ -14,6 +14,7 @@ from cases import each
 from nights import MACHINE, night, write_run
 from test_command_line import Call, assert_one_sentence, call
 
+from acceptance.core.parts import Gpu
 from acceptance.history import location
 from acceptance.history.store import Store
 from acceptance.journal import clock
@@ -22,7 +23,7 @@ from acceptance.run import lock
 __all__ = ["call"]  # a fixture
 
 PLAN = journals.plan(
-    journals.check("link.copy", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")),
+    journals.check("link.copy", journals.due("copy_h2d", Gpu(0)), journals.due("copy_h2d", Gpu(1))),
     profile="nightly",
 )
 
@@ -47,8 +48,8 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 clock, "utc", lambda number=number: f"2026-01-0{number + 1}T02:00:00.000Z"
             )
             values = {
-                ("copy_h2d", "gpu0"): 150.0 + number,
-                ("copy_h2d", "gpu1"): 120.0 if number == 3 else 150.0,
+                ("copy_h2d", Gpu(0)): 150.0 + number,
+                ("copy_h2d", Gpu(1)): 120.0 if number == 3 else 150.0,
             }
             write_run(out, f"run-{number}", values, plan=PLAN)
     return out
@@ -280,3 +281,23 @@ def test_a_mistake_in_the_call(call: Call, out: Path, given: tuple[str, ...], to
     assert code == 2
     assert_one_sentence(err, told)
     assert len(list(out.glob("run-*"))) == 4
+
+
+def test_what_it_says_of_damage_is_in_the_readers_language(call: Call, out: Path) -> None:
+    call("history")
+    folder = location.folder(out, MACHINE)
+    (folder / "baseline.json").write_text("{}")
+    (folder / "nights" / "run-9.json").write_text("{}")
+    location.database(out, MACHINE).write_text("nothing of ours\n" * 1000)
+    code, text, err = call("history", "--lang", "zh-CN")
+    assert (code, err) == (0, "")
+    baseline, anew = text.splitlines()[:2]
+    assert all(one in baseline for one in ("baseline.json", "不是能读取的证书", "请放回它的副本"))
+    for one in (
+        "已损坏",
+        "历史已重新生成",
+        "共 4 夜",
+        "因无法读取而不在历史中",
+        "不是能读取的一夜",
+    ):
+        assert one in anew

@@ -18,15 +18,16 @@ import msgspec
 import product_session
 import pytest
 from cases import each
-from runs import write_views
+from runs import write_segment, write_views
 
 from acceptance import __main__, resources
 from acceptance.__main__ import main
 from acceptance.cli import judge, parser
+from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, RunClosed, RunStarted
-from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import clock, reader, run_folder
 from acceptance.observe import inventory
-from acceptance.reports import languages
+from acceptance.reports import advice, languages
 from acceptance.run import lock, signals, supervisor
 
 Call = Callable[..., tuple[int, str, str]]
@@ -148,7 +149,8 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
         (["plan", "--lang", "zh-TW"], ["--lang zh-TW", "there are en and zh-CN"]),
         (["judge", "run", "--lang", ""], ["--lang", "there are en and zh-CN"]),
         (["report", "run", "--lang", "\x1b[31m"], ["--lang", "there are en and zh-CN"]),
-        (["inventory", "--lang", "en"], ["--lang"]),
+        (["inventory", "--lang", "de"], ["--lang de", "there are en and zh-CN"]),
+        (["inventory", "--json", "--write", "x.toml"], ["--write", "not allowed with", "--json"]),
         (["judge"], ["RUN_DIR"]),
         (["read", "gpu-burner", "x"], ["'gpu-burner'", "stress-ng"]),
         (["read", "stress-ng"], ["FILE"]),
@@ -194,6 +196,28 @@ def test_gpus_that_are_hidden_from_outside(
     assert code == 2
     assert_one_sentence(err, "CUDA_VISIBLE_DEVICES=1 hides GPUs from CUDA: unset it", "GPUS=0,1")
     assert list(Path().iterdir()) == [], "nothing was begun"
+
+
+def test_a_bad_call_leaves_the_latest_run(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Not the lock of this machine, which may be testing.
+    monkeypatch.setattr(lock, "NAME", str(tmp_path / "lock"))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    (tmp_path / "reports/2026").mkdir(parents=True)
+    (tmp_path / "reports/latest").symlink_to("2026")
+    for typed in (
+        ["--profile", "nightmare"],
+        ["--machine", "none.toml"],
+        ["--only", "gpus"],
+        ["--gpus", "0,99"],
+        ["--station", "docker"],
+        ["--image", "none:here", "--station", "docker"],
+        ["--lang", "tlh"],
+    ):
+        assert call("accept", *typed)[0] == 2, typed
+        assert (tmp_path / "reports/latest").readlink() == Path("2026"), typed
+    assert {path.name for path in (tmp_path / "reports").iterdir()} == {"2026", "latest"}
 
 
 # --- machine files ---
@@ -303,18 +327,16 @@ def test_a_plan_with_every_limit(call: Call, monkeypatch: pytest.MonkeyPatch) ->
 
 def record(folder: Path, bodies: list[Body] | None = None) -> Path:
     """A run folder with one segment; by default of a run that passed."""
-    folder.mkdir()
-    with segment.Writer(folder / reader.SUPERVISOR) as writer:
-        for body in bodies if bodies is not None else journals.bodies(journals.plan()):
-            writer.write(body)
-    return folder
+    told = bodies if bodies is not None else journals.bodies(journals.plan())
+    return write_segment(folder / reader.SUPERVISOR, told, Path("/"), seals=True).parent
 
 
 def test_judge_and_report_agree(call: Call, tmp_path: Path) -> None:
     run = record(tmp_path / "run")
     code, out, err = call("judge", "run")
     assert (code, err) == (0, "")
-    assert out == "PASS: 1 passed\n"
+    assert out.startswith("evidence: ")
+    assert out.splitlines()[1:] == ["PASS: 1 passed"]
     assert not (run / "verdict.json").exists()
     code, out, _ = call("report", "run")
     assert code == 0
@@ -327,30 +349,28 @@ def test_judge_and_report_agree(call: Call, tmp_path: Path) -> None:
 def test_a_run_is_told_in_the_language_that_is_asked_for(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = journals.plan(journals.check("watch.pcie_link", journals.due("gpu_link_width", "gpu0")))
-    run = record(tmp_path / "run", journals.bodies(made, {("gpu_link_width", "gpu0"): 8.0}))
-    causes = {
-        code: languages.catalogue(code).measurements["gpu_link_width"] for code in languages.CODES
-    }
+    made = journals.plan(journals.check("watch.pcie_link", journals.due("gpu_link_width", Gpu(0))))
+    run = record(tmp_path / "run", journals.bodies(made, {("gpu_link_width", Gpu(0)): 8.0}))
+    english = advice.shipped().measurements["gpu_link_width"].symptom
+    chinese = languages.language("zh-CN").text(english)
+    assert chinese != english
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
-    assert causes["en"].symptom in call("judge", "run")[1]
-    assert causes["zh-CN"].symptom in call("judge", "run", "--lang", "zh_CN")[1]
+    assert english in call("judge", "run")[1]
+    assert chinese in call("judge", "run", "--lang", "zh_CN")[1]
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     code, out, err = call("report", "run")
     assert (code, err) == (1, "")
-    assert causes["zh-CN"].symptom in out
+    assert chinese in out
     page = (run / run_folder.PAGE).read_text(encoding="utf-8")
     assert '<html lang="zh-CN"' in page
-    assert causes["zh-CN"].symptom in page
-    assert causes["zh-CN"].symptom not in out.replace(causes["zh-CN"].symptom, "", 1), (
-        "it is told once"
-    )
+    assert chinese in page
+    assert chinese not in out.replace(chinese, "", 1), "it is told once"
     for name in (run_folder.JUNIT, run_folder.VERDICT):  # programs read them
         text = (run / name).read_text(encoding="utf-8")
-        assert causes["en"].symptom in text
-        assert causes["zh-CN"].symptom not in text
-    assert causes["en"].symptom in call("judge", "run", "--lang", "en")[1]
+        assert english in text
+        assert chinese not in text
+    assert english in call("judge", "run", "--lang", "en")[1]
 
 
 @pytest.mark.parametrize("verb", ["judge", "report", "plan", "accept"])
@@ -358,24 +378,23 @@ def test_a_catalogue_that_is_wrong_is_told_before_anything(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     record(tmp_path / "run")
-    (tmp_path / "causes").mkdir()
-    (tmp_path / "causes/en.toml").write_text("[[cause]]\nevents = ['xid']\n", encoding="utf-8")
+    (tmp_path / "causes.toml").write_text("[[cause]]\nevents = ['xid']\n", encoding="utf-8")
     real = resources.locate
     monkeypatch.setattr(
-        resources, "locate", lambda name: tmp_path / name if name == "causes" else real(name)
+        resources, "locate", lambda name: tmp_path / name if name == "causes.toml" else real(name)
     )
-    languages.catalogue.cache_clear()
+    advice.shipped.cache_clear()
     try:
         code, out, err = call(verb, *(["run"] if verb in ("judge", "report") else []))
     finally:
-        languages.catalogue.cache_clear()
+        advice.shipped.cache_clear()
     assert (code, out) == (3, "")
-    assert_one_sentence(err, "en.toml, the entry of xid: ", "missing required field `symptom`")
+    assert_one_sentence(err, "causes.toml, the entry of xid: ", "missing required field `symptom`")
 
 
 def test_a_bad_run_has_its_own_exit_codes(call: Call, tmp_path: Path) -> None:
     made = journals.plan()
-    record(tmp_path / "bad", journals.bodies(made, {("copy", "gpu0"): 1.0}))
+    record(tmp_path / "bad", journals.bodies(made, {("copy", Gpu(0)): 1.0}))
     record(
         tmp_path / "partial",
         [body for body in journals.bodies(made) if not isinstance(body, journals.SessionEnded)],
@@ -391,9 +410,9 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
     monkeypatch.setattr(lock, "_SETTLED_S", 0.0)
     start, *more = journals.bodies(journals.plan())[:3]
     assert isinstance(start, RunStarted)
-    run = record(
-        tmp_path / "cut", [msgspec.structs.replace(start, machine_id=clock.machine_id()), *more]
-    )
+    start = msgspec.structs.replace(start, run_id="cut", machine_id=clock.machine_id())
+    run = tmp_path / "cut"
+    write_segment(run / reader.SUPERVISOR, [start, *more], Path("/"))
     with lock.MachineLock():
         code, _, err = call("report", "cut")
     assert code == 2
@@ -419,13 +438,13 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
         record(tmp_path / name) / reader.SUPERVISOR for name in ("newer", "damaged", "other")
     )
     newer.write_bytes(
-        newer.read_bytes().replace(b'"rigproof_journal":2', b'"rigproof_journal":99', 1)
+        newer.read_bytes().replace(b'"rigproof_journal":3', b'"rigproof_journal":99', 1)
     )
     lines = damaged.read_bytes().splitlines(keepends=True)
     damaged.write_bytes(b"".join([*lines[:3], b'{"seq":2,"boot_s"', b"\n", *lines[4:]]))
     other.write_bytes(b"PNG\x00\xff\n" * 4)
     for name, code, words in (
-        ("nowhere", 2, ["holds no run", "reports/latest"]),
+        ("nowhere", 2, ["holds no run", "the newest here: other, newer, damaged"]),
         ("empty", 2, ["holds no run"]),
         ("newer", 3, ["journal.jsonl", "line 1", "newer", "install"]),
         ("damaged", 3, ["journal.jsonl", "line 4"]),
@@ -508,6 +527,12 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "observe", product_session.observed)
     code, out, _ = call("inventory")
     assert code == 0
+    rows = [line.split("  ")[0] for line in out.splitlines()]
+    assert {"processor", "memory", "GPUs"} <= set(rows)
+    assert "next: rigproof inventory --write FILE" in rows
+    assert "处理器" in call("inventory", "--lang", "zh-CN")[1]
+    code, out, _ = call("inventory", "--json")
+    assert code == 0
     assert {"cpu", "memory", "disks", "board"} <= set(json.loads(out))
     code, out, _ = call("inventory", "--write", "box.toml")
     assert code == 0
@@ -516,6 +541,9 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = call("inventory", "--write", "box.toml")
     assert code == 2
     assert_one_sentence(err, "box.toml", "is there already")
+    code, out, _ = call("inventory", "--write", "a b $(x).toml", "--lang", "zh-CN")
+    assert (code, "请手工改正" in out) == (0, True)
+    assert out.endswith("`rigproof accept --machine 'a b $(x).toml'`\n")
 
 
 # --- whatever else happens ---

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from acceptance.core.component import Component
+from acceptance.core.parts import Pair
 from acceptance.core.plan import Due, PlannedCheck
 
 # By check, due measurement and sound value: the value in its place, None where it cannot be
@@ -11,7 +13,7 @@ from acceptance.core.plan import Due, PlannedCheck
 Change = Callable[[str, Due, float], float | None]
 
 
-def slow(gpu: str, share: float = 0.85) -> Change:
+def slow(gpu: Component, share: float = 0.85) -> Change:
     """One GPU that computes slower than it should, in every product of matrices."""
 
     def change(_check: str, due: Due, value: float) -> float:
@@ -20,7 +22,7 @@ def slow(gpu: str, share: float = 0.85) -> Change:
     return change
 
 
-def wrong_result(measurement: str, gpu: str) -> Change:
+def wrong_result(measurement: str, gpu: Component) -> Change:
     """A GPU one of whose results is not what it should be."""
 
     def change(_check: str, due: Due, value: float) -> float:
@@ -29,7 +31,7 @@ def wrong_result(measurement: str, gpu: str) -> Change:
     return change
 
 
-def few_lanes(gpu: str, lanes: int, of: int) -> Change:
+def few_lanes(gpu: Component, lanes: int, of: int) -> Change:
     """A GPU whose link trained with fewer lanes than card and slot have."""
 
     def change(_check: str, due: Due, value: float) -> float:
@@ -43,13 +45,13 @@ def few_lanes(gpu: str, lanes: int, of: int) -> Change:
     return change
 
 
-def missing(gpu: str) -> Change:
+def missing(gpu: Component) -> Change:
     """A declared GPU that is not there: one less is counted, and nothing is measured of it."""
 
     def change(_check: str, due: Due, value: float) -> float | None:
         if due.measurement == "gpu_count":
             return value - 1
-        return None if gpu in due.component.split("->") else value
+        return None if gpu in due.component.ends else value
 
     return change
 
@@ -69,7 +71,7 @@ def without_bridge(_check: str, due: Due, value: float) -> float:
 def false_claim(checks: Sequence[PlannedCheck]) -> Change:
     """Peer access that the driver claims, and data that arrives changed."""
     peers: Mapping[str, bool] = {
-        one.id: any("->" in due.component and due.unit == "GB/s" for due in one.due)
+        one.id: any(isinstance(due.component, Pair) and due.unit == "GB/s" for due in one.due)
         for one in checks
     }
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acceptance.core.collection import SESSIONS, Session
+from acceptance.core.component import Component
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
+from acceptance.core.parts import CPU, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -38,7 +40,7 @@ NONE_ALLOWED = Limit("count", "no fault is sound", high=0.0)
 
 def due(
     measurement: str = "copy",
-    component: str = "gpu0",
+    component: Component = Gpu(0),
     unit: str = "GB/s",
     limit: Limit | None = FLOOR,
     *,
@@ -111,7 +113,7 @@ def good_value(one: Due) -> float:
 
 
 def check_bodies(
-    planned: PlannedCheck, values: Mapping[tuple[str, str], float] | None = None
+    planned: PlannedCheck, values: Mapping[tuple[str, Component], float] | None = None
 ) -> list[Body]:
     """The records of one check that ran and passed; `values` replaces those of
     (measurement, component).
@@ -124,7 +126,7 @@ def check_bodies(
     return [*bodies, CheckEnded(planned.id, "pass", "", planned.seconds)]
 
 
-def bodies(made: Plan, values: Mapping[tuple[str, str], float] | None = None) -> list[Body]:
+def bodies(made: Plan, values: Mapping[tuple[str, Component], float] | None = None) -> list[Body]:
     """A complete passing journal of a plan; `values` replaces measured values
     by (measurement, component).
     """
@@ -191,7 +193,7 @@ def plans(draw: st.DrawFn) -> Plan:
     for name in names:
         owed = draw(
             st.lists(
-                st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["gpu0", "gpu1", "cpu"])),
+                st.tuples(st.sampled_from(["a", "b"]), st.sampled_from([Gpu(0), Gpu(1), CPU])),
                 min_size=1,
                 max_size=3,
                 unique=True,
@@ -224,7 +226,7 @@ records: st.SearchStrategy[Body] = st.one_of(
         Measured,
         _checks,
         st.sampled_from(["a", "b", "c"]),
-        st.sampled_from(["gpu0", "gpu1", "cpu"]),
+        st.sampled_from([Gpu(0), Gpu(1), CPU]),
         st.sampled_from([UNIT, UNIT, "W"]),
         _values,
         note=st.none() | _text,
@@ -234,7 +236,7 @@ records: st.SearchStrategy[Body] = st.one_of(
         _checks,
         _text,
         st.sampled_from([None, "a", "b"]),
-        st.sampled_from([None, "gpu0", "gpu1"]),
+        st.sampled_from([None, Gpu(0), Gpu(1)]),
     ),
     st.builds(SessionStarted, _session_names, st.sampled_from([DIGEST, "another"]), st.just(())),
     st.builds(SessionEnded, _session_names, st.booleans(), _text, st.just(1.0)),
@@ -246,7 +248,7 @@ records: st.SearchStrategy[Body] = st.one_of(
         meaning=_text,
         action=_text,
         code=st.sampled_from([None, 79, "x"]),
-        component=st.sampled_from([None, "gpu0"]),
+        component=st.sampled_from([None, Gpu(0)]),
         boot_s=st.none() | st.floats(90.0, 130.0),
         hardware=st.booleans(),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from acceptance.core.collection import CollectedCheck
+from acceptance.expect.collected import CollectedCheck
 from acceptance.run import planning
 from acceptance.session import context
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -9,19 +10,22 @@ import pytest
 from cases import each
 from journals import bodies, check, due, entries, plan
 
+from acceptance.core import parts
 from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.core.verdict import Verdict
 from acceptance.journal import reader
+from acceptance.wording import words
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
-GPUS = ("gpu0", "gpu1", "gpu2")
+GPUS = (Gpu(0), Gpu(1), Gpu(2))
 FLOOR = Limit("ratio", "its siblings", low=0.9)
-RATES = {"gpu0": 200.0, "gpu1": 190.0, "gpu2": 210.0}
-RATIOS = {"gpu0": 1.0, "gpu1": 190.0 / 205.0, "gpu2": 210.0 / 195.0}
+RATES = {Gpu(0): 200.0, Gpu(1): 190.0, Gpu(2): 210.0}
+RATIOS = {Gpu(0): 1.0, Gpu(1): 190.0 / 205.0, Gpu(2): 210.0 / 195.0}
 MOST = Plausible(Limit("GB/s", "the link", high=1000.0))
 
 
@@ -45,7 +49,29 @@ def judged(rates: dict[str, float], ratios: dict[str, float], *more: Body) -> Ve
 
 
 def texts(verdict: Verdict) -> list[str]:
-    return [finding.text for finding in verdict.of_kind("error", "fail")]
+    return [words.of(finding) for finding in verdict.of_kind("error", "fail")]
+
+
+def made(values: dict[str, float], among: tuple[str, ...] = GPUS) -> dict[str, float | None]:
+    return {name: Siblings("copy", among).ratio(name, values) for name in among}
+
+
+def test_each_is_held_against_the_others_of_its_group() -> None:
+    rates = {Gpu(0): 90.0, Gpu(1): 100.0, Gpu(2): 110.0, Gpu(3): 7.0}
+    assert made(rates) == pytest.approx({Gpu(0): 90 / 105, Gpu(1): 1.0, Gpu(2): 110 / 95})
+    assert made(rates, (Gpu(2), Gpu(3))) == pytest.approx({Gpu(2): 110 / 7, Gpu(3): 7 / 110})
+
+
+def test_without_a_sibling_that_has_a_value_there_is_no_ratio() -> None:
+    assert made({Gpu(0): 1.0, Gpu(1): 2.0}, (Gpu(0),)) == {Gpu(0): None}
+    assert made({Gpu(0): 1.0}) == dict.fromkeys(GPUS)
+    assert made({}) == dict.fromkeys(GPUS)
+
+
+@each("other", [0.0, -1.0, math.nan])
+def test_nothing_is_held_against_no_rate(other: float) -> None:
+    found = made({Gpu(0): 1.0, Gpu(1): other})
+    assert (found[Gpu(0)], found[Gpu(1)] is None) == (None, False)
 
 
 def test_ratios_that_follow_from_the_values_pass() -> None:
@@ -54,7 +80,7 @@ def test_ratios_that_follow_from_the_values_pass() -> None:
 
 @each("value", [1.05, 0.999999, 1.0000001])
 def test_a_ratio_that_does_not_follow_proves_nothing(value: float) -> None:
-    found = judged(RATES, {**RATIOS, "gpu0": value})
+    found = judged(RATES, {**RATIOS, Gpu(0): value})
     assert found.verdict == "UNJUDGED"
     assert texts(found) == [
         f"copy_ratio on gpu0: {value!r} was recorded, and the values of copy give 1.0: it proves "
@@ -64,27 +90,27 @@ def test_a_ratio_that_does_not_follow_proves_nothing(value: float) -> None:
 
 def test_a_slow_gpu_is_no_error_of_its_ratio() -> None:
     found = judged(
-        {**RATES, "gpu0": 150.0}, {**RATIOS, "gpu0": 0.75, "gpu1": 190 / 180, "gpu2": 210 / 170}
+        {**RATES, Gpu(0): 150.0}, {**RATIOS, Gpu(0): 0.75, Gpu(1): 190 / 180, Gpu(2): 210 / 170}
     )
     assert found.verdict == "FAIL"
     assert [text.partition(":")[0] for text in texts(found)] == ["copy_ratio on gpu0"]
 
 
 def test_a_value_above_what_is_possible_makes_no_ratio() -> None:
-    found = judged({**RATES, "gpu2": 5000.0}, {"gpu0": 200.0 / 190.0, "gpu1": 190.0 / 200.0})
+    found = judged({**RATES, Gpu(2): 5000.0}, {Gpu(0): 200.0 / 190.0, Gpu(1): 190.0 / 200.0})
     assert [text.partition(":")[0] for text in texts(found)] == ["copy on gpu2"]
 
 
 def test_of_two_values_none_makes_a_ratio() -> None:
-    found = judged(RATES, RATIOS, Measured("link.copy", "copy", "gpu0", "GB/s", 200.0))
-    (first, *_) = texts(found)
-    assert "1.0 was recorded, and the values of copy give no ratio" in first
+    found = judged(RATES, RATIOS, Measured("link.copy", "copy", Gpu(0), "GB/s", 200.0))
+    assert any("the values of copy give no ratio" in text for text in texts(found))
+    assert "copy on gpu0 was measured 2 times in one run: one value of each is due" in texts(found)
 
 
 def test_every_criterion_comes_back_from_the_plan() -> None:
     every: tuple[Criterion, ...] = (MOST, Within(FLOOR), Siblings("copy", GPUS))
-    text = msgspec.json.encode(every)
-    assert msgspec.json.decode(text, type=tuple[Criterion, ...]) == every
+    text = msgspec.json.encode(every, enc_hook=parts.encode)
+    assert msgspec.json.decode(text, type=tuple[Criterion, ...], dec_hook=parts.decode) == every
     held = due().against(*every)
     assert (held.limit, held.ceiling, held.past) == (FLOOR, MOST.limit, None)
     assert held.without(Within).limit is None
@@ -103,9 +129,9 @@ def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
             made_of = found.get((check_id, name.replace("_ratio", "")), {})
             if name.startswith("cpu_") or "_ratio" not in name:
                 continue
-            for component, value in ratios.items():
-                about = About(check_id, name, component, "ratio")
-                judge = Siblings(name, ("gpu0", "gpu1")).judge
+            for where, value in ratios.items():
+                about = About(check_id, name, where, "ratio")
+                judge = Siblings(name, (Gpu(0), Gpu(1))).judge
                 assert judge(about, value, made_of) is None, (folder.name, name)
                 seen.add(name)
     assert {"gemm_bf16_ratio", "gemm_f64_short_ratio", "copy_own_d2d_ratio"} <= seen, seen

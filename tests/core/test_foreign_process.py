@@ -6,9 +6,12 @@ import msgspec
 import pytest
 from cases import each
 from journals import DIGEST, NONE_ALLOWED, check, due, entries, plan
+from worded import worded
 
 from acceptance.core.fold import fold
 from acceptance.core.foreign_process import is_disturbed
+from acceptance.core.notes import run_notes
+from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -24,10 +27,11 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.wording import words
 
-COUNTED = due("errors", "gpu1", "count", NONE_ALLOWED)
+COUNTED = due("errors", Gpu(1), "count", NONE_ALLOWED)
 BURN = msgspec.structs.replace(check("burn.all", COUNTED), gpu_load_s=30.0)
-TRAIN = ForeignProcess("gpu1", 125.0, 4242, "python3", None)
+TRAIN = ForeignProcess(Gpu(1), 125.0, 4242, "python3", None)
 BUSY = ("gpu1: python3 (process 4242), from second 25 of the run on",)
 
 
@@ -81,10 +85,10 @@ def test_a_heating_check_is_unjudged(others: tuple[Body, ...], when: str) -> Non
     assert (verdict.verdict, only(verdict).outcome) == ("UNJUDGED", "error")
     (finding,) = only(verdict).findings
     assert (
-        finding.text
+        words.of(finding)
         == f"gpu1 was also used by python3 (process 4242) {when}: end it, and run again"
     )
-    assert finding.component == "gpu1"
+    assert finding.component == Gpu(1)
 
 
 def test_a_fault_that_it_found_stays_a_fault() -> None:
@@ -96,20 +100,22 @@ def test_a_fault_that_it_found_stays_a_fault() -> None:
 def test_before_and_after_a_check_it_is_for_the_reader(
     since_s: float, until_s: float | None
 ) -> None:
-    verdict = fold(run(BURN, msgspec.structs.replace(TRAIN, since_s=since_s, until_s=until_s)))
-    assert verdict.verdict == "PASS"
-    (note,) = verdict.notes
-    assert note.startswith("gpu1 was also used by python3 (process 4242) from second ")
+    found = run(BURN, msgspec.structs.replace(TRAIN, since_s=since_s, until_s=until_s))
+    assert fold(found).verdict == "PASS"
+    (note,) = run_notes(found)
+    assert words.message(note).startswith(
+        "gpu1 was also used by python3 (process 4242) from second "
+    )
 
 
 @each(
     "owed, outcome",
     [
-        (due(component="gpu1"), "error"),
-        (due(component="gpu0->gpu1"), "error"),
-        (due(component="gpus"), "error"),
-        (due(component="gpu0"), "pass"),
-        (due(component="gpu10"), "pass"),
+        (due(component=Gpu(1)), "error"),
+        (due(component=Pair(Gpu(0), Gpu(1))), "error"),
+        (due(component=GPUS), "error"),
+        (due(component=Gpu(0)), "pass"),
+        (due(component=Gpu(10)), "pass"),
         (COUNTED, "pass"),
     ],
 )
@@ -118,17 +124,20 @@ def test_a_rate_that_was_taken_of_that_gpu_meanwhile(owed: object, outcome: str)
 
 
 def test_a_check_before_or_after_the_loads_is_disturbed_by_nobody() -> None:
-    assert not is_disturbed(msgspec.structs.replace(BURN, session="host-after"), "gpu0")
-    assert is_disturbed(BURN, "gpu0")
+    assert not is_disturbed(msgspec.structs.replace(BURN, session="host-after"), Gpu(0))
+    assert is_disturbed(BURN, Gpu(0))
 
 
 def test_who_it_is_in_words() -> None:
-    assert ForeignProcess("gpu0", 1.0, 7, "python3", 3 << 29).who == "python3 (process 7, 1.5 GiB)"
-    assert (
-        ForeignProcess("gpu0", 1.0, None, None, None).who
-        == "a part of its memory that no listed process holds"
-    )
-    assert ForeignProcess("gpu0", 1.0, None, "one of 7, 8", None).who == "one of 7, 8"
+    one = ForeignProcess(Gpu(0), 1.0, 7, "python3", 3 << 29)
+    assert worded(one.who) == "python3 (process 7, 1.5 GiB)"
+    one = ForeignProcess(Gpu(0), 1.0, 7, None, None)
+    assert worded(one.who) == "a process (process 7)"
+    one = ForeignProcess(Gpu(0), 1.0, None, None, None)
+    assert worded(one.who) == "a part of its memory that no listed process holds"
+    one = ForeignProcess(Gpu(0), 1.0, None, None, 3 << 29)
+    assert worded(one.who) == "1.5 GiB of its memory that no listed process holds"
+    assert ForeignProcess(Gpu(0), 1.0, None, "one of 7, 8", None).who == "one of 7, 8"
 
 
 def test_of_another_boot_is_another_time() -> None:
@@ -149,7 +158,7 @@ def test_a_night_that_was_given_up_is_skipped() -> None:
     assert (verdict.verdict, verdict.postponed) == ("UNJUDGED", GIVEN_UP[0])
     assert (only(verdict).outcome, only(verdict).judged) == ("skip", ())
     (finding,) = verdict.findings
-    assert finding.text == (
+    assert words.of(finding) == (
         "the machine is in use, so the night was given up after 45 s (1 in a row, 3 are a "
         f"failure): {BUSY[0]}"
     )
@@ -164,7 +173,7 @@ def test_a_fault_found_by_then_is_not_lost() -> None:
     verdict = fold(run(BURN, TRAIN, value=3.0, last=GIVEN_UP))
     assert (verdict.verdict, verdict.postponed) == ("FAIL", None)
     assert only(verdict).outcome == "fail"
-    assert [finding.text for finding in verdict.findings] == [
+    assert [words.of(finding) for finding in verdict.findings] == [
         "the run did not come to its end: the machine is in use"
     ]
 

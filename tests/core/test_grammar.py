@@ -5,6 +5,7 @@ from __future__ import annotations
 from cases import each
 
 from acceptance.core.grammar import with_article
+from acceptance.wording import words
 
 
 @each(
@@ -31,4 +32,4 @@ from acceptance.core.grammar import with_article
     ],
 )
 def test_the_article_goes_by_the_sound(told: str) -> None:
-    assert with_article(told.split(" ", 1)[1]) == told
+    assert words.message(with_article(told.split(" ", 1)[1])) == told

@@ -6,9 +6,13 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.fold import fold
-from acceptance.core.incident import SAME_WITHIN_S, event_findings, without_duplicates
+from acceptance.core.event_finding import event_findings
+from acceptance.core.finding import Finding
+from acceptance.core.incident import SAME_WITHIN_S, without_duplicates
+from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckStarted, Entry, Event, Severity
+from acceptance.machine.changes import judge
+from acceptance.wording import words
 
 GPU, OTHER = "0000:01:00.0", "0000:02:00.0"
 
@@ -111,16 +115,16 @@ def test_every_incident_is_told_by_somebody(events: list[Event]) -> None:
         assert any(near)
 
 
-def test_the_fold_counts_an_incident_once() -> None:
+def test_a_verdict_counts_an_incident_once() -> None:
     made = journals.plan()
 
     def events(*told: Event) -> list[Entry]:
         return journals.entries([*journals.bodies(made)[:-1], *told, journals.bodies(made)[-1]])
 
-    both = fold(events(xid(79, "kernel-log", 102.5), lost("nvml", 103.0)))
+    both = judge(events(xid(79, "kernel-log", 102.5), lost("nvml", 103.0)))
     assert [finding.quote for finding in both.of_kind("fail")] == ONE
     assert both.verdict == "FAIL"
-    alone = fold(events(lost("nvml", 103.0)))
+    alone = judge(events(lost("nvml", 103.0)))
     assert (alone.verdict, [finding.quote for finding in alone.of_kind("fail")]) == (
         "FAIL",
         ["nvml said"],
@@ -152,7 +156,7 @@ def test_what_an_event_does_to_the_outcome(
         )
         found = event_findings([event], "c.one")
         assert [finding.kind for finding in found] == kinds
-        assert [finding.text for finding in found] == [told] * len(kinds)
+        assert [words.of(finding) for finding in found] == [told] * len(kinds)
 
 
 @each(
@@ -167,4 +171,36 @@ def test_what_an_event_does_to_the_outcome(
 def test_what_an_event_is_stands_in_its_finding(event: Event, key: str) -> None:
     """By it its causes are found; what it asks for, and the kernel's own line, are its own."""
     (found,) = event_findings([event], "run")
-    assert (found.event, found.action, found.quote) == (key, event.action, event.text)
+    assert (found.event, found.quote) == (key, event.text)
+    assert words.action(found) == event.action
+
+
+@each(
+    "catalog, told",
+    [
+        ((), "Reset it."),
+        (("RESET_GPU",), "Reset it. NVIDIA's catalog: RESET_GPU."),
+        (("A", "B", "C"), "Reset it. NVIDIA's catalog: A, then B, then C."),
+    ],
+)
+def test_what_an_event_asks_for_comes_with_nvidias_own_words(
+    catalog: tuple[str, ...], told: str
+) -> None:
+    event = Event("xid", "fatal", "text", "meaning", "Reset it.", 79, catalog=catalog)
+    (found,) = event_findings([event], "run")
+    assert words.action(found) == told
+    (bare,) = event_findings([Event("xid", "fatal", "text", "meaning", "", 79)], "run")
+    assert words.action(bare) is None
+
+
+def test_only_the_count_of_its_own_format_and_gpu_stands_for_an_event() -> None:
+    event = Event("miscompare", "fatal", "t", "m", "a", "bf16", Gpu(0), source="load")
+
+    def left(measurement: str, component: Gpu) -> int:
+        counted = Finding("fail", "c", "outside_limit", {}, measurement, component)
+        return len(event_findings([event], "c", [counted]))
+
+    assert left("burn_bf16_miscompares", Gpu(0)) == 0
+    assert left("burn_bf16_miscompares", Gpu(1)) == 1
+    assert left("burn_f64_miscompares", Gpu(0)) == 1
+    assert left("burn_bf16", Gpu(0)) == 1

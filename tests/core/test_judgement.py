@@ -5,13 +5,16 @@ from typing import Any
 
 import msgspec
 from cases import each
-from journals import FLOOR, NONE_ALLOWED, due
+from journals import FLOOR, NONE_ALLOWED, check, due
 
 from acceptance.core.judgement import Judgement, covers, judge_due
+from acceptance.core.judgement import judge as judge_check
 from acceptance.core.limit import Limit, Worse
+from acceptance.core.parts import Gpu, Part
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
+from acceptance.wording import words
 
 EIGHT = Limit("count", "there are eight", low=8.0, high=8.0)
 
@@ -51,10 +54,10 @@ def test_a_failure_says_measured_unit_component_limit_and_basis() -> None:
         "fail",
         "link.copy",
         "copy",
-        "gpu0",
+        Gpu(0),
     )
     assert (
-        finding.text
+        words.of(finding)
         == "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis"
     )
 
@@ -66,7 +69,7 @@ def test_a_long_note_stands_beside_the_text(note: str, value: float) -> None:
         due(), value, note=note, waivers=(waiver(90.0),) if value == 90.0 else ()
     ).findings[0]
     assert finding.note == note
-    assert finding.text.startswith(
+    assert words.of(finding).startswith(
         f"copy on gpu0: measured {value:g} GB/s, limit >= 100 GB/s; basis: a basis"
     )
 
@@ -74,14 +77,14 @@ def test_a_long_note_stands_beside_the_text(note: str, value: float) -> None:
 @each("note", ["x" * 100, "", None])
 def test_a_short_note_stands_in_the_text(note: str | None) -> None:
     finding = judge(due(), 99.5, note=note).findings[0]
-    assert finding.note is None
-    assert f"99.5 GB/s{f' ({note})' if note else ''}, limit" in finding.text
+    assert words.note_beside(finding) is None
+    assert f"99.5 GB/s{f' ({note})' if note else ''}, limit" in words.of(finding)
 
 
 def test_a_warning_is_told_and_does_not_fail() -> None:
     judged = judge(due(), 105.0)
     assert kinds(judged) == ["warn"]
-    assert "within the limit, outside what is usual" in judged.findings[0].text
+    assert "within the limit, outside what is usual" in words.of(judged.findings[0])
 
 
 @each(
@@ -96,7 +99,7 @@ def test_a_warning_is_told_and_does_not_fail() -> None:
 def test_a_value_just_outside_does_not_read_as_if_it_were_inside(
     limit: Limit, value: float, shown: str
 ) -> None:
-    assert shown in judge(due(unit=limit.unit, limit=limit), value).findings[0].text
+    assert shown in words.of(judge(due(unit=limit.unit, limit=limit), value).findings[0])
 
 
 @each(
@@ -117,7 +120,7 @@ def test_of_several_values_the_worst_is_shown_and_each_failure_told(
 ) -> None:
     judged = judge(due(limit=limit), *values)
     assert judged.value == worst
-    assert kinds(judged) == found
+    assert kinds(judged) == [*found, "error"] if len(values) > 1 else found
 
 
 @each(
@@ -141,31 +144,34 @@ def test_of_several_values_without_a_limit_the_worse_one_counts(
 def test_no_finite_number_proves_nothing(value: float | None, limit: Limit | None) -> None:
     judged = judge(due(limit=limit), value, note="the value was odd", waivers=(waiver(-1e9),))
     assert kinds(judged) == ["error"]
-    assert judged.findings[0].text == "copy on gpu0 is no finite number: the value was odd"
+    assert words.of(judged.findings[0]) == "copy on gpu0 is no finite number: the value was odd"
     assert not judged.findings[0].unmeasured
     assert judged.value is None
-    assert judge(due(), None).findings[0].text == "copy on gpu0 is no finite number"
+    assert words.of(judge(due(), None).findings[0]) == "copy on gpu0 is no finite number"
 
 
 def test_another_unit_proves_nothing_whatever_the_number() -> None:
     measured = [
-        Measured("link.copy", "copy", "gpu0", "GiB", 200.0),
-        Measured("link.copy", "copy", "gpu0", "GB/s", 200.0),
+        Measured("link.copy", "copy", Gpu(0), "GiB", 200.0),
+        Measured("link.copy", "copy", Gpu(0), "GB/s", 200.0),
     ]
     judged = judge_due(due(), "link.copy", measured, (), ())
-    assert [finding.text for finding in judged.findings] == ["copy came in GiB, not in GB/s"]
+    assert [words.of(finding) for finding in judged.findings] == [
+        "copy came in GiB, not in GB/s",
+        "copy on gpu0 was measured 2 times in one run: one value of each is due",
+    ]
     assert judged.value == 200.0
 
 
 def test_values_of_others_are_not_ours() -> None:
     others = [
-        Measured("link.copy", "copy", "gpu1", "GB/s", 200.0),
-        Measured("link.copy", "triad", "gpu0", "GB/s", 200.0),
+        Measured("link.copy", "copy", Gpu(1), "GB/s", 200.0),
+        Measured("link.copy", "triad", Gpu(0), "GB/s", 200.0),
     ]
-    judged = judge_due(due(), "link.copy", others, (), ())
+    (judged,) = judge_check(check("link.copy", due()), others, (), ())
     assert kinds(judged) == ["error"]
     assert judged.findings[0].unmeasured
-    assert judged.findings[0].text == "copy on gpu0 was not measured"
+    assert words.of(judged.findings[0]) == "copy on gpu0 was not measured"
 
 
 @each(
@@ -196,7 +202,7 @@ def test_a_waiver_is_bounded_on_the_side_that_fails(
         if kind == "waived"
         else "worse than the waiver accepts ("
     )
-    assert told in judged.findings[0].text
+    assert told in words.of(judged.findings[0])
 
 
 def test_a_warning_needs_no_waiver() -> None:
@@ -221,14 +227,14 @@ def test_a_waiver_speaks_of_its_components_alone(component: str, applies: bool) 
 
 
 def test_a_component_with_brackets_in_its_name_is_itself() -> None:
-    one = due("size", "dimm:[A1]")
+    one = due("size", Part("dimm", "[A1]"))
     assert kinds(judge(one, 95.0, waivers=(waiver(90.0, "dimm:[A1]", "size"),))) == ["waived"]
 
 
 def test_what_cannot_be_waived_is_not() -> None:
     judged = judge(due(waivable=False), 95.0, waivers=(waiver(90.0),))
     assert kinds(judged) == ["fail"]
-    assert "waiver" not in judged.findings[0].text
+    assert "waiver" not in words.of(judged.findings[0])
 
 
 def test_of_several_waivers_one_that_accepts_is_enough() -> None:
@@ -238,7 +244,7 @@ def test_of_several_waivers_one_that_accepts_is_enough() -> None:
 
 def test_a_waived_value_does_not_cover_a_worse_one() -> None:
     judged = judge(due(), 95.0, 85.0, waivers=(waiver(90.0),))
-    assert kinds(judged) == ["waived", "fail"]
+    assert kinds(judged) == ["waived", "fail", "error"]
     assert judged.value == 85.0
 
 
@@ -258,10 +264,10 @@ def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> No
     [
         (None, None, True),
         ("copy", None, True),
-        (None, "gpu0", True),
-        ("copy", "gpu0", True),
+        (None, Gpu(0), True),
+        ("copy", Gpu(0), True),
         ("triad", None, False),
-        (None, "gpu1", False),
+        (None, Gpu(1), False),
     ],
 )
 def test_a_skip_is_told_with_its_reason(
@@ -272,7 +278,7 @@ def test_a_skip_is_told_with_its_reason(
     told = (
         "copy on gpu0 was not measured: run as root" if applies else "copy on gpu0 was not measured"
     )
-    assert judged.findings[0].text == told
+    assert words.of(judged.findings[0]) == told
     assert not judged.skipped
 
 
@@ -295,7 +301,7 @@ def test_a_waived_skip_is_no_skip_but_stays_visible(
     )
     assert kinds(judged) == (["waived"] if applies else ["skip"])
     assert (judged.skipped, judged.waived) == (applies, applies)
-    assert judged.findings[0].text.endswith("waived: a VM has none") == applies
+    assert words.of(judged.findings[0]).endswith("waived: a VM has none") == applies
 
 
 def test_a_skip_waiver_excuses_no_measurement_that_is_simply_missing() -> None:
@@ -315,9 +321,9 @@ def test_what_a_waiver_covers() -> None:
 
 def test_a_value_in_another_unit_is_an_error_and_never_held_against_the_limit() -> None:
     judged = judge_due(
-        due(), "link.copy", [Measured("link.copy", "copy", "gpu0", "GiB", 500.0)], [], []
+        due(), "link.copy", [Measured("link.copy", "copy", Gpu(0), "GiB", 500.0)], [], []
     )
-    assert [(finding.kind, finding.text) for finding in judged.findings] == [
+    assert [(finding.kind, words.of(finding)) for finding in judged.findings] == [
         ("error", "copy came in GiB, not in GB/s")
     ]
     assert judged.value is None

@@ -11,7 +11,7 @@ import pytest
 import translated
 from cases import each
 
-from acceptance.core.language import ENGLISH, N_, Language
+from acceptance.core.language import ENGLISH, Language
 
 CHINESE = translated.language({"{n} checks": "{n} 项检查"}, "zh-CN")
 HOSTILE = "{n.__class__} {0} %s {"
@@ -22,7 +22,7 @@ HOSTILE = "{n.__class__} {0} %s {"
     [
         (ENGLISH, "What failed", {}, "What failed"),
         (ENGLISH, "{n} checks", {"n": 3}, "3 checks"),
-        (CHINESE, N_("{n} checks"), {"n": 3}, "3 项检查"),
+        (CHINESE, "{n} checks", {"n": 3}, "3 项检查"),
         (CHINESE, "{n} checks of {of}", {"n": 3, "of": "{n}"}, "3 checks of {n}"),
         (ENGLISH, "a brace { without values", {}, "a brace { without values"),
     ],
@@ -58,7 +58,7 @@ def test_a_value_is_data_and_never_a_format(language: Language) -> None:
 
 
 def test_a_text_of_a_data_file_is_looked_up_apart() -> None:
-    language = Language("xx", texts={"Read it.": "Lies es {nach}."})
+    language = Language("xx", texts=translated.Sentences({"Read it.": "Lies es {nach}."}))
     assert language.text("Read it.") == "Lies es {nach}."
     assert language("Read it.") == language.text("Read it") + "."
 

@@ -7,7 +7,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.limit import GIB, MIB, UNITS, Limit, number, quantity
+from acceptance.core.limit import GIB, MIB, UNITS, Limit, number
 from acceptance.diagnosis.series import Series
 
 NAN, INF = math.nan, math.inf
@@ -116,21 +116,6 @@ def test_a_value_that_does_not_fail_is_between_the_bounds(
 
 
 @each(
-    "limit, text",
-    [
-        (Limit("GB/s", "b", low=100.0), ">= 100 GB/s"),
-        (Limit("GB/s", "b", high=0.0), "<= 0 GB/s"),
-        (Limit("count", "b", high=0.0), "<= 0"),
-        (Limit("ratio", "b", low=0.9), ">= 0.9"),
-        (Limit("count", "b", low=8.0, high=8.0), "= 8"),
-        (Limit("degC", "b", low=5.0, high=100.0, warn_high=95.0), "5 .. 100 degC"),
-    ],
-)
-def test_a_limit_as_text(limit: Limit, text: str) -> None:
-    assert str(limit) == text
-
-
-@each(
     "value, text",
     [
         (8.0, "8"),
@@ -159,10 +144,6 @@ def test_any_number_has_a_short_text_close_to_it(value: float) -> None:
     text = number(value)
     assert len(text) <= 16
     assert math.isnan(value) or float(text) == pytest.approx(value, rel=1e-3)
-
-
-def test_counts_and_ratios_are_bare_and_the_rest_carry_their_unit() -> None:
-    assert (quantity(3, "count"), quantity(0.95, "ratio"), quantity(3, "W")) == ("3", "0.95", "3 W")
 
 
 def series(*values: float) -> Series:

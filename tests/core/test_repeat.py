@@ -29,6 +29,8 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.verdict import CheckResult, Verdict
+from acceptance.run.second_look import should_repeat
+from acceptance.wording import words
 
 # Limit 100, warned of below 110; on the nights before it was 150.
 WAS = Past(
@@ -81,7 +83,7 @@ def told(verdict: Verdict) -> list[tuple[str, str | None]]:
 def test_a_value_as_it_was_needs_no_second_look() -> None:
     found = one(night(149.0))
     assert (found.outcome, found.findings) == ("pass", ())
-    assert not repeat.should_repeat(found.judged, found.findings)
+    assert not should_repeat(found.judged, found.findings)
     assert found.judged[0].drift is not None
     assert not found.judged[0].drift.outside
 
@@ -89,7 +91,7 @@ def test_a_value_as_it_was_needs_no_second_look() -> None:
 def test_without_a_past_nothing_is_held_against_it() -> None:
     found = one(night(120.0, past=None))
     assert found.judged[0].drift is None
-    assert not repeat.should_repeat(found.judged, found.findings)
+    assert not should_repeat(found.judged, found.findings)
 
 
 def test_a_value_outside_is_worth_a_second_look() -> None:
@@ -97,8 +99,8 @@ def test_a_value_outside_is_worth_a_second_look() -> None:
     found = one(verdict)
     assert verdict.verdict == "PASS"
     assert told(verdict) == [("warn", "drift.step")]
-    assert repeat.should_repeat(found.judged, found.findings)
-    assert not repeat.should_repeat(found.judged[1:], found.findings)
+    assert should_repeat(found.judged, found.findings)
+    assert not should_repeat(found.judged[1:], found.findings)
 
 
 @pytest.mark.parametrize(
@@ -119,33 +121,43 @@ def test_what_the_second_look_shows_is_told(
         unsteady,
         False,
     )
-    assert not repeat.should_repeat(one(verdict).judged, one(verdict).findings)
+    assert not should_repeat(one(verdict).judged, one(verdict).findings)
 
 
 def test_a_remark_of_another_kind_is_no_reason_not_to_look_again() -> None:
     found = one(night(105.0))
     assert {finding.event for finding in found.findings} == {None, "drift.step"}
-    assert repeat.should_repeat(found.judged, found.findings)
+    assert should_repeat(found.judged, found.findings)
 
 
 def troubles(*own: Body, known: Sequence[Finding] = ()) -> list[str]:
-    return [finding.text for finding in repeat.repeat_findings("a.one", entries(own), known)]
+    return [words.of(finding) for finding in repeat.repeat_findings("a.one", entries(own), known)]
 
 
 def test_what_a_second_look_ended_with_is_told_once() -> None:
     known = [
-        Finding("warn", "a.one", "copy is lower"),
-        Finding("fail", "a.one", "faults on gpu0: measured 2"),
+        Finding("warn", "a.one", "drifted"),
+        Finding("fail", "a.one", "outside_limit"),
     ]
 
-    def said(message: str) -> list[str]:
-        return troubles(
-            CheckStarted("a.one"), CheckEnded("a.one", "fail", message, 1.0), known=known
-        )
+    def said(message: str, *codes: str) -> list[str]:
+        ended = CheckEnded("a.one", "fail", message, 1.0, codes)
+        return troubles(CheckStarted("a.one"), ended, known=known)
 
-    assert said("faults on gpu0: measured 2; and more") == []
+    assert said("faults on gpu0: measured 2; and more", "not_finite", "outside_limit") == []
     assert said("the load hung") == ["at the second look: the load hung"]
-    assert said("copy is lower") == ["at the second look: copy is lower"], "that was a remark only"
+    assert said("lower", "drifted") == ["at the second look: lower"], "that was a remark only"
+
+
+def test_what_ended_without_words_is_told_by_its_outcome() -> None:
+    told = {
+        message: words.of(repeat.end_of(CheckEnded("a.one", "error", message, 1.0)))
+        for message in ("", (), "it hung", ("it hung", "and died"))
+    }
+    assert told[""] == told[()] != told["it hung"]
+    assert "error" in told[""]
+    assert told["it hung"] == "it hung"
+    assert told["it hung", "and died"] == "it hung and died"
 
 
 def test_a_second_look_begins_and_ends_once() -> None:
@@ -161,7 +173,8 @@ def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
     made = plan(check("a.one"))
     begun = SessionStarted(REPEAT_SESSION, made.digest, ("a.one",))
     texts = [
-        finding.text for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)
+        words.of(finding)
+        for finding in whole_run.findings(made, [*bodies(made), begun], stopped=False)
     ]
     assert texts == [f"session {REPEAT_SESSION} began 1 and ended 0 times, not once"]
 
@@ -169,7 +182,7 @@ def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
 def test_the_second_night_outside_fails_and_is_looked_at_again_all_the_same() -> None:
     verdict = night(140.0, past=BEFORE)
     assert (verdict.verdict, one(verdict).outcome) == ("FAIL", "fail")
-    assert repeat.should_repeat(one(verdict).judged, one(verdict).findings)
+    assert should_repeat(one(verdict).judged, one(verdict).findings)
     assert night(140.0, 139.0, past=BEFORE).verdict == "FAIL"
     assert night(140.0, 150.0, past=BEFORE).verdict == "PASS"
 
@@ -177,7 +190,9 @@ def test_the_second_night_outside_fails_and_is_looked_at_again_all_the_same() ->
 def test_a_limit_holds_for_the_second_look_too() -> None:
     verdict = night(140.0, 99.0)
     assert verdict.verdict == "FAIL"
-    assert any("measured 99 GB/s, limit" in finding.text for finding in verdict.of_kind("fail"))
+    assert any(
+        "measured 99 GB/s, limit" in words.of(finding) for finding in verdict.of_kind("fail")
+    )
 
 
 def test_a_second_look_at_one_measurement_judges_the_whole_check() -> None:
@@ -188,13 +203,15 @@ def test_a_second_look_at_one_measurement_judges_the_whole_check() -> None:
     ]
     verdict = night(140.0, more=wrong)
     assert verdict.verdict == "FAIL"
-    assert any("faults on gpu0: measured 2" in finding.text for finding in verdict.of_kind("fail"))
+    assert any(
+        "faults on gpu0: measured 2" in words.of(finding) for finding in verdict.of_kind("fail")
+    )
 
 
 def test_a_check_that_failed_by_its_limit_is_never_run_again() -> None:
     found = one(night(99.0))
     assert found.outcome == "fail"
-    assert not repeat.should_repeat(found.judged, found.findings)
+    assert not should_repeat(found.judged, found.findings)
 
 
 @pytest.mark.parametrize("outcome", ["fail", "error"])
@@ -202,11 +219,11 @@ def test_a_second_look_that_did_not_end_well_is_told(outcome: Outcome) -> None:
     bad: list[Body] = [CheckStarted("a.one"), CheckEnded("a.one", outcome, "the load hung", 1.0)]
     verdict = night(140.0, more=bad)
     assert verdict.verdict == {"fail": "FAIL", "error": "UNJUDGED"}[outcome]
-    assert [finding.text for finding in verdict.of_kind(outcome)] == [
+    assert [words.of(finding) for finding in verdict.of_kind(outcome)] == [
         "at the second look: the load hung"
     ]
     bad[1] = CheckEnded("a.one", outcome, "", 1.0)
-    texts = [finding.text for finding in night(140.0, more=bad).of_kind(outcome)]
+    texts = [words.of(finding) for finding in night(140.0, more=bad).of_kind(outcome)]
     assert texts == [f"at the second look: ended as {outcome}"]
 
 
@@ -234,13 +251,15 @@ def test_a_second_look_that_shows_nothing_changes_nothing(outcome: Outcome) -> N
 def test_a_torn_second_look_leaves_the_run_unjudged(records: list[Body], text: str) -> None:
     verdict = night(140.0, more=records)
     assert verdict.verdict == "UNJUDGED"
-    assert [finding.text for finding in one(verdict).findings if finding.kind == "error"] == [text]
+    assert [words.of(finding) for finding in one(verdict).findings if finding.kind == "error"] == [
+        text
+    ]
 
 
 def test_what_it_measures_must_be_due() -> None:
     stray: list[Body] = [CheckStarted("a.one"), Measured("a.one", "copy", "gpu9", "GB/s", 150.0)]
     verdict = night(140.0, more=[*stray, CheckEnded("a.one", "pass", "", 1.0)])
-    assert [finding.text for finding in verdict.of_kind("error")] == [
+    assert [words.of(finding) for finding in verdict.of_kind("error")] == [
         "measured copy on gpu9, which the plan does not hold"
     ]
 

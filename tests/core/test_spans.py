@@ -1,13 +1,16 @@
-"""Which check was running at a moment, and what was noted meanwhile."""
+"""How long a run took, which check was running at a moment, and what was noted meanwhile."""
 
 from __future__ import annotations
 
+import journals
+import pytest
 from cases import each
 from journals import entries
 from msgspec.structs import replace
 
-from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note
-from acceptance.core.spans import CheckSpans, load_progress, run_notes
+from acceptance.core.notes import run_notes
+from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note, RunClosed, RunStarted
+from acceptance.core.spans import CheckSpans, first_record, load_progress, run_seconds
 
 # At 100 s, 101 s ...
 ONE_THEN_TWO = entries(
@@ -58,4 +61,34 @@ def test_notes_are_in_order_with_one_word_of_progress_a_check_and_no_trouble() -
         *ONE_THEN_TWO,
         replace(ONE_THEN_TWO[-1], body=Note("a segment is missing", trouble=True)),
     ]
-    assert run_notes(found, CheckSpans(found)) == ("all proved", "between", "two began")
+    told = [note.values["text"] for note in run_notes(found)]
+    assert told == ["all proved", "between", "two began"]
+
+
+def test_a_run_lasts_until_the_last_that_was_written_before_the_restart() -> None:
+    *bodies, _ = journals.bodies(journals.plan())
+    (closed,) = journals.entries([RunClosed("link.copy", True, {}, "restarted")])
+    entries = [*journals.entries(bodies), replace(closed, boot=1, boot_s=9_000.0)]
+    assert run_seconds(entries) == len(bodies) - 1
+    assert run_seconds([*entries[:-1], replace(closed, boot_s=9_000.0)]) == len(bodies) - 1
+
+
+def test_a_run_in_the_first_second_of_a_boot() -> None:
+    entries = journals.entries(journals.bodies(journals.plan()), start_s=0.0, step_s=0.0625)
+    assert run_seconds(entries) == (len(entries) - 1) * 0.0625 < 1.0
+
+
+@pytest.mark.parametrize("utc", ["no time", "2020-01-01T00:00:00.000Z"])
+def test_the_wall_clock_may_go_wrong(utc: str) -> None:
+    entries = journals.entries(journals.bodies(journals.plan()))
+    wrong = [*entries[:-1], replace(entries[-1], utc=utc)]
+    assert run_seconds(wrong) == run_seconds(entries) == len(entries) - 1
+
+
+def test_what_never_began_lasted_no_time_that_is_known() -> None:
+    assert run_seconds(journals.entries([Note("x")])) is None
+    assert first_record(()) is None
+    (_, first) = journals.entries([Note("x"), journals.bodies(journals.plan())[0]])
+    found = first_record([first])
+    assert found is first
+    assert isinstance(first.body, RunStarted)

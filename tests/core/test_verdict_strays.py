@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from test_fold import TWO, added, changed, told
 
 from acceptance.core.fold import fold
+from acceptance.core.parts import Gpu
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -26,16 +27,17 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.verdict import worst
+from acceptance.reports.summary import exit_code
 
 
 @each(
     "record",
     [
-        Measured("a.one", "triad", "gpu0", "GB/s", 200.0),
-        Measured("a.one", "copy", "gpu1", "GB/s", 200.0),
-        Measured("a.one", "copy", "gpu0", "GiB", 200.0),
-        Measured("a.one", "copy", "gpu0", "GB/s", None),
-        Measured("c.three", "copy", "gpu0", "GB/s", 200.0),
+        Measured("a.one", "triad", Gpu(0), "GB/s", 200.0),
+        Measured("a.one", "copy", Gpu(1), "GB/s", 200.0),
+        Measured("a.one", "copy", Gpu(0), "GiB", 200.0),
+        Measured("a.one", "copy", Gpu(0), "GB/s", None),
+        Measured("c.three", "copy", Gpu(0), "GB/s", 200.0),
         CheckStarted("c.three"),
         CheckEnded("c.three", "pass", "", 1.0),
         Skipped("c.three", "no tool"),
@@ -52,7 +54,7 @@ from acceptance.core.verdict import worst
 )
 def test_what_does_not_belong_into_the_journal_of_a_good_run(record: Body) -> None:
     verdict = added(record)
-    assert (verdict.verdict, verdict.exit_code()) == ("UNJUDGED", 3)
+    assert (verdict.verdict, exit_code(verdict)) == ("UNJUDGED", 3)
     assert told(verdict)
 
 
@@ -118,8 +120,8 @@ def test_worst_wins_in_this_order() -> None:
 
 
 def test_a_failure_goes_before_what_is_unjudged_and_the_exit_code_follows() -> None:
-    verdict = fold(entries([*bodies(TWO, {("faults", "gpu0"): 1.0})[:-1]]))
-    assert (verdict.verdict, verdict.exit_code()) == ("FAIL", 1)
+    verdict = fold(entries([*bodies(TWO, {("faults", Gpu(0)): 1.0})[:-1]]))
+    assert (verdict.verdict, exit_code(verdict)) == ("FAIL", 1)
     assert [finding.check for finding in verdict.of_kind("error", "fail")] == ["run", "a.one"]
 
 

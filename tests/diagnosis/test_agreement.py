@@ -7,87 +7,98 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.diagnosis.agreement import Agreement, ProductDigests, compare
+from acceptance.core.component import Component
+from acceptance.core.parts import Gpu
+from acceptance.diagnosis.agreement import Agreement, ProductDigests, ProductKey, compare
+from acceptance.wording import words
 
 KEY, OTHER = ("bf16", "8192x8192x8192"), ("f64", "4096x4096x4096")
 RIGHT, WRONG, ODD = ("in", "out"), ("in", "uot"), ("ni", "out")
 
 
-def gpus(*results: tuple[str, str], library: str = "cuBLAS 12.8") -> dict[str, ProductDigests]:
+def gpus(
+    *results: tuple[str, str], library: str = "cuBLAS 12.8"
+) -> dict[Component, ProductDigests]:
     """GPUs that agree in one product and made these of another."""
     return {
-        f"gpu{index}": ProductDigests(library, {KEY: one, OTHER: RIGHT})
+        Gpu(index): ProductDigests(library, {KEY: one, OTHER: RIGHT})
         for index, one in enumerate(results)
     }
 
 
-def siblings(count: int) -> dict[str, tuple[str, ...]]:
-    return {"NVIDIA H200": tuple(f"gpu{index}" for index in range(count))}
+def siblings(count: int) -> dict[str, tuple[Component, ...]]:
+    return {"NVIDIA H200": tuple(Gpu(index) for index in range(count))}
 
 
-def counts(found: Agreement) -> dict[str, int]:
+def counts(found: Agreement) -> dict[Component, int]:
     return {name: len(rows) for name, rows in found.differing.items()}
+
+
+def worded(found: Agreement, gpu: Component) -> dict[ProductKey, str]:
+    return {key: words.message(told) for key, told in found.differing[gpu].items()}
 
 
 def test_equal_gpus_agree() -> None:
     found = compare(gpus(RIGHT, RIGHT, RIGHT), siblings(3))
-    assert counts(found) == {"gpu0": 0, "gpu1": 0, "gpu2": 0}
+    assert counts(found) == {Gpu(0): 0, Gpu(1): 0, Gpu(2): 0}
     assert found.troubles == ()
 
 
 def test_the_one_that_differs_from_most_is_told_with_its_product() -> None:
     found = compare(gpus(RIGHT, WRONG, RIGHT, RIGHT), siblings(4))
-    assert counts(found) == {"gpu0": 0, "gpu1": 1, "gpu2": 0, "gpu3": 0}
-    assert found.differing["gpu1"] == {KEY: "bf16 8192x8192x8192: result uot, 3 of 4 have out"}
+    assert counts(found) == {Gpu(0): 0, Gpu(1): 1, Gpu(2): 0, Gpu(3): 0}
+    assert worded(found, Gpu(1)) == {KEY: "bf16 8192x8192x8192: result uot, 3 of 4 have out"}
 
 
 def test_other_inputs_are_told_as_such() -> None:
     found = compare(gpus(RIGHT, ODD, RIGHT), siblings(3))
-    assert found.differing["gpu1"] == {KEY: "bf16 8192x8192x8192: inputs ni, 2 of 3 have in"}
+    assert worded(found, Gpu(1)) == {KEY: "bf16 8192x8192x8192: inputs ni, 2 of 3 have in"}
 
 
 def test_of_two_alone_that_differ_either_may_be_wrong() -> None:
     found = compare(gpus(RIGHT, WRONG), siblings(2))
-    assert counts(found) == {"gpu0": 1, "gpu1": 1}
-    assert found.differing["gpu0"][KEY].endswith("result out, another has uot")
-    assert found.differing["gpu1"][KEY].endswith("result uot, another has out")
+    assert counts(found) == {Gpu(0): 1, Gpu(1): 1}
+    assert worded(found, Gpu(0))[KEY].endswith("result out, another has uot")
+    assert worded(found, Gpu(1))[KEY].endswith("result uot, another has out")
 
 
 def test_a_tie_of_four_clears_nobody() -> None:
     assert counts(compare(gpus(RIGHT, WRONG, RIGHT, WRONG), siblings(4))) == dict.fromkeys(
-        ("gpu0", "gpu1", "gpu2", "gpu3"), 1
+        (Gpu(0), Gpu(1), Gpu(2), Gpu(3)), 1
     )
 
 
 def test_gpus_of_other_models_are_not_held_against_each_other() -> None:
-    models = {"A": ("gpu0", "gpu1"), "B": ("gpu2",)}
-    assert counts(compare(gpus(RIGHT, RIGHT, WRONG), models)) == {"gpu0": 0, "gpu1": 0}
+    models = {"A": (Gpu(0), Gpu(1)), "B": (Gpu(2),)}
+    assert counts(compare(gpus(RIGHT, RIGHT, WRONG), models)) == {Gpu(0): 0, Gpu(1): 0}
 
 
 def test_a_sibling_whose_load_died_is_left_out_and_one_alone_is_not_compared() -> None:
     made = gpus(RIGHT, WRONG, RIGHT)
-    assert counts(compare({"gpu0": made["gpu0"], "gpu2": made["gpu2"]}, siblings(3))) == {
-        "gpu0": 0,
-        "gpu2": 0,
+    assert counts(compare({Gpu(0): made[Gpu(0)], Gpu(2): made[Gpu(2)]}, siblings(3))) == {
+        Gpu(0): 0,
+        Gpu(2): 0,
     }
-    assert compare({"gpu0": made["gpu0"]}, siblings(3)) == Agreement()
+    assert compare({Gpu(0): made[Gpu(0)]}, siblings(3)) == Agreement()
 
 
 def test_another_library_is_a_trouble_and_no_result() -> None:
-    made = {**gpus(RIGHT, RIGHT), "gpu1": gpus(RIGHT, library="cuBLAS 13.0")["gpu0"]}
+    made = {**gpus(RIGHT, RIGHT), Gpu(1): gpus(RIGHT, library="cuBLAS 13.0")[Gpu(0)]}
     found = compare(made, siblings(2))
     assert found.differing == {}
     (trouble,) = found.troubles
-    assert trouble.startswith("equal GPUs (NVIDIA H200) ran with different libraries")
-    assert trouble.endswith("gpu0 cuBLAS 12.8, gpu1 cuBLAS 13.0")
+    assert words.message(trouble).startswith(
+        "equal GPUs (NVIDIA H200) ran with different libraries"
+    )
+    assert words.message(trouble).endswith("gpu0 cuBLAS 12.8, gpu1 cuBLAS 13.0")
 
 
 def test_another_selection_of_products_is_a_trouble_and_no_result() -> None:
     made = gpus(RIGHT, RIGHT)
-    found = compare({**made, "gpu1": ProductDigests("cuBLAS 12.8", {KEY: RIGHT})}, siblings(2))
+    found = compare({**made, Gpu(1): ProductDigests("cuBLAS 12.8", {KEY: RIGHT})}, siblings(2))
     assert (found.differing, len(found.troubles)) == ({}, 1)
     told = "did not make the same products, so their results cannot be compared: "
-    assert found.troubles[0].endswith(
+    assert words.message(found.troubles[0]).endswith(
         f"{told}gpu0 bf16 8192x8192x8192, f64 4096x4096x4096; gpu1 bf16 8192x8192x8192"
     )
 
@@ -97,8 +108,8 @@ def test_whoever_is_cleared_has_what_more_have_than_anything_else(
     results: list[tuple[str, str]],
 ) -> None:
     found = compare(gpus(*results), siblings(len(results)))
-    assert set(found.differing) == {f"gpu{index}" for index in range(len(results))}
+    assert set(found.differing) == {Gpu(index) for index in range(len(results))}
     for index, own in enumerate(results):
-        cleared = not found.differing[f"gpu{index}"]
+        cleared = not found.differing[Gpu(index)]
         others = [results.count(one) for one in {*results} - {own}]
         assert cleared == (results.count(own) > max(others, default=0))

@@ -13,6 +13,7 @@ import wrong_results as given_wrong
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from worded import worded
 from wrong_results import (
     AGAIN,
     COPIED,
@@ -27,10 +28,12 @@ from wrong_results import (
     vram,
 )
 
+from acceptance.core.parts import Gpu
 from acceptance.diagnosis.diagnosis import Diagnosis, diagnose, right_moments
 from acceptance.diagnosis.ring_pattern import MOMENTS
-from acceptance.diagnosis.signature import GpuHeat, bits_text, positions
-from acceptance.loads.miscompare import read_or_keep
+from acceptance.diagnosis.signature import GpuHeat, differing_bits, positions
+from acceptance.loads.miscompare import WrongTransfer, read_or_keep
+from acceptance.wording import words
 
 SPREAD = random.Random(1).sample(range(SIDE * SIDE), 3000)
 
@@ -49,8 +52,9 @@ def seen(
     *facts: Fact, heat: Sequence[GpuHeat | None] = (), right: Sequence[GpuHeat] = ()
 ) -> tuple[str, str]:
     found = diagnosed(facts, heat, right)
-    assert "\n" not in found.sentence
-    return found.kind, found.sentence
+    sentence = words.message(found.told)
+    assert "\n" not in sentence
+    return found.kind, sentence
 
 
 def stuck(count: int) -> list[Fact]:
@@ -74,6 +78,7 @@ RANDOM_DIFFERS = vram(
     "kind, facts, told",
     [
         ("inputs", [INPUTS], ["operand a", "digest 00ff", "00fe"]),
+        ("inputs", [INPUTS, {**INPUTS, "operand": "b"}], ["operand a", "b"]),
         ("inputs", [INPUTS, one_bit(3), units(17)], ["beside it 2 wrong products"]),
         (
             "repeatable",
@@ -407,7 +412,7 @@ def test_nothing_raises(fact: Fact, changes: dict[str, Any], degrees: float) -> 
         [GpuHeat(degrees), None, GpuHeat(1.0)],
         [GpuHeat(degrees)],
     )
-    assert found.sentence
+    assert words.message(found.told)
     moments([{**fact, **changes}, one_bit(2)])
 
 
@@ -416,15 +421,26 @@ def test_nothing_raises(fact: Fact, changes: dict[str, Any], degrees: float) -> 
 
 def test_bits_in_words() -> None:
     assert positions(0b1011) == (0, 1, 3)
-    assert bits_text(0x000B, 16) == "XOR 000b (bits 0-1, 3)"
-    assert bits_text(0x8, 16) == "XOR 0008 (bit 3)"
-    assert bits_text(0x5555, 16) == "XOR 5555 (bits 0, 2, 4, 6, 8, 10 ...)"
+    assert worded(differing_bits(0x000B, 16)) == "XOR 000b (bits 0-1, 3)"
+    assert worded(differing_bits(0x8, 16)) == "XOR 0008 (bit 3)"
+    assert worded(differing_bits(0x5555, 16)) == "XOR 5555 (bits 0, 2, 4, 6, 8, 10 ...)"
 
 
 def test_a_first_product_is_wrong_in_a_row_an_element_or_a_place_that_is_not_listed() -> None:
-    told = diagnosed([WHOLE], [None]).sentence
+    told = seen(WHOLE)[1]
     assert "are not what exact whole numbers give, first element [3, 4]: 5.0 for 3.0" in told
-    assert "first row 7." in diagnosed([{**WHOLE, "first": [{"index": [7]}]}], [None]).sentence
-    assert "first " not in diagnosed([{**WHOLE, "first": []}], [None]).sentence.partition(
-        "Usually"
-    )[0].removeprefix("The first product")
+    assert "first row 7." in seen({**WHOLE, "first": [{"index": [7]}]})[1]
+    assert "first " not in seen({**WHOLE, "first": []})[1].partition("Usually")[0].removeprefix(
+        "The first product"
+    )
+
+
+def test_a_copy_of_the_copy_load_is_of_no_kind_for_a_diagnosis() -> None:
+    """What it counts is told; nothing is made of it."""
+    wrong = WrongTransfer(
+        component=Gpu(0), check="copy_own_h2d", copy=1, words=1, unwritten=0, first=()
+    )
+    found = diagnose([wrong], [None])
+    assert found.kind == "unknown"
+    assert "copy_own_h2d" in words.message(found.told)
+    assert right_moments([wrong]) == ()

@@ -13,7 +13,8 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.record import Body, Entry, Note, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.record import Body, Entry, Note
 from acceptance.diagnosis.gpu_history import (
     GAP_S,
     MOMENT_S,

@@ -15,6 +15,7 @@ from cases import each
 from thoroughness import ALL
 
 from acceptance.core.clock_reasons import IDLE
+from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, CheckStarted, RunStarted
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint, OutOfRange, histories
 from acceptance.diagnosis.gpu_settings import setting_changes
@@ -22,6 +23,7 @@ from acceptance.diagnosis.gpu_work import WORK_SHARE, idle_reason, power_trouble
 from acceptance.expect import sensor_range
 from acceptance.journal import reader
 from acceptance.journal import segment as journal_segment
+from acceptance.wording import words
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 RECORDED = [path.parent for path in sorted(RUNS.glob(f"*/{reader.GPU_TELEMETRY}.gz"))]
@@ -65,7 +67,7 @@ def history(
                 moment, {name: value for name, value in values.items() if value is not None}
             )
         )
-    return GpuHistory("gpu0", tuple(points))
+    return GpuHistory(Gpu(0), tuple(points))
 
 
 def without(*names: str) -> dict[str, float | None]:
@@ -88,7 +90,8 @@ def test_a_gpu_that_stood_still_for_most_of_the_time_proves_nothing() -> None:
             else {}
         )
 
-    assert idle_reason(history(resting), BEGIN, END, LOAD_S) == (
+    told = idle_reason(history(resting), BEGIN, END, LOAD_S)
+    assert words.text(told or "") == (
         "gpu0 was to work for 20 s and was seen at work for 5.0 s "
         "(in use for 5.0 s, above 225 W for 5.0 s (at most 442 W), by its energy counter for 5.0 s)"
     )
@@ -117,7 +120,7 @@ def test_use_that_the_driver_itself_calls_idle_is_none() -> None:
 
 def test_without_power_nothing_is_said_of_it() -> None:
     assert power_trouble(history(lambda _moment: without("power_w")), [(BEGIN, END)]) is None
-    assert power_trouble(GpuHistory("gpu0", ()), [(BEGIN, END)]) is None
+    assert power_trouble(GpuHistory(Gpu(0), ()), [(BEGIN, END)]) is None
 
 
 def test_nothing_told_is_nothing_shown() -> None:
@@ -125,7 +128,9 @@ def test_nothing_told_is_nothing_shown() -> None:
         history(lambda _moment: without("utilisation", "power_w", "energy_j")), BEGIN, END, LOAD_S
     )
     assert said is not None
-    assert said.endswith("(its use is not told, its power is not told, its energy is not told)")
+    assert words.message(said).endswith(
+        "(its use is not told, its power is not told, its energy is not told)"
+    )
 
 
 def test_samples_that_stand_for_seconds() -> None:
@@ -134,7 +139,7 @@ def test_samples_that_stand_for_seconds() -> None:
         HistoryPoint(120.0, {"utilisation": 1.0, "power_w": 440.0}, 10.0),
         HistoryPoint(130.0, {"utilisation": 0.1, "power_w": 60.0}, 10.0),
     ]
-    found = work(GpuHistory("gpu0", tuple(points)), 99.0, 131.0)
+    found = work(GpuHistory(Gpu(0), tuple(points)), 99.0, 131.0)
     assert (found.use_s, found.power_s, found.energy_s) == (pytest.approx(20.0), 20.0, None)
 
 
@@ -181,7 +186,7 @@ def test_what_a_card_tells_of_itself_narrows_its_ranges() -> None:
 
 def test_a_reading_of_which_no_sample_was_plausible_was_not_measured() -> None:
     told = {"power_w": OutOfRange(3, 0.0, 0.0, 0.1, 900.0)}
-    found = GpuHistory("gpu0", (HistoryPoint(1.0, {"utilisation": 1.0}),), told)
+    found = GpuHistory(Gpu(0), (HistoryPoint(1.0, {"utilisation": 1.0}),), told)
     with pytest.raises(
         ValueError, match=r"power_w of gpu0 was not measured \(3 samples of 0, outside 0.1 to 900"
     ):
@@ -193,5 +198,5 @@ def test_the_last_sample_of_all_may_be_a_lone_one() -> None:
         HistoryPoint(100.0 + step / 5, {"utilisation": float(step < 10), "held": float(step == 11)})
         for step in range(12)
     ]
-    found = GpuHistory("gpu0", tuple(points)).held_back("held")
+    found = GpuHistory(Gpu(0), tuple(points)).held_back("held")
     assert (found.seconds, found.lone) == (0.0, (points[-1].boot_s,))

@@ -16,9 +16,10 @@ from hypothesis import strategies as some
 from test_steady_state import BEGIN, Reading, sampled
 from thoroughness import examples
 
-from acceptance.core.record import Table
+from acceptance.core.evidence import Table
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
-from acceptance.diagnosis.laps import ALL, Laps, Turn, turns
+from acceptance.diagnosis.laps import Laps, Turn, turns
+from acceptance.wording import words
 
 SEVEN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
 # An H200 at its power limit: MHz and degC of each format in a healthy burn of ten minutes.
@@ -114,12 +115,14 @@ def at_seconds(name: str, *laps: Mapping[str, float]) -> Laps:
 
 def test_three_samples_from_a_second_on_make_a_turn() -> None:
     found = at_seconds("sm_clock_mhz", {"f64": 1500.0}, {"f64": 1200.0})
-    assert found.clock_kept() == (0.8, "f64: 1500 MHz in the first lap, 1200 MHz in the last")
+    kept, clocks = found.clock_kept()
+    assert kept == 0.8
+    assert words.message(clocks) == "f64: 1500 MHz in the first lap, 1200 MHz in the last"
 
 
 def test_two_degrees_are_rest_and_no_more() -> None:
     found = at_seconds("temperature_c", {"f64": 62.0}, {"f64": 60.0}, {"f64": 62.0}).settle_time()
-    assert (found.seconds, found.note) == (4.0, "62 degC in the last lap")
+    assert (found.seconds, words.text(found.note)) == (4.0, "62 degC in the last lap")
 
 
 def test_clocks_are_held_against_the_first_lap_by_the_last_alone() -> None:
@@ -179,10 +182,12 @@ def test_what_is_said_of_it(whole_s: float) -> None:
         sm_clock_mhz=of_format(MHZ),
     )
     assert found.settle_time().seconds == pytest.approx(29.0)
-    assert found.settle_time().note == "65 degC in the last lap, 22 degC below its limit"
-    kept, words = found.clock_kept()
+    assert (
+        words.text(found.settle_time().note) == "65 degC in the last lap, 22 degC below its limit"
+    )
+    kept, clocks = found.clock_kept()
     assert kept == pytest.approx(1.0)
-    assert words.endswith(" MHz in the last")
+    assert words.text(clocks).endswith(" MHz in the last")
     assert found.final_temperature() == pytest.approx(sum(DEG_C.values()) / 7, abs=0.5)
 
 
@@ -201,7 +206,7 @@ def test_one_that_warms_settles_when_the_curve_is_within_two_degrees(
     at_rest_s = tau * math.log(rise / 2.0)
     found = warming.settle_time()
     assert found.seconds == pytest.approx(max(turn_s, at_rest_s), abs=turn_s + 0.2)
-    assert found.note == "65 degC in the last lap"
+    assert words.text(found.note) == "65 degC in the last lap"
 
 
 def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
@@ -213,7 +218,7 @@ def test_two_laps_tell_it_too_where_the_second_is_at_rest() -> None:
         due, temperature_c=lambda turn, after: DEG_C[turn.format] - 30.0 * math.exp(-after / 15.0)
     )
     assert found.settle_time().seconds == pytest.approx(15.0 * math.log(15.0), abs=17.3)
-    assert found.settle_time().note == "65 degC in the last lap"
+    assert words.text(found.settle_time().note) == "65 degC in the last lap"
 
 
 @each("by, moving", [(1.0, "still warming"), (-1.0, "still cooling")])
@@ -224,7 +229,7 @@ def test_one_that_goes_on_takes_the_whole_burn(laps: int, by: float, moving: str
         due, temperature_c=lambda turn, after: DEG_C[turn.format] + by * after / 20.0
     ).settle_time()
     assert found.seconds == pytest.approx(due[-1].to_s - due[0].from_s)
-    assert found.note.startswith(f"{moving}: ")
+    assert words.text(found.note).startswith(f"{moving}: ")
 
 
 def test_less_than_two_degrees_a_lap_is_rest() -> None:
@@ -233,7 +238,7 @@ def test_less_than_two_degrees_a_lap_is_rest() -> None:
     assert found.seconds == pytest.approx(due[1].to_s - BEGIN), (
         "two laps before the end it was more than 2 degC cooler"
     )
-    assert found.note == "65 degC in the last lap"
+    assert words.text(found.note) == "65 degC in the last lap"
 
 
 def test_a_jump_in_the_middle_counts_until_its_turn_is_over() -> None:
@@ -261,9 +266,9 @@ def test_the_format_that_lost_most_counts() -> None:
         by = {"bf16": 0.9, "f8": 0.8, "i8": 1.2}
         return MHZ[turn.format] * (by.get(turn.format, 1.0) if turn.lap == 2 else 1.0)
 
-    kept, words = burned(course(SEVEN, 3, 10.0), sm_clock_mhz=clock).clock_kept()
+    kept, clocks = burned(course(SEVEN, 3, 10.0), sm_clock_mhz=clock).clock_kept()
     assert kept == pytest.approx(0.8)
-    assert words == "f8: 1433 MHz in the first lap, 1146 MHz in the last"
+    assert words.text(clocks) == "f8: 1433 MHz in the first lap, 1146 MHz in the last"
 
 
 def test_what_lies_between_turns_and_the_begin_of_a_turn_do_not_count() -> None:
@@ -295,9 +300,9 @@ def test_a_smoke_run_gives_a_value_and_its_noise_no_warning() -> None:
         found = burned(
             due, sm_clock_mhz=lambda turn, _after: MHZ[turn.format] + chance.gauss(0.0, 35.0)
         )
-        kept, words = found.clock_kept()
+        kept, clocks = found.clock_kept()
         assert 0.92 < kept <= 1.01
-        assert not words.startswith(ALL)
+        assert not words.text(clocks).startswith("all formats")
 
 
 # --- too few samples ---
@@ -317,8 +322,11 @@ def test_formats_with_too_few_samples_in_full_use_are_left_out() -> None:
         for one in points
     )
     assert found.clock_kept()[0] == pytest.approx(0.75)
-    kept, words = Laps(GpuHistory("gpu0", points), found.turns).clock_kept()
-    assert (kept, words) == (1.0, "bf16: 2000 MHz in the first lap, 2000 MHz in the last")
+    kept, clocks = Laps(GpuHistory("gpu0", points), found.turns).clock_kept()
+    assert (kept, words.text(clocks)) == (
+        1.0,
+        "bf16: 2000 MHz in the first lap, 2000 MHz in the last",
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,9 +343,9 @@ def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(
         temperature_c=of_format(DEG_C),
         sm_clock_mhz=lambda turn, _after: MHZ[turn.format] * (1.0 - 0.3 * turn.lap),
     )
-    kept, words = found.clock_kept()
+    kept, clocks = found.clock_kept()
     assert kept == pytest.approx(0.7, abs=0.05)
-    assert words.startswith(f"{ALL}: ")
+    assert words.text(clocks).startswith("all formats: ")
     assert found.settle_time().seconds == pytest.approx(due[6].to_s - BEGIN)
 
 

@@ -12,6 +12,7 @@ from cases import each
 
 from acceptance.diagnosis.diagnosis import diagnose
 from acceptance.loads.protocol import parse
+from acceptance.wording import words
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
 ENTRIES = [
@@ -48,5 +49,6 @@ def test_a_fault_is_told_from_the_others(entry: dict[str, Any]) -> None:
     if asked is None:
         return
     found = diagnose(output.miscompares, [None] * len(output.miscompares))
-    assert found.kind == entry["kind"], found.sentence
-    assert "{" not in found.sentence, "a sentence for people holds no raw data"
+    sentence = words.message(found.told)
+    assert found.kind == entry["kind"], sentence
+    assert "{" not in sentence, "a sentence for people holds no raw data"

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cases import each
+from worded import worded
 from wrong_results import SIDE, Fact, described_keys, one_bit, ring, scrambled, units
 
 from acceptance.diagnosis.ring_pattern import product_signature, right_moments_of
@@ -28,9 +29,12 @@ def seen(
     *facts: Fact, heat: Sequence[float | None] = (), right: Sequence[float | None] = ()
 ) -> Signature:
     own = [GpuHeat(one) for one in heat] or [None] * len(facts)
-    return product_signature(
-        list(zip(rings(facts), own, strict=True)), [GpuHeat(one) for one in right]
+    found: Signature = worded(
+        product_signature(
+            list(zip(rings(facts), own, strict=True)), [GpuHeat(one) for one in right]
+        )
     )
+    return found
 
 
 def again(fact: Fact) -> Fact:
@@ -129,7 +133,7 @@ SAME_BIT = "Always the same bit, in many elements: one line of a bus, or one lan
 )
 def test_the_looks_of_one_product(fact: Fact, kind: str, words: str) -> None:
     found = seen(fact)
-    assert (found.kind, found.words) == (kind, words)
+    assert (found.kind, found.looks) == (kind, words)
 
 
 @each(
@@ -150,7 +154,7 @@ def test_the_looks_of_one_product(fact: Fact, kind: str, words: str) -> None:
 )
 def test_distances_are_told_as_people_say_them(stride: int, told: str) -> None:
     assert (
-        seen(units(stride, 9)).words
+        seen(units(stride, 9)).looks
         == f"Wrong in the low bits only: every {told} element, off by one unit in the last place"
     )
 
@@ -185,7 +189,7 @@ def other(number: int) -> Fact:
 def test_the_same_bit_at_the_same_address_is_a_cell(facts: list[Fact], told: str) -> None:
     told = told.format(at=hex(2 * (5 * SIDE * SIDE + 1234567)))
     found = seen(*facts)
-    assert (found.kind, found.words) == ("memory bit", f"The same bit at the same address {told}")
+    assert (found.kind, found.looks) == ("memory bit", f"The same bit at the same address {told}")
 
 
 @each(
@@ -214,11 +218,11 @@ def test_two_products_in_two_places_with_the_same_elements_are_the_chip() -> Non
     repeated = [units(17, iteration=20 + n, slot=n) for n in (0, 1)]
     assert seen(*repeated).kind == "repeatable"
     assert (
-        seen(*repeated).words
+        seen(*repeated).looks
         == "The same elements with the same bits in each of 2 products one after the other"
     )
     apart = [units(17, iteration=20 + 4 * n, slot=n) for n in (0, 1)]
-    assert seen(*apart).words.startswith(
+    assert seen(*apart).looks.startswith(
         "The same elements with the same bits in 2 of 5 products: "
     )
 
@@ -232,10 +236,17 @@ def test_two_products_in_two_places_with_the_same_elements_are_the_chip() -> Non
     ], told=["one place", "not the same", "read back right"],
 )  # fmt: skip
 def test_what_is_not_known_to_be_the_same_elements(facts: list[Fact]) -> None:
-    assert not seen(*facts).words.startswith("The same elements")
+    assert not seen(*facts).looks.startswith("The same elements")
 
 
 # --- heat ---
+
+
+def swapped(number: int) -> Fact:
+    """A product whose words are stored at each other's places."""
+    words = [(1000 * number + n, 100 + n, 100 + (n ^ 4)) for n in range(64)]
+    return ring(words, iteration=100 + 7 * number, slot=number)
+
 
 HOT = [scrambled([5000 * n, 5000 * n + 77], iteration=100 + 7 * n, slot=n) for n in range(5)]
 
@@ -269,10 +280,45 @@ def test_how_much_it_takes_to_blame_heat(
 ) -> None:
     found = seen(*HOT[: len(heat)], heat=heat, right=right)
     assert found.kind == ("many" if told is None else "thermal")
-    assert found.words.startswith(told or IRREGULAR)
+    assert found.looks.startswith(told or IRREGULAR)
+
+
+@each(
+    "facts, kind",
+    [
+        ([units(17, iteration=20 + n, slot=n) for n in range(5)], "repeatable"),
+        ([swapped(n) for n in range(5)], "address line"),
+    ],
+    told=["repeatable", "address line"],
+)
+def test_what_lasts_is_not_laid_to_heat(facts: list[Fact], kind: str) -> None:
+    assert seen(*facts, heat=[83, 84, 85, 86, 87], right=[60] * 50).kind == kind
+
+
+# --- several ways ---
+
+
+def test_products_that_are_wrong_in_several_ways_are_counted_by_kind() -> None:
+    facts = [
+        again(one_bit(3, iteration=1, slot=1)),
+        one_bit(3, iteration=2, slot=2),
+        ring([(77, 0x4248, 0x7FC0)], nan=1, iteration=3, slot=3),
+        swapped(4),
+        units(17, iteration=5, slot=5),
+        units(16, iteration=6, slot=6),
+        scrambled([99], iteration=7, slot=7),
+    ]
+    assert seen(*facts).looks == (
+        "The products are wrong in different ways (2 x datapath, 1 x read back right, "
+        "1 x one bit once, 1 x not a number, 1 x address line, 1 x many)"
+    )
 
 
 # --- the evidence ---
+
+
+def test_a_temperature_without_a_clock_is_told_alone() -> None:
+    assert seen(one_bit(3), heat=[70]).evidence.endswith(", at 70 degC")
 
 
 def test_the_evidence_is_of_the_first_product_and_the_bits_of_all() -> None:
@@ -283,6 +329,13 @@ def test_the_evidence_is_of_the_first_product_and_the_bits_of_all() -> None:
         "(element [0, 2]: 3f81 for 3f80), stride 17, XOR 000f (bits 0-3), iteration 20, 30 (lap "
         "0), made 1020 .. 1030 s after boot, "
         "at a heat that was not sampled"
+    )
+
+
+def test_a_product_that_was_right_when_it_was_read_again_has_no_place_and_no_bits() -> None:
+    assert seen(again(one_bit(3))).evidence == (
+        f"1 product wrong, 1 of {SIDE * SIDE} elements, iteration 17 (lap 0), made 1017 s after "
+        "boot, at a heat that was not sampled"
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cases import each
+from worded import worded
 
-from acceptance.diagnosis.signature import bits_text, extent, power_of_two, swapped_addresses
+from acceptance.diagnosis.signature import differing_bits, extent, power_of_two, swapped_addresses
 from acceptance.loads.miscompare import WrongElement
 
 
@@ -25,13 +26,13 @@ def test_powers_of_two() -> None:
 def test_bits_are_told_by_number_the_first_six_ranges_of_them(
     word: int, width: int, told: str
 ) -> None:
-    assert bits_text(word, width) == told
+    assert worded(differing_bits(word, width)) == told
 
 
 def test_an_extent_is_one_number_where_all_are_equal() -> None:
-    assert extent([], "degC") is None
-    assert extent([70.4, 69.6], "degC") == "70 degC"
-    assert extent([86.0, 83.0, 85.0], "degC") == "83 .. 86 degC"
+    assert extent([]) is None
+    assert extent([70.4, 69.6]) == "70"
+    assert extent([86.0, 83.0, 85.0]) == "83 .. 86"
 
 
 def held(*words: tuple[int, int, int]) -> list[WrongElement]:

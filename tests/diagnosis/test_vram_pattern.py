@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cases import each
+from worded import worded
 from wrong_results import Fact, vram
 
 from acceptance.diagnosis.signature import Signature
@@ -17,7 +18,8 @@ def look(*facts: Fact) -> Signature:
         one = miscompare.read(fact)
         assert isinstance(one, WrongMemory)
         found.append(one)
-    return vram_signature(found)
+    told: Signature = worded(vram_signature(found))
+    return told
 
 
 def test_the_evidence_is_of_the_pass_that_found_first_and_the_bits_of_all() -> None:
@@ -35,9 +37,16 @@ def test_the_evidence_is_of_the_pass_that_found_first_and_the_bits_of_all() -> N
 
 
 def test_different_bits_at_many_addresses_are_no_data_line() -> None:
-    assert look(vram([(64, 0, 4), (128, 0, 8)])).words == "Many words with different bits"
-    assert look(vram([(64, 0, 4), (128, 1, 5)])).words.startswith(
+    assert look(vram([(64, 0, 4), (128, 0, 8)])).looks == "Many words with different bits"
+    assert look(vram([(64, 0, 4), (128, 1, 5)])).looks.startswith(
         "Always bit 2, at many addresses: a data line"
+    )
+
+
+@each("lines, told", [([17], "bit 17"), ([3, 17], "bits 3, 17")])
+def test_address_lines_are_told_by_number(lines: list[int], told: str) -> None:
+    assert look(vram([(64, 8, 9)], address_bits=lines)).looks == (
+        f"Words lie where others belong: the places differ in address {told}"
     )
 
 
@@ -72,7 +81,7 @@ MORE_THAN_LISTED = [
 def test_the_same_bit_of_the_same_word_is_a_cell(facts: list[Fact], told: str) -> None:
     found = look(*facts)
     assert found.kind == "memory bit"
-    assert found.words == f"The same bit at the same address {told}"
+    assert found.looks == f"The same bit at the same address {told}"
 
 
 @each(

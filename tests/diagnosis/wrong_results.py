@@ -145,6 +145,17 @@ TRANSFERRED: Fact = {
     "unwritten": 0,
     "first": [{"index": 7, "expected": "00", "got": "01", "xor": "01"}],
 }
+COLLECTIVE: Fact = {
+    "component": "gpu1",
+    "check": "all_reduce",
+    "format": "bf16",
+    "arm": "p2p_off",
+    "size": 4096,
+    "turn": 3,
+    "elements": 1,
+    "unwritten": 0,
+    "first": [{"index": [7], "expected": "12.0", "got": "11.0"}],
+}
 VECTOR: Fact = {
     "component": "gpu0",
     "check": "elementwise",

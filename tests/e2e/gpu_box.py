@@ -12,15 +12,20 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import collective_texts
 import described
 import fake_driver
+import nccl_texts
 from machine_root import sysfs_tree
 from rig import Rig
 from run_left import Run
+
+from acceptance.journal import clock
 
 PROGRAMS = {
     "gpu-burn": "burn.py",
@@ -29,8 +34,8 @@ PROGRAMS = {
     "bandwidthTest": "bandwidth.py",
     "p2pBandwidthLatencyTest": "peers.py",
 }
-# What was logged before is this machine's own.
-GPU_CHECKS = "gpu,link,burn,watch,kernel_log.during_run"
+# What was logged before is this machine's own; collectives need torch.
+GPU_CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log.during_run"
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 # $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and
@@ -95,7 +100,8 @@ def install(
     shutil.copytree(
         Path(__file__).with_name("replay"), replay, ignore=shutil.ignore_patterns("__pycache__")
     )
-    shutil.copy(described.__file__, replay)
+    for module in (described, nccl_texts, collective_texts):
+        shutil.copy(str(module.__file__), replay)
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")
     for name, file in PROGRAMS.items():
         script = folder / name
@@ -161,3 +167,15 @@ class GpuBox:
         """`rigproof accept` to its end."""
         argv = self.rig.argv(*more, only=only, burn=burn, machine=machine)
         return self.rig.run(argv, program=self.program, variables=variables)
+
+    def accept_until(self, check: str, *, only: str, burn: int) -> Run:
+        """`rigproof accept` to its end; the machine's timeline begins when this check does."""
+        epoch, part = self.rig.home / "epoch", self.rig.home / "epoch.part"
+        argv = self.rig.argv(only=only, burn=burn, machine=False)
+        before, began = self.rig.runs(), time.monotonic()
+        variables = {"RIGPROOF_FAKE_NVML_EPOCH": str(epoch)}
+        started = self.rig.start(argv, program=self.program, variables=variables)
+        self.rig.reached(self.rig.started_run(before), check, 90.0)
+        part.write_text(repr(clock.boot_s()), encoding="utf-8")
+        part.replace(epoch)
+        return self.rig.finish(started, before, began)

@@ -138,7 +138,7 @@ class Rig:
         started: subprocess.Popen[str],
         before: set[Path],
         began: float,
-        seconds: float = 110.0,
+        seconds: float = 270.0,
     ) -> Run:
         """Wait for it to end, no longer than so many seconds."""
         out, err = started.communicate(timeout=seconds)

@@ -8,7 +8,9 @@ import pytest
 from gpu_box import GpuBox
 from rig import Rig
 
-from acceptance.core.record import Measured, ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.parts import MACHINE, Gpu
+from acceptance.core.record import Measured
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
@@ -27,7 +29,7 @@ def test_one_gpu_of_two(rig: Rig, library: Path, asked: str) -> None:
     run.assert_agrees()
     assert run.verdict["verdict"] == "PASS"
     assert run.verdict["scope"] == "partial"
-    assert {one.component for one in run.bodies(Measured)} == {"machine", "gpu1"}
+    assert {one.component for one in run.bodies(Measured)} == {MACHINE, Gpu(1)}
     assert {one.serial for one in run.bodies(Measured) if one.measurement == "gpu_granted"} == {
         SECOND
     }

@@ -5,8 +5,10 @@ Kills at random moments are the self-test's: selftest/interruption.py.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import termios
 import time
 from pathlib import Path
 
@@ -25,7 +27,7 @@ def healthy(rig: Rig) -> None:
         fakes.write(rig.fakes, tool, "healthy")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_run_with_its_reports(rig: Rig, number: signal.Signals) -> None:
     fakes.write(rig.fakes, "stress-ng", "hangs")
     healthy_after = rig.argv(only="gpu,cpu.stress_ng,kernel_log.during_run")
@@ -40,6 +42,32 @@ def test_a_signal_ends_the_run_with_its_reports(rig: Rig, number: signal.Signals
     }
     assert f"cpu.stress_ng: did not finish: stopped by {number.name}" in run.texts("unjudged")
     assert [end.complete for end in run.bodies(RunEnded)] == [False]
+
+
+def test_a_run_outlives_its_terminal(rig: Rig) -> None:
+    """The connection is lost: the kernel hangs up, and nothing can be printed any more."""
+    for tool in ("stress-ng", "stressapptest"):
+        fakes.write(rig.fakes, tool, "healthy")
+    ours, theirs = os.openpty()
+
+    def on_the_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+        for number in (0, 1, 2):
+            os.dup2(theirs, number)
+
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(rig.argv(only="gpu,cpu,kernel_log.during_run"), prepare=on_the_terminal)
+    os.close(theirs)
+    folder = rig.started_run(before)
+    rig.reached(folder, "cpu.stress_ng")
+    told = os.read(ours, 65536).decode()
+    assert "Ctrl-C stops this run. Where its terminal is closed" in " ".join(told.split())
+    os.close(ours)
+    run = rig.finish(started, before, began)
+    assert run.verdict["verdict"] == "PASS", run.texts("unjudged")
+    assert [end.complete for end in run.bodies(RunEnded)] == [True]
+    assert all((folder / name).is_file() for name in ("report.html", "junit.xml"))
 
 
 def interrupted(rig: Rig, argv: list[str], check: str, number: signal.Signals) -> Run:
@@ -71,7 +99,7 @@ def test_a_killed_session_does_not_end_the_run(rig: Rig) -> None:
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.stress_ng")
     wait_for(lambda: processes(folder.name, "fakes/stress-ng"))
-    (session,) = processes(folder.name, "pytest", "session-load.json")
+    session, *_ = processes(folder.name, "pytest", "session-load.json")
     os.kill(session, signal.SIGKILL)
     run = rig.finish(started, before, began)
     run.assert_agrees()

@@ -65,7 +65,7 @@ def test_shortfalls_of_the_inventory_fail_by_name(rig: Rig) -> None:
 @pytest.mark.parametrize("declared", [True, False], ids=["declared", "no machine file"])
 def test_missing_gpus_fail_within_seconds(rig: Rig, declared: bool) -> None:
     rig.machine.write_text('schema = 1\nname = "two cards"\ngpus = 2\n', encoding="utf-8")
-    run = rig.accept(burn=None, machine=declared)
+    run = rig.accept("--fail-fast", burn=None, machine=declared)
     run.assert_agrees()
     assert run.verdict["verdict"] == "FAIL"
     assert run.seconds < 10
@@ -76,9 +76,28 @@ def test_missing_gpus_fail_within_seconds(rig: Rig, declared: bool) -> None:
     assert (
         "limit = 2; basis: machine.toml declares 2 GPUs" if declared else "limit >= 1; basis: "
     ) in told
-    # Nothing was heated, and every other check of the plan is there as one that never ran.
+    # It is said before the plan is. Nothing was heated, and every other check of the plan is there
+    # as one that was not run.
+    said, plan, _ = run.out.partition("profile smoke")
+    assert plan
+    short = "2 of 2 GPUs are not on the PCI bus" if declared else "no GPU is on the PCI bus, and"
+    assert said.startswith(short)
+    assert "PCI bus: " in said
+    assert "the run stops at the first check that fails (--fail-fast" in said
     assert run.ended() == {"gpu.present": "fail"}
     others = {outcome for check, outcome in run.outcomes().items() if check != "gpu.present"}
-    assert others == {"error"}
+    assert others == {"skip"}
+    assert " not run" in run.out.splitlines()[-1]
     assert ("(inventory not declared)" in run.out.splitlines()[-1]) is not declared
     assert (run.path / "machine.toml").is_file() is not declared
+
+
+def test_what_is_not_missing_is_tested_all_the_same(rig: Rig) -> None:
+    rig.machine.write_text('schema = 1\nname = "two cards"\ngpus = 2\n', encoding="utf-8")
+    run = rig.accept(only="gpu.present,gpu.device_query,cpu.gemm[[]f64]", burn=None)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "FAIL"
+    assert run.ended()["gpu.present"] == "fail"
+    assert set(run.outcomes()) == set(run.ended()) == {"gpu.present", "cpu.gemm[f64]"}
+    assert "without a GPU only processor, RAM, disks and network are tested (--fail-f" in run.out
+    assert "UNJUDGED" not in run.out, "what is not on the bus has no number to be named by"

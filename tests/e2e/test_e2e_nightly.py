@@ -16,7 +16,9 @@ import pytest
 from gpu_box import Document, GpuBox
 from rig import BUSY, Rig, machine_is_free, wait_for
 
+from acceptance.core.parts import Gpu
 from acceptance.core.record import ForeignProcess, Postponed, SessionStarted
+from acceptance.journal import run as journal_run
 from acceptance.run import lock
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
@@ -170,7 +172,7 @@ def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> Non
     )
     assert {one["outcome"] for one in first.verdict["checks"]} == {"skip"}
     (seen, *_) = first.bodies(ForeignProcess)
-    assert (seen.component, seen.pid) == ("gpu1", 4194300)
+    assert (seen.component, seen.pid) == (Gpu(1), 4194300)
     assert nights(rig) == [(first.path.name if first.path else None, "UNJUDGED", 1)]
     (file,) = rig.out.glob("history/*/history.sqlite3")
     with contextlib.closing(sqlite3.connect(file)) as found:
@@ -189,3 +191,6 @@ def test_whoever_is_to_be_told_is_told(tools: Rig) -> None:
         == run.verdict["run_id"]
     )
     assert "rigproof_run_verdict" in (rig.home / "rigproof.prom").read_text()
+    assert run.path is not None
+    assert (run.path / "on-fail.txt").read_text() == said.read_text()
+    assert journal_run.read(run.path).seal.troubles == ()

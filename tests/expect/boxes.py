@@ -115,7 +115,20 @@ A100 = {
     "gemm_bf16": 224.0,
     "gemm_tf32": 106.0,
 }
-PAIRED = {"p2p_write": 365.30, "p2p_staged": 38.40, "p2p_gain": 365.30 / 38.40}
+PAIRED = {
+    "p2p_write": 365.30,
+    "p2p_staged": 38.40,
+    "p2p_gain": 365.30 / 38.40,
+    # box of two H200s by nccl-tests; all-reduce of eight published, with multicast off
+    "collective_all_reduce": 363.0,
+    "collective_all_gather": 272.0,
+    "collective_reduce_scatter": 269.0,
+    "collective_all_to_all": 331.0,
+    "collective_broadcast": 364.0,
+    "collective_send_receive": 291.0,
+    "collective_all_reduce_p2p_off": 27.0,
+    "collective_send_receive_p2p_off": 23.0,
+}
 
 BOXES = {
     box.file: box

@@ -4,6 +4,7 @@ passes, what sick ones show fails.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,12 @@ def _of_family(file: Path) -> Iterator[str]:
     ]
     found = {one.name: one.limit for one in own if one.limit is not None}
     names = {one.name for one in own}
-    booked = {name: row for row in BOOK["judged"] for name in row["measurements"] if name in names}
+    booked = {
+        name: row
+        for row in BOOK["judged"]
+        for name in names
+        if name in row["measurements"] or re.fullmatch(row.get("named", ""), name)
+    }
     yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
     yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
     for name in found.keys() & booked.keys():
@@ -72,6 +78,11 @@ def owed(one: Sheet) -> set[str]:
 
 def _of_sheet(file: Path) -> Iterator[str]:
     one = sheet.read(file)
+    floors = [
+        [row.measurement.removeprefix("collective_"), row.gpus, row.low] for row in one.collective
+    ]
+    if floors != BOOK["collective"].get(file.stem, []):
+        yield f"the floors of collectives are {floors}"
     rows = {row.measurement: row for row in one.limit}
     yield from (
         f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one)

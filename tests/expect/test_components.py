@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 from cases import each
@@ -10,11 +12,14 @@ from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, li
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Gpu, Pair, Part, Socket
 from acceptance.expect import components
 from acceptance.machine import machine_file
 from acceptance.machine.inventory import CoreGroup, Inventory, NvmlDevice, NvmlPair
+from acceptance.machine.machine_file import DeclaredCollectives, Machine
 from acceptance.observe.inventory import observe
 from acceptance.process.deadline import Deadline
+from acceptance.wording import words
 
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"cpu_temperature_c", "cpu_throttle_count", "load_1m"})
@@ -36,6 +41,10 @@ def shown(*gpus: int, more: bool = False) -> Inventory:
         return observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
 
 
+def not_offered(found: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(map(words.message, components.not_offered(found)))
+
+
 def declared(folder: Path, text: str) -> machine_file.Machine:
     folder.mkdir(exist_ok=True)
     file = folder / "machine.toml"
@@ -44,35 +53,59 @@ def declared(folder: Path, text: str) -> machine_file.Machine:
 
 
 def test_a_machine_that_declares_nothing() -> None:
-    found = components.resolve(None, shown(0x41, 0x01, more=True), EVERYTHING, ("gpu0", "gpu1"))
+    found = components.resolve(None, shown(0x41, 0x01, more=True), EVERYTHING, (Gpu(0), Gpu(1)))
     assert found == {
-        "machine": ("machine",),
-        "system": ("system",),
-        "cpu": ("cpu",),
-        "memory": ("memory",),
-        "core": ("core:0", "core:1", "core:2", "core:3"),
-        "core-with-peers": ("core:0", "core:1", "core:2", "core:3"),
-        "cpu-thermometer": ("cpu",),
-        "cpu-throttle-counter": ("cpu",),
+        "machine": (MACHINE,),
+        "system": (SYSTEM,),
+        "cpu": (CPU,),
+        "memory": (MEMORY,),
+        "core": (Core(0), Core(1), Core(2), Core(3)),
+        "core-with-peers": (Core(0), Core(1), Core(2), Core(3)),
+        "socket": (Socket(0),),
+        "socket-pair": (),
+        "cpu-thermometer": (CPU,),
+        "cpu-throttle-counter": (CPU,),
         "cpuburn": (),
-        "disk": ("disk:nvme0n1",),
-        "disk-nvme": ("disk:nvme0n1",),
+        "disk": (Part("disk", "nvme0n1"),),
+        "disk-nvme": (Part("disk", "nvme0n1"),),
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),
-        "gpu": ("gpu0", "gpu1"),
-        "gpus": ("gpus",),
-        "gpus-paired": ("gpus",),
-        "gpu-pair": ("gpu0->gpu1", "gpu1->gpu0"),
+        "gpu": (Gpu(0), Gpu(1)),
+        "gpu-expected": (Gpu(0), Gpu(1)),
+        "gpus": (GPUS,),
+        "gpus-paired": (GPUS,),
+        "gpu-paired": (Gpu(0), Gpu(1)),
+        "gpus-multicast": (),
+        "gpu-multicast": (),
+        "gpu-pair": (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))),
         # NVML does not know them, so nothing that it tells is due.
-        **dict.fromkeys((*components.COUNTERS, "gpu-with-peers", "gpu-with-link-peers"), ()),
+        **dict.fromkeys(
+            (*components.COUNTERS, "gpu-with-peers", "gpu-with-link-peers", "gpu-fan-with-peers"),
+            (),
+        ),
+        "gpu-pair-with-peers": (),
         **dict.fromkeys(("gpu-peers", "gpus-peered"), ()),
         **dict.fromkeys(("gpu-nvlink", "gpu-nvlink-up", "gpu-memory-thermometer"), ()),
         # What format a GPU lacks is not known of one that nobody asked: all are due.
-        **{f"gpu-{dtype}": ("gpu0", "gpu1") for dtype in DTYPES},
+        **{f"gpu-{dtype}": (Gpu(0), Gpu(1)) for dtype in DTYPES},
         **{f"gpu-{dtype}-with-peers": () for dtype in DTYPES},
     }
-    assert not any(line.startswith("processor") for line in components.not_offered(found))
+    assert not any(line.startswith("processor") for line in not_offered(found))
+
+
+def test_each_socket_reads_its_own_memory_and_that_of_each_other() -> None:
+    seen = shown()
+    groups = tuple(CoreGroup(f"socket{number}", ((number,),)) for number in range(3))
+    three = replace(seen, cpu=replace(seen.cpu, socket_cores=groups))
+    found = components.resolve(None, three, NOTHING, ())
+    assert found["socket"] == (Socket(0), Socket(1), Socket(2))
+    assert found["socket-pair"][:3] == (
+        Pair(Socket(0), Socket(1)),
+        Pair(Socket(0), Socket(2)),
+        Pair(Socket(1), Socket(0)),
+    )
+    assert len(found["socket-pair"]) == 6
 
 
 def test_what_is_declared_is_due(tmp_path: Path) -> None:
@@ -83,10 +116,10 @@ def test_what_is_declared_is_due(tmp_path: Path) -> None:
         network = [{name = "eth0"}]
     """
     found = components.resolve(declared(tmp_path, text), shown(), NOTHING, ())
-    assert found["cpuburn"] == ("cpu",)
-    assert found["dimm"] == ("dimm:A1", "dimm:B 1")
-    assert found["declared-disk"] == ("declared-disk:1", "declared-disk:2")
-    assert found["declared-link"] == ("net:eth0",)
+    assert found["cpuburn"] == (CPU,)
+    assert found["dimm"] == (Part("dimm", "A1"), Part("dimm", "B 1"))
+    assert found["declared-disk"] == (Part("declared-disk", "1"), Part("declared-disk", "2"))
+    assert found["declared-link"] == (Part("net", "eth0"),)
     assert found["gpu"] == ()
 
 
@@ -116,14 +149,14 @@ def test_cores_are_held_against_their_own_kind() -> None:
     found = components.resolve(
         None, replace(seen, cpu=replace(seen.cpu, core_groups=groups)), NOTHING, ()
     )
-    assert found["core"] == ("core:0", "core:2", "core:4")
-    assert found["core-with-peers"] == ("core:0", "core:2")
+    assert found["core"] == (Core(0), Core(2), Core(4))
+    assert found["core-with-peers"] == (Core(0), Core(2))
 
 
 def test_what_a_machine_does_not_show_is_said() -> None:
     seen = shown()
     bare = replace(seen, cpu=replace(seen.cpu, core_groups=()))
-    lines = components.not_offered(components.resolve(None, bare, NOTHING, ()))
+    lines = not_offered(components.resolve(None, bare, NOTHING, ()))
     assert [line.split(":")[0] for line in lines] == [
         "processor temperature",
         "processor throttling",
@@ -132,8 +165,7 @@ def test_what_a_machine_does_not_show_is_said() -> None:
     ]
     one = replace(seen, cpu=replace(seen.cpu, core_groups=(CoreGroup("all", ((0,),)),)))
     assert [
-        line.split(":")[0]
-        for line in components.not_offered(components.resolve(None, one, EVERYTHING, ()))
+        line.split(":")[0] for line in not_offered(components.resolve(None, one, EVERYTHING, ()))
     ] == [
         "slow cores",
         "disk health",
@@ -142,7 +174,7 @@ def test_what_a_machine_does_not_show_is_said() -> None:
 
 # --- GPUs ---
 
-THREE = ("gpu0", "gpu1", "gpu2")
+THREE = (Gpu(0), Gpu(1), Gpu(2))
 
 
 def of(
@@ -155,12 +187,12 @@ def of(
 
 def test_gpus_of_one_model_are_held_against_each_other(tmp_path: Path) -> None:
     found = of(tmp_path, device(0), device(1, name="NVIDIA L40S"), device(2))
-    assert found["gpu-with-peers"] == ("gpu0", "gpu2")
-    lines = components.not_offered(found)
+    assert found["gpu-with-peers"] == (Gpu(0), Gpu(2))
+    lines = not_offered(found)
     assert (
         "gpu1: slow GPUs: a GPU is held against others of its model, and no other was seen" in lines
     )
-    absent = components.not_offered(of(tmp_path / "absent", device(0), device(1)))
+    absent = not_offered(of(tmp_path / "absent", device(0), device(1)))
     assert (
         "gpu2: slow GPUs: a GPU is held against others of its model, and no other was seen"
         in absent
@@ -177,25 +209,25 @@ def test_copies_are_held_against_gpus_on_equal_links() -> None:
             for one in seen.pci
         ),
     )
-    names = ("gpu0", "gpu1", "gpu2", "gpu3")
+    names = (Gpu(0), Gpu(1), Gpu(2), Gpu(3))
     found = components.resolve(None, riser, EVERYTHING, names)
-    assert found["gpu-with-peers"] == ("gpu0", "gpu1", "gpu2")
-    assert found["gpu-with-link-peers"] == ("gpu0", "gpu2")
+    assert found["gpu-with-peers"] == (Gpu(0), Gpu(1), Gpu(2))
+    assert found["gpu-with-link-peers"] == (Gpu(0), Gpu(2))
     told = (
         "gpu1: slow copies: a copy is held against others of the model on such a link, and no "
         "other was seen"
     )
-    assert told in components.not_offered(found)
+    assert told in not_offered(found)
     assert list(components.link_siblings(None, riser, names).values()) == [
-        ("gpu0", "gpu2"),
-        ("gpu1",),
-        ("gpu3",),
+        (Gpu(0), Gpu(2)),
+        (Gpu(1),),
+        (Gpu(3),),
     ]
     groups = components.siblings(None, riser, names)
-    assert groups["gpu-with-link-peers"] == (("gpu0", "gpu2"), ("gpu1",), ("gpu3",))
-    assert groups["gpu-with-peers"] == (("gpu0", "gpu1", "gpu2"), ("gpu3",))
+    assert groups["gpu-with-link-peers"] == ((Gpu(0), Gpu(2)), (Gpu(1),), (Gpu(3),))
+    assert groups["gpu-with-peers"] == ((Gpu(0), Gpu(1), Gpu(2)), (Gpu(3),))
     assert groups["gpu-bf16-with-peers"] == groups["gpu-with-peers"]
-    assert components.siblings(None, riser, names[:1])["gpu-with-peers"] == (("gpu0",),)
+    assert components.siblings(None, riser, names[:1])["gpu-with-peers"] == ((Gpu(0),),)
     assert components.resolve(None, riser, EVERYTHING, names[:2])["gpu-with-link-peers"] == ()
     hidden = tuple(
         replace(one, max_link_width=None, slot_max_link_width=None, max_link_speed_gts=None)
@@ -221,33 +253,86 @@ def test_formats_that_a_gpu_has_itself(
 
 
 def test_one_gpu_alone() -> None:
-    found = components.resolve(None, machine(device(0), found=()), EVERYTHING, ("gpu0",))
-    assert found["gpu"] == ("gpu0",)
-    assert found["gpus"] == ("gpus",)
+    found = components.resolve(None, machine(device(0), found=()), EVERYTHING, (Gpu(0),))
+    assert found["gpu"] == (Gpu(0),)
+    assert found["gpus"] == (GPUS,)
     for name in ("gpu-pair", "gpus-paired", "gpu-with-peers", "gpu-peers", "gpus-peered"):
         assert found[name] == ()
-    assert any(line.startswith("slow GPUs: ") for line in components.not_offered(found))
+    assert found["gpu-paired"] == found["gpu-pair-with-peers"] == ()
+    (line,) = [line for line in not_offered(found) if line.startswith("slow GPUs: ")]
+    assert line.endswith("collective operations and the ways between GPUs: they need two")
+
+
+def test_paths_are_equal_between_equal_cards_that_are_joined_in_one_way() -> None:
+    every = [Pair(Gpu(a), Gpu(b)) for a, b in permutations(range(3), 2)]
+    names = tuple(map(Gpu, range(3)))
+    alike = machine(*map(device, range(3)))
+    assert components.pair_siblings(None, alike, names) == (tuple(every),)
+    near = replace(pairs(3)[0], path="PIX")
+    found = components.pair_siblings(
+        None, machine(*map(device, range(3)), found=(near, *pairs(3)[1:])), names
+    )
+    assert found == (tuple(every[1:]),)
+    other = machine(device(0), device(1), device(2, name="another card"))
+    first, second = components.pair_siblings(None, other, names)
+    assert first == (every[0], every[2])
+    assert set(second) == set(every) - set(first)
+    assert components.pair_siblings(None, machine(device(0), device(1), found=()), names) == ()
+
+
+@each(
+    "names, linked, said",
+    [
+        ((Gpu(0),), True, ()),
+        ((Gpu(0), Gpu(1)), False, ("network",)),
+        ((Gpu(0), Gpu(1)), True, ("network", "NVLink multicast")),
+    ],
+)
+def test_collectives_are_not_tested_over_a_network_nor_by_multicast(
+    names: tuple[Gpu, ...], linked: bool, said: tuple[str, ...]
+) -> None:
+    links = (link(0, to=1, active=linked),)
+    seen = machine(device(0, links=links), device(1, links=links))
+    lines = not_offered(components.resolve(None, seen, EVERYTHING, names))
+    told = [line for line in lines if line.startswith("collective operations")]
+    assert [word for word in ("network", "NVLink multicast") if word in " ".join(told)] == [*said]
+    assert len(told) == len(said)
+
+
+@each("count, asked, due", [(3, True, True), (2, True, False), (3, False, False)])
+def test_multicast_is_due_on_three_gpus_where_the_machine_file_asks(
+    count: int, asked: bool, due: bool
+) -> None:
+    links = (link(0, to=1),)
+    seen = machine(*(device(index, links=links) for index in range(count)))
+    file = Machine(schema=1, name="m", collectives=DeclaredCollectives(multicast=asked))
+    names = tuple(map(Gpu, range(count)))
+    found = components.resolve(file, seen, EVERYTHING, names)
+    assert (found["gpus-multicast"], found["gpu-multicast"]) == (
+        ((GPUS,), names) if due else ((), ())
+    )
+    assert any("NVLink multicast" in line for line in not_offered(found)) != due
 
 
 def test_no_gpu_at_all() -> None:
     found = components.resolve(None, shown(), EVERYTHING, ())
     assert not any(members for name, members in found.items() if name.startswith("gpu"))
-    assert not any("GPU" in line for line in components.not_offered(found))
+    assert not any("GPU" in line for line in not_offered(found))
 
 
 def test_only_the_gpus_that_are_tested() -> None:
     seen = machine(*map(device, range(3)), found=pairs(3))
-    found = components.resolve(None, seen, EVERYTHING, ("gpu0", "gpu2"))
+    found = components.resolve(None, seen, EVERYTHING, (Gpu(0), Gpu(2)))
     members = {member for name in found if name.startswith("gpu") for member in found[name]}
-    assert members == {"gpu0", "gpu2", "gpus", "gpu0->gpu2", "gpu2->gpu0"}
+    assert members == {Gpu(0), Gpu(2), GPUS, Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0))}
 
 
 def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs() -> None:
     seen = machine(device(0), found=())
-    found = components.resolve(None, seen, EVERYTHING, ("gpu0", "gpu1"))
-    assert found["gpu"] == ("gpu0", "gpu1")
-    assert found["gpu-pair"] == ("gpu0->gpu1", "gpu1->gpu0")
-    assert found["gpu-ecc"] == ("gpu0",)
+    found = components.resolve(None, seen, EVERYTHING, (Gpu(0), Gpu(1)))
+    assert found["gpu"] == (Gpu(0), Gpu(1))
+    assert found["gpu-pair"] == (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)))
+    assert found["gpu-ecc"] == (Gpu(0),)
 
 
 @each(
@@ -273,7 +358,7 @@ def test_a_counter_is_due_where_the_driver_shows_it(
     )
     assert {one: found[one] for one in components.COUNTERS} == {
         **dict.fromkeys(components.COUNTERS, ()),
-        name: ("gpu0",),
+        name: (Gpu(0),),
     }
 
 
@@ -283,7 +368,7 @@ def test_counters_that_are_not_shown_are_told(tmp_path: Path) -> None:
     older = device(
         1, counters=replace(COUNTERS, remap_failed=None, nvlink_crc_errors=None), links=up
     )
-    lines = components.not_offered(of(tmp_path, geforce, older, device(2)))
+    lines = not_offered(of(tmp_path, geforce, older, device(2)))
     told = [line for line in lines if line.startswith("gpu")]
     assert [" ".join(line.split()[:4]).rstrip(":,") for line in told] == [
         "gpu0: memory errors: no",
@@ -293,7 +378,7 @@ def test_counters_that_are_not_shown_are_told(tmp_path: Path) -> None:
     ]
     assert not [
         line
-        for line in components.not_offered(of(tmp_path / "whole", *map(device, range(3))))
+        for line in not_offered(of(tmp_path / "whole", *map(device, range(3))))
         if "gpu" in line
     ]
 
@@ -305,18 +390,18 @@ def test_nvlinks(tmp_path: Path) -> None:
         device(2),
     )
     found = of(tmp_path, bridged, down, bare)
-    assert found["gpu-nvlink"] == ("gpu0", "gpu1")
-    assert found["gpu-nvlink-up"] == ("gpu0",)
+    assert found["gpu-nvlink"] == (Gpu(0), Gpu(1))
+    assert found["gpu-nvlink-up"] == (Gpu(0),)
     declared_too = of(
         tmp_path / "declared", bridged, down, bare, text="gpu = [{count = 2}, {nvlink_links = 4}]"
     )
     assert declared_too["gpu-nvlink"] == THREE, (
         "a bridge that is declared and not seen at all is looked for"
     )
-    assert declared_too["gpu-nvlink-up"] == ("gpu0",)
+    assert declared_too["gpu-nvlink-up"] == (Gpu(0),)
 
 
-@each("told, due", [(True, ("gpu0",)), (False, ()), (None, ())])
+@each("told, due", [(True, (Gpu(0),)), (False, ()), (None, ())])
 def test_memory_thermometers(tmp_path: Path, told: bool | None, due: tuple[str, ...]) -> None:
     found = of(
         tmp_path, device(0, traits=replace(TRAITS, memory_thermometer=told)), device(1, traits=None)
@@ -327,7 +412,7 @@ def test_memory_thermometers(tmp_path: Path, told: bool | None, due: tuple[str, 
 @each(
     "pair, due",
     [
-        (NvmlPair(0, 2, "PHB", "ok", "ok", None), ("gpu0->gpu2",)),
+        (NvmlPair(0, 2, "PHB", "ok", "ok", None), (Pair(Gpu(0), Gpu(2)),)),
         (NvmlPair(0, 2, "PHB", "ok", "not-supported", None), ()),
         (NvmlPair(0, 2, "PHB", "disabled-by-regkey", "ok", None), ()),
         (NvmlPair(0, 2, "PHB", None, None, None), ()),
@@ -336,11 +421,11 @@ def test_memory_thermometers(tmp_path: Path, told: bool | None, due: tuple[str, 
 )
 def test_pairs_that_reach_each_other(tmp_path: Path, pair: NvmlPair, due: tuple[str, ...]) -> None:
     found = of(tmp_path, *map(device, range(3)), found=(pair,))
-    assert (found["gpu-peers"], found["gpus-peered"]) == (due, ("gpus",) if due else ())
+    assert (found["gpu-peers"], found["gpus-peered"]) == (due, (GPUS,) if due else ())
     assert len(found["gpu-pair"]) == 6
 
 
 def test_pairs_go_by_the_numbers_of_nvml(tmp_path: Path) -> None:
     turned = (device(0, index=2), device(1), device(2, index=0))
     found = of(tmp_path, *turned, found=(NvmlPair(0, 1, "PHB", "ok", "ok", None),))
-    assert found["gpu-peers"] == ("gpu2->gpu1",)
+    assert found["gpu-peers"] == (Pair(Gpu(2), Gpu(1)),)

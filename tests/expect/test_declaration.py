@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 from cases import each
 
+from acceptance.core.component import Component
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
 from acceptance.expect import declaration
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine import machine_file
 from acceptance.machine.machine_file import DeclaredLimit, DeclaredMemory, Machine
+from acceptance.wording import words
 
 EVERYTHING = machine_file.read(Path(__file__).resolve().parents[1] / "machine/everything.toml")
 
@@ -18,8 +22,8 @@ def facts(declared: Machine) -> dict[tuple[str, str | None], Limit]:
     found = {}
     for entry in declaration.declared_limits(declared, "box.toml"):
         assert entry.limit is not None
-        assert entry.origin == "declared in box.toml"
-        assert "box.toml" in entry.limit.basis
+        assert words.text(entry.origin) == "declared in box.toml"
+        assert "box.toml" in words.text(entry.limit.basis)
         assert not entry.own
         assert (entry.measurement, entry.component) not in found
         found[entry.measurement, entry.component] = entry.limit
@@ -29,45 +33,49 @@ def facts(declared: Machine) -> dict[tuple[str, str | None], Limit]:
 def test_everything_declared_becomes_a_limit() -> None:
     found = {key: (limit.unit, limit.low, limit.high) for key, limit in facts(EVERYTHING).items()}
     assert found == {
-        ("cpu_sockets", "cpu"): ("count", 2, 2),
-        ("cpu_cores", "cpu"): ("count", 64, 64),
-        ("cpu_threads", "cpu"): ("count", 128, 128),
-        ("cpu_model_differs", "cpu"): ("count", None, 0),
-        ("cpu_governor_differs", "cpu"): ("count", None, 0),
-        ("memory_total", "memory"): ("GiB", 0.95 * 64, None),
-        ("dimm_count", "memory"): ("count", 2, 2),
-        ("dimm_present", "dimm:A1"): ("count", 1, None),
-        ("dimm_size", "dimm:A1"): ("GiB", 32, 32),
-        ("dimm_rated_speed", "dimm:A1"): ("MT/s", 5600, None),
-        ("dimm_configured_speed", "dimm:A1"): ("MT/s", 4800, None),
-        ("dimm_part_number_differs", "dimm:A1"): ("count", None, 0),
-        ("dimm_present", "dimm:B1"): ("count", 1, None),
-        ("board_differs", "system"): ("count", None, 0),
-        ("bios_version_differs", "system"): ("count", None, 0),
-        ("kernel_differs", "system"): ("count", None, 0),
-        ("driver_differs", "system"): ("count", None, 0),
-        ("disk_count", "declared-disk:1"): ("count", 1, None),
-        ("disk_count", "declared-disk:2"): ("count", 2, None),
-        ("link_up", "net:enp1s0"): ("count", 1, None),
-        ("link_speed", "net:enp1s0"): ("Mbit/s", 10000, None),
-        ("link_up", "net:enp2s0"): ("count", 1, None),
-        ("gpu_count", "machine"): ("count", 3, 3),
-        ("gpu_model_differs", "gpu0"): ("count", None, 0),
-        ("gpu_pci_id_differs", "gpu0"): ("count", None, 0),
-        ("gpu_address_differs", "gpu0"): ("count", None, 0),
-        ("gpu_link_width_max", "gpu0"): ("count", 16, None),
-        ("gpu_link_gen_max", "gpu0"): ("count", 4, None),
-        ("nvlink_active", "gpu0"): ("count", 4, 4),
-        ("gpu_path_differs", "gpu0->gpu1"): ("count", None, 0),
-        ("gpu_path_differs", "gpu1->gpu0"): ("count", None, 0),
-        ("gpu_path_differs", "gpu1->gpu2"): ("count", None, 0),
-        ("gpu_path_differs", "gpu2->gpu1"): ("count", None, 0),
-        ("p2p_supported", "gpu0->gpu1"): ("count", 1, 1),
-        ("p2p_supported", "gpu1->gpu0"): ("count", 1, 1),
-        ("p2p_supported", "gpu2->gpu0"): ("count", 0, 0),
-        ("p2p_supported", "gpu0->gpu2"): ("count", 0, 0),
-        ("gpu_pci_id_differs", "gpu1"): ("count", None, 0),
-        ("gpu_pci_id_differs", "gpu2"): ("count", None, 0),
+        ("cpu_sockets", CPU): ("count", 2, 2),
+        ("cpu_cores", CPU): ("count", 64, 64),
+        ("cpu_threads", CPU): ("count", 128, 128),
+        ("cpu_model_differs", CPU): ("count", None, 0),
+        ("cpu_governor_differs", CPU): ("count", None, 0),
+        ("memory_total", MEMORY): ("GiB", 0.95 * 64, None),
+        ("dimm_count", MEMORY): ("count", 2, 2),
+        ("dimm_present", Part("dimm", "A1")): ("count", 1, None),
+        ("dimm_size", Part("dimm", "A1")): ("GiB", 32, 32),
+        ("dimm_rated_speed", Part("dimm", "A1")): ("MT/s", 5600, None),
+        ("dimm_configured_speed", Part("dimm", "A1")): ("MT/s", 4800, None),
+        ("dimm_part_number_differs", Part("dimm", "A1")): ("count", None, 0),
+        ("dimm_present", Part("dimm", "B1")): ("count", 1, None),
+        ("board_differs", SYSTEM): ("count", None, 0),
+        ("bios_version_differs", SYSTEM): ("count", None, 0),
+        ("kernel_differs", SYSTEM): ("count", None, 0),
+        ("driver_differs", SYSTEM): ("count", None, 0),
+        ("disk_count", Part("declared-disk", "1")): ("count", 1, None),
+        ("disk_count", Part("declared-disk", "2")): ("count", 2, None),
+        ("link_up", Part("net", "enp1s0")): ("count", 1, None),
+        ("link_speed", Part("net", "enp1s0")): ("Mbit/s", 10000, None),
+        ("link_up", Part("net", "enp2s0")): ("count", 1, None),
+        ("gpu_count", MACHINE): ("count", 3, 3),
+        ("gpu_model_differs", Gpu(0)): ("count", None, 0),
+        ("gpu_pci_id_differs", Gpu(0)): ("count", None, 0),
+        ("gpu_address_differs", Gpu(0)): ("count", None, 0),
+        ("gpu_link_width_max", Gpu(0)): ("count", 16, None),
+        ("gpu_link_gen_max", Gpu(0)): ("count", 4, None),
+        ("nvlink_active", Gpu(0)): ("count", 4, 4),
+        ("gpu_path_differs", Pair(Gpu(0), Gpu(1))): ("count", None, 0),
+        ("gpu_path_differs", Pair(Gpu(1), Gpu(0))): ("count", None, 0),
+        ("gpu_path_differs", Pair(Gpu(1), Gpu(2))): ("count", None, 0),
+        ("gpu_path_differs", Pair(Gpu(2), Gpu(1))): ("count", None, 0),
+        ("p2p_supported", Pair(Gpu(0), Gpu(1))): ("count", 1, 1),
+        ("p2p_supported", Pair(Gpu(1), Gpu(0))): ("count", 1, 1),
+        ("transport_doubts", Pair(Gpu(0), Gpu(1))): ("count", None, 1),
+        ("transport_doubts", Pair(Gpu(1), Gpu(0))): ("count", None, 1),
+        ("p2p_write", Pair(Gpu(0), Gpu(1))): ("GB/s", 45, None),
+        ("p2p_write", Pair(Gpu(1), Gpu(0))): ("GB/s", 45, None),
+        ("p2p_supported", Pair(Gpu(2), Gpu(0))): ("count", 0, 0),
+        ("p2p_supported", Pair(Gpu(0), Gpu(2))): ("count", 0, 0),
+        ("gpu_pci_id_differs", Gpu(1)): ("count", None, 0),
+        ("gpu_pci_id_differs", Gpu(2)): ("count", None, 0),
     }
 
 
@@ -78,83 +86,101 @@ def test_a_fact_that_nothing_declared_is_no_limit() -> None:
 @each(
     "key, basis",
     [
-        (("cpu_cores", "cpu"), "box.toml declares cpu.cores = 64"),
-        (("cpu_governor_differs", "cpu"), "box.toml declares cpu.governor = 'performance'"),
+        (("cpu_cores", CPU), "box.toml declares cpu.cores = 64"),
+        (("cpu_governor_differs", CPU), "box.toml declares cpu.governor = 'performance'"),
         (
-            ("memory_total", "memory"),
+            ("memory_total", MEMORY),
             "box.toml declares memory.total_gib = 64; firmware and kernel keep up to 5 %",
         ),
-        (("dimm_count", "memory"), "box.toml declares memory.dimms = 2"),
-        (("dimm_size", "dimm:A1"), "box.toml declares a module in A1 with size_gib = 32"),
-        (("link_speed", "net:enp1s0"), "box.toml declares enp1s0, speed_mbps = 10000"),
-        (("gpu_count", "machine"), "box.toml declares 3 GPUs"),
-        (("gpu_link_gen_max", "gpu0"), "box.toml declares gpu0 with link_gen = 4"),
-        (("nvlink_active", "gpu0"), "box.toml declares gpu0 with nvlink_links = 4"),
+        (("dimm_count", MEMORY), "box.toml declares memory.dimms = 2"),
+        (("dimm_size", Part("dimm", "A1")), "box.toml declares a module in A1 with size_gib = 32"),
+        (("link_speed", Part("net", "enp1s0")), "box.toml declares enp1s0, speed_mbps = 10000"),
+        (("gpu_count", MACHINE), "box.toml declares 3 GPUs"),
+        (("gpu_link_gen_max", Gpu(0)), "box.toml declares gpu0 with link_gen = 4"),
+        (("nvlink_active", Gpu(0)), "box.toml declares gpu0 with nvlink_links = 4"),
         (
-            ("gpu_path_differs", "gpu1->gpu0"),
+            ("gpu_path_differs", Pair(Gpu(1), Gpu(0))),
             "box.toml declares between = [0, 1] with path = 'NV4'",
         ),
-        (("p2p_supported", "gpu0->gpu2"), "box.toml declares between = [2, 0] with p2p = false"),
+        (
+            ("p2p_supported", Pair(Gpu(0), Gpu(2))),
+            "box.toml declares between = [2, 0] with p2p = false",
+        ),
+        (
+            ("p2p_write", Pair(Gpu(1), Gpu(0))),
+            "box.toml declares between = [0, 1] with write_gbs = 45",
+        ),
     ],
 )
 def test_a_basis_says_where_in_the_file(key: tuple[str, str], basis: str) -> None:
-    assert facts(EVERYTHING)[key].basis == basis
+    assert words.text(facts(EVERYTHING)[key].basis) == basis
 
 
 def test_modules_are_counted_from_their_tables_where_no_count_is_given() -> None:
     declared = Machine(schema=1, name="box", memory=DeclaredMemory(dimm=EVERYTHING.memory.dimm))
-    limit = facts(declared)["dimm_count", "memory"]
-    assert (limit.low, limit.high, limit.basis) == (2, 2, "box.toml lists the modules in 2 slots")
+    limit = facts(declared)["dimm_count", MEMORY]
+    assert (limit.low, limit.high, words.text(limit.basis)) == (
+        2,
+        2,
+        "box.toml lists the modules in 2 slots",
+    )
 
 
 def test_a_count_of_modules_needs_no_tables_of_them() -> None:
     limit = facts(Machine(schema=1, name="box", memory=DeclaredMemory(dimms=12)))[
-        "dimm_count", "memory"
+        "dimm_count", MEMORY
     ]
-    assert (limit.low, limit.high, limit.basis) == (12, 12, "box.toml declares memory.dimms = 12")
+    assert (limit.low, limit.high, words.text(limit.basis)) == (
+        12,
+        12,
+        "box.toml declares memory.dimms = 12",
+    )
 
 
 @pytest.mark.parametrize(
     ("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")]
 )
 def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
-    limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", "machine"]
-    assert (limit.low, limit.high, limit.basis) == (gpus, gpus, basis)
+    limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", MACHINE]
+    assert (limit.low, limit.high, words.text(limit.basis)) == (gpus, gpus, basis)
 
 
 def test_own_limits_are_stamped_as_overrides() -> None:
+    origin = Message("override_in", {"file": "box.toml"})
+    first, second = (row.limit() for row in EVERYTHING.limit)
     assert list(declaration.own_limits(EVERYTHING, "box.toml")) == [
-        Override(
-            "cpu_temperature", "override in box.toml", EVERYTHING.limit[0].limit(), "cpu", own=True
-        ),
-        Override(
-            "cpu_gemm_f64", "override in box.toml", EVERYTHING.limit[1].limit(), None, own=True
-        ),
+        Override("cpu_temperature", origin, first, CPU, own=True),
+        Override("cpu_gemm_f64", origin, second, None, own=True),
     ]
+    assert words.message(origin) == "override in box.toml"
 
 
 def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_one() -> None:
     rows = (
         DeclaredLimit(
-            "gemm_bf16", "TFLOP/s", "its twin gave 700", component="gpu1", low=600, warn_low=650
+            "gemm_bf16", "TFLOP/s", "its twin gave 700", component=Gpu(1), low=600, warn_low=650
         ),
-        DeclaredLimit("burn_bf16", "TFLOP/s", "as measured", component="gpu1", low=500),
+        DeclaredLimit("burn_bf16", "TFLOP/s", "as measured", component=Gpu(1), low=500),
         DeclaredLimit("gemm_f8", "TFLOP/s", "its twin", low=1000),
         DeclaredLimit("gemm_f8_ratio", "ratio", "its twin", low=0.8),
     )
     book = LimitBook(
         tuple(declaration.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml"))
     )
-    found = book.find("burn_bf16", "gpu1")
+    found = book.find("burn_bf16", Gpu(1))
     assert found is not None
     assert found.limit is not None
     assert (found.limit.low, found.own) == (500, True)
-    assert book.find("burn_bf16", "gpu0") is None
-    every = book.find("burn_f8", "gpu0")
+    assert book.find("burn_bf16", Gpu(0)) is None
+    every = book.find("burn_f8", Gpu(0))
     assert every is not None
     assert every.limit is not None
-    assert (every.limit.low, every.origin, every.own) == (980.0, "override in box.toml", False)
-    assert every.limit.basis == (
+    assert (every.limit.low, words.text(every.origin), every.own) == (
+        980.0,
+        "override in box.toml",
+        False,
+    )
+    assert words.text(every.limit.basis) == (
         "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
     )
     assert len(book.entries) == 6
@@ -166,7 +192,7 @@ def test_bandwidth_has_a_floor_where_rate_and_channels_are_known() -> None:
         ("memory_copy", 38.4),
         ("memory_triad", 38.4),
     ]
-    assert {entry.origin for entry in found} == {"derived from the DIMMs and box.toml"}
+    assert {words.text(entry.origin) for entry in found} == {"derived from the DIMMs and box.toml"}
     assert list(declaration.bandwidth_limits(EVERYTHING, (), "box.toml")) == []
     assert (
         list(declaration.bandwidth_limits(Machine(schema=1, name="box"), (4800,), "box.toml")) == []
@@ -187,25 +213,23 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
     )
     book = LimitBook((default,))
 
-    def origin(made: LimitBook, measurement: str, component: str) -> str:
+    def origin(made: LimitBook, measurement: str, component: Component) -> str:
         found = made.find(measurement, component)
         assert found is not None
-        return found.origin
+        return words.text(found.origin)
 
-    assert origin(book, "memory_copy", "memory") == "class default"
+    assert origin(book, "memory_copy", MEMORY) == "class default"
     assert (
-        origin(book.after(derived), "memory_copy", "memory")
-        == "derived from the DIMMs and box.toml"
+        origin(book.after(derived), "memory_copy", MEMORY) == "derived from the DIMMs and box.toml"
     )
     assert (
-        origin(book.after([*own, *declared, *derived]), "memory_copy", "memory")
+        origin(book.after([*own, *declared, *derived]), "memory_copy", MEMORY)
         == "override in box.toml"
     )
     assert (
-        origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", "cpu")
+        origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", CPU)
         == "override in box.toml"
     )
     assert (
-        origin(book.after([*own, *declared, *derived]), "cpu_cores", "cpu")
-        == "declared in box.toml"
+        origin(book.after([*own, *declared, *derived]), "cpu_cores", CPU) == "declared in box.toml"
     )

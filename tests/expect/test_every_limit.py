@@ -15,7 +15,9 @@ from msgspec.structs import replace
 from real_checks import collected
 
 from acceptance import resources
+from acceptance.core.component import Component
 from acceptance.core.fold import fold
+from acceptance.core.parts import parse
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.expect import declaration, limit_book, measurements, plan_builder
 from acceptance.expect.limit_book import LimitBook, Override
@@ -34,6 +36,7 @@ def overrides(file: Path) -> list[Override]:
     return [
         *declaration.own_limits(declared, file.name),
         *declaration.declared_limits(declared, file.name),
+        *declaration.channel_limits(declared, file.name),
         *declaration.bandwidth_limits(declared, rates, file.name),
     ]
 
@@ -59,7 +62,7 @@ def planned(source: str) -> Plan:
     that the limits name.
     """
     book = LimitBook(defaults().entries).after(brought(source))
-    classes: dict[str, list[str]] = {"gpu": []}
+    classes: dict[str, list[Component]] = {"gpu": []}
     for check in collected():
         for measures in check.measures:
             named = [
@@ -69,7 +72,7 @@ def planned(source: str) -> Plan:
             ]
             members = classes.setdefault(measures.per, [])
             members += [name for name in named if name not in members]
-    components = {name: members or [f"{name}0"] for name, members in classes.items()}
+    components = {name: members or [parse(f"{name}0")] for name, members in classes.items()}
     made = plan_builder.build(
         collected(),
         profile="all",

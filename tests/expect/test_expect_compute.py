@@ -16,6 +16,7 @@ from acceptance.core.limit import Limit
 from acceptance.expect import architecture, sheet
 from acceptance.expect.compute import ComputeFacts, burn_overrides, compute_limits
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.wording import words
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -56,7 +57,7 @@ def held(found: LimitBook, measurement: str, component: str = "gpu0") -> Limit:
 def unheld(found: LimitBook, measurement: str, component: str = "gpu0") -> str:
     one = entry(found, measurement, component)
     assert one.unlimited is not None, one.limit
-    return one.unlimited
+    return words.text(one.unlimited)
 
 
 def test_a_card_with_a_sheet_is_held_to_it() -> None:
@@ -66,7 +67,7 @@ def test_a_card_with_a_sheet_is_held_to_it() -> None:
     assert tuple(hot) == DTYPES
     for dtype, value in hot.items():
         assert held(found, f"gemm_{dtype}").grade(value) == "pass"
-        assert entry(found, f"gemm_{dtype}").origin == "sheet of H200 SXM 141GB"
+        assert words.text(entry(found, f"gemm_{dtype}").origin) == "sheet of H200 SXM 141GB"
     assert held(found, "gemm_bf16_short").grade(814) == "pass"
     assert held(found, "gemm_bf16_short").grade(600) == "fail"
     assert held(found, "copy_own_d2d").grade(4299) == "pass"
@@ -75,8 +76,10 @@ def test_a_card_with_a_sheet_is_held_to_it() -> None:
 
 def test_mixed_models_are_each_held_to_their_own() -> None:
     found = book(RTX_4080, RTX_4090)
-    assert entry(found, "gemm_f16", "gpu1").origin == "sheet of GeForce RTX 4090"
-    assert entry(found, "gemm_f16", "gpu0").origin == "architecture: GeForce cards of Ada"
+    assert words.text(entry(found, "gemm_f16", "gpu1").origin) == "sheet of GeForce RTX 4090"
+    assert (
+        words.text(entry(found, "gemm_f16", "gpu0").origin) == "architecture: GeForce cards of Ada"
+    )
     assert {one.component for one in found.entries} == {"gpu0", "gpu1"}
 
 
@@ -88,13 +91,13 @@ def test_a_card_without_a_sheet_is_held_to_its_architecture() -> None:
         "0.45 x 120.8 TFLOP/s = 0.45 x 76 multiprocessors x 3105 MHz x 512 operations a clock "
         "(GeForce cards of Ada; "
     )
-    assert limit.basis.startswith(told)
-    assert "a healthy 4090 gives" in limit.basis
+    assert words.text(limit.basis).startswith(told)
+    assert "a healthy 4090 gives" in words.text(limit.basis)
     hot = held(book(RTX_4080), "gemm_f16")
     assert hot.low == pytest.approx(0.35 * 76 * 3105 * 512 / 1e6)
     copied = held(book(RTX_4080), "copy_own_d2d")
     assert (copied.unit, copied.low) == ("GB/s", pytest.approx(0.65 * 2 * 11.201 * 256 / 8))
-    assert copied.basis.startswith(
+    assert words.text(copied.basis).startswith(
         "0.65 x 717 GB/s = 0.65 x 2 x 11201 MHz x 256 bit / 8 (GeForce cards of Ada; "
     )
 
@@ -118,19 +121,19 @@ def test_the_burn_is_held_to_98_hundredths_of_the_floor_of_products(dtype: str) 
     assert burn.warn_low == (
         None if alone.warn_low is None else pytest.approx(0.98 * alone.warn_low)
     )
-    assert (burn.unit, entry(found, f"burn_{dtype}").origin) == (
+    assert (burn.unit, words.text(entry(found, f"burn_{dtype}").origin)) == (
         "TFLOP/s",
         "sheet of H200 SXM 141GB",
     )
-    assert burn.basis.startswith(
+    assert words.text(burn.basis).startswith(
         f"as gemm_{dtype}, where every result verified costs at most 2 %: 0.98 x "
     )
-    assert burn.basis.endswith(alone.basis)
+    assert words.text(burn.basis).endswith(words.text(alone.basis))
 
 
 def test_the_burn_of_a_card_without_a_sheet_follows_its_architecture() -> None:
     found = book(RTX_4080)
-    assert entry(found, "burn_f16").origin == "architecture: GeForce cards of Ada"
+    assert words.text(entry(found, "burn_f16").origin) == "architecture: GeForce cards of Ada"
     assert held(found, "burn_f16").low == pytest.approx(0.98 * 0.35 * 76 * 3105 * 512 / 1e6)
 
 
@@ -239,7 +242,7 @@ def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
 
 def test_a_sheet_stands_for_a_compute_capability_that_the_driver_does_not_tell() -> None:
     found = book(replace(V100, compute_capability=None, cuda_cores=None))
-    assert {one.origin for one in found.entries} == {"sheet of V100 SXM2 16GB"}
+    assert {words.text(one.origin) for one in found.entries} == {"sheet of V100 SXM2 16GB"}
     assert len(found.entries) == 10
 
 

@@ -15,13 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance import resources
+from acceptance.core.component import Component
 from acceptance.core.limit import Limit
+from acceptance.core.parts import Gpu, Pair
 from acceptance.expect import sheet
 from acceptance.expect.gpu import COPIES, GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.pcie import data_rate
+from acceptance.wording.words import text as told_of
 
 SHEETS = sheet.read_all(resources.locate("models"))
 BY_NAME = {one.name: one for one in SHEETS}
@@ -36,7 +39,7 @@ def seen(name: str, number: int = 0, /, **changed: object) -> GpuFacts:
         else (0, 0)
     )
     gpu = GpuFacts(
-        name=f"gpu{number}",
+        name=Gpu(number),
         model=one.nvml_names[0],
         device_id=one.pci_ids[0],
         compute_capability=one.compute_capability,
@@ -53,7 +56,7 @@ def seen(name: str, number: int = 0, /, **changed: object) -> GpuFacts:
 
 def pairs(count: int, nvlinks: int, p2p: str | None) -> list[PairFacts]:
     return [
-        PairFacts(f"gpu{a}", f"gpu{b}", nvlinks, p2p)
+        PairFacts(Gpu(a), Gpu(b), nvlinks, p2p)
         for a in range(count)
         for b in range(count)
         if a != b
@@ -72,18 +75,18 @@ def book(
     return LimitBook(entries)
 
 
-def held(found: LimitBook, measurement: str, component: str = "gpu0") -> Limit:
+def held(found: LimitBook, measurement: str, component: Component = Gpu(0)) -> Limit:
     entry = found.find(measurement, component)
     assert entry is not None, (measurement, component)
     assert entry.limit is not None, entry.unlimited
     return entry.limit
 
 
-def unheld(found: LimitBook, measurement: str, component: str = "gpu0") -> str:
+def unheld(found: LimitBook, measurement: str, component: Component = Gpu(0)) -> str:
     entry = found.find(measurement, component)
     assert entry is not None, (measurement, component)
     assert entry.unlimited is not None, entry.limit
-    return entry.unlimited
+    return told_of(entry.unlimited)
 
 
 # --- links and copies ---
@@ -119,7 +122,7 @@ def test_every_copy_over_the_link_is_limited_by_it() -> None:
     derived = [
         one.measurement
         for one in book([seen("T4")]).entries
-        if one.origin == "derived from card and slot"
+        if told_of(one.origin) == "derived from card and slot"
     ]
     assert sorted(derived) == [
         *(
@@ -143,15 +146,17 @@ def test_box_a_is_held_to_the_eight_lanes_that_it_has() -> None:
     assert limit.low == 0.75 * 16 * 8 * 128 / 130 / 8
     assert limit.grade(26.0 / 2) == "pass"
     assert limit.grade(26.0 / 4) == "fail"
-    assert held(found, "gpu_link_width") == Limit(
-        "count", "under load: the slot offers x8, the card x16: the slot limits", low=8
-    )
-    assert held(found, "gpu_link_gen").basis == "under load: card and slot both offer generation 4"
+    width = held(found, "gpu_link_width")
+    assert (width.unit, width.low, width.high) == ("count", 8, None)
+    told = "under load: the slot offers x8, the card x16: the slot limits"
+    assert told_of(width.basis) == told
+    generation = held(found, "gpu_link_gen")
+    assert told_of(generation.basis) == "under load: card and slot both offer generation 4"
     told = (
         "0.75 x 15.8 GB/s = 0.75 x 16 GT/s x 8 lanes x 128/130 / 8; card and slot both offer "
         "generation 4; the slot offers x8"
     )
-    assert limit.basis.startswith(told)
+    assert told_of(limit.basis).startswith(told)
 
 
 def test_box_e_shows_no_slot() -> None:
@@ -167,13 +172,13 @@ def test_box_e_shows_no_slot() -> None:
         ]
     )
     assert held(found, "gpu_link_gen").low == 5
-    assert "a VM withholds it" in held(found, "gpu_link_width").basis
+    assert "a VM withholds it" in told_of(held(found, "gpu_link_width").basis)
     assert held(found, "gpu_sm_count").grade(132) == "pass"
     assert held(found, "gpu_memory_total").grade(143771 / 1024) == "pass"
     assert (
-        found.find("nvlink_active", "gpu0") is None
+        found.find("nvlink_active", Gpu(0)) is None
     )  # the driver lists none there, so there is nothing to judge
-    assert found.find("nvlink_speed", "gpu0") is None
+    assert found.find("nvlink_speed", Gpu(0)) is None
 
 
 @given(
@@ -231,7 +236,8 @@ def test_what_neither_side_shows_is_not_guessed() -> None:
 def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
     assert one.nvlink is not None
     full = one.nvlink.full()
-    for active in range(1, full + 1):
+    # without a switch those of a whole card alone
+    for active in range(full if one.p2p == "nvlink" else 1, full + 1):
         found = book(
             [seen(one.name, n, nvlink_active=active, nvlink_total=one.nvlink.links) for n in (0, 1)]
         )
@@ -266,10 +272,10 @@ def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
     one = BY_NAME[model].nvlink
     assert one is not None
     found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
-    assert held(found, "nvlink_active").basis.startswith(told)
-    entry = found.find("nvlink_active", "gpu0")
+    assert told_of(held(found, "nvlink_active").basis).startswith(told)
+    entry = found.find("nvlink_active", Gpu(0))
     assert entry is not None
-    assert entry.origin == f"sheet of {model}"
+    assert told_of(entry.origin) == f"sheet of {model}"
 
 
 @each(
@@ -298,8 +304,8 @@ def test_a_card_without_its_bridge_is_not_at_fault() -> None:
         for n, active in enumerate((4, 4, 0))
     ]
     found = book(gpus)
-    assert held(found, "nvlink_active", "gpu1").low == 4
-    assert "no bridge is seen" in unheld(found, "nvlink_active", "gpu2")
+    assert held(found, "nvlink_active", Gpu(1)).low == 4
+    assert "no bridge is seen" in unheld(found, "nvlink_active", Gpu(2))
     assert found.find("nvlink_speed", "gpu2") is None
 
 
@@ -324,8 +330,8 @@ def test_links_of_unknown_models_are_recorded_only() -> None:
     odd = seen("L4", nvlink_active=2, nvlink_total=2)
     assert "knows of no NVLink" in unheld(book([odd]), "nvlink_active")
     assert "knows of no NVLink" in unheld(book([odd]), "nvlink_speed")
-    assert found.find("copy_h2d", "gpu0") is not None
-    assert book([seen("L4")]).find("nvlink_active", "gpu0") is None
+    assert found.find("copy_h2d", Gpu(0)) is not None
+    assert book([seen("L4")]).find("nvlink_active", Gpu(0)) is None
 
 
 # --- facts of one GPU ---
@@ -366,11 +372,11 @@ def test_a_doubtful_fact_limits_nothing() -> None:
     assert "(144 or 148)" in unheld(found, "gpu_sm_count")
     assert "(96 or 80)" in unheld(found, "gpu_memory_total")
     assert "(12 or 18)" in unheld(found, "nvlink_active")
-    assert "(not tried)" in unheld(found, "p2p_supported", "gpu0->gpu1")
+    assert "(not tried)" in unheld(found, "p2p_supported", Pair(Gpu(0), Gpu(1)))
     for name in ("gpu_sm_count", "gpu_memory_total", "nvlink_active"):
-        entry = found.find(name, "gpu0")
+        entry = found.find(name, Gpu(0))
         assert entry is not None
-        assert entry.origin == "sheet of H100 SXM5 80GB"
+        assert told_of(entry.origin) == "sheet of H100 SXM5 80GB"
 
 
 # --- pairs ---
@@ -382,7 +388,7 @@ def test_box_a_over_its_bridge() -> None:
         for n in range(2)
     ]
     found = book(gpus, pairs(2, 4, "ok"))
-    for way, on, off in (("gpu0->gpu1", 52.77, 6.23), ("gpu1->gpu0", 52.89, 6.23)):
+    for way, on, off in ((Pair(Gpu(0), Gpu(1)), 52.77, 6.23), (Pair(Gpu(1), Gpu(0)), 52.89, 6.23)):
         assert held(found, "p2p_supported", way).grade(1) == "pass"
         assert held(found, "p2p_supported", way).grade(0) == "fail"
         assert held(found, "p2p_gain", way).grade(on / off) == "pass"
@@ -390,26 +396,29 @@ def test_box_a_over_its_bridge() -> None:
         assert held(found, "p2p_gain", way).grade(1.0) == "fail"
         assert held(found, "p2p_write", way).grade(on / 2) == "fail"  # two of four links
     apart = book([replace(gpu, nvlink_active=0) for gpu in gpus], pairs(2, 0, "not-supported"))
-    assert held(apart, "p2p_supported", "gpu0->gpu1").grade(1) == "fail"
-    assert held(apart, "p2p_supported", "gpu0->gpu1").grade(0) == "pass"
+    assert held(apart, "p2p_supported", Pair(Gpu(0), Gpu(1))).grade(1) == "fail"
+    assert held(apart, "p2p_supported", Pair(Gpu(0), Gpu(1))).grade(0) == "pass"
     assert "no bridge is seen" in unheld(apart, "nvlink_active")
-    assert "NVLinks are not known" in unheld(book(gpus), "p2p_supported", "gpu0->gpu1")
+    assert "NVLinks are not known" in unheld(book(gpus), "p2p_supported", Pair(Gpu(0), Gpu(1)))
 
 
 def test_box_b_has_no_peer_access_and_is_suspect_if_it_says_so() -> None:
     found = book(
         [seen("GeForce RTX 4090", n) for n in range(2)], pairs(2, 0, "chipset-not-supported")
     )
-    for way, on, off in (("gpu0->gpu1", 22.43, 21.89), ("gpu1->gpu0", 22.50, 22.46)):
+    for way, on, off in (
+        (Pair(Gpu(0), Gpu(1)), 22.43, 21.89),
+        (Pair(Gpu(1), Gpu(0)), 22.50, 22.46),
+    ):
         assert held(found, "p2p_supported", way).grade(0) == "pass"
         assert held(found, "p2p_supported", way).grade(1) == "fail"
         assert held(found, "p2p_gain", way).grade(on / off) == "pass"
         assert held(found, "p2p_gain", way).grade(0.5) == "fail"
         assert "without NVLink" in unheld(found, "p2p_write", way)
-    basis = held(found, "p2p_supported", "gpu0->gpu1").basis
+    basis = told_of(held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).basis)
     assert "early drivers advertised it there and delivered wrong data" in basis
     assert "`p2p = true`" in basis
-    assert "so on equals off" in held(found, "p2p_gain", "gpu0->gpu1").basis
+    assert "so on equals off" in told_of(held(found, "p2p_gain", Pair(Gpu(0), Gpu(1))).basis)
 
 
 @each(
@@ -429,7 +438,7 @@ def test_published_nvlink_machines_pass(
     for a in range(count):
         for b in range(count):
             if a != b:
-                way = f"gpu{a}->gpu{b}"
+                way = Pair(Gpu(a), Gpu(b))
                 assert held(found, "p2p_write", way).grade(on) == "pass"
                 assert held(found, "p2p_write", way).grade(on / 2) == "fail"
                 assert held(found, "p2p_gain", way).grade(on / off) == "pass"
@@ -439,41 +448,127 @@ def test_published_nvlink_machines_pass(
 
 def test_pairs_over_pci_express() -> None:
     found = book([seen("RTX 6000 Ada Generation", n) for n in range(2)], pairs(2, 0, "ok"))
-    assert "no slower" in held(found, "p2p_gain", "gpu0->gpu1").basis
-    assert held(found, "p2p_supported", "gpu0->gpu1").low == 1
-    assert "`p2p = false`" in held(found, "p2p_supported", "gpu0->gpu1").basis
+    assert "no slower" in told_of(held(found, "p2p_gain", Pair(Gpu(0), Gpu(1))).basis)
+    assert held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).low == 1
+    assert "`p2p = false`" in told_of(held(found, "p2p_supported", Pair(Gpu(0), Gpu(1))).basis)
     silent = book([seen("T4", n) for n in range(2)])
-    assert held(silent, "p2p_supported", "gpu1->gpu0").low == 1
-    assert held(silent, "p2p_gain", "gpu1->gpu0").low == 0.9
+    assert held(silent, "p2p_supported", Pair(Gpu(1), Gpu(0))).low == 1
+    assert held(silent, "p2p_gain", Pair(Gpu(1), Gpu(0))).low == 0.9
+
+
+def test_in_a_virtual_machine_its_host_decides_what_no_nvlink_does() -> None:
+    gpus = [seen("A100 PCIe 80GB", n) for n in range(4)]
+    way, bridged = Pair(Gpu(0), Gpu(2)), Pair(Gpu(0), Gpu(1))
+    found = book(
+        gpus,
+        [
+            PairFacts(Gpu(0), Gpu(1), 12, "ok", virtual=True),
+            PairFacts(Gpu(0), Gpu(2), 0, "chipset-not-supported", virtual=True),
+        ],
+    )
+    assert "the host of this virtual machine decides" in unheld(found, "p2p_supported", way)
+    assert held(found, "p2p_supported", bridged).grade(0) == "fail"
+
+
+def test_cards_that_are_wired_to_each_other_without_a_switch() -> None:
+    """V100 SXM2: peer access is due where NVLinks are, and six of them where one card has six."""
+    gpus = [seen("V100 SXM2 16GB", n) for n in range(3)]
+    way, other = Pair(Gpu(0), Gpu(1)), Pair(Gpu(0), Gpu(2))
+    found = book(
+        gpus, [PairFacts(Gpu(0), Gpu(1), 1, "ok"), PairFacts(Gpu(0), Gpu(2), 0, "not-supported")]
+    )
+    assert held(found, "p2p_supported", way).grade(0) == "fail"
+    assert "two V100 SXM2 16GB have peer-to-peer" in told_of(
+        held(found, "p2p_supported", way).basis
+    )
+    why = "without NVLinks between them the board and its processors decide whether two V100 SXM2"
+    assert why in unheld(found, "p2p_supported", other)
+    assert why in unheld(book(gpus), "p2p_supported", way)
+    one = [replace(gpu, nvlink_active=1) for gpu in gpus]
+    assert "more than 1 of its 6" in unheld(book(one), "nvlink_active")
+    few = [replace(gpu, nvlink_active=5) for gpu in gpus]
+    assert "no V100 SXM2 16GB here has more than 5 of its 6 NVLinks active" in unheld(
+        book(few), "nvlink_active"
+    )
+    assert held(book([gpus[0], few[1]]), "nvlink_active", Gpu(1)).grade(5) == "fail"
+    assert held(book([few[0], gpus[1]]), "nvlink_active").grade(5) == "fail"
+    dark = [replace(gpu, nvlink_active=0) for gpu in gpus]
+    assert held(book(dark), "nvlink_active").grade(0) == "fail"
+    mixed = [few[0], seen("A100 SXM4 80GB", 1)]  # whose twelve are no equal's
+    assert "more than 5" in unheld(book(mixed), "nvlink_active")
+
+
+def test_a_basis_says_what_it_is_made_of() -> None:
+    gpus = [seen("GeForce RTX 3090 Ti", n, nvlink_active=4, nvlink_total=4) for n in (0, 1)]
+    joined, apart = book(gpus, pairs(2, 4, "ok")), book(gpus, pairs(2, 0, "not-supported"))
+    way = Pair(Gpu(0), Gpu(1))
+    over = "a GeForce RTX 3090 Ti has peer-to-peer access over an NVLink bridge only"
+    basis = {
+        name: told_of(held(joined, name, part).basis)
+        for name, part in (
+            ("p2p_supported", way),
+            ("p2p_gain", way),
+            ("p2p_write", way),
+            ("nvlink_speed", Gpu(0)),
+            ("gpu_sm_count", Gpu(0)),
+            ("gpu_memory_total", Gpu(0)),
+        )
+    }
+    assert basis == {
+        "p2p_supported": f"{over}, and there is one",
+        "p2p_gain": "2 x: over 4 NVLinks a copy is far faster than through the host",
+        "p2p_write": (
+            "0.65 x 4 NVLinks x 14.0625 GB/s; healthy pairs reach 0.81 to 0.94 of the rate"
+        ),
+        "nvlink_speed": (
+            "0.98 x 14.0625 GB/s, one link of NVLink 3 in one direction (sheet of "
+            "GeForce RTX 3090 Ti)"
+        ),
+        "gpu_sm_count": "a GeForce RTX 3090 Ti has 84 multiprocessors",
+        "gpu_memory_total": (
+            "0.93 x 24 GiB of a GeForce RTX 3090 Ti; ECC and the driver keep up to 6.5 %"
+        ),
+    }
+    assert told_of(held(apart, "p2p_supported", way).basis) == f"{over}, and none is seen"
+    two = book([gpus[0], seen("RTX A6000", 1)], pairs(2, 0, "ok"))
+    assert unheld(two, "p2p_supported", way) == (
+        "two models, GeForce RTX 3090 Ti and RTX A6000, are not known to reach each other: "
+        "declare p2p in a [[gpu_pair]] of the machine file"
+    )
 
 
 def test_two_models_are_not_known_to_reach_each_other_but_a_no_is_a_no() -> None:
     workstation = seen("RTX PRO 6000 Blackwell Workstation", 0)
     found = book([workstation, seen("GeForce RTX 5090", 1)], pairs(2, 0, "ok"))
     for way in (
-        "gpu0->gpu1",
-        "gpu1->gpu0",
+        Pair(Gpu(0), Gpu(1)),
+        Pair(Gpu(1), Gpu(0)),
     ):  # a patched driver grants it: the machine file has to say so
         assert held(found, "p2p_supported", way).high == 0
     assert "two models" in unheld(
-        book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok")), "p2p_supported", "gpu0->gpu1"
+        book([workstation, seen("RTX A6000", 1)], pairs(2, 0, "ok")),
+        "p2p_supported",
+        Pair(Gpu(0), Gpu(1)),
     )
     stranger = seen("RTX A6000", 1, model="NVIDIA Z9")
     assert "gpu1 (NVIDIA Z9)" in unheld(
-        book([workstation, stranger]), "p2p_supported", "gpu1->gpu0"
+        book([workstation, stranger]), "p2p_supported", Pair(Gpu(1), Gpu(0))
     )
     assert (
-        held(book([seen("GeForce RTX 4090", 0), stranger]), "p2p_supported", "gpu1->gpu0").high == 0
+        held(
+            book([seen("GeForce RTX 4090", 0), stranger]), "p2p_supported", Pair(Gpu(1), Gpu(0))
+        ).high
+        == 0
     )
 
 
 def test_links_to_a_model_without_a_sheet_go_by_the_other() -> None:
     known = seen("RTX A6000", 0, nvlink_active=4, nvlink_total=4)
-    strangers = [replace(known, name=f"gpu{n}", model="NVIDIA Z9") for n in (1, 2)]
+    strangers = [replace(known, name=Gpu(n), model="NVIDIA Z9") for n in (1, 2)]
     found = book([known, *strangers], pairs(3, 4, "ok"))
     for name in ("p2p_write", "copy_d2d_read", "copy_d2d_write", "copy_own_p2p"):
-        assert held(found, name, "gpu0->gpu1").low == 0.65 * 4 * 14.0625
-    assert "no model sheet says how fast" in unheld(found, "p2p_write", "gpu1->gpu2")
+        assert held(found, name, Pair(Gpu(0), Gpu(1))).low == 0.65 * 4 * 14.0625
+    assert "no model sheet says how fast" in unheld(found, "p2p_write", Pair(Gpu(1), Gpu(2)))
 
 
 def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_little() -> None:
@@ -483,7 +578,7 @@ def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_lit
     limit = held(
         book([seen("V100 SXM2 16GB", n) for n in (0, 1)], pairs(2, 1, "ok")),
         "p2p_gain",
-        "gpu0->gpu1",
+        Pair(Gpu(0), Gpu(1)),
     )
     assert [limit.grade(gain) for gain in (25 / 12, 2.0, 1.99, 1.0)] == [
         "pass",
@@ -496,7 +591,7 @@ def test_one_v100_link_beside_a_whole_gen3_slot_gains_enough_and_no_link_too_lit
 def test_links_between_two_models_are_as_fast_as_the_slower_one() -> None:
     for models in (("RTX A6000", "A30"), ("A30", "RTX A6000")):
         found = book([seen(model, n) for n, model in enumerate(models)], pairs(2, 4, "ok"))
-        assert held(found, "p2p_write", "gpu0->gpu1").low == 0.65 * 4 * 14.0625
+        assert held(found, "p2p_write", Pair(Gpu(0), Gpu(1))).low == 0.65 * 4 * 14.0625
 
 
 def test_no_gpu_no_limit() -> None:
@@ -548,7 +643,7 @@ def test_every_limit_can_fail_and_says_where_it_is_from(
     names = {gpu.name for gpu in gpus}
     for entry in entries:
         assert entry.component is not None
-        assert set(entry.component.split("->")) <= names
+        assert set(entry.component.ends) <= names
         assert entry.origin
         assert not entry.own
         if entry.limit is None:

@@ -25,6 +25,7 @@ from gpu_machine import (
     tree_of,
 )
 
+from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.expect import gpu_limits
 from acceptance.expect.compute import ComputeFacts
 from acceptance.expect.gpu_pair import PairFacts
@@ -32,6 +33,7 @@ from acceptance.expect.limit_book import LimitBook
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import GpuCounters, Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.wording import words
 
 
 def declared(**tables: Any) -> Machine:
@@ -39,7 +41,7 @@ def declared(**tables: Any) -> Machine:
 
 
 def book(
-    inventory: Inventory, file: Machine | None = None, names: tuple[str, ...] = ("gpu0", "gpu1")
+    inventory: Inventory, file: Machine | None = None, names: tuple[str, ...] = (Gpu(0), Gpu(1))
 ) -> LimitBook:
     return LimitBook(tuple(gpu_limits.overrides(inventory, names, file)))
 
@@ -63,7 +65,7 @@ def test_a_gpu_as_it_shows_itself() -> None:
     seen = machine(device(0, links=links), device(1))
     first, second = gpu_limits.gpu_facts(gpus(seen), None)
     assert (first.name, first.model, first.device_id) == (
-        "gpu0",
+        Gpu(0),
         "NVIDIA GeForce RTX 4090",
         "10de:2684",
     )
@@ -91,7 +93,7 @@ def test_a_gpu_that_nvml_does_not_know_or_that_stopped_answering() -> None:
         == (lost.card_link_gen, lost.card_link_width)
         == (4, 16)
     )
-    assert low(book(seen), "gpu_link_width", "gpu1") == 16
+    assert low(book(seen), "gpu_link_width", Gpu(1)) == 16
 
 
 def test_what_the_card_can_do_alone_comes_from_nvml_first() -> None:
@@ -112,7 +114,7 @@ def test_a_slot_that_a_vm_hides_is_taken_from_the_machine_file() -> None:
     assert (first.slot_link_gen, first.slot_link_width) == (None, None)
     assert (second.slot_link_gen, second.slot_link_width) == (3, 8)
     found = book(seen, file)
-    assert (low(found, "gpu_link_gen", "gpu1"), low(found, "gpu_link_width", "gpu1")) == (3, 8)
+    assert (low(found, "gpu_link_gen", Gpu(1)), low(found, "gpu_link_width", Gpu(1))) == (3, 8)
     shown = machine(device(0), device(1))
     assert gpu_limits.gpu_facts(gpus(shown), file)[1].slot_link_gen == 5, (
         "what the slot shows goes first"
@@ -188,27 +190,27 @@ def test_memory_errors_that_nobody_counts_are_a_gap(
     ]
     lost = device(2, name="NVIDIA H200", traits=None, counters=None, error="lost")
     seen = replace(without_nvml(), nvml=answer([*cards, lost]))
-    found = list(gpu_limits.gaps(seen, ("gpu0", "gpu1", "gpu2")))
+    found = list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1), Gpu(2))))
     assert len(found) == int(told is not None)
-    assert "".join(found).startswith(told or "")
-    assert list(gpu_limits.gaps(seen, ("gpu0", "gpu2"))) == []
+    assert "".join(map(words.message, found)).startswith(told or "")
+    assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(2)))) == []
 
 
 def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap() -> None:
     seen = machine(device(0), device(1, name="NVIDIA Unheard Of"))
-    assert list(gpu_limits.gaps(seen, ("gpu0", "gpu1"))) == []
+    assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1)))) == []
     absent = empty(1)
-    assert list(gpu_limits.gaps(absent, ("gpu0",))) == []
+    assert list(gpu_limits.gaps(absent, (Gpu(0),))) == []
 
 
 def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:
     seen = machine(*(device(index) for index in range(3)))
-    found = book(seen, names=("gpu0", "gpu2"))
+    found = book(seen, names=(Gpu(0), Gpu(2)))
     components = {entry.component for entry in found.entries}
-    assert components == {"gpu0", "gpu2", "gpu0->gpu2", "gpu2->gpu0"}
-    assert low(found, "gpu_sm_count", "gpu0") == 128
-    assert low(found, "gpu_memory_total", "gpu0") == pytest.approx(0.93 * 24)
-    assert low(found, "copy_h2d", "gpu0") == pytest.approx(0.75 * 31.5, rel=0.01)
+    assert components == {Gpu(0), Gpu(2), Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0)), GPUS}
+    assert low(found, "gpu_sm_count", Gpu(0)) == 128
+    assert low(found, "gpu_memory_total", Gpu(0)) == pytest.approx(0.93 * 24)
+    assert low(found, "copy_h2d", Gpu(0)) == pytest.approx(0.75 * 31.5, rel=0.01)
 
 
 @each(
@@ -220,12 +222,12 @@ def test_the_memorys_highest_temperature_is_the_drivers_where_it_can_be_read(
 ) -> None:
     traits = replace(TRAITS, memory_thermometer=thermometer, memory_max_temperature_c=highest_c)
     held = book(machine(device(0, traits=traits), device(1, traits=None))).find(
-        "gpu_memory_temperature", "gpu0"
+        "gpu_memory_temperature", Gpu(0)
     )
     assert (held.limit.high if held is not None and held.limit is not None else None) == limit
     if held is not None and held.limit is not None:
-        assert (held.limit.warn_high, held.origin) == (90.0, "told by the driver")
-        assert "the driver names 95 degC as the highest" in held.limit.basis
+        assert (held.limit.warn_high, words.text(held.origin)) == (90.0, "told by the driver")
+        assert "the driver names 95 degC as the highest" in words.text(held.limit.basis)
 
 
 def test_pairs_in_words() -> None:
@@ -233,18 +235,18 @@ def test_pairs_in_words() -> None:
     told = (*pairs(2), *pairs(3, "ok", "not-supported")[1:2], *pairs(3, None, None)[-1:])
     seen = machine(*devices, found=told)
     assert gpu_limits.pair_facts(seen, gpus(seen)) == (
-        PairFacts("gpu0", "gpu1", 1, "ok"),
-        PairFacts("gpu1", "gpu0", 1, "ok"),
-        PairFacts("gpu0", "gpu2", 0, "read ok, write not-supported"),
-        PairFacts("gpu2", "gpu1", 0, None),
+        PairFacts(Gpu(0), Gpu(1), 1, "ok"),
+        PairFacts(Gpu(1), Gpu(0), 1, "ok"),
+        PairFacts(Gpu(0), Gpu(2), 0, "read ok, write not-supported"),
+        PairFacts(Gpu(2), Gpu(1), 0, None),
     )
-    assert gpu_limits.pair_facts(seen, gpus(seen)[1:]) == (PairFacts("gpu2", "gpu1", 0, None),)
-    assert low(book(seen), "p2p_gain", "gpu0->gpu1") == 2.0
+    assert gpu_limits.pair_facts(seen, gpus(seen)[1:]) == (PairFacts(Gpu(2), Gpu(1), 0, None),)
+    assert low(book(seen), "p2p_gain", Pair(Gpu(0), Gpu(1))) == 2.0
 
 
 def test_names_are_in_the_order_of_the_bus_and_not_of_nvml() -> None:
     turned = machine(device(0, index=1), device(1, index=0), found=pairs(2)[:1])
-    assert gpu_limits.pair_facts(turned, gpus(turned)) == (PairFacts("gpu1", "gpu0", 0, "ok"),)
+    assert gpu_limits.pair_facts(turned, gpus(turned)) == (PairFacts(Gpu(1), Gpu(0), 0, "ok"),)
     assert (gpus(turned)[0].nvml_index, gpus(turned)[0].pci_address) == (1, address(0))
 
 
@@ -255,11 +257,11 @@ def test_the_sheets_are_read() -> None:
 def test_what_floors_of_computing_are_derived_from() -> None:
     seen = machine(device(0), device(1, traits=None))
     first, silent = gpu_limits.compute_facts(gpus(seen))
-    told = ("gpu0", "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
+    told = (Gpu(0), "NVIDIA GeForce RTX 4090", "10de:2684", "8.9", 16384, 3105.0, 10501.0, 384)
     assert first == ComputeFacts(*told)
-    assert silent == ComputeFacts("gpu1", told[1], told[2], None, None, None, None, None)
+    assert silent == ComputeFacts(Gpu(1), told[1], told[2], None, None, None, None, None)
     unknown = empty(1)
     assert gpu_limits.compute_facts(gpus(unknown)) == (
-        ComputeFacts("gpu0", None, "10de:2684", *[None] * 5),
+        ComputeFacts(Gpu(0), None, "10de:2684", *[None] * 5),
     )
     assert gpu_limits.architectures()

@@ -3,6 +3,7 @@ from __future__ import annotations
 from acceptance.core.limit import Limit
 from acceptance.expect import limit_book, measurements
 from acceptance.expect.limit_book import (
+    CLASS_DEFAULT,
     LimitBook,
     Override,
     at_least,
@@ -10,6 +11,7 @@ from acceptance.expect.limit_book import (
     memory_floor,
     must_be_zero,
 )
+from acceptance.wording import words
 
 LIMIT = Limit("W", "b", low=1.0)
 
@@ -39,8 +41,8 @@ def test_class_defaults_are_limits_and_reasons_and_never_facts() -> None:
     families = measurements.shipped()
     book = limit_book.class_defaults(families)
     limited, unlimited = families.by_name["gpu_count"], families.by_name["gemm_bf16"]
-    assert Override("gpu_count", "class default", limited.limit) in book.entries
-    assert Override("gemm_bf16", "class default", unlimited=unlimited.no_limit) in book.entries
+    assert Override("gpu_count", CLASS_DEFAULT, limited.limit) in book.entries
+    assert Override("gemm_bf16", CLASS_DEFAULT, unlimited=unlimited.no_limit) in book.entries
     assert limited.limit is not None
     assert unlimited.no_limit is not None
     facts = {name for name, one in families.by_name.items() if one.fact}
@@ -56,4 +58,4 @@ def test_the_short_ways_to_a_limit() -> None:
 def test_the_memory_floor_follows_the_slowest_module_and_shows_its_sum() -> None:
     floor, basis = memory_floor((5600, 4800), 2, 0.5)
     assert floor == 38.4
-    assert basis == "0.5 x 4800 MT/s x 64 bit x 2 channels / 8 = 0.5 x 76.8 GB/s"
+    assert words.message(basis) == "0.5 x 4800 MT/s x 64 bit x 2 channels / 8 = 0.5 x 76.8 GB/s"

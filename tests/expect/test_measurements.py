@@ -7,14 +7,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import measurement_page
 import pytest
 from cases import each
 from real_checks import collected
 
 from acceptance.core.advice import Advice, LikelyCause
-from acceptance.core.collection import Measures
 from acceptance.core.limit import Limit
 from acceptance.expect import measurements
+from acceptance.expect.collected import Measures
 from acceptance.expect.measurements import (
     Measurement,
     MeasurementFileError,
@@ -26,7 +27,6 @@ from acceptance.expect.measurements import (
 )
 
 SHIPPED = measurements.shipped()
-DOCS = Path(__file__).resolve().parents[2] / "docs/measurements.md"
 
 HEAD = 'title = "Rates"\nis_not = "a proof"\n'
 ADVICE = """
@@ -246,56 +246,30 @@ def test_every_measurement_is_of_a_check_and_every_check_measures_what_a_family_
         assert one.per_in.keys() <= checks, one.name
 
 
-# How the documentation writes a component of a class that is not its own name.
-COMPONENTS = (
-    (r"gpu-(pair|peers)", "`gpuA->gpuB`"),
-    (r"gpus(-.*)?", "`gpus`"),
-    (r"gpu(-.*)?", "`gpuN`"),
-    (r"core(-.*)?", "`core:<n>`"),
-    (r"disk(-.*)?", "`disk:<name>`"),
-    (r"declared-disk", "`declared-disk:<n>`"),
-    (r"declared-link", "`net:<name>`"),
-    (r"dimm", "`dimm:<slot>`"),
-    (r"cpu(-.*)?", "`cpu`"),
-    (r"(\w+)", r"`\1`"),
-)
+PAGE = measurement_page.PAGE.read_text(encoding="utf-8")
 
 
-def component(per: str) -> str:
-    """A component of this class, as people read it in a report."""
-    pattern, told = next(one for one in COMPONENTS if re.fullmatch(one[0], per))
-    return re.sub(pattern, told, per)
+def test_the_documentation_has_the_tables_of_the_families() -> None:
+    assert measurement_page.current(PAGE, SHIPPED) == PAGE, "run `make measurements`"
 
 
-def table(family: str) -> str:
-    """The table of a family in the documentation: a row for each thing that is said."""
-    rows: dict[tuple[str, str, str], list[str]] = {}
-    for one in SHIPPED.by_name.values():
-        if one.family == family:
-            where = ", ".join(dict.fromkeys(map(component, (one.per, *one.per_in.values()))))
-            rows.setdefault((one.unit, where, one.what), []).append(f"`{one.name}`")
-    return "\n".join(
-        [
-            "| name | unit | component | what it is |",
-            "|---|---|---|---|",
-            *(f"| {', '.join(names)} | {' | '.join(said)} |" for said, names in rows.items()),
-        ]
-    )
+def test_a_family_without_a_section_gets_one_and_a_table_is_brought_up_to_date() -> None:
+    title = SHIPPED.families[0].title
+    less = PAGE.replace(measurement_page.sections(PAGE)[title], "").replace("GB/s | `memory`", "")
+    made = measurement_page.current(less, SHIPPED)
+    assert measurement_page.sections(made).keys() == measurement_page.sections(PAGE).keys()
+    assert made.count("GB/s | `memory`") == PAGE.count("GB/s | `memory`")
+    assert f"## {title}\n\n| name | unit | component |" in made
 
 
 @pytest.mark.parametrize("family", SHIPPED.families, ids=lambda family: family.name)
-def test_the_documentation_says_what_the_family_says(family: measurements.Family) -> None:
-    sections = {
-        text.partition("\n")[0]: text
-        for text in re.split(r"(?m)^## ", DOCS.read_text(encoding="utf-8"))[1:]
-    }
-    assert family.title in sections
-    section = sections[family.title]
-    assert table(family.name) in section, f"docs/measurements.md owes:\n{table(family.name)}"
-    plain = " ".join(section.split())
+def test_the_documentation_says_what_the_numbers_of_a_family_are_not(
+    family: measurements.Family,
+) -> None:
+    plain = " ".join(measurement_page.sections(PAGE)[family.title].split())
     assert re.search(rf"(is|are) not: {re.escape(family.is_not)}[.;:]", plain), family.is_not
 
 
 def test_the_documentation_has_a_section_for_each_family_and_no_other() -> None:
-    titles = re.findall(r"(?m)^## (.*)$", DOCS.read_text(encoding="utf-8"))
-    assert sorted(titles) == sorted(family.title for family in SHIPPED.families)
+    titles = sorted(measurement_page.sections(PAGE))
+    assert titles == sorted(family.title for family in SHIPPED.families)

@@ -9,28 +9,27 @@ from cases import each
 from msgspec.structs import replace
 
 from acceptance.core import plan
-from acceptance.core.collection import (
-    CollectedCheck,
-    Measures,
-    PlanError,
-    Session,
-    matches_patterns,
-)
+from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
-from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.parts import CPU, Gpu
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
+from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.history.baseline import forgetful
+from acceptance.machine.machine_facts import MachineFacts
+from acceptance.reports.progress import eta_s
+from acceptance.wording import words
 
 WATT = Limit("W", "a basis", high=100.0)
 COUNT = Limit("count", "a basis", high=0.0)
 BOOK = LimitBook(
     (Override("power", "class default", WATT), Override("faults", "class default", COUNT))
 )
-CLASSES: Mapping[str, Sequence[str]] = {"cpu": ("cpu",), "gpu": (), "none": ()}
+CLASSES: Mapping[str, Sequence[str]] = {"cpu": (CPU,), "gpu": (), "none": ()}
 POWER, FAULTS = Measures("power", "W", "cpu"), Measures("faults", "count", "cpu", waivable=False)
 
 
@@ -68,7 +67,7 @@ def names(made: Plan) -> list[str]:
 def test_a_plan_holds_what_is_due_and_what_it_was_made_of() -> None:
     waiver = Waiver("known", measurement="power", component="cpu", worst=110.0)
     made = build(waivers=[waiver], loads_s={"burn": 8.0})
-    assert made.checks[0].due == (Due("power", "cpu", "W", (Within(WATT),), "class default"),)
+    assert made.checks[0].due == (Due("power", CPU, "W", (Within(WATT),), "class default"),)
     assert made.checks[1].due[0].waivable is False
     assert (made.scope, made.profile, made.digest, made.waivers) == (
         "full",
@@ -129,7 +128,7 @@ def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> No
         ("a.fill", 16.0),
         ("a.look", 1.0),
     ]
-    assert made.eta_s() == 17.0
+    assert eta_s(made) == 17.0
 
 
 def test_a_component_class_without_members_owes_nothing() -> None:
@@ -155,7 +154,7 @@ def test_facts_are_due_only_where_something_limits_them() -> None:
 
 
 def test_a_ratio_names_what_it_is_made_of() -> None:
-    two = ("gpu0", "gpu1")
+    two = (Gpu(0), Gpu(1))
     ratio = Measures("rate_ratio", "ratio", "gpu-with-peers", ratio_of="rate")
     check = collected("a.one", Measures("rate", "W", "gpu"), ratio)
     settings: dict[str, Any] = {
@@ -167,8 +166,8 @@ def test_a_ratio_names_what_it_is_made_of() -> None:
     }
     made = build([check], **settings)
     held = {(due.measurement, due.component): due.criteria for due in made.checks[0].due}
-    assert held["rate", "gpu0"] == ()
-    assert held["rate_ratio", "gpu1"] == (Siblings("rate", two),)
+    assert held["rate", Gpu(0)] == ()
+    assert held["rate_ratio", Gpu(1)] == (Siblings("rate", two),)
     with pytest.raises(PlanError, match=r"a ratio of rate, which a\.two does not measure"):
         build([check, collected("a.two", ratio)], **settings)
     with pytest.raises(PlanError, match="nothing says which components are equal"):
@@ -178,7 +177,7 @@ def test_a_ratio_names_what_it_is_made_of() -> None:
 def test_a_measurement_that_cannot_have_a_limit_is_due_and_says_why() -> None:
     book = LimitBook((Override("power", "class default", unlimited="no sheet"), *BOOK.entries[1:]))
     assert build(book=book).checks[0].due == (
-        Due("power", "cpu", "W", (), "class default", "no sheet"),
+        Due("power", CPU, "W", (), "class default", "no sheet"),
     )
 
 
@@ -246,38 +245,67 @@ def test_an_unknown_class_of_components_is_refused() -> None:
 
 
 def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
-    classes = {**CLASSES, "gpu": ("gpu0", "gpu1"), "first": ("gpu0",)}
+    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1)), "first": (Gpu(0),)}
     looked = collected("g.look", Measures("power", "W", "gpu"), session="host-before")
     seen = collected("g.seen", Measures("power", "W", "gpu"))  # where the loads run, but it is none
     heated = collected("g.burn", Measures("power", "W", "first"), load="burn", heats=True)
     checks, loads_s = [*BOTH, looked, seen, heated], {"burn": 1.0}
     gaps = build(checks, components=classes, loads_s=loads_s).gaps
-    assert gaps == ("gpu1: no check of this plan loads it",)
+    assert tuple(map(words.text, gaps)) == ("gpu1: no check of this plan loads it",)
     assert build(checks, components=classes, loads_s=loads_s, only=["g"]).gaps == ()
     narrowed = build(
-        checks, components={**classes, "gpu": ("gpu1",)}, loads_s=loads_s, narrowed=True
+        checks, components={**classes, "gpu": (Gpu(1),)}, loads_s=loads_s, narrowed=True
     )
-    assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", ("gpu1",))
+    assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", (Gpu(1),))
     short = collected(
         "g.seen", Measures("power", "W", "gpu"), load="burn"
     )  # a load, and no full use
     assert len(build([*BOTH, short], components=classes, loads_s=loads_s).gaps) == 2
 
 
-@pytest.mark.parametrize("component", ["cpu9", "gpu0"])
+def test_waivers_that_match_nothing_are_named() -> None:
+    checks = [*BOTH, collected("g.seen", Measures("heat", "degC", "gpu"))]
+    waivers = [
+        Waiver("r", measurement="power", component="cpu", worst=1.0),
+        Waiver("r", measurement="power", component="gpu*", worst=1.0),
+        Waiver("r", skip="b.two"),
+        Waiver("r", skip="g.seen"),
+    ]
+    told = plan_builder.waivers_of_nothing(checks, CLASSES, waivers, "box.toml")
+    assert [words.message(one) for one in told] == [
+        "box.toml: the waiver of power on gpu* matches nothing on this machine: correct or remove "
+        "it",
+        "box.toml: the waiver of g.seen matches nothing on this machine: correct or remove it",
+    ]
+    classes = {**CLASSES, "gpu": (Gpu(0),)}
+    (left,) = plan_builder.waivers_of_nothing(checks, classes, waivers, "box.toml")
+    assert left.values["component"] == "gpu*", "of power: it is not measured on a GPU"
+
+
+@pytest.mark.parametrize("component", ["cpu9", Gpu(0)])
 def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> None:
     # gpu0 is there, but power is not measured on it: the limit would be held against nothing.
     book = BOOK.after([Override("power", "override in box.toml", WATT, component)])
-    classes = {**CLASSES, "gpu": ("gpu0",)}
+    classes = {**CLASSES, "gpu": (Gpu(0),)}
     burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
     gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
-    assert gaps == (
+    assert tuple(map(words.text, gaps)) == (
         f"override in box.toml: a limit for power on {component}, which this machine does not show",
     )
 
 
+def test_a_limit_for_a_gpu_is_no_gap_while_one_is_missing() -> None:
+    # The GPUs that are left have other numbers, and that one is missing fails.
+    book = BOOK.after([Override("power", "override in box.toml", WATT, Gpu(1))])
+    classes = {**CLASSES, "gpu": (Gpu(0),)}
+    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
+    loads_s = {"burn": 1.0}
+    made = build([*BOTH, burn], components=classes, book=book, loads_s=loads_s, missing=[Gpu(1)])
+    assert made.gaps == ()
+
+
 def test_a_check_that_takes_its_time_for_each_gpu_costs_that_often() -> None:
-    classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
+    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
     made = build(
         [collected("a.each", seconds=2.0, seconds_per_gpu=1.5)],
         components=classes,
@@ -292,7 +320,7 @@ def test_a_planned_check_that_tells_no_slack_has_none() -> None:
 
 
 def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -> None:
-    classes = {**CLASSES, "gpu": ("gpu0", "gpu1", "gpu2")}
+    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
     made = build(
         [collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1])
     )
@@ -309,4 +337,4 @@ def test_a_session_is_told_nothing_of_what_was_before() -> None:
     birth = MachineFacts("run-0", "2026-01-01T00:00:00.000Z", (), {}, (), ())
     owed = journals.due()
     made = replace(journals.plan(journals.check("a.one", owed.against(past))), birth=birth)
-    assert made.forgetful() == journals.plan(journals.check("a.one", owed))
+    assert forgetful(made) == journals.plan(journals.check("a.one", owed))

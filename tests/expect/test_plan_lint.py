@@ -6,8 +6,8 @@ import pytest
 from cases import each
 from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
 
-from acceptance.core.collection import Measures, PlanError
 from acceptance.core.waiver import Waiver
+from acceptance.expect.collected import Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
 
 
@@ -16,11 +16,11 @@ from acceptance.expect.limit_book import LimitBook, Override
     [
         (
             BOOK.after([Override("heat", "class default", WATT)]),
-            "class default: a limit for heat, which no check measures; measured are",
+            r"class default: a limit for heat, which no check measures: correct it \(docs/",
         ),
         (
-            BOOK.after([Override("heat", "class default", unlimited="x")]),
-            "a limit for heat, which no check measures",
+            BOOK.after([Override("powr", "class default", unlimited="x")]),
+            r"a limit for powr, which no check measures: did you mean power\?$",
         ),
         (
             BOOK.after([Override("power", "override in box.toml", COUNT)]),
@@ -57,14 +57,18 @@ def test_a_limit_of_the_machines_own_that_may_be_waived_is_welcome() -> None:
     [
         (
             Waiver("r", measurement="heat", component="cpu", worst=1.0),
-            "box.toml: a waiver names heat, which no check measures",
+            "box.toml: a waiver names heat, which no check measures: correct it",
+        ),
+        (
+            Waiver("r", measurement="Power", component="cpu", worst=1.0),
+            "which no check measures: did you mean power?",
         ),
         (
             Waiver("r", measurement="faults", component="cpu", worst=1.0),
             "box.toml: faults cannot be waived, because it proves a fault",
         ),
         (Waiver("r", skip="c"), "box.toml: a waiver names the check c, which does not exist"),
-        (Waiver("r", skip="a.o"), "a waiver names the check a.o, which does not exist"),
+        (Waiver("r", skip="a.o"), r"the check a.o, which does not exist: did you mean a.one\?"),
     ],
 )
 def test_a_waiver_must_name_what_exists_and_may_be_waived(waiver: Waiver, told: str) -> None:

@@ -229,6 +229,8 @@ def test_links_that_are_healthy() -> None:
     }
     bridged = {one.name for one in SHEETS if one.p2p == "bridge"}
     assert bridged == {"GeForce RTX 2080 Ti", "GeForce RTX 3090", "GeForce RTX 3090 Ti"}
+    wired = {one.name for one in SHEETS if one.p2p == "nvlink"}
+    assert wired == {"V100 SXM2 16GB", "V100 SXM2 32GB"}
 
 
 @each("one", SHEETS, told=lambda one: one.name)

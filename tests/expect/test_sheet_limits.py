@@ -19,11 +19,13 @@ from acceptance import resources
 from acceptance.core.criterion import Within
 from acceptance.core.dtype import gemm_names
 from acceptance.core.judgement import judge_due
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured
 from acceptance.expect import architecture, sheet
 from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.sheet import LOCAL_COPY, Sheet, SheetError, SheetLimit
+from acceptance.wording import words
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -165,7 +167,7 @@ def test_no_range_is_wide_enough_to_hold_a_slip_and_none_is_unused() -> None:
 
 def card(one: Sheet) -> ComputeFacts:
     return ComputeFacts(
-        "gpu0", one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None
+        Gpu(0), one.nvml_names[0], one.pci_ids[0], one.compute_capability, None, None, None, None
     )
 
 
@@ -175,10 +177,10 @@ def test_just_below_each_limit_fails_and_at_it_passes(one: Sheet) -> None:
     found = {entry.measurement: entry for entry in compute_limits([card(one)], SHEETS, KNOWN)}
     for row in one.limit:
         entry = found[row.measurement]
-        assert entry.origin == f"sheet of {one.name}"
-        assert entry.component == "gpu0"
+        assert words.text(entry.origin) == f"sheet of {one.name}"
+        assert entry.component == Gpu(0)
         assert entry.limit == row.limit()
-        due = Due(row.measurement, "gpu0", row.unit, (Within(entry.limit),), entry.origin)
+        due = Due(row.measurement, Gpu(0), row.unit, (Within(entry.limit),), entry.origin)
         for value, kinds in (
             (row.low, ["warn"] if row.warn_low else []),
             (row.warn_low or row.low, []),
@@ -187,7 +189,7 @@ def test_just_below_each_limit_fails_and_at_it_passes(one: Sheet) -> None:
             (math.nan, ["error"]),
         ):
             judged = judge_due(
-                due, "c", [Measured("c", row.measurement, "gpu0", row.unit, value)], [], []
+                due, "c", [Measured("c", row.measurement, Gpu(0), row.unit, value)], [], []
             )
             assert [finding.kind for finding in judged.findings] == kinds, (row.measurement, value)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from acceptance.core.parts import Gpu
 from acceptance.loads.burn import copies as burn_copies
 from acceptance.loads.burn.copies import (
     FIRST,
@@ -78,7 +79,7 @@ def copied(
 def readings(output: LoadOutput) -> dict[str, float]:
     """The readings of the host by name, those of peers by name and pair."""
     return {
-        one.name if one.component == "gpu0" else f"{one.name} {one.component}": one.value
+        one.name if one.component == Gpu(0) else f"{one.name} {one.component}": one.value
         for one in output.readings
     }
 
@@ -167,7 +168,7 @@ def test_every_copy_that_a_peer_never_got_is_counted(
         pair = f"gpu0->gpu{peer}"
         copies = found[f"burn_peer_copied {pair}"] * 2**30 / PIECE
         assert found[f"burn_peer_miscompares {pair}"] == copies >= LISTED + 2
-        told = [one for one in output.miscompares if one.component == pair]
+        told = [one for one in output.miscompares if str(one.component) == pair]
         assert len(told) == LISTED
         assert {(one.words, one.unwritten, len(one.first)) for one in told} == {
             (WORDS, WORDS, FIRST)
@@ -187,7 +188,9 @@ def test_one_bit_that_is_wrong_at_a_peer_is_found(peers: Sequence[int]) -> None:
         return carried
 
     output = copied(peers, change)
-    assert {one.component for one in output.miscompares} == {f"gpu0->gpu{peer}" for peer in peers}
+    assert {str(one.component) for one in output.miscompares} == {
+        f"gpu0->gpu{peer}" for peer in peers
+    }
     for one in output.miscompares:
         assert (one.words, one.unwritten, one.first[0].word) == (1, 0, WORDS - 1)
         assert one.first[0].xor == f"{1 << 13:016x}"

@@ -6,11 +6,13 @@ import random
 from collections.abc import Iterable
 
 from acceptance import resources
+from acceptance.core.finding import Finding
 from acceptance.core.limit import Limit
-from acceptance.core.past import Past
+from acceptance.core.past import DriftFinding, Past
 from acceptance.history import drift_rules, noise
 from acceptance.history.drift_rules import DriftBook, DriftRule
 from acceptance.history.reference_builder import NightValue, build_reference
+from acceptance.wording import words
 
 BOOK: DriftBook = drift_rules.read(
     resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
@@ -29,6 +31,14 @@ def rule(
     found = BOOK.rule(measurement, unit, limit, virtual=virtual)
     assert found is not None
     return found
+
+
+def said(found: DriftFinding, measurement: str = RATE) -> str:
+    """A finding of drift in words."""
+    about = Finding(
+        found.kind, "a.one", found.code, measurement=measurement, component="gpu0", drift=found
+    )
+    return words.of(about)
 
 
 def looks(values: Iterable[float], first: float = 100.0) -> list[NightValue]:

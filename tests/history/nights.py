@@ -9,18 +9,20 @@ from pathlib import Path
 import journals
 from runs import machine_root
 
+from acceptance.core.evidence import Observed
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, Observed, RunStarted
+from acceptance.core.record import Body, RunStarted
 from acceptance.history import queries
 from acceptance.history.era import Era
 from acceptance.history.night import Night, NightMeasurement, PartMeasurement, SeriesKey
 from acceptance.history.reference_builder import NightValue
 from acceptance.history.store import Store
-from acceptance.journal import clock, reader, run_folder, segment
+from acceptance.journal import clock, reader, run_folder, seal, segment
 
 MACHINE = "machine-1"
 ERA = Era((("driver", "580.1"), ("profile", "nightly"), ("station", "host")))
-COPY = SeriesKey("link.copy", "copy_h2d", "gpu0", "GB/s", "GPU-a")
+COPY = SeriesKey("link.copy", "copy_h2d", Gpu(0), "GB/s", "GPU-a")
 FIRST_DAY = 20_000.0
 
 
@@ -41,7 +43,7 @@ def night(number: int = 0, value: float | None = 50.0, **changed: object) -> Nig
         postponed=False,
         apart=None,
         era=ERA,
-        identities={"gpu0": "GPU-a"},
+        identities={Gpu(0): "GPU-a"},
         figures=(NightMeasurement(COPY, value),),
     )
     return replace(made, **changed)  # type: ignore[arg-type]
@@ -81,6 +83,7 @@ def write_run(
     with segment.Writer(folder / reader.SUPERVISOR, root) as writer:
         for record in records:
             writer.write(record)
+        seal.write(writer)
     if closed:
         (folder / run_folder.VERDICT).write_text("{}")
     assert clock.machine_id(root) == machine

@@ -10,6 +10,7 @@ import os
 import time
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import journals
 import machine_facts
@@ -18,7 +19,10 @@ from cases import each
 from runs import machine_root, write_segment
 from thoroughness import ALL
 
-from acceptance.core.record import Body, Observed, RunStarted
+from acceptance.core.evidence import AnyBody, Observed
+from acceptance.core.parts import Gpu
+from acceptance.core.plan import Plan
+from acceptance.core.record import RunStarted
 from acceptance.history import baseline_file, location, lock, noise
 from acceptance.history.baseline_file import AcceptResult
 from acceptance.history.errors import BaselineRefused, BaselineUnsound
@@ -26,15 +30,24 @@ from acceptance.journal import reader
 
 NOISE = noise.read(Path(__file__).resolve().parents[2] / "fixtures" / "noise.toml")
 MACHINE = "machine-1"
-COPY = journals.plan(journals.check("link.copy", journals.due("copy_h2d", "gpu0")))
+COPY = journals.plan(journals.check("link.copy", journals.due("copy_h2d", Gpu(0))))
 
 
-def run(out: Path, name: str, value: float = 120.0, machine: str = MACHINE) -> Path:
-    """A whole run in a folder, which passes with this value."""
-    bodies: list[Body] = journals.bodies(COPY, {("copy_h2d", "gpu0"): value})
-    bodies[0] = RunStarted(name, COPY, {"host": "box"}, machine)
-    bodies.insert(1, Observed(machine_facts.machine()))
-    write_segment(out / name / reader.SUPERVISOR, bodies, machine_root(out / "root"))
+def run(
+    out: Path,
+    name: str,
+    value: float = 120.0,
+    machine: str = MACHINE,
+    *,
+    run_id: str | None = None,
+    plan: Plan = COPY,
+    seen: Any = None,
+) -> Path:
+    """A whole run in a folder, which passes with this value; `seen` is the inventory."""
+    bodies: list[AnyBody] = [*journals.bodies(plan, {("copy_h2d", Gpu(0)): value})]
+    bodies[0] = RunStarted(run_id or name, plan, {"host": "box"}, machine)
+    bodies.insert(1, Observed(seen or machine_facts.machine()))
+    write_segment(out / name / reader.SUPERVISOR, bodies, machine_root(out / "root"), seals=True)
     return out / name
 
 
@@ -108,12 +121,7 @@ def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> None:
-    folder = run(tmp_path, "one")
-    text = (
-        (folder / reader.SUPERVISOR).read_text().replace('"run_id":"one"', '"run_id":"../../one"')
-    )
-    (folder / reader.SUPERVISOR).write_text(text)
-    accept(folder)
+    accept(run(tmp_path, "one", run_id="../../one"))
     former = accept(run(tmp_path, "two"), replace=True).former
     assert former is not None
     assert former.parent == location.folder(tmp_path, MACHINE) / "baselines"

@@ -6,6 +6,7 @@ from typing import Any
 
 from cases import each
 
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.machine.facts import circumstances
 from acceptance.machine.observation import decode
 
@@ -28,24 +29,24 @@ def test_facts_by_component() -> None:
     assert circumstances(
         {"kernel": "6.12", "host": "box", "boot_id": "1"}, decode(INVENTORY), profile="smoke"
     ) == {
-        ("", "profile"): "smoke",
-        ("", "kernel"): "6.12",
-        ("", "bios_version"): "F2",
-        ("", "nvidia_driver"): "580",
-        ("cpu", "model"): "EPYC",
-        ("cpu", "sockets"): "2",
-        ("memory", "GiB"): "64",
-        ("dimm:A1", "size_bytes"): "1",
-        ("disk:sda", "model"): "SSD",
-        ("disk:sda", "firmware"): "1.0",
-        ("net:eth0", "speed_mbps"): "10000",
-        ("net:eth0", "driver"): "mlx5",
-        ("gpu0", "name"): "H200",
-        ("gpu0", "pci_address"): "0000:01:00.0",
-        ("gpu0", "vbios"): "96",
-        ("gpu0", "power_limit_w"): "700.0",
-        ("gpu0", "ecc_enabled"): "on",
-        ("gpu0", "mig_enabled"): "off",
+        (ITSELF, "profile"): "smoke",
+        (ITSELF, "kernel"): "6.12",
+        (ITSELF, "bios_version"): "F2",
+        (ITSELF, "nvidia_driver"): "580",
+        (CPU, "model"): "EPYC",
+        (CPU, "sockets"): "2",
+        (MEMORY, "GiB"): "64",
+        (Part("dimm", "A1"), "size_bytes"): "1",
+        (Part("disk", "sda"), "model"): "SSD",
+        (Part("disk", "sda"), "firmware"): "1.0",
+        (Part("net", "eth0"), "speed_mbps"): "10000",
+        (Part("net", "eth0"), "driver"): "mlx5",
+        (Gpu(0), "name"): "H200",
+        (Gpu(0), "pci_address"): "0000:01:00.0",
+        (Gpu(0), "vbios"): "96",
+        (Gpu(0), "power_limit_w"): "700.0",
+        (Gpu(0), "ecc_enabled"): "on",
+        (Gpu(0), "mig_enabled"): "off",
     }
 
 
@@ -94,11 +95,11 @@ def test_all_that_may_explain_a_difference_is_a_fact_and_nothing_else() -> None:
     for component, name in sorted(found):
         names.setdefault(component, []).append(name)
     assert names == {
-        "": ["bios_version", "kernel", "name", "nvidia_driver", "os", "rigproof", "vendor"],
-        "cpu": ["cores", "governor", "model", "sockets", "threads"],
-        "dimm:A1": ["configured_mts", "kind", "part_number", "size_bytes"],
-        "disk:sda": ["firmware", "model", "size_bytes"],
-        "gpu0": [
+        ITSELF: ["bios_version", "kernel", "name", "nvidia_driver", "os", "rigproof", "vendor"],
+        CPU: ["cores", "governor", "model", "sockets", "threads"],
+        Part("dimm", "A1"): ["configured_mts", "kind", "part_number", "size_bytes"],
+        Part("disk", "sda"): ["firmware", "model", "size_bytes"],
+        Gpu(0): [
             *(
                 "compute_mode",
                 "ecc_enabled",

@@ -11,6 +11,7 @@ from cases import each
 from thoroughness import ALL
 
 from acceptance import resources
+from acceptance.core.parts import Gpu
 from acceptance.history import drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
 from selftest import drawn_runs
@@ -29,7 +30,7 @@ def drawn(machine: Machine, seed: int, slow: float = 1.0) -> ComparedRun:
     """A clean run; `slow` is what the sustained rate of gpu0 in bfloat16 is multiplied with."""
     values = drawn_runs.draw(machine, random.Random(seed))
     for key, value in values.items():
-        if key[1:] == ("gemm_bf16", "gpu0") and value is not None:
+        if key[1:] == ("gemm_bf16", Gpu(0)) and value is not None:
             values[key] = slow * value
     return ComparedRun(
         str(seed), drawn_runs.judged(machine, values), str(seed), virtual=machine.virtual
@@ -53,6 +54,6 @@ def test_two_clean_runs_are_within_the_noise(name: str) -> None:
 
 @each("name", WITH_GPUS)
 def test_a_gpu_a_sixth_slower_is_outside_it(name: str) -> None:
-    assert ("gemm_bf16", "gpu0") in {
+    assert ("gemm_bf16", Gpu(0)) in {
         (row.measurement, row.component) for row in pair(name, 0.83).of_kind("worse")
     }

@@ -10,7 +10,8 @@ import pytest
 import samples
 from runs import judged
 
-from acceptance.core.record import Observed
+from acceptance.core.evidence import Observed
+from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
 from acceptance.history import comparison
 from acceptance.journal import run as journal_run
 
@@ -27,24 +28,24 @@ def test_a_recorded_run(tmp_path: Path) -> None:
         "PASS",
         "vm",
     )
-    assert run.identities["gpu0"] == uuid
+    assert run.identities[Gpu(0)] == uuid
     assert [component for component, identity in run.identities.items() if identity == uuid] == [
-        "gpu0"
+        Gpu(0)
     ], "told once"
     assert run.seconds == pytest.approx(447.7, abs=0.1)
     facts = dict(run.facts)
-    assert facts["", "profile"] == "accept"
-    assert facts["", "station"] == "host"
-    assert facts["", "nvidia_driver"] == "580.159.04"
-    assert (facts["gpu0", "vbios"], facts["gpu0", "ecc_enabled"]) == ("96.00.A5.00.1A", "on")
-    assert ("", "boot_id") not in facts
+    assert facts[ITSELF, "profile"] == "accept"
+    assert facts[ITSELF, "station"] == "host"
+    assert facts[ITSELF, "nvidia_driver"] == "580.159.04"
+    assert (facts[Gpu(0), "vbios"], facts[Gpu(0), "ecc_enabled"]) == ("96.00.A5.00.1A", "on")
+    assert (ITSELF, "boot_id") not in facts
 
 
 def test_a_run_of_which_little_is_known() -> None:
     found = samples.run(journals.bodies(journals.plan()))
     run = comparison.run_of(found, "name")
     assert (run.virtual, run.identities, run.machine_id) == (False, {}, "machine-1")
-    assert dict(run.facts) == {("", "profile"): "smoke", ("", "scope"): "full"}
+    assert dict(run.facts) == {(ITSELF, "profile"): "smoke", (ITSELF, "scope"): "full"}
 
 
 def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
@@ -56,4 +57,4 @@ def test_the_beginning_of_a_run_need_not_be_its_first_line() -> None:
 def test_a_serial_number_that_was_measured_goes_before_the_inventory() -> None:
     disk = {"disks": [{"name": "vda", "serial": "D1"}]}
     run = comparison.run_of(samples.seen(samples.mixed(), disk), "name")
-    assert run.identities == {"memory": "SN1", "disk:vda": "D1"}
+    assert run.identities == {MEMORY: "SN1", Part("disk", "vda"): "D1"}

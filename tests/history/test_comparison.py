@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from acceptance import resources
+from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, ITSELF, Gpu, Pair, Renamed
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Measured, Skipped
-from acceptance.core.verdict import UnreadableRun
 from acceptance.history import drift_rules, noise
 from acceptance.history.comparison import (
     BAD,
@@ -29,6 +31,7 @@ from acceptance.history.comparison import (
     DifferenceKind,
     compare,
 )
+from acceptance.machine.changes import UnreadableRun, judge
 from acceptance.machine.matching import MovedPart, ReplacedPart
 
 BOOK = drift_rules.read(resources.locate("drift.toml"), noise.read(resources.locate("noise.toml")))
@@ -46,7 +49,7 @@ OTHER: dict[DifferenceKind, DifferenceKind] = {
 }
 
 
-def rate(name: str = "copy_h2d", component: str = "gpu0") -> Due:
+def rate(name: str = "copy_h2d", component: Component = Gpu(0)) -> Due:
     return journals.due(name, component)
 
 
@@ -69,8 +72,13 @@ def kinds(found: Comparison) -> dict[tuple[str, str], DifferenceKind]:
 # --- one measurement ---
 
 
+def test_runs_whose_evidence_is_not_whole_are_named_by_their_place() -> None:
+    assert two({}, troubles=(Message("not_sealed"),)).not_whole == (1,)
+    assert two({}).not_whole == ()
+
+
 def test_within_the_noise_nothing_is_told() -> None:
-    found = two({("copy_h2d", "gpu0"): 195.0})
+    found = two({("copy_h2d", Gpu(0)): 195.0})
     (row,) = found.rows
     (change,) = row.changes
     assert (row.kind, row.values, row.unit, row.check) == (
@@ -86,17 +94,17 @@ def test_within_the_noise_nothing_is_told() -> None:
 
 def test_outside_the_noise_a_lower_rate_is_worse_and_a_higher_better() -> None:
     found = two(
-        {("copy_h2d", "gpu0"): 180.0, ("copy_h2d", "gpu1"): 220.0}, rate(), rate(component="gpu1")
+        {("copy_h2d", Gpu(0)): 180.0, ("copy_h2d", Gpu(1)): 220.0}, rate(), rate(component=Gpu(1))
     )
-    assert kinds(found) == {("copy_h2d", "gpu0"): "worse", ("copy_h2d", "gpu1"): "better"}
+    assert kinds(found) == {("copy_h2d", Gpu(0)): "worse", ("copy_h2d", Gpu(1)): "better"}
     assert found.worse
-    assert not two({("copy_h2d", "gpu0"): 220.0}).worse
+    assert not two({("copy_h2d", Gpu(0)): 220.0}).worse
 
 
 def test_any_difference_in_a_count_of_faults_counts() -> None:
-    due = journals.due("vram_miscompares", "gpu0", "count", journals.NONE_ALLOWED)
+    due = journals.due("vram_miscompares", Gpu(0), "count", journals.NONE_ALLOWED)
     plan = journals.plan(journals.check("vram.patterns", due))
-    found = compare([run(plan), run(plan, {("vram_miscompares", "gpu0"): 1.0})], BOOK)
+    found = compare([run(plan), run(plan, {("vram_miscompares", Gpu(0)): 1.0})], BOOK)
     (row,) = found.rows
     assert (row.kind, row.changes[0].share, row.changes[0].times) == ("worse", None, float("inf"))
     assert [(one.check, one.outcomes, one.kind) for one in found.outcomes] == [
@@ -106,9 +114,9 @@ def test_any_difference_in_a_count_of_faults_counts() -> None:
 
 
 def test_a_difference_that_is_allowed_nothing_is_infinitely_far_out_and_none_is_not() -> None:
-    due = journals.due("vram_miscompares", "gpu0", "count", None)
+    due = journals.due("vram_miscompares", Gpu(0), "count", None)
     plan = journals.plan(journals.check("vram.patterns", due))
-    values = [{("vram_miscompares", "gpu0"): value} for value in (1.0, 1.0, 2.0)]
+    values = [{("vram_miscompares", Gpu(0)): value} for value in (1.0, 1.0, 2.0)]
     (row,) = compare([run(plan, one) for one in values], BOOK).rows
     assert [change.times for change in row.changes] == [0.0, float("inf")]
 
@@ -125,8 +133,8 @@ def without(plan: Plan, *components: str, values: Values | None = None) -> Compa
 
 
 def test_a_measurement_that_is_lost_is_bad_also_where_all_outcomes_stay() -> None:
-    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
-    found = compare([without(plan, "gpu0"), without(plan, "gpu1")], BOOK)
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component=Gpu(1))))
+    found = compare([without(plan, Gpu(0)), without(plan, Gpu(1))], BOOK)
     assert found.outcomes == ()
     assert set(kinds(found).values()) == {"lost", "gained"}
     assert found.worse
@@ -138,24 +146,24 @@ def test_what_is_told_of_and_what_is_bad() -> None:
 
 
 def test_nothing_tells_which_of_two_temperatures_is_worse() -> None:
-    due = journals.due("cpu_temperature", "cpu", "degC", None)
+    due = journals.due("cpu_temperature", CPU, "degC", None)
     plan = journals.plan(journals.check("watch.heat", due))
     found = compare(
         [
-            run(plan, {("cpu_temperature", "cpu"): 50.0}),
-            run(plan, {("cpu_temperature", "cpu"): 70.0}),
+            run(plan, {("cpu_temperature", CPU): 50.0}),
+            run(plan, {("cpu_temperature", CPU): 70.0}),
         ],
         BOOK,
     )
-    assert kinds(found) == {("cpu_temperature", "cpu"): "changed"}
+    assert kinds(found) == {("cpu_temperature", CPU): "changed"}
     assert not found.worse
 
 
 def test_how_much_a_run_did_is_not_compared() -> None:
-    due = journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0))
+    due = journals.due("burn_copied", Gpu(0), "GiB", Limit("GiB", "basis", low=1.0))
     plan = journals.plan(journals.check("together.burn", due))
     found = compare(
-        [run(plan, {("burn_copied", "gpu0"): 900.0}), run(plan, {("burn_copied", "gpu0"): 30.0})],
+        [run(plan, {("burn_copied", Gpu(0)): 900.0}), run(plan, {("burn_copied", Gpu(0)): 30.0})],
         BOOK,
     )
     (row,) = found.rows
@@ -163,38 +171,38 @@ def test_how_much_a_run_did_is_not_compared() -> None:
 
 
 def test_another_unit_is_not_compared() -> None:
-    first = journals.plan(journals.check("watch.heat", journals.due("x", "gpu0", "W", None)))
-    second = journals.plan(journals.check("watch.heat", journals.due("x", "gpu0", "s", None)))
-    assert kinds(compare([run(first), run(second)], BOOK)) == {("x", "gpu0"): "incomparable"}
+    first = journals.plan(journals.check("watch.heat", journals.due("x", Gpu(0), "W", None)))
+    second = journals.plan(journals.check("watch.heat", journals.due("x", Gpu(0), "s", None)))
+    assert kinds(compare([run(first), run(second)], BOOK)) == {("x", Gpu(0)): "incomparable"}
 
 
 def test_what_is_not_measured_any_more_is_as_bad_as_worse() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     bodies = [
-        Skipped("link.copy", "no rights", "copy_h2d", "gpu0") if isinstance(b, Measured) else b
+        Skipped("link.copy", "no rights", "copy_h2d", Gpu(0)) if isinstance(b, Measured) else b
         for b in journals.bodies(plan)
     ]
     skipped = ComparedRun("later", fold(journals.entries(bodies)), "machine-1")
     lost = compare([run(plan), skipped], BOOK)
-    assert (kinds(lost), lost.worse) == ({("copy_h2d", "gpu0"): "lost"}, True)
+    assert (kinds(lost), lost.worse) == ({("copy_h2d", Gpu(0)): "lost"}, True)
     gained = compare([skipped, run(plan)], BOOK)
-    assert (kinds(gained), gained.worse) == ({("copy_h2d", "gpu0"): "gained"}, False)
-    assert kinds(compare([skipped, skipped], BOOK)) == {("copy_h2d", "gpu0"): "same"}
+    assert (kinds(gained), gained.worse) == ({("copy_h2d", Gpu(0)): "gained"}, False)
+    assert kinds(compare([skipped, skipped], BOOK)) == {("copy_h2d", Gpu(0)): "same"}
 
 
 def test_what_only_one_run_owed_is_told_and_not_worse() -> None:
     copies = journals.check("link.copy", rate())
     both = journals.plan(
-        copies, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None))
+        copies, journals.check("cpu.gemm", journals.due("cpu_gemm_f64", CPU, "GFLOP/s", None))
     )
     fewer = compare([run(both), run(journals.plan(copies))], BOOK)
-    assert kinds(fewer)["cpu_gemm_f64", "cpu"] == "gone"
+    assert kinds(fewer)["cpu_gemm_f64", CPU] == "gone"
     assert [(one.check, one.outcomes, one.kind) for one in fewer.outcomes] == [
         ("cpu.gemm", ("pass", None), "gone")
     ]
     assert not fewer.worse
     more = compare([run(journals.plan(copies)), run(both)], BOOK)
-    assert kinds(more)["cpu_gemm_f64", "cpu"] == "new"
+    assert kinds(more)["cpu_gemm_f64", CPU] == "new"
     assert more.outcomes[0].kind == "new"
 
 
@@ -202,17 +210,15 @@ def test_what_only_one_run_owed_is_told_and_not_worse() -> None:
 
 
 def test_the_worst_stands_first_and_the_furthest_out_before_that() -> None:
-    dues = [rate(component=f"gpu{n}") for n in range(4)]
-    values = {
-        ("copy_h2d", f"gpu{n}"): value for n, value in enumerate((200.0, 230.0, 180.0, 120.0))
-    }
-    assert [row.component for row in two(values, *dues).rows] == ["gpu3", "gpu2", "gpu1", "gpu0"]
+    dues = [rate(component=Gpu(n)) for n in range(4)]
+    values = {("copy_h2d", Gpu(n)): value for n, value in enumerate((200.0, 230.0, 180.0, 120.0))}
+    assert [row.component for row in two(values, *dues).rows] == [Gpu(3), Gpu(2), Gpu(1), Gpu(0)]
 
 
 def test_three_runs_are_each_held_against_the_first() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     values = (200.0, 220.0, 150.0)
-    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    found = compare([run(plan, {("copy_h2d", Gpu(0)): value}) for value in values], BOOK)
     (row,) = found.rows
     assert (row.values, [change.kind for change in row.changes], row.kind) == (
         values,
@@ -224,7 +230,7 @@ def test_three_runs_are_each_held_against_the_first() -> None:
 def test_what_two_later_runs_owe_and_the_first_does_not() -> None:
     copies, cpu = (
         journals.check("link.copy", rate()),
-        journals.check("cpu.gemm", journals.due("x", "cpu")),
+        journals.check("cpu.gemm", journals.due("x", CPU)),
     )
     found = compare(
         [run(journals.plan(copies)), run(journals.plan(copies, cpu)), run(journals.plan(copies))],
@@ -238,11 +244,11 @@ def test_what_two_later_runs_owe_and_the_first_does_not() -> None:
 def test_many_runs_of_one_machine_tell_their_own_noise() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     values = [200.0, 200.1, 199.9, 200.0, 200.1, 196.0]  # 2 %: within the general noise
-    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    found = compare([run(plan, {("copy_h2d", Gpu(0)): value}) for value in values], BOOK)
     assert [change.kind for change in found.rows[0].changes] == ["same"] * 4 + ["worse"]
-    assert two({("copy_h2d", "gpu0"): 196.0}).rows[0].kind == "same"
+    assert two({("copy_h2d", Gpu(0)): 196.0}).rows[0].kind == "same"
     others = [
-        run(plan, {("copy_h2d", "gpu0"): value}, machine_id=f"machine-{n}")
+        run(plan, {("copy_h2d", Gpu(0)): value}, machine_id=f"machine-{n}")
         for n, value in enumerate(values)
     ]
     assert compare(others, BOOK).rows[0].kind == "same", (
@@ -251,22 +257,20 @@ def test_many_runs_of_one_machine_tell_their_own_noise() -> None:
 
 
 def test_of_same_rows_the_nearest_to_the_noise_stands_first_and_the_unmeasured_last() -> None:
-    plan = journals.plan(
-        journals.check("link.copy", *(rate(component=f"gpu{n}") for n in range(3)))
-    )
-    usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)}
-    later = usual | {("copy_h2d", "gpu1"): 199.0, ("copy_h2d", "gpu2"): 197.0}
+    plan = journals.plan(journals.check("link.copy", *(rate(component=Gpu(n)) for n in range(3))))
+    usual = {("copy_h2d", Gpu(n)): 200.0 for n in range(3)}
+    later = usual | {("copy_h2d", Gpu(1)): 199.0, ("copy_h2d", Gpu(2)): 197.0}
     found = compare(
-        [without(plan, "gpu0", values=usual), without(plan, "gpu0", values=later)], BOOK
+        [without(plan, Gpu(0), values=usual), without(plan, Gpu(0), values=later)], BOOK
     )
-    assert [row.component for row in found.rows] == ["gpu2", "gpu1", "gpu0"]
+    assert [row.component for row in found.rows] == [Gpu(2), Gpu(1), Gpu(0)]
 
 
 def test_a_row_stands_where_the_furthest_out_of_its_later_runs_puts_it() -> None:
-    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component=Gpu(1))))
     later = [(200.0, 200.0), (150.0, 185.0), (150.0, 110.0)]
-    runs = [run(plan, {("copy_h2d", "gpu0"): a, ("copy_h2d", "gpu1"): b}) for a, b in later]
-    assert [row.component for row in compare(runs, BOOK).rows] == ["gpu1", "gpu0"]
+    runs = [run(plan, {("copy_h2d", Gpu(0)): a, ("copy_h2d", Gpu(1)): b}) for a, b in later]
+    assert [row.component for row in compare(runs, BOOK).rows] == [Gpu(1), Gpu(0)]
 
 
 @each(
@@ -282,7 +286,7 @@ def test_of_several_later_runs_the_worst_outcome_is_told(
     values: tuple[float, ...], kind: DifferenceKind
 ) -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
-    found = compare([run(plan, {("copy_h2d", "gpu0"): value}) for value in values], BOOK)
+    found = compare([run(plan, {("copy_h2d", Gpu(0)): value}) for value in values], BOOK)
     assert [(one.check, one.kind) for one in found.outcomes] == [(None, kind), ("link.copy", kind)]
 
 
@@ -291,7 +295,7 @@ def test_one_run_in_a_vm_is_enough_for_the_spread_of_vms(first: bool, later: boo
     due = journals.due("copy_own_h2d", limit=Limit("GB/s", "basis", low=1.0))
     plan = journals.plan(journals.check("link.copy", due))
     pair = [
-        run(plan, {("copy_own_h2d", "gpu0"): value}, virtual=virtual)
+        run(plan, {("copy_own_h2d", Gpu(0)): value}, virtual=virtual)
         for value, virtual in ((200.0, first), (190.0, later))
     ]
     assert compare(pair, BOOK).rows[0].kind == ("same" if first or later else "worse")
@@ -302,7 +306,7 @@ def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
 
     def of(values: list[tuple[str, float]]) -> list[DifferenceKind]:
         runs = [
-            run(plan, {("copy_h2d", "gpu0"): value}, machine_id=machine)
+            run(plan, {("copy_h2d", Gpu(0)): value}, machine_id=machine)
             for machine, value in values
         ]
         return [change.kind for change in compare(runs, BOOK).rows[0].changes]
@@ -316,7 +320,7 @@ def test_the_noise_of_one_machine_is_told_by_its_own_runs_alone() -> None:
 def test_a_verdict_that_got_better_is_not_worse() -> None:
     plan = journals.plan(journals.check("link.copy", rate()))
     found = compare(
-        [run(plan, {("copy_h2d", "gpu0"): 50.0}), run(plan, {("copy_h2d", "gpu0"): 200.0})], BOOK
+        [run(plan, {("copy_h2d", Gpu(0)): 50.0}), run(plan, {("copy_h2d", Gpu(0)): 200.0})], BOOK
     )
     assert [one.kind for one in found.outcomes] == ["better", "better"]
     assert not found.worse
@@ -332,51 +336,51 @@ def test_one_run_is_no_comparison(count: int) -> None:
 
 
 def test_a_card_that_moved_is_compared_with_itself() -> None:
-    plan = journals.plan(journals.check("link.copy", rate(), rate(component="gpu1")))
+    plan = journals.plan(journals.check("link.copy", rate(), rate(component=Gpu(1))))
     first = run(
         plan,
-        {("copy_h2d", "gpu0"): 200.0, ("copy_h2d", "gpu1"): 150.0},
-        identities={"gpu0": "X", "gpu1": "Y"},
+        {("copy_h2d", Gpu(0)): 200.0, ("copy_h2d", Gpu(1)): 150.0},
+        identities={Gpu(0): "X", Gpu(1): "Y"},
     )
     later = run(
         plan,
-        {("copy_h2d", "gpu0"): 150.0, ("copy_h2d", "gpu1"): 200.0},
-        identities={"gpu0": "Y", "gpu1": "X"},
+        {("copy_h2d", Gpu(0)): 150.0, ("copy_h2d", Gpu(1)): 200.0},
+        identities={Gpu(0): "Y", Gpu(1): "X"},
     )
     found = compare([first, later], BOOK)
     assert set(kinds(found).values()) == {"same"}
-    assert found.moved == ((MovedPart("X", "gpu0", "gpu1"), MovedPart("Y", "gpu1", "gpu0")),)
+    assert found.moved == ((MovedPart("X", Gpu(0), Gpu(1)), MovedPart("Y", Gpu(1), Gpu(0))),)
 
 
 def test_another_card_may_differ_by_more_than_the_same_one() -> None:
-    values = {("gemm_bf16", "gpu0"): 190.0}
-    due = journals.due("gemm_bf16", "gpu0", "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
+    values = {("gemm_bf16", Gpu(0)): 190.0}
+    due = journals.due("gemm_bf16", Gpu(0), "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
     assert two(values, due).rows[0].kind == "worse"
     plan = journals.plan(journals.check("link.copy", due))
-    usual = {("gemm_bf16", "gpu0"): 200.0}
+    usual = {("gemm_bf16", Gpu(0)): 200.0}
     first, later = (
-        run(plan, usual, identities={"gpu0": "X"}),
-        run(plan, values, identities={"gpu0": "Y"}),
+        run(plan, usual, identities={Gpu(0): "X"}),
+        run(plan, values, identities={Gpu(0): "Y"}),
     )
     found = compare([first, later], BOOK)
-    assert (found.rows[0].kind, found.replaced) == ("same", ((ReplacedPart("gpu0", "X", "Y"),),))
+    assert (found.rows[0].kind, found.replaced) == ("same", ((ReplacedPart(Gpu(0), "X", "Y"),),))
     elsewhere = compare([run(plan, usual), run(plan, values, machine_id="machine-2")], BOOK)
     assert (elsewhere.rows[0].kind, elsewhere.other_machines) == ("same", (1,))
     travelled = compare(
-        [first, replace(later, machine_id="machine-2", identities={"gpu0": "X"})], BOOK
+        [first, replace(later, machine_id="machine-2", identities={Gpu(0): "X"})], BOOK
     )
     assert travelled.rows[0].kind == "worse", "it is the same card, in another machine"
 
 
 def test_parts_that_share_a_serial_number_are_not_the_same_in_another_machine() -> None:
-    due = journals.due("gemm_bf16", "gpu0", "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
+    due = journals.due("gemm_bf16", Gpu(0), "TFLOP/s", Limit("TFLOP/s", "basis", low=1.0))
     plan = journals.plan(journals.check("link.copy", due))
-    first = run(plan, {("gemm_bf16", "gpu0"): 200.0}, identities={"gpu0": "X", "gpu1": "X"})
+    first = run(plan, {("gemm_bf16", Gpu(0)): 200.0}, identities={Gpu(0): "X", Gpu(1): "X"})
     later = run(
-        plan, {("gemm_bf16", "gpu0"): 190.0}, identities={"gpu0": "X"}, machine_id="machine-2"
+        plan, {("gemm_bf16", Gpu(0)): 190.0}, identities={Gpu(0): "X"}, machine_id="machine-2"
     )
     assert compare([first, later], BOOK).rows[0].kind == "same"
-    alone = replace(first, identities={"gpu0": "X", "gpu1": "Y"})
+    alone = replace(first, identities={Gpu(0): "X", Gpu(1): "Y"})
     assert compare([alone, later], BOOK).rows[0].kind == "worse"
 
 
@@ -384,28 +388,30 @@ def test_what_the_runs_do_not_have_in_common() -> None:
     plan = journals.plan()
     first = run(
         plan,
-        facts={("", "kernel"): "6.1", ("", "os"): "Debian", ("gpu0", "vbios"): "1"},
-        identities={"gpu0": "X"},
+        facts={(ITSELF, "kernel"): "6.1", (ITSELF, "os"): "Debian", (Gpu(0), "vbios"): "1"},
+        identities={Gpu(0): "X"},
     )
     later = run(
         plan,
-        facts={("", "kernel"): "6.2", ("", "os"): "Debian", ("gpu1", "vbios"): "1"},
-        identities={"gpu1": "X"},
+        facts={(ITSELF, "kernel"): "6.2", (ITSELF, "os"): "Debian", (Gpu(1), "vbios"): "1"},
+        identities={Gpu(1): "X"},
     )
     found = compare([first, later], BOOK)
     assert [(one.component, one.name, one.values) for one in found.differences] == [
-        ("", "kernel", ("6.1", "6.2"))
+        (ITSELF, "kernel", ("6.1", "6.2"))
     ]
 
 
 def test_a_way_between_two_cards_is_the_same_where_both_are() -> None:
-    due = journals.due("copy_h2d", "gpu0->gpu1", limit=Limit("GB/s", "basis", low=1.0))
+    due = journals.due("copy_h2d", Pair(Gpu(0), Gpu(1)), limit=Limit("GB/s", "basis", low=1.0))
     plan = journals.plan(journals.check("link.copy", due))
-    cards = {"gpu0": "X", "gpu1": "Y"}
-    first = run(plan, {("copy_h2d", "gpu0->gpu1"): 200.0}, identities=cards)
-    later = run(plan, {("copy_h2d", "gpu0->gpu1"): 190.0}, identities=cards, machine_id="machine-2")
+    cards = {Gpu(0): "X", Gpu(1): "Y"}
+    first = run(plan, {("copy_h2d", Pair(Gpu(0), Gpu(1))): 200.0}, identities=cards)
+    later = run(
+        plan, {("copy_h2d", Pair(Gpu(0), Gpu(1))): 190.0}, identities=cards, machine_id="machine-2"
+    )
     assert compare([first, later], BOOK).rows[0].kind == "worse"
-    one_new = replace(later, identities={"gpu0": "X", "gpu1": "Z"})
+    one_new = replace(later, identities={Gpu(0): "X", Gpu(1): "Z"})
     assert compare([first, one_new], BOOK).rows[0].kind == "same"
 
 
@@ -415,14 +421,14 @@ def test_runs_of_one_machine_are_of_no_other() -> None:
 
 def test_a_card_that_only_the_facts_know_takes_no_name_of_another() -> None:
     plan = journals.plan(
-        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu", "GFLOP/s", None))
+        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", CPU, "GFLOP/s", None))
     )
-    first = run(plan, facts={("gpu0", "vbios"): "1"}, identities={"gpu0": "X"})
+    first = run(plan, facts={(Gpu(0), "vbios"): "1"}, identities={Gpu(0): "X"})
     later = run(
-        plan, facts={("gpu1", "vbios"): "1", ("gpu0", "vbios"): "2"}, identities={"gpu1": "X"}
+        plan, facts={(Gpu(1), "vbios"): "1", (Gpu(0), "vbios"): "2"}, identities={Gpu(1): "X"}
     )
     found = compare([first, later], BOOK).differences
-    assert [(one.component, one.values) for one in found] == [("gpu0'", (None, "2"))]
+    assert [(one.component, one.values) for one in found] == [(Renamed(Gpu(0)), (None, "2"))]
 
 
 # --- properties ---
@@ -440,7 +446,7 @@ def test_seen_from_the_other_side_worse_is_better(
     base = journals.bodies(made)[:-1]
     try:
         a, b = (
-            ComparedRun("run", fold(journals.entries([*base, *more])), "machine-1")
+            ComparedRun("run", judge(journals.entries([*base, *more])), "machine-1")
             for more in (one, other)
         )
     except UnreadableRun:
@@ -457,7 +463,7 @@ def test_seen_from_the_other_side_worse_is_better(
 def test_a_run_beside_its_copy_shows_no_difference(made: Plan, more: list[journals.Body]) -> None:
     try:
         found = ComparedRun(
-            "run", fold(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1"
+            "run", judge(journals.entries([*journals.bodies(made)[:-1], *more])), "machine-1"
         )
     except UnreadableRun:
         return

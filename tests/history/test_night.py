@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,16 @@ from runs import judged
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
+from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
-from acceptance.core.machine_facts import KnownChange
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, GPUS, ITSELF, Gpu, Pair, Part
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,
     Entry,
     ForeignProcess,
-    Observed,
     Postponed,
     RunClosed,
     RunEnded,
@@ -34,17 +36,20 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
 )
-from acceptance.core.verdict import UnreadableRun
 from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey
 from acceptance.journal import run as journal_run
+from acceptance.journal.seal import Seal
+from acceptance.machine.changes import UnreadableRun
+from acceptance.machine.machine_facts import KnownChange
 from acceptance.machine.observation import NOTHING, decode
+from acceptance.wording import words
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
 PAIR = journals.check(
-    "link.p2p", journals.due("p2p_write", "gpu0->gpu1"), journals.due("all", "gpus")
+    "link.p2p", journals.due("p2p_write", Pair(Gpu(0), Gpu(1))), journals.due("all", GPUS)
 )
 GPU = {"is_display": True, "address": "0000:01:00.0"}
 INVENTORY: dict[str, Any] = {
@@ -86,37 +91,43 @@ def test_a_run_is_a_night() -> None:
     assert made.day == 20454.0
     (one,) = made.figures
     assert one == night.NightMeasurement(
-        SeriesKey("link.copy", "copy", "gpu0", "GB/s", "GPU-a"), 110.0
+        SeriesKey("link.copy", "copy", Gpu(0), "GB/s", "GPU-a"), 110.0
     )
-    assert made.identities == {"gpu0": "GPU-a", "gpu1": "GPU-b"}
+    assert made.identities == {Gpu(0): "GPU-a", Gpu(1): "GPU-b"}
 
 
 def test_a_path_is_of_both_its_ends_and_all_gpus_are_each() -> None:
-    plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu1", "gpu0"))
+    plan = msgspec.structs.replace(journals.plan(PAIR), gpus=(Gpu(1), Gpu(0)))
     assert [one.line.serial for one in night_of(entries(plan)).figures] == [
         "GPU-a->GPU-b",
         "GPU-a+GPU-b",
     ]
-    assert night.part_identity("gpu0->gpu7", {"gpu0": "GPU-a"}, ()) is None
-    assert night.part_identity("gpus", {}, ()) is None
-    assert night.part_identity("cpu", {"gpu0": "GPU-a"}, ("gpu0",)) is None
+    assert night.part_identity(Pair(Gpu(0), Gpu(7)), {Gpu(0): "GPU-a"}, ()) is None
+    assert night.part_identity(GPUS, {}, ()) is None
+    assert night.part_identity(CPU, {Gpu(0): "GPU-a"}, (Gpu(0),)) is None
 
 
 def test_what_several_parts_tell_is_nobodys_identity() -> None:
-    told = {"dimm:A1": "00000000", "dimm:B1": "00000000", "dimm:C1": "7A31"}
+    told = {
+        Part("dimm", "A1"): "00000000",
+        Part("dimm", "B1"): "00000000",
+        Part("dimm", "C1"): "7A31",
+    }
     assert [night.part_identity(one, told, ()) for one in told] == [None, None, "7A31"]
     assert (
-        night.part_identity("gpu0->gpu1", {"gpu0": "same", "gpu1": "same", "gpu2": "GPU-c"}, ())
+        night.part_identity(
+            Pair(Gpu(0), Gpu(1)), {Gpu(0): "same", Gpu(1): "same", Gpu(2): "GPU-c"}, ()
+        )
         is None
     )
-    assert night.part_identity("gpus", {"gpu0": "same", "gpu1": "same"}, ("gpu0", "gpu1")) is None
+    assert night.part_identity(GPUS, {Gpu(0): "same", Gpu(1): "same"}, (Gpu(0), Gpu(1))) is None
     assert (
-        night.part_identity("dimm:A1", {"dimm:A1": "00000000"}, ()) is None
+        night.part_identity(Part("dimm", "A1"), {Part("dimm", "A1"): "00000000"}, ()) is None
     )  # its neighbour may tell the same on the next night
 
 
 def test_the_line_is_known_before_anything_is_measured() -> None:
-    plan = msgspec.structs.replace(journals.plan(PAIR), gpus=("gpu0", "gpu1"))
+    plan = msgspec.structs.replace(journals.plan(PAIR), gpus=(Gpu(0), Gpu(1)))
     made = night_of(entries(plan))
     before = [
         night.series_key(check.id, due, made.identities, plan.gpus)
@@ -127,13 +138,13 @@ def test_the_line_is_known_before_anything_is_measured() -> None:
 
 
 def test_what_broke_its_limit_without_a_waiver_failed() -> None:
-    made = night_of(entries(values={("copy", "gpu0"): 50.0}))
+    made = night_of(entries(values={("copy", Gpu(0)): 50.0}))
     assert (made.verdict, made.figures[0].value, made.figures[0].failed) == ("FAIL", 50.0, True)
     waived = journals.plan(
         waivers=[Waiver("known", measurement="copy", component="gpu0", worst=40.0)]
     )
-    assert not night_of(entries(waived, values={("copy", "gpu0"): 50.0})).figures[0].failed
-    assert not night_of(entries(values={("copy", "gpu0"): 105.0})).figures[0].failed  # a warning
+    assert not night_of(entries(waived, values={("copy", Gpu(0)): 50.0})).figures[0].failed
+    assert not night_of(entries(values={("copy", Gpu(0)): 105.0})).figures[0].failed  # a warning
 
 
 def test_what_was_not_measured_is_there_without_a_value() -> None:
@@ -146,6 +157,14 @@ def test_what_was_not_measured_is_there_without_a_value() -> None:
         ("copy", 110.0, False),
         ("other", None, False),
     ]
+
+
+def test_a_night_whose_evidence_is_not_whole_is_apart_whatever_else_it_is() -> None:
+    partial = msgspec.structs.replace(journals.plan(), scope="partial")
+    missing = Message("evidence_missing", {"file": "telemetry.jsonl"})
+    for seal, told in ((Seal(troubles=(missing,)), "not-whole"), (Seal(old=True), "partial")):
+        run = replace(judged(entries(partial)), seal=seal, troubles=seal.troubles)
+        assert night.night_of(run).apart == told
 
 
 def test_a_night_apart() -> None:
@@ -161,7 +180,7 @@ def test_a_night_apart() -> None:
     )
     partial = msgspec.structs.replace(journals.plan(), scope="partial")
     assert night_of(entries(partial)).apart == "partial"
-    shared = [*whole, *journals.entries([ForeignProcess("gpu0", 1.0, 42, "train", None)])]
+    shared = [*whole, *journals.entries([ForeignProcess(Gpu(0), 1.0, 42, "train", None)])]
     assert night_of(shared).apart == "in-use"
     assert (
         night_of(entries(image_id="sha256:1", image="my:own (named by --image)")).apart
@@ -209,8 +228,8 @@ def test_recorded_runs_are_nights(name: str) -> None:
     made = night.night_of(journal_run.read(RUNS / name))
     assert made.figures
     assert len({one.line for one in made.figures}) == len(made.figures)
-    assert {one.line.serial for one in made.figures if one.line.component == "gpu0"} == {
-        made.identities["gpu0"]
+    assert {one.line.serial for one in made.figures if one.line.component == Gpu(0)} == {
+        made.identities[Gpu(0)]
     }
     facts = dict(made.era.facts)
     assert facts["driver"] == "580.159.04"
@@ -242,11 +261,11 @@ def test_what_the_past_said_of_a_value_is_kept(
         level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)),
     )
     check = journals.check("a.one", journals.due().against(past))
-    *own, last = journals.bodies(journals.plan(check), {("copy", "gpu0"): first})
+    *own, last = journals.bodies(journals.plan(check), {("copy", Gpu(0)): first})
     made = journals.entries(own)
     for value in again:
         begun = SessionStarted(REPEAT_SESSION, journals.DIGEST, ("a.one",))
-        taken = [begun, *journals.check_bodies(check, {("copy", "gpu0"): value})]
+        taken = [begun, *journals.check_bodies(check, {("copy", Gpu(0)): value})]
         made += [
             msgspec.structs.replace(one, segment=repeat.SEGMENT)
             for one in journals.entries(taken, start_s=500.0)
@@ -294,13 +313,13 @@ def test_an_era_is_another_when_a_fact_is() -> None:
 def test_what_changed_between_two_eras_is_told() -> None:
     before = Era((("driver", "580.1"), ("load burn", "20 s"), ("station", "host")))
     after = Era((("driver", "590.2"), ("image_versions", "x 1"), ("station", "docker")))
-    assert era.describe_changes(before, after) == (
+    assert words.message(Message("note", {"text": era.describe_changes(before, after)})) == (
         "the driver changed from 580.1 to 590.2; the image versions is x 1, and was not told "
         "before;"
         " the time of burn is not told any more, and was 20 s; the station changed from host to "
         "docker"
     )
-    assert era.describe_changes(before, before) == ""
+    assert era.describe_changes(before, before) == ()
 
 
 def test_a_limit_of_its_own_is_no_fact_of_an_era() -> None:
@@ -331,7 +350,7 @@ def test_a_night_knows_what_it_told_of_changes() -> None:
     after["board"]["kernel"] = "6.13"
     made = night_of(journals.entries([first, Observed(after), *rest]))
     assert made.told == ReportedChanges(
-        birth.run_id, (KnownChange("", "kernel", "6.13", machine_facts.DAY),)
+        birth.run_id, (KnownChange(ITSELF, "kernel", "6.13", machine_facts.DAY),)
     )
     # Nothing could be held against the baseline.
     assert night_of(journals.entries([first, *rest])).told is None

@@ -65,7 +65,7 @@ def as_a_night(due: Due, first: float, second: float, *, baseline: bool) -> str:
         rule=rule,
         today=2.0,
     )
-    said = past.judge("it", due.unit, second) if past else DriftJudgement()
+    said = past.judge(due.unit, second) if past else DriftJudgement()
     if not said.findings:
         return "same"
     assert past is not None

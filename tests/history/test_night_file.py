@@ -15,21 +15,22 @@ from nights import COPY, MACHINE, night
 from thoroughness import examples
 
 from acceptance.core import regular_file
-from acceptance.core.machine_facts import KnownChange
+from acceptance.core.parts import ITSELF, Gpu, parse
 from acceptance.history import location, night_file
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges
 from acceptance.history.night_file import NightRecord, UnreadableNight
 from acceptance.history.store import Store
+from acceptance.machine.machine_facts import KnownChange
 
 WHOLE = NightRecord(
     night(
         1,
         figures=(
             NightMeasurement(COPY, 50.5, 49.25, outside=True, failed=True),
-            NightMeasurement(COPY._replace(component="gpu1", serial=None), None, unsteady=True),
+            NightMeasurement(COPY._replace(component=Gpu(1), serial=None), None, unsteady=True),
         ),
         apart="in-use",
-        told=ReportedChanges("birth", (KnownChange("", "kernel", "6.13", "2026-01-01"),)),
+        told=ReportedChanges("birth", (KnownChange(ITSELF, "kernel", "6.13", "2026-01-01"),)),
     ),
     "run-00000",
     pruned=False,
@@ -44,6 +45,7 @@ def test_a_file_of_format_1_is_read_and_written_like_that() -> None:
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+components = texts.filter(lambda text: ":" not in text and "->" not in text).map(parse)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -56,11 +58,13 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
         verdict=st.sampled_from(["PASS", "FAIL", "UNJUDGED"]),
         virtual=st.booleans(),
         postponed=st.booleans(),
-        identities=st.dictionaries(texts, texts, max_size=3),
+        identities=st.dictionaries(components, texts, max_size=3),
         figures=st.lists(
             st.builds(
                 NightMeasurement,
-                st.builds(COPY._replace, component=texts, serial=st.none() | texts.filter(bool)),
+                st.builds(
+                    COPY._replace, component=components, serial=st.none() | texts.filter(bool)
+                ),
                 st.none() | numbers,
                 st.none() | numbers,
                 st.booleans(),

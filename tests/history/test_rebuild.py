@@ -18,15 +18,18 @@ from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run
 from thoroughness import examples
 
-from acceptance.core.machine_facts import KnownChange
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu
 from acceptance.history import location, night_file, queries, rebuild, retention
 from acceptance.history.era import Era
 from acceptance.history.errors import HistoryError
 from acceptance.history.night import Night, NightMeasurement, ReportedChanges
 from acceptance.history.store import Store
 from acceptance.journal import clock, reader
+from acceptance.machine.machine_facts import KnownChange
+from acceptance.wording import words
 
-COPIED = ("copy", "gpu0")
+COPIED = ("copy", Gpu(0))
 
 
 @pytest.fixture
@@ -56,10 +59,15 @@ def rows(store: Store) -> list[tuple[object, ...]]:
     return [*found, *lines]
 
 
+def in_words(notices: tuple[Message, ...]) -> tuple[str, ...]:
+    """The notices of one opening, as one sentence where there are any."""
+    return (words.message(rebuild.in_one(notices)),) if notices else ()
+
+
 def opened(out: Path) -> tuple[list[tuple[object, ...]], tuple[str, ...]]:
     store, told = rebuild.open_history(out, MACHINE)
     with store:
-        return rows(store), told
+        return rows(store), in_words(told)
 
 
 def values(out: Path) -> list[float]:
@@ -100,6 +108,38 @@ def test_a_run_without_a_plan_is_no_night_and_a_damaged_one_is_told(out: Path) -
     (sentence,) = told
     assert sentence.startswith("not in the history, because they cannot be read: run-3 (")
     assert "; run-4 (" in sentence
+
+
+def _journal(folder: Path, change: Callable[[str], str]) -> None:
+    path = folder / reader.SUPERVISOR
+    text = path.read_text()
+    path.write_text(change(text))
+    assert path.read_text() != text
+
+
+def test_a_run_whose_evidence_is_not_whole_is_a_night_and_no_reference(out: Path) -> None:
+    runs = [write_run(out, f"run-{n}", {COPIED: 120.0 + n}) for n in range(4)]
+    _journal(runs[1], lambda text: text.replace('"value":121.0', '"value":999.0'))
+    _journal(runs[2], lambda text: "".join(text.splitlines(keepends=True)[:-1]))
+    store, told = rebuild.open_history(out, MACHINE)
+    with store:
+        first, *_ = nights = store.nights()
+        assert [one.apart for one in nights] == [None, "not-whole", "not-whole", None]
+        ((_, found),) = seen(store, era=first.era).items()
+        assert ([one.value for one in found], told) == ([120.0, 123.0], ())
+
+
+def test_what_is_changed_after_a_night_was_recorded_changes_nothing_until_it_is_made_anew(
+    out: Path,
+) -> None:
+    folder = write_run(out, "run-1", {COPIED: 110.0})
+    before, _ = opened(out)
+    _journal(folder, lambda text: text.replace('"value":110.0', '"value":999.0'))
+    assert opened(out)[0] == before
+    store, _ = rebuild.rebuild(out, MACHINE)
+    with store:
+        (made,) = store.nights()
+        assert (made.apart, seen(store, era=made.era)) == ("not-whole", {})
 
 
 def test_only_some_of_many_unreadable_runs_are_named(out: Path) -> None:
@@ -285,7 +325,8 @@ def test_a_file_of_version_1_is_written_out_too(out: Path) -> None:
 def test_made_anew_from_a_sound_file_of_an_older_rigproof_nothing_is_lost(out: Path) -> None:
     older_store(out)
     write_run(out, "run-1", {COPIED: 110.0})
-    store, (sentence,) = rebuild.rebuild(out, MACHINE)
+    store, notices = rebuild.rebuild(out, MACHINE)
+    (sentence,) = in_words(notices)
     with store:
         assert [one.run_id for one in store.nights()] == [*(one.run_id for one in GONE), "run-1"]
     assert "made anew, with 4 nights; the old file is kept as history.sqlite3.replaced-" in sentence
@@ -399,11 +440,12 @@ def test_a_night_that_makes_no_sense_is_named_and_the_others_are_kept(
     """A file can be sound as a database and yet hold what nobody wrote."""
     for again in (rebuild.open_history, rebuild.rebuild):
         out = tmp_path / again.__name__ / "reports"
-        path = older_store(out, night(1, identities={"gpu0": "GPU-b"}), night(2), night(3))
+        path = older_store(out, night(1, identities={Gpu(0): "GPU-b"}), night(2), night(3))
         with Store.open(path) as store:
             store.connection.execute(harm)
         write_run(out, "run-9", {COPIED: 110.0})
-        store, (sentence,) = again(out, MACHINE)
+        store, notices = again(out, MACHINE)
+        (sentence,) = in_words(notices)
         with store:
             store.check()
             runs = [one.run_id for one in store.nights()]
@@ -477,7 +519,8 @@ def test_a_night_file_that_was_damaged_is_written_again_from_a_sound_store(out: 
     file = night_file.folder(out, MACHINE) / "run-00008.json"
     sound = file.read_bytes()
     file.write_bytes(sound[:-9])
-    store, (sentence,) = rebuild.rebuild(out, MACHINE)
+    store, notices = rebuild.rebuild(out, MACHINE)
+    (sentence,) = in_words(notices)
     with store:
         assert rows(store) == before
     assert "cannot be read" not in sentence

@@ -6,16 +6,16 @@ import dataclasses
 import math
 import statistics
 
+import drift_nights
 import pytest
 from cases import each
-from drift_nights import BOOK, looks, past, rule, steady
+from drift_nights import BOOK, looks, past, rule, said, steady
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acceptance.core.limit import Limit
-from acceptance.core.past import CounterReference, Past
-from acceptance.core.usual import Bounds
+from acceptance.core.past import Bounds, CounterReference, Past
 from acceptance.expect.limit_book import at_least, exactly, must_be_zero
 from acceptance.history.drift_rules import DriftRule
 from acceptance.history.noise import Spread
@@ -49,9 +49,9 @@ def test_a_few_nights_are_held_against_as_two_runs_are_compared(count: int) -> N
     assert made.few is not None
     assert (made.few.nights, made.few.baseline) == (count, False)
     assert made.few.bounds == Bounds(low=600.0 * 0.97)
-    said = made.judge("it", "TFLOP/s", 500.0)
+    said = made.judge("TFLOP/s", 500.0)
     assert [(one.kind, one.what) for one in said.findings] == [("warn", "step")]
-    assert "16.7 % below the first" in said.findings[0].text
+    assert "16.7 % below the first" in drift_nights.said(said.findings[0])
     assert not said.outside
     four = past(looks([600.0] * 4))
     assert four.level is not None
@@ -568,10 +568,10 @@ def test_what_broke_its_limit_never_moves_a_level(places: list[int], value: floa
 def test_a_step_after_a_night_that_broke_its_limit_fails() -> None:
     limit = at_least(500.0, "TFLOP/s", "b")
     made = past([*looks([600.0] * 10), failed(450.0, 10)], of=rule(limit=limit))
-    (found,) = made.judge("gemm_bf16 on gpu0", "TFLOP/s", 505.0).findings
+    (found,) = made.judge("TFLOP/s", 505.0).findings
     assert (found.kind, found.what) == ("fail", "step")
-    assert "the second night running" in found.text
-    assert made.judge("gemm_bf16 on gpu0", "TFLOP/s", 600.0).findings == ()
+    assert "the second night running" in said(found)
+    assert made.judge("TFLOP/s", 600.0).findings == ()
 
 
 # --- counters ---

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from nights import MACHINE, write_run
 
+from acceptance.core.parts import Gpu
 from acceptance.history import night_file, queries, rebuild
 from acceptance.history.errors import HistoryError
 from acceptance.history.retention import PruneResult, prune
@@ -26,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patched:
         for day in range(1, 31):
             patched.setattr(clock, "utc", lambda day=day: f"2026-01-{day:02}T02:00:00.000Z")
-            folder = write_run(out, f"run-{day:02}", {("copy", "gpu0"): 100.0 + day})
+            folder = write_run(out, f"run-{day:02}", {("copy", Gpu(0)): 100.0 + day})
             (folder / "logs").mkdir()
             (folder / "logs" / "telemetry").write_bytes(b"x" * 100_000)
     (out / "latest").symlink_to("run-30")

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from nights import COPY, ERA, night, seen
 from thoroughness import examples
 
-from acceptance.core.machine_facts import KnownChange
+from acceptance.core.parts import CPU, ITSELF, Gpu, Part
 from acceptance.history import queries
 from acceptance.history import store as history_store
 from acceptance.history.era import Era
 from acceptance.history.errors import DamagedHistory, HistoryError
 from acceptance.history.night import NightMeasurement, ReportedChanges, SeriesKey
 from acceptance.history.store import Store
+from acceptance.machine.machine_facts import KnownChange
 
 
 def place(folder: Path) -> Path:
@@ -91,7 +92,7 @@ def test_a_link_that_is_gone(path: Path) -> None:
         assert [kept.folder for kept in store.nights()] == [None]
 
 
-@each("apart", ["partial", "interrupted", "in-use", "own-image", "salvaged"])
+@each("apart", ["not-whole", "partial", "interrupted", "in-use", "own-image", "salvaged"])
 def test_a_night_apart_is_kept_and_is_no_measure(tmp_path: Path, apart: str) -> None:
     path = place(tmp_path)
     with Store.open(path) as store:
@@ -115,7 +116,7 @@ def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None
                 4,
                 figures=(
                     NightMeasurement(COPY, 45.0, 50.0, unsteady=True),
-                    NightMeasurement(COPY._replace(component="gpu1", serial="GPU-b"), 3.0),
+                    NightMeasurement(COPY._replace(component=Gpu(1), serial="GPU-b"), 3.0),
                 ),
             )
         )
@@ -129,7 +130,7 @@ def test_what_broke_its_limit_and_what_was_outside_is_marked(path: Path) -> None
         ]
         first, second = queries.trend_series(store)
         assert [point.value for point in first.points] == [50.0, 10.0, 45.0, 45.0]
-        assert (second.component, second.points[0].value) == ("gpu1", 3.0)
+        assert (second.component, second.points[0].value) == (Gpu(1), 3.0)
 
 
 def test_another_era_and_another_part_are_told_apart(path: Path) -> None:
@@ -182,7 +183,7 @@ def test_nights_of_another_era_between_are_none_of_this_one(path: Path) -> None:
 
 
 def test_a_part_that_moved_has_its_nights_in_the_order_of_recording(path: Path) -> None:
-    moved = COPY._replace(component="gpu1")
+    moved = COPY._replace(component=Gpu(1))
     with Store.open(path) as store:
         for number, (line, day) in enumerate(
             [(COPY, 20_003.0), (moved, 5.0), (COPY, 20_001.0), (moved, 90_000.0)]
@@ -249,7 +250,7 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
     lines = [
         SeriesKey("c", name, where, "count", None)
         for name in ("copy_h2d", "copy_d2h", "odd[*]")
-        for where in ("gpu0", "cpu")
+        for where in (Gpu(0), "cpu")
     ]
     with Store.open(path) as store:
         for number in range(4):
@@ -264,8 +265,8 @@ def test_courses_by_name_pattern_and_number_of_nights(path: Path) -> None:
             "copy_d2h",
         ]
         assert [course.component for course in queries.trend_series(store, "odd[*]")] == [
-            "gpu0",
-            "cpu",
+            Gpu(0),
+            CPU,
         ]
         (course,) = queries.trend_series(store, "copy_h2d", "cpu", last=2)
         assert [(point.run_id, point.value) for point in course.points] == [
@@ -302,7 +303,7 @@ figures = st.builds(
         SeriesKey,
         st.sampled_from(["c.one", "c.two[x]"]),
         st.sampled_from(["a", "b"]),
-        st.sampled_from(["gpu0", "disk:\N{SNOWMAN}"]),
+        st.sampled_from([Gpu(0), Part("disk", "☃")]),
         st.sampled_from(["GB/s", "count"]),
         st.sampled_from([None, "GPU-a"]),
     ),
@@ -467,7 +468,7 @@ def test_names_are_kept_once(path: Path) -> None:
 
 
 def told(birth: str, kernel: str) -> ReportedChanges:
-    return ReportedChanges(birth, (KnownChange("", "kernel", kernel, "2026-01-01"),))
+    return ReportedChanges(birth, (KnownChange(ITSELF, "kernel", kernel, "2026-01-01"),))
 
 
 def test_the_last_night_says_what_it_has_told_of_this_baseline(path: Path) -> None:
@@ -513,7 +514,7 @@ def test_what_cannot_be_read_was_not_told(tmp_path: Path, text: str) -> None:
 
 def test_of_all_eras_only_what_is_asked_for(path: Path) -> None:
     newer = Era((("driver", "590.1"), ("profile", "nightly"), ("station", "host")))
-    count = SeriesKey("watch.memory", "gpu_ecc_corrected_total", "gpu0", "count", "GPU-a")
+    count = SeriesKey("watch.memory", "gpu_ecc_corrected_total", Gpu(0), "count", "GPU-a")
     with Store.open(path) as store:
         for number, era in enumerate([ERA, newer, ERA]):
             store.add(

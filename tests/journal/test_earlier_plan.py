@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from cases import each
 
 from acceptance.core.criterion import Plausible, Within
 from acceptance.core.limit import Limit
-from acceptance.core.past import Level, Past
+from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.record import RunStarted
-from acceptance.core.usual import Bounds
 from acceptance.journal import segment
 
 DUE = (
@@ -75,5 +73,5 @@ def test_a_plan_of_neither_format_is_refused(due: bytes, said: str) -> None:
 
 
 def test_a_line_of_today_is_not_changed() -> None:
-    made = msgspec.json.encode(segment.decode_line(LINE % (DUE % (LIMIT, PAST, MOST))))
-    assert msgspec.json.encode(segment.decode_line(made)) == made
+    made = segment.encoded(segment.decode_line(LINE % (DUE % (LIMIT, PAST, MOST))))
+    assert segment.encoded(segment.decode_line(made)) == made

@@ -4,13 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from acceptance import resources
 from acceptance.journal import provenance
+from acceptance.station.image import build as image_build
+from acceptance.station.image import inputs
 
 REPOSITORY = Path(provenance.__file__).resolve().parents[2]
 
@@ -23,12 +24,12 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "a.py").write_text("a")
     (package / "suites/b.py").write_text("b")
     (package / "suites/pytest.ini").write_text("c")
-    for name in ("causes", "events", "machines", "measurements", "models"):
+    for name in ("events", "machines", "measurements", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
     (data / "locale/zh_CN").mkdir(parents=True)
     (data / "locale/zh_CN/x.po").write_text("po")
-    for name in ("changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
+    for name in ("causes.toml", "changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
         (data / name).write_text(name)
     at(package, monkeypatch)
     return tmp_path / "box"
@@ -109,29 +110,35 @@ def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {"commit", "machine", "note"} & set(found)
 
 
+def wheel_says(uv: str, source: Path, folder: Path) -> list[str]:
+    """Install the wheel of this source; it says where it is, its digest, and its image's tag."""
+    build = [uv, "build", "--wheel", "--out-dir", str(folder), str(source)]
+    subprocess.run(build, check=True, capture_output=True)
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target"]
+    site = folder / "site"
+    wheel = str(next(folder.glob("*.whl")))
+    subprocess.run([*install, str(site), wheel], check=True, capture_output=True)
+    code = (
+        f"import sys; sys.path.insert(0, {str(site)!r})\n"
+        "from acceptance.journal import provenance\n"
+        "from acceptance.station.image import build\n"
+        "print(provenance.__file__, provenance.package_digest(), build.wanted().tag)"
+    )
+    argv = [sys.executable, "-P", "-c", code]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+
+
 @pytest.mark.tools
 def test_the_real_wheel(tmp_path: Path) -> None:
+    """It wants the image of its checkout, and so does the one that the image is built with."""
     uv = shutil.which(
         "uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     )
     if uv is None:
         pytest.skip("uv builds the wheel: pip install uv")
-    build = [uv, "build", "--wheel", "--out-dir", str(tmp_path), str(REPOSITORY)]
-    subprocess.run(build, check=True, capture_output=True)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        wheel.extractall(tmp_path / "site")
-    code = "from acceptance.journal import provenance as p; print(p.__file__, p.package_digest())"
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-c",
-            f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {code}",
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    place, digest = done.stdout.split()
-    assert Path(place).is_relative_to(tmp_path)
-    assert digest == provenance.package_digest()
+    inputs.lay_out(inputs.files(), None, tmp_path / "context")
+    expected = [provenance.package_digest(), image_build.wanted().tag]
+    for number, source in enumerate((REPOSITORY, tmp_path / "context/source")):
+        place, *found = wheel_says(uv, source, tmp_path / str(number))
+        assert Path(place).is_relative_to(tmp_path)
+        assert found == expected

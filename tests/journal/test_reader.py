@@ -10,19 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import machine_root, write_segment
 
-from acceptance.core.record import (
-    Body,
-    CheckEnded,
-    CheckStarted,
-    Entry,
-    Event,
-    Note,
-    RunClosed,
-    Sample,
-)
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import Function, Gpu
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Event, Note, RunClosed
 from acceptance.journal import clock, reader, segment
 from acceptance.journal.reader import NoRun, Tail
 from acceptance.journal.segment import JournalError
+from acceptance.wording import words
 
 
 @pytest.fixture
@@ -85,12 +79,12 @@ def test_segments_are_merged_by_the_clock(run_dir: Path, root: Path, now: list[f
     ] is Sample
     now[0] = 103.0
     write_segment(
-        run_dir / reader.GPU_TELEMETRY, [Sample({"power_w": 300.0}, component="gpu0")], root
+        run_dir / reader.GPU_TELEMETRY, [Sample({"power_w": 300.0}, component=Gpu(0))], root
     )
     last = reader.read(run_dir, telemetry=True).entries[-1]
     assert (last.segment, last.body) == (
         "telemetry-gpu.jsonl",
-        Sample({"power_w": 300.0}, component="gpu0"),
+        Sample({"power_w": 300.0}, component=Gpu(0)),
     )
     assert len(reader.read(run_dir).entries) == 5
 
@@ -131,7 +125,7 @@ def test_closing_segments_come_last(tmp_path: Path, run_dir: Path, now: list[flo
     assert told(found.entries) == ["a", "b", "c"]
     assert found.boot_ids == ("one", "two")
     assert (found.pid, found.machine_id) == (None, None)
-    assert found.torn == (
+    assert tuple(map(words.message, found.torn)) == (
         "journal.jsonl ends in half a line, which was dropped: 'nothing was written'",
     )
 
@@ -142,7 +136,7 @@ def test_what_was_torn_is_said(run_dir: Path, root: Path) -> None:
     with (run_dir / "journal-load.jsonl").open("ab") as file:
         file.write(b'{"seq":1,')
     found = reader.read(run_dir)
-    assert found.torn == (
+    assert tuple(map(words.message, found.torn)) == (
         "journal-load.jsonl ends in half a line, which was dropped: '{\"seq\":1,'",
     )
     assert len(found.entries) == 2
@@ -158,16 +152,40 @@ def test_a_folder_without_a_run(tmp_path: Path, root: Path) -> None:
             reader.read(folder)
 
 
+def test_a_folder_without_a_run_names_the_newest_runs(tmp_path: Path, root: Path) -> None:
+    """A folder of runs itself, a run that is gone, and `latest` that points to one."""
+    latest = tmp_path / "latest"
+    latest.symlink_to("2026-09")
+    with pytest.raises(NoRun, match=rf"^{latest}: there is no run yet .*`rigproof accept`$"):
+        reader.read(latest)
+    for day in range(1, 6):
+        write_segment(tmp_path / f"2026-0{day}/journal.jsonl", [Note("one")], root)
+    (tmp_path / "to-the-first").symlink_to("2026-01")
+    newest = r", ".join(rf"{tmp_path}/2026-0{day}" for day in (5, 4, 3))
+    for folder in (tmp_path, latest, tmp_path / "nowhere"):
+        for read in (reader.read, reader.read_first_record):
+            with pytest.raises(
+                NoRun, match=rf"{folder}: holds no run .*; the newest here: {newest} "
+            ):
+                read(folder)
+
+
 def test_damage_in_any_segment_is_told(run_dir: Path, root: Path) -> None:
     write_segment(run_dir / "journal.jsonl", [Note("one")], root)
     (run_dir / "journal-load.jsonl").write_text("rubbish\n")
+    found = reader.read(run_dir)
+    assert told(found.entries) == ["one"]
+    (text,) = map(words.message, found.unread)
+    assert "journal-load.jsonl, line 1: is not the head" in text
+    own = run_dir / "journal.jsonl"
+    own.write_text(own.read_text().replace('"rigproof_journal":3', '"rigproof_journal":2'))
     with pytest.raises(JournalError, match=r"journal-load\.jsonl, line 1: is not the head"):
         reader.read(run_dir)
 
 
 RECORDS: list[Body] = [
     *journals.bodies(journals.plan()),
-    Event("xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, "0000:01:00.0", 12.5),
+    Event("xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, Function("0000:01:00.0"), 12.5),
 ]
 
 

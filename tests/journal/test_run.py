@@ -6,13 +6,13 @@ from pathlib import Path
 
 import journals
 import pytest
-from runs import judged, machine_root, write_segment
+from runs import judged, machine_root, sealed, write_segment
 
+from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
-from acceptance.core.record import Observed
-from acceptance.core.verdict import UnreadableRun
 from acceptance.journal import reader, run
 from acceptance.journal.reader import NoRun
+from acceptance.machine.changes import UnreadableRun
 from acceptance.machine.observation import NOTHING
 
 
@@ -25,8 +25,9 @@ def test_what_it_holds(tmp_path: Path) -> None:
         root,
     )
     (tmp_path / "journal-load.jsonl").write_text('{"half')
+    sealed(tmp_path)
     found = run.read(tmp_path)
-    assert (found.folder, len(found.entries), len(found.torn)) == (tmp_path, len(bodies) + 1, 1)
+    assert (found.folder, len(found.entries), len(found.torn)) == (tmp_path, len(bodies) + 2, 1)
     assert (found.verdict.verdict, found.first.body, found.start) == ("PASS", start, start)
     assert (found.plan, found.inventory.cpu.model) == (journals.plan(), "a processor")
     assert found.matrix == (("", "gpu0"),)

@@ -3,18 +3,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from journals import entries
 from runs import machine_root, write_segment
 
 from acceptance.core import clock_reasons
-from acceptance.core.record import Note, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import Gpu
 from acceptance.journal import samples
 from acceptance.journal.samples import GpuReadings
 from acceptance.journal.segment import JournalError
 
 SAMPLES = (
-    Sample({"power_w": 100.0, "energy_j": 5.0, "reason_sw_power_cap": 1.0}, component="gpu0"),
-    Sample({"temperature_c": 40.0}, 10.0, {"temperature_c": 39.0}, {"temperature_c": 44.0}, "gpu1"),
+    Sample({"power_w": 100.0, "energy_j": 5.0, "reason_sw_power_cap": 1.0}, component=Gpu(0)),
+    Sample({"temperature_c": 40.0}, 10.0, {"temperature_c": 39.0}, {"temperature_c": 44.0}, Gpu(1)),
     Sample({"load_1m": 1.0}),
 )
 
@@ -27,7 +27,7 @@ def segment(tmp_path: Path) -> Path:
 def test_a_segment_is_read_sample_by_sample_with_what_a_picture_needs(segment: Path) -> None:
     first, second, third = samples.read_samples(segment)
     assert first.body.values == GpuReadings(power_w=100.0, reason_sw_power_cap=1.0)
-    assert (first.body.component, first.body.span_s) == ("gpu0", 0.0)
+    assert (first.body.component, first.body.span_s) == (Gpu(0), 0.0)
     assert second.body.high == GpuReadings(temperature_c=44.0)
     assert third.body.component is None
     assert 0.0 < first.boot_s <= second.boot_s
@@ -39,14 +39,6 @@ def test_what_holds_clocks_back_is_read(reason: str, tmp_path: Path) -> None:
         tmp_path / "telemetry-gpu.jsonl", [Sample({reason: 1.0})], machine_root(tmp_path / "root")
     )
     assert [getattr(look.body.values, reason) for look in samples.read_samples(segment)] == [1.0]
-
-
-def test_an_entry_that_was_read_already_says_the_same(segment: Path) -> None:
-    read = [samples.sample_from_entry(entry) for entry in entries([*SAMPLES, Note("no sample")])]
-    assert [look and look.body for look in read] == [
-        *(look.body for look in samples.read_samples(segment)),
-        None,
-    ]
 
 
 def test_half_a_line_at_the_end_is_left_out_and_no_segment_has_no_samples(

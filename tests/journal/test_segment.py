@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import machine_root, write_segment
 
-from acceptance.core import record
-from acceptance.core.record import Body, CheckStarted, Measured, Note, Sample
+from acceptance.core import evidence, record
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import CPU, Function, Gpu, Part
+from acceptance.core.record import Body, CheckStarted, Measured, Note
 from acceptance.core.waiver import Waiver
 from acceptance.journal import segment
 from acceptance.journal.segment import JournalError, Writer, read_segment
@@ -24,31 +26,37 @@ EVERY: tuple[Body, ...] = (
     record.RunStarted(
         "run-1", journals.plan(waivers=[Waiver("known", skip="link")]), {"host": "bøx"}, "machine-1"
     ),
-    record.Observed({"cpu": {"model": 'a "quoted"\nname', "cores": 8, "share": 0.5, "none": None}}),
+    evidence.Observed(
+        {"cpu": {"model": 'a "quoted"\nname', "cores": 8, "share": 0.5, "none": None}}
+    ),
     record.SessionStarted("load", "digest", ("cpu.gemm[f64]", "gpu.present")),
     record.CheckStarted("cpu.gemm[f64]"),
-    record.Measured("cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", 412.25, "serial", "note"),
+    record.Measured("cpu.gemm[f64]", "cpu_gemm_f64", CPU, "GFLOP/s", 412.25, "serial", "note"),
     record.Measured(
-        "cpu.gemm[f64]", "cpu_gemm_f64", "cpu", "GFLOP/s", None, note="the value was nan"
+        "cpu.gemm[f64]", "cpu_gemm_f64", CPU, "GFLOP/s", None, note="the value was nan"
     ),
-    record.Table(
-        "gpu.gemm", "gpu0", "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"),)
+    evidence.Table(
+        "gpu.gemm", Gpu(0), "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"),)
     ),
-    record.Skipped("storage.health", "run it as root", "disk_faults", "disk:sda"),
+    record.Skipped("storage.health", "run it as root", "disk_faults", Part("disk", "sda")),
     record.CheckEnded("cpu.gemm[f64]", "fail", "two\nlines", 30.5),
-    record.ToolRan("cpu.stress_ng", ("stress-ng", "--cpu", "0"), -9, 8.5, "logs/x.log"),
-    record.Event("xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, "0000:01:00.0", 12.5),
+    evidence.ToolRan("cpu.stress_ng", ("stress-ng", "--cpu", "0"), -9, 8.5, "logs/x.log"),
+    evidence.PartBegan("together.burn", Gpu(0), "logs/together.burn-1.log"),
+    record.Event(
+        "xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, Function("0000:01:00.0"), 12.5
+    ),
     record.Event(
         "oom", "error", "Out of memory", "no RAM left", "fill less", "oom", hardware=False
     ),
-    record.Sample(
+    evidence.Sample(
         {"cpu_temperature_c": 54.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 61.0}
     ),
     record.Note("something", trouble=True),
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
     record.Postponed(("python3 holds gpu0",), 2, 8),
-    record.ForeignProcess("gpu0", 12.5, 4242, "python3 train.py", 1 << 30, 14.0),
+    record.ForeignProcess(Gpu(0), 12.5, 4242, "python3 train.py", 1 << 30, 14.0),
     record.RunEnded(False, "stopped by SIGINT"),
+    evidence.Sealed("ab", (evidence.SealedFile("journal.jsonl", 3, "cd"),)),
     record.RunClosed("cpu.gemm[f64]", True, {"cpu_temperature_c": 91.0}, "restarted"),
 )
 
@@ -64,13 +72,15 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_every_record_comes_back_as_it_was(path: Path, root: Path) -> None:
-    assert {type(body) for body in EVERY} == set(typing.get_args(Body))
+    assert {type(body) for body in EVERY} == set(typing.get_args(evidence.AnyBody))
     write_segment(path, EVERY, root)
     found = read_segment(path)
     assert tuple(entry.body for entry in found.entries) == EVERY
     assert [entry.seq for entry in found.entries] == list(range(len(EVERY)))
     assert {entry.segment for entry in found.entries} == {"journal.jsonl"}
-    assert found.head == segment.SegmentHead(2, "journal.jsonl", "boot-1", os.getpid(), "machine-1")
+    assert found.head == segment.SegmentHead(
+        3, "journal.jsonl", "boot-1", os.getpid(), "machine-1", "run-1"
+    )
     assert found.torn is None
 
 
@@ -112,7 +122,7 @@ def test_a_folder_that_is_missing(tmp_path: Path, root: Path) -> None:
 def test_what_json_has_no_number_for_is_refused(path: Path, root: Path, value: float) -> None:
     with Writer(path, root) as writer:
         with pytest.raises(ValueError, match=r"copy on gpu0 is .*: JSON has no such number"):
-            writer.write(Measured("link.copy", "copy", "gpu0", "GB/s", value))
+            writer.write(Measured("link.copy", "copy", Gpu(0), "GB/s", value))
         for sample in (
             Sample({"x": value}),
             Sample({}, 10.0, {"x": value}),
@@ -124,7 +134,7 @@ def test_what_json_has_no_number_for_is_refused(path: Path, root: Path, value: f
             ValueError, match=r"a cell of the table t is .*: JSON has no such number"
         ):
             writer.write(
-                record.Table("gpu.gemm", "gpu0", "t", ("n", "how"), ((1.0, "a"), (value, "b")))
+                evidence.Table("gpu.gemm", Gpu(0), "t", ("n", "how"), ((1.0, "a"), (value, "b")))
             )
         writer.write(Note("and nothing of it was written"))
     assert [entry.seq for entry in read_segment(path).entries] == [0]
@@ -186,12 +196,12 @@ SPOILT: dict[str, tuple[Callable[[list[bytes]], list[bytes]], str]] = {
         "line 4: record 1 stands where 2 is due",
     ),
     "another version": (
-        lambda lines: [lines[0].replace(b'journal":2', b'journal":3'), *lines[1:]],
+        lambda lines: [lines[0].replace(b'journal":3', b'journal":4'), *lines[1:]],
         "line 1: .*install a newer",
     ),
     "another version's head": (
         lambda lines: [b'{"rigproof_journal":7,"writer":{}}', *lines[1:]],
-        r"line 1: written in format 7, newer than this rigproof reads \(2\)",
+        r"line 1: written in format 7, newer than this rigproof reads \(3\)",
     ),
     "a record of another version": (
         lambda lines: [*lines[:3], lines[3].replace(b"session-started", b"made-up"), *lines[4:]],

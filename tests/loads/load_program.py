@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
+from forks import Forks
+
 import acceptance
+from acceptance.core.parts import Core
 
 ROOT = Path(acceptance.__file__).resolve().parent.parent
 CPUS = sorted(os.sched_getaffinity(0))[:2]  # one core is enough where there are no two
 CORES = ";".join(map(str, CPUS))
-COMPONENTS = [f"core:{cpu}" for cpu in CPUS]
+COMPONENTS = [Core(cpu) for cpu in CPUS]
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -31,6 +36,35 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60
     )
+
+
+@cache
+def _forks() -> Forks:
+    """A Python that has loaded what starting a load costs, for all tests of this process."""
+    modules = ("gemm", "memory_bandwidth", "memory_random")
+    found = Forks(
+        ["numpy", *(f"acceptance.loads.cpu.{name}" for name in modules), "load_program"], os.environ
+    )
+    atexit.register(found.end)
+    return found
+
+
+def forked(
+    *arguments: str, environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What `run` gives, of a fork of a Python that has loaded the load: `-m MODULE` calls its
+    `main`.
+    """
+    kind, what, *rest = arguments
+    call, given = (f"{what}:main", rest) if kind == "-m" else ("load_program:execute", arguments)
+    done = _forks().run(call, os.environ if environ is None else environ, list(given))
+    return subprocess.CompletedProcess(arguments, done.returncode, done.out, done.err)
+
+
+def execute(argv: list[str]) -> None:
+    """Be a Python that was started with `-c TEXT` and more."""
+    sys.argv = ["-c", *argv[2:]]
+    exec(argv[1], {"__name__": "__main__"})
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

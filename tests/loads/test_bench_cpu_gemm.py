@@ -11,5 +11,6 @@ def test_the_benchmark_prints_one_line_a_dtype() -> None:
     lines = done.stdout.splitlines()
     assert [line.split()[1] for line in lines] == ["float64", "float32"]
     assert all(
-        re.search(r"ratio \d\.\d{4} \(\d\.\d{4} to \d\.\d{4}, 2 pairs\)$", line) for line in lines
+        re.search(r"ratio \d+\.\d{4} \(\d+\.\d{4} to \d+\.\d{4}, 2 pairs\)$", line)
+        for line in lines
     )

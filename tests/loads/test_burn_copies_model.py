@@ -17,6 +17,7 @@ import pytest
 from cases import each
 from replay.linked_gpus import Machine, NumpyPattern, Tensor
 
+from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import cubin
 from acceptance.loads.burn import copies as burn_copies
 from acceptance.loads.burn.copies import FIRST, LISTED, PAUSE_S, PLACES, Copies, KernelPattern
@@ -94,11 +95,11 @@ def test_clean_copies_raise_no_alarm_in_whatever_order_streams_run(seed: int) ->
     machine = Machine(3, seed=seed)
     found = readings(output := copied(machine, lambda index: NumpyPattern(machine, index), (1, 2)))
     assert output.miscompares == ()
-    assert found["burn_copied", "gpu0"] >= 2 * TURNS * PIECE / 2**30
-    assert found["burn_copy_miscompares", "gpu0"] == 0
+    assert found["burn_copied", Gpu(0)] >= 2 * TURNS * PIECE / 2**30
+    assert found["burn_copy_miscompares", Gpu(0)] == 0
     for peer in (1, 2):
-        assert found["burn_peer_copied", f"gpu0->gpu{peer}"] >= TURNS * PIECE / 2**30
-        assert found["burn_peer_miscompares", f"gpu0->gpu{peer}"] == 0
+        assert found["burn_peer_copied", Pair(Gpu(0), Gpu(peer))] >= TURNS * PIECE / 2**30
+        assert found["burn_peer_miscompares", Pair(Gpu(0), Gpu(peer))] == 0
 
 
 def test_our_own_kernels_find_nothing_in_clean_copies(
@@ -133,13 +134,13 @@ def test_every_copy_that_a_peer_never_got_is_counted(
         machine, KernelPattern if kernel else lambda index: NumpyPattern(machine, index), (1, 2)
     )
     found = readings(output)
-    assert found["burn_peer_miscompares", "gpu0->gpu1"] == 0
-    assert found["burn_copy_miscompares", "gpu0"] == 0
-    pieces = found["burn_peer_copied", "gpu0->gpu2"] * 2**30 / PIECE
-    assert found["burn_peer_miscompares", "gpu0->gpu2"] == pieces >= TURNS
+    assert found["burn_peer_miscompares", Pair(Gpu(0), Gpu(1))] == 0
+    assert found["burn_copy_miscompares", Gpu(0)] == 0
+    pieces = found["burn_peer_copied", Pair(Gpu(0), Gpu(2))] * 2**30 / PIECE
+    assert found["burn_peer_miscompares", Pair(Gpu(0), Gpu(2))] == pieces >= TURNS
     assert len(output.miscompares) == LISTED
     for told in output.miscompares:
-        assert (told.check, told.component) == ("copy_p2p", "gpu0->gpu2")
+        assert (told.check, told.component) == ("copy_p2p", Pair(Gpu(0), Gpu(2)))
         assert (told.words, told.unwritten, len(told.first)) == (WORDS, WORDS, FIRST)
         assert told.first[0].got == f"{SPOILED:016x}"
         assert told.first[0].xor == told.first[0].expected
@@ -167,7 +168,7 @@ def test_one_bit_that_changes_on_the_way_is_found(
         assert (told.words, told.unwritten, told.first[0].word) == (1, 0, 123)
         assert told.first[0].xor == f"{1 << 7:016x}"
     name = "burn_peer_miscompares" if path == "copy_p2p" else "burn_copy_miscompares"
-    assert found[name, "gpu0->gpu1" if path == "copy_p2p" else "gpu0"] >= TURNS
+    assert found[name, Pair(Gpu(0), Gpu(1)) if path == "copy_p2p" else Gpu(0)] >= TURNS
 
 
 @pytest.mark.parametrize("path", ["copy_h2d", "copy_d2h"])
@@ -214,7 +215,10 @@ def test_what_another_gpu_sent_is_wrong_in_every_word() -> None:
         return carried
 
     output = copied(machine, lambda index: NumpyPattern(machine, index), (1, 2), swap)
-    assert {told.component for told in output.miscompares} == {"gpu0->gpu1", "gpu0->gpu2"}
+    assert {told.component for told in output.miscompares} == {
+        Pair(Gpu(0), Gpu(1)),
+        Pair(Gpu(0), Gpu(2)),
+    }
     assert {told.words for told in output.miscompares} == {WORDS}
     assert any(told.unwritten == 0 for told in output.miscompares)
 

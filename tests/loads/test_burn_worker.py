@@ -18,7 +18,7 @@ from acceptance.loads.burn.worker import LAP_ROWS, LAPS, LISTED, BurnOptions, Bu
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import Lap, LoadOutput, Output, decode, parse
 
 GIB = 1 << 30
 ONE_S = 0.003
@@ -187,9 +187,14 @@ def test_formats_take_turns_and_every_product_is_compared_once() -> None:
     assert beside.steps == len(device.made)
     assert beside.finished == 1
     assert text.count('"progress"') in range(10, 13)
-    laps = [note for note in output.notes if note.startswith("lap ")]
-    assert laps[0].startswith("lap 1 of 2: 30 s of burn done; bf16 ")
-    assert laps[0].endswith(" right 0 wrong")
+    laps = [said for line in text.splitlines() if isinstance(said := decode(line), Lap)]
+    assert [(lap.lap, lap.laps, lap.done_s) for lap in laps] == [(1, 2, 30.0), (2, 2, 60.0)]
+    for lap in laps:
+        assert [(one.format, one.wrong) for one in lap.formats] == [("bf16", 0), ("i8", 0)]
+    assert {one.format: float(one.right) for one in laps[-1].formats} == {
+        short: float(sum(name == short for name, _, _ in device.made) * 8)
+        for short in ("bf16", "i8")
+    }
 
 
 def test_each_turn_tells_when_its_first_product_began_and_its_last_was_done() -> None:

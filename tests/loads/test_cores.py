@@ -5,6 +5,7 @@ import os
 import pytest
 from cases import each
 
+from acceptance.core import parts
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
 
 
@@ -55,7 +56,7 @@ def test_other_texts_are_refused(text: str, said: str) -> None:
 
 def test_a_core_goes_by_its_first_cpu() -> None:
     core = Core("all", (6, 14))
-    assert (core.cpu, core.component) == (6, "core:6")
+    assert (core.cpu, core.component) == (6, parts.Core(6))
 
 
 def test_groups_are_kept_for_the_record() -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from load_program import COMPONENTS, CORES, CPUS, gone, run, start, wait_for
+from load_program import COMPONENTS, CORES, CPUS, ROOT, forked, gone, run, start, wait_for
 from thoroughness import some
 from wrong_results import CORE_REPEATED, all_of
 
+from acceptance.core import parts
+from acceptance.core.parts import CPU
 from acceptance.loads.cpu.cores import Core, parse_cores
 from acceptance.loads.cpu.gemm import arguments, conclude, digest_outliers, ratios
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
@@ -43,18 +45,18 @@ def test_a_clean_run(dtype: str, short: str) -> None:
     assert output.miscompares == ()
     rates = values(output, f"cpu_gemm_core_{short}")
     assert list(rates) == COMPONENTS
-    assert values(output, f"cpu_gemm_{short}") == {"cpu": pytest.approx(sum(rates.values()))}
+    assert values(output, f"cpu_gemm_{short}") == {CPU: pytest.approx(sum(rates.values()))}
     assert list(values(output, f"cpu_gemm_core_ratio_{short}")) == (
         COMPONENTS if len(CPUS) > 1 else []
     )
-    assert values(output, f"cpu_gemm_miscompares_{short}") == {"cpu": 0}
-    assert values(output, f"cpu_gemm_products_{short}")["cpu"] >= 2 * len(CPUS)
+    assert values(output, f"cpu_gemm_miscompares_{short}") == {CPU: 0}
+    assert values(output, f"cpu_gemm_products_{short}")[CPU] >= 2 * len(CPUS)
     assert {reading.unit for reading in output.readings} <= {"GFLOP/s", "ratio", "count"}
 
 
 @each("kind", some(["bitflip", "nan", "stuck"], 2))
 def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
-    done = run(*TINY, "--inject", kind)
+    done = forked(*TINY, "--inject", kind)
     assert done.returncode == 0
     output = parse(done.stdout)
     assert output.injected == kind
@@ -62,14 +64,14 @@ def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
     assert found.component == COMPONENTS[-1]
     if kind == "stuck":
         assert found.check == "exact"
-        assert values(output, "cpu_gemm_miscompares_f64")["cpu"] > 1
+        assert values(output, "cpu_gemm_miscompares_f64")[CPU] > 1
     else:
         assert (found.check, found.nan) == ("repeat", int(kind == "nan"))
-        assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
+        assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 1}
 
 
 def test_a_worker_that_dies_leaves_no_end() -> None:
-    done = run(*TINY, "--inject", "die")
+    done = forked(*TINY, "--inject", "die")
     assert done.returncode == 1
     assert done.stderr.startswith(f"cpu_gemm: the worker on {COMPONENTS[-1]} was ended by signal 9")
     assert '"end"' not in done.stdout
@@ -77,14 +79,14 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
 
 
 def test_a_worker_that_hangs_is_given_up() -> None:
-    done = run(*TINY, "--inject", "hang", "--grace", "1")
+    done = forked(*TINY, "--inject", "hang", "--grace", "1")
     assert done.returncode == 1
     assert f"{COMPONENTS[-1]} has not answered" in done.stderr
     assert '"end"' not in done.stdout
 
 
 def test_a_slowed_run_is_stamped() -> None:
-    assert parse(run(*TINY, "--inject", "slow:50").stdout).injected == "slow:50"
+    assert parse(forked(*TINY, "--inject", "slow:50").stdout).injected == "slow:50"
 
 
 def begun() -> tuple[subprocess.Popen[str], list[int]]:
@@ -154,16 +156,18 @@ def test_bad_arguments_get_one_sentence(
 
 
 def test_a_core_that_is_not_ours_is_refused_before_anything_is_heated() -> None:
-    done = run(*TINY[:-1], "999999")
+    done = forked(*TINY[:-1], "999999")
     assert (done.returncode, done.stdout) == (2, "")
     assert "this process may not run on CPU 999999" in done.stderr
 
 
 def test_the_parents_do_not_load_numpy() -> None:
+    every = sorted(path.stem for path in (ROOT / "acceptance/loads/cpu").glob("*.py"))
+    modules = [f"acceptance.loads.cpu.{name}" for name in every if not name.endswith("_worker")]
+    assert "acceptance.loads.cpu.memory_bandwidth" in modules
     done = run(
         "-c",
-        "import sys, acceptance.loads.cpu.gemm, acceptance.loads.cpu.memory_bandwidth, "
-        "acceptance.tools.load_output;"
+        f"import sys, acceptance.tools.load_output, {', '.join(modules)};"
         "print('numpy' in sys.modules)",
     )
     assert done.stdout == "False\n", done.stderr
@@ -191,10 +195,10 @@ def test_rates_count_two_operations_for_each_of_size_cubed() -> None:
         {core: WorkerReady("d", True, "numpy") for core in CORE[:2]},
         {CORE[0]: LoopResult(1000, 0, 2.0), CORE[1]: LoopResult(500, 1, 1.0)},
     )
-    assert values(output, "cpu_gemm_core_f64") == {"core:0": 1.0, "core:1": 1.0}
-    assert values(output, "cpu_gemm_f64") == {"cpu": 2.0}
-    assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
-    assert values(output, "cpu_gemm_products_f64") == {"cpu": 1501}
+    assert values(output, "cpu_gemm_core_f64") == {parts.Core(0): 1.0, parts.Core(1): 1.0}
+    assert values(output, "cpu_gemm_f64") == {CPU: 2.0}
+    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 1}
+    assert values(output, "cpu_gemm_products_f64") == {CPU: 1501}
     assert output.notes == (
         "products made by numpy",
         "sha256 of the first product on every core: d",
@@ -207,8 +211,8 @@ def test_a_core_with_other_bits_than_the_rest_is_a_miscompare() -> None:
     output = concluded(ready, {core: LoopResult(1, 0, 1.0) for core in CORE})
     (found,) = output.miscompares
     assert found.check == "digest"
-    assert found.digests["other"] == ("core:4",)
-    assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 1}
+    assert found.digests["other"] == (parts.Core(4),)
+    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 1}
     assert output.notes == ("products made by numpy",)
 
 
@@ -219,8 +223,8 @@ def test_a_core_whose_first_product_was_wrong_has_no_say_and_no_verified_product
     }
     assert digest_outliers(ready) == {}
     output = concluded(ready, {CORE[0]: LoopResult(10, 0, 1.0), CORE[1]: LoopResult(20, 20, 1.0)})
-    assert values(output, "cpu_gemm_miscompares_f64") == {"cpu": 21}
-    assert values(output, "cpu_gemm_products_f64") == {"cpu": 11}
+    assert values(output, "cpu_gemm_miscompares_f64") == {CPU: 21}
+    assert values(output, "cpu_gemm_products_f64") == {CPU: 11}
 
 
 def test_what_was_found_before_a_death_is_on_standard_output() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from cases import each
 
+from acceptance.core import parts
 from acceptance.loads.bits import Buffer
 from acceptance.loads.cpu import gemm_worker
 from acceptance.loads.cpu.cores import Core
@@ -61,7 +62,7 @@ def test_a_flipped_bit_is_located(dtype: str) -> None:
     (found,), ready, lap = messages(dtype, "bitflip")
     assert ready.right
     assert lap.wrong == 1
-    assert (found.component, found.check, found.product) == ("core:4", "repeat", 0)
+    assert (found.component, found.check, found.product) == (parts.Core(4), "repeat", 0)
     assert (found.elements, found.nan) == (1, 0)
     assert found.first[0].index == (24, 0)
     assert int(found.first[0].xor, 16) == 1
@@ -79,7 +80,7 @@ def test_what_is_wrong_from_the_first_time_on_is_found_though_all_results_are_eq
 ) -> None:
     (found,), ready, lap = messages(dtype, "stuck")
     assert not ready.right
-    assert (found.check, found.component, found.first) == ("exact", "core:4", (16,))
+    assert (found.check, found.component, found.first) == ("exact", parts.Core(4), (16,))
     assert lap.wrong == lap.products
 
 
@@ -109,7 +110,7 @@ def test_a_product_that_does_nothing_is_found(dtype: str) -> None:
     multiply(FIRST, first)
     told: list[dict[str, Any]] = []
     result = first.copy()  # even if it begins with a right result
-    comparison = ProductCheck(first, result, told.append, "core:4", time.monotonic())
+    comparison = ProductCheck(first, result, told.append, parts.Core(4), time.monotonic())
     for turn in range(20):
         comparison(turn)
     assert comparison.wrong == 19  # the first one was right
@@ -123,7 +124,7 @@ def test_a_product_that_skips_a_block_is_found(dtype: str, block: tuple[int, int
     first = spoiled_result(32, dtype)
     multiply(FIRST, first)
     result = first.copy()
-    comparison = ProductCheck(first, result, lambda _wrong: None, "core:4", time.monotonic())
+    comparison = ProductCheck(first, result, lambda _wrong: None, parts.Core(4), time.monotonic())
     part = slice(*block), slice(0, 16)
 
     def skipping(turn: int, out: Buffer) -> None:

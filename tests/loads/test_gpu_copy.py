@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.copy import device_pattern, elementwise, pattern
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.pattern import Words, first_of
@@ -87,9 +88,9 @@ def test_a_clean_run(load: Load) -> None:
     assert output.miscompares == ()
     counts = ("copy_own_miscompares", "elementwise_miscompares")
     found = values(output)
-    assert list(found) == [(name, "gpu0") for name in (*OWN, *counts)]
-    assert all(found[name, "gpu0"] > 0 for name in OWN)
-    assert all(found[name, "gpu0"] == 0 for name in counts)
+    assert list(found) == [(name, Gpu(0)) for name in (*OWN, *counts)]
+    assert all(found[name, Gpu(0)] > 0 for name in OWN)
+    assert all(found[name, Gpu(0)] == 0 for name in counts)
     units = {reading.name: reading.unit for reading in output.readings}
     assert units == {**dict.fromkeys(OWN, "GB/s"), **dict.fromkeys(counts, "count")}
     assert output.notes[0] == "Fake GPU, compute capability 9.0, torch 0.fake, CUDA 13.0"
@@ -108,24 +109,24 @@ def test_the_table_of_products(load: Load) -> None:
 def test_peers_are_copied_to_where_they_can_be_reached(load: Load) -> None:
     output = load(gpus="3", peers="2")
     found = values(output)
-    assert found["copy_own_p2p", "gpu0->gpu2"] > 0
-    assert found["copy_own_p2p_miscompares", "gpu0->gpu2"] == 0
-    assert ("copy_own_p2p", "gpu0->gpu1") not in found
+    assert found["copy_own_p2p", Pair(Gpu(0), Gpu(2))] > 0
+    assert found["copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(2))] == 0
+    assert ("copy_own_p2p", Pair(Gpu(0), Gpu(1))) not in found
     (absence,) = output.absences
-    assert (absence.name, absence.component) == ("copy_own_p2p", "gpu0->gpu1")
+    assert (absence.name, absence.component) == ("copy_own_p2p", Pair(Gpu(0), Gpu(1)))
 
 
 def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:
     output = load("--inject", "wrong", gpus="2", peers="1")
     assert output.injected == "wrong"
     found = values(output)
-    assert found["copy_own_miscompares", "gpu0"] == len(OWN)
-    assert found["copy_own_p2p_miscompares", "gpu0->gpu1"] == 1
-    assert found["elementwise_miscompares", "gpu0"] == 2
+    assert found["copy_own_miscompares", Gpu(0)] == len(OWN)
+    assert found["copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(1))] == 1
+    assert found["elementwise_miscompares", Gpu(0)] == 2
     copies = [told for told in output.miscompares if told.check != "elementwise"]
     assert [(told.check, told.component) for told in copies] == [
-        *((name, "gpu0") for name in OWN),
-        ("copy_own_p2p", "gpu0->gpu1"),
+        *((name, Gpu(0)) for name in OWN),
+        ("copy_own_p2p", Pair(Gpu(0), Gpu(1))),
     ]
     for told in copies:
         assert (told.copy, told.words, told.first[0].xor) == (1, 1, f"{1 << 21:016x}")
@@ -153,7 +154,7 @@ def test_a_copy_that_stops_short_is_wrong_every_time(load: Load, device: str, pa
 
 def test_a_product_that_is_no_number_is_wrong(load: Load) -> None:
     output = load(nan="400")
-    assert values(output)["elementwise_miscompares", "gpu0"] == elementwise.BATCHES
+    assert values(output)["elementwise_miscompares", Gpu(0)] == elementwise.BATCHES
     told = output.miscompares[0]
     assert (told.elements, told.wrong, told.index, told.got) == (400, 1, 3, "nan")
 
@@ -194,7 +195,7 @@ def test_both_ways_at_once_end_at_the_first_try(
         def spoil(self) -> None: ...
 
     one, other = Still(), Still()
-    both = BidirectionalTransfer("x", "gpu0", 1, one, other, 3)  # type: ignore[arg-type]
+    both = BidirectionalTransfer("x", Gpu(0), 1, one, other, 3)  # type: ignore[arg-type]
     # The events are made in the order start, began, ended, last: the other way's last copy ends
     # after the one measured.
     assert both.timed(1) == pytest.approx(3e-3)
@@ -204,11 +205,11 @@ def test_both_ways_at_once_end_at_the_first_try(
 def test_every_copy_that_a_peer_never_got_is_wrong_though_it_reads_back(load: Load) -> None:
     output = load("--seconds", "0.05", gpus="3", peers="1,2", window="cuda:2")
     found = values(output)
-    assert found["copy_own_p2p_miscompares", "gpu0->gpu1"] == 0
+    assert found["copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(1))] == 0
     (told,) = (note for note in output.notes if note.startswith("copy_own_p2p of gpu0->gpu2"))
     compared = int(told.partition("copies; ")[2].partition(" ")[0])
-    assert found["copy_own_p2p_miscompares", "gpu0->gpu2"] == compared >= 4
-    assert {one.component for one in output.miscompares} == {"gpu0->gpu2"}
+    assert found["copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(2))] == compared >= 4
+    assert {one.component for one in output.miscompares} == {Pair(Gpu(0), Gpu(2))}
     assert {(one.words, one.unwritten) for one in output.miscompares} == {(MIB // 8, MIB // 8)}
     assert len({one.first[0].expected for one in output.miscompares}) == len(output.miscompares)
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from cases import each
+from worded import worded
 
 from acceptance.loads.gemm.dtypes import DTYPES, LIKELY
 
@@ -33,7 +34,7 @@ def test_what_is_emulated_is_not_offered(capability: tuple[int, int], offered: l
 
 def test_why_a_format_is_missing_is_said() -> None:
     assert (
-        DTYPES["bf16"].missing((7, 5))
+        worded(DTYPES["bf16"].missing((7, 5)))
         == "bfloat16 is not native before compute capability 8.0, and this GPU has 7.5"
     )
 

@@ -8,6 +8,8 @@ import pytest
 from card_of_tests import FakeCard
 from cases import each
 
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import ProductDifference
@@ -25,7 +27,7 @@ DIFFERENCE: ProductDifference = {"elements": 1, "nan": 0, "infinite": 0, "first"
 
 def reference(check: ReferenceKind, elements: int) -> WrongReference:
     return WrongReference(
-        component="gpu0",
+        component=Gpu(0),
         dtype="f32",
         check=check,
         rows=64,
@@ -136,12 +138,12 @@ def test_every_format_has_its_three_readings() -> None:
     output = bench.run("f64", "bf16")
     rate = pytest.approx(10.0)
     assert values(output) == {
-        "gemm_f64_short": ("TFLOP/s", "gpu0", rate),
-        "gemm_bf16_short": ("TFLOP/s", "gpu0", rate),
-        "gemm_f64": ("TFLOP/s", "gpu0", rate),
-        "gemm_f64_miscompares": ("count", "gpu0", 0),
-        "gemm_bf16": ("TFLOP/s", "gpu0", rate),
-        "gemm_bf16_miscompares": ("count", "gpu0", 0),
+        "gemm_f64_short": ("TFLOP/s", Gpu(0), rate),
+        "gemm_bf16_short": ("TFLOP/s", Gpu(0), rate),
+        "gemm_f64": ("TFLOP/s", Gpu(0), rate),
+        "gemm_f64_miscompares": ("count", Gpu(0), 0),
+        "gemm_bf16": ("TFLOP/s", Gpu(0), rate),
+        "gemm_bf16_miscompares": ("count", Gpu(0), 0),
     }
     assert output.miscompares == ()
     assert output.tables == ()
@@ -170,7 +172,7 @@ def test_progress_is_told_over_all_formats() -> None:
 def test_a_last_product_that_differs_is_a_miscompare() -> None:
     output = Bench(differs=("short",)).run("bf16")
     assert output.miscompares == (
-        WrongRepeat(component="gpu0", dtype="bf16", check="repeat", after="short", **DIFFERENCE),
+        WrongRepeat(component=Gpu(0), dtype="bf16", check="repeat", after="short", **DIFFERENCE),
     )
     assert values(output)["gemm_bf16_miscompares"][2] == 1
     output = Bench(differs=("short", "sustained")).run("bf16")
@@ -191,7 +193,7 @@ def test_after_a_wrong_first_product_no_product_counts_as_right() -> None:
 def test_a_first_product_that_cannot_be_made_again_is_a_miscompare() -> None:
     output = Bench(differs=("again",)).run("bf16", seconds=0.5)
     assert output.miscompares == (
-        LapMismatch(component="gpu0", dtype="bf16", check="again", **DIGESTS),
+        LapMismatch(component=Gpu(0), dtype="bf16", check="again", **DIGESTS),
     )
     assert values(output)["gemm_bf16_miscompares"][2] == 2
 
@@ -282,7 +284,6 @@ def test_what_is_not_offered_is_absent_by_every_name() -> None:
         "gemm_tf32_miscompares",
     ]
     assert len(found) == 12
-    assert {one.component for one in found} == {"gpu0"}
-    assert (
-        found[0].reason == "TF32 is not native before compute capability 8.0, and this GPU has 7.0"
-    )
+    assert {one.component for one in found} == {Gpu(0)}
+    lacked = {"format": "TF32", "needs": "8.0", "has": "7.0"}
+    assert found[0].reason == Message("format_not_native", lacked)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import each
-from load_program import COMPONENTS, CORES, CPUS, run
+from load_program import COMPONENTS, CORES, CPUS, forked, run
 from thoroughness import some
 
+from acceptance.core.parts import MEMORY
 from acceptance.loads.cpu import memory_worker
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes, elements
 from acceptance.loads.cpu.memory_worker import Arrays
@@ -35,19 +36,19 @@ def test_a_clean_run() -> None:
         for reading in output.readings
     }
     assert list(found) == [
-        ("memory_copy", "GB/s", "memory"),
-        ("memory_copy_miscompares", "count", "memory"),
-        ("memory_triad", "GB/s", "memory"),
-        ("memory_triad_miscompares", "count", "memory"),
+        ("memory_copy", "GB/s", MEMORY),
+        ("memory_copy_miscompares", "count", MEMORY),
+        ("memory_triad", "GB/s", MEMORY),
+        ("memory_triad_miscompares", "count", MEMORY),
     ]
-    assert found["memory_copy_miscompares", "count", "memory"] == 0
-    assert found["memory_triad_miscompares", "count", "memory"] == 0
-    assert min(found["memory_copy", "GB/s", "memory"], found["memory_triad", "GB/s", "memory"]) > 0
+    assert found["memory_copy_miscompares", "count", MEMORY] == 0
+    assert found["memory_triad_miscompares", "count", MEMORY] == 0
+    assert min(found["memory_copy", "GB/s", MEMORY], found["memory_triad", "GB/s", MEMORY]) > 0
     assert "of 3 repeats" in output.notes[0]
 
 
 def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
-    done = run(*TINY, "--inject", "bitflip")
+    done = forked(*TINY, "--inject", "bitflip")
     assert done.returncode == 0
     output = parse(done.stdout)
     assert output.injected == "bitflip"
@@ -60,7 +61,7 @@ def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
 
 
 def test_a_worker_that_dies_leaves_no_end() -> None:
-    done = run(*TINY, "--inject", "die")
+    done = forked(*TINY, "--inject", "die")
     assert done.returncode == 1
     assert done.stderr.startswith(
         f"memory_bandwidth: the worker on {COMPONENTS[-1]} was ended by signal 9"
@@ -85,7 +86,7 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
     ),
 )
 def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> None:
-    done = run(*LOAD, *extra)
+    done = forked(*LOAD, *extra)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
 

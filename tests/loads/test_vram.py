@@ -263,7 +263,7 @@ def test_a_gpu_that_hangs_is_given_up(
     )
     assert gpu.launched[-1] == "spin"
     assert 60 < now[0] < 70
-    with pytest.raises(ProtocolError, match="without its end line"):
+    with pytest.raises(ProtocolError, match="load_end_missing"):
         parse(captured.out)
 
 

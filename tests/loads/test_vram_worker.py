@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from cases import each
 
+from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput, Output, parse
@@ -94,10 +95,10 @@ def test_every_pattern_comes_once_however_short_the_time() -> None:
     copy = copy_of(WORDS)
     assert memory.passes == [copy] * 4 + first_round() + [copy] * 3
     assert values(output) == {
-        "vram_tested": ("ratio", "gpu0", 0.8),
-        "vram_rate": ("ratio", "gpu0", pytest.approx(1.0)),
-        "vram_copy": ("GB/s", "gpu0", pytest.approx(BYTES_S / 1e9)),
-        "vram_miscompares": ("count", "gpu0", 0),
+        "vram_tested": ("ratio", Gpu(0), 0.8),
+        "vram_rate": ("ratio", Gpu(0), pytest.approx(1.0)),
+        "vram_copy": ("GB/s", Gpu(0), pytest.approx(BYTES_S / 1e9)),
+        "vram_miscompares": ("count", Gpu(0), 0),
     }
     assert output.miscompares == ()
     (table,) = output.tables

@@ -11,10 +11,12 @@ from typing import Any
 import journals
 import msgspec
 
-from acceptance.core.machine_facts import MachineFacts
-from acceptance.core.record import Entry, Measured, Observed
+from acceptance.core.evidence import Observed
+from acceptance.core.parts import Gpu
+from acceptance.core.record import Entry, Measured
 from acceptance.machine import change_rules, facts
 from acceptance.machine.changes import MachineChange
+from acceptance.machine.machine_facts import MachineFacts
 
 BOOK = change_rules.read(Path(__file__).resolve().parents[2] / "fixtures" / "changes.toml")
 DAY = "2026-01-01"  # of the journals of `journals`
@@ -141,7 +143,7 @@ def run(inventory: dict[str, Any], **measured: float) -> list[Entry]:
     bodies = journals.bodies(journals.plan())
     bodies.insert(1, Observed(inventory))
     bodies += [
-        Measured("watch.pcie_link", name, "gpu0", "count", value)
+        Measured("watch.pcie_link", name, Gpu(0), "count", value)
         for name, value in measured.items()
     ]
     return journals.entries(bodies)

@@ -21,8 +21,10 @@ from real_checks import collected
 
 from acceptance import resources
 from acceptance.core.collection import SESSIONS
+from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.judgement import covers
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -142,32 +144,35 @@ class Run:
             return given[min(self._position(due.component), len(given) - 1)]
         return given if given is not None else good_value(due)
 
-    def _position(self, component: str) -> int:
-        if "->" not in component:
-            return int(component.removeprefix("gpu"))
-        first, second = (int(gpu.removeprefix("gpu")) for gpu in component.split("->"))
-        return list(itertools.permutations(range(self.box.count), 2)).index((first, second))
+    def _position(self, component: Component) -> int:
+        if isinstance(component, Gpu):
+            return component.number
+        return list(itertools.permutations(map(Gpu, range(self.box.count)), 2)).index(
+            component.ends
+        )
 
-    def values(self, check: PlannedCheck) -> dict[tuple[str, str], float | None]:
+    def values(self, check: PlannedCheck) -> dict[tuple[str, Component], float | None]:
         """A value of everything that a check owes. A ratio follows from what it is the ratio of."""
-        found: dict[tuple[str, str], float | None] = {}
+        found: dict[tuple[str, Component], float | None] = {}
         for due in check.due:
             value = self.figure(due)
             found[due.measurement, due.component] = (
                 self.change(check.id, due, value) if self.change else value
             )
-        for measurement, component in list(found):
-            base = measurement.replace("_ratio", "")
+        for due in check.due:
+            base = due.measurement.replace("_ratio", "")
             rates = {
                 name: value
                 for (one, name), value in found.items()
-                if one == base and value is not None
+                if one == base
+                and value is not None
+                and (due.siblings is None or name in due.siblings.among)
             }
-            if base != measurement and len(rates) > 1 and component in rates:
+            if base != due.measurement and len(rates) > 1 and due.component in rates:
                 others = statistics.median(
-                    value for name, value in rates.items() if name != component
+                    value for name, value in rates.items() if name != due.component
                 )
-                found[measurement, component] = rates[component] / others
+                found[due.measurement, due.component] = rates[due.component] / others
         return found
 
     def bodies(self, *, as_root: bool = True) -> Iterator[Body]:

@@ -11,28 +11,32 @@ import pytest
 from cases import each
 from machine_facts import BOOK, born, disk, gpu, link, machine
 
-from acceptance.core.machine_facts import MachineFacts
+from acceptance.core import parts
+from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
 from acceptance.machine import facts
+from acceptance.machine.facts import circumstances
+from acceptance.machine.machine_facts import MachineFacts
+from acceptance.machine.observation import NOTHING
 
 
 def test_the_parts_and_what_is_printed_on_them() -> None:
     found = born(machine())
     assert found.parts == (
-        "gpu0",
-        "gpu1",
-        "disk:nvme0n1",
-        "disk:nvme1n1",
-        "dimm:A1",
-        "dimm:B1",
-        "net:eth0",
+        Gpu(0),
+        Gpu(1),
+        Part("disk", "nvme0n1"),
+        Part("disk", "nvme1n1"),
+        Part("dimm", "A1"),
+        Part("dimm", "B1"),
+        Part("net", "eth0"),
     )
     assert found.identities == {
-        "gpu0": "GPU-0",
-        "gpu1": "GPU-1",
-        "disk:nvme0n1": "S-nvme0n1",
-        "disk:nvme1n1": "S-nvme1n1",
-        "dimm:A1": "D-A1",
-        "dimm:B1": "D-B1",
+        Gpu(0): "GPU-0",
+        Gpu(1): "GPU-1",
+        Part("disk", "nvme0n1"): "S-nvme0n1",
+        Part("disk", "nvme1n1"): "S-nvme1n1",
+        Part("dimm", "A1"): "D-A1",
+        Part("dimm", "B1"): "D-B1",
     }
     assert (found.run_id, found.utc, found.looked) == (
         "run-1",
@@ -44,33 +48,33 @@ def test_the_parts_and_what_is_printed_on_them() -> None:
 
 def test_facts() -> None:
     told = born(machine()).by_name()
-    assert told["", "board_serial"] == "B-1"
-    assert told["", "nvidia_driver"] == "580.1"
-    assert told["memory", "total_bytes"] == str(1 << 40)
-    assert told["memory", "ecc"] == "Multi-bit ECC"
-    assert told["gpu1", "pci_address"] == "0000:02:00.0"
-    assert told["gpu0", "memory_bytes"] == "150000000000"
-    assert told["gpu0", "max_link_width_here"] == "16"
-    assert told["gpu0", "nvlinks"] == "2"
-    assert told["gpu0", "ecc_enabled"] == "on"
-    assert told["gpu0", "serial"] == "160"
-    assert told["net:eth0", "mac"] == "b8:00:00:00:00:01"
-    assert told["net:eth0", "pcie_width"] == "16"
-    assert told["disk:nvme0n1", "transport"] == "nvme"
+    assert told[ITSELF, "board_serial"] == "B-1"
+    assert told[ITSELF, "nvidia_driver"] == "580.1"
+    assert told[MEMORY, "total_bytes"] == str(1 << 40)
+    assert told[MEMORY, "ecc"] == "Multi-bit ECC"
+    assert told[Gpu(1), "pci_address"] == "0000:02:00.0"
+    assert told[Gpu(0), "memory_bytes"] == "150000000000"
+    assert told[Gpu(0), "max_link_width_here"] == "16"
+    assert told[Gpu(0), "nvlinks"] == "2"
+    assert told[Gpu(0), "ecc_enabled"] == "on"
+    assert told[Gpu(0), "serial"] == "160"
+    assert told[Part("net", "eth0"), "mac"] == "b8:00:00:00:00:01"
+    assert told[Part("net", "eth0"), "pcie_width"] == "16"
+    assert told[Part("disk", "nvme0n1"), "transport"] == "nvme"
     assert ("memory", "GiB") not in told
-    assert ("gpu0", "slot") not in told
-    assert ("gpu0", "link_gen") not in told
+    assert (Gpu(0), "slot") not in told
+    assert (Gpu(0), "link_gen") not in told
 
 
 def test_links_are_as_they_were_under_load() -> None:
     told = born(
         machine(), gpu_link_gen=4.0, gpu_link_width=8.0, nvlink_speed=26.562, nvlink_active=1.0
     ).by_name()
-    assert told["gpu0", "link_gen"] == "4"
-    assert told["gpu0", "link_width"] == "8"
-    assert told["gpu0", "nvlink_speed"] == "26.562"
-    assert told["gpu0", "nvlinks"] == "1"
-    assert told["gpu1", "nvlinks"] == "2"
+    assert told[Gpu(0), "link_gen"] == "4"
+    assert told[Gpu(0), "link_width"] == "8"
+    assert told[Gpu(0), "nvlink_speed"] == "26.562"
+    assert told[Gpu(0), "nvlinks"] == "1"
+    assert told[Gpu(1), "nvlinks"] == "2"
 
 
 def test_the_least_that_was_measured_counts() -> None:
@@ -79,14 +83,14 @@ def test_the_least_that_was_measured_counts() -> None:
     for order in ([*entries, more], [*entries[:-1], more, entries[-1]]):
         found = facts.facts_of(order)
         assert found is not None
-        assert found.by_name()["gpu0", "nvlinks"] == "1"
+        assert found.by_name()[Gpu(0), "nvlinks"] == "1"
 
 
 @each("value", [float("nan"), float("inf"), None])
 def test_what_is_no_number_was_not_told(value: Any) -> None:
     told = born(machine(), gpu_link_gen=value, nvlink_active=value).by_name()
-    assert ("gpu0", "link_gen") not in told
-    assert told["gpu0", "nvlinks"] == "2"  # as the inventory has it
+    assert (Gpu(0), "link_gen") not in told
+    assert told[Gpu(0), "nvlinks"] == "2"  # as the inventory has it
 
 
 @pytest.mark.parametrize(
@@ -96,17 +100,17 @@ def test_a_gpu_that_does_not_answer_tells_nothing_of_its_links(more: dict[str, A
     plain = machine()
     plain["nvml"]["devices"][0] = gpu(0, links=[], **more)
     told = born(plain).by_name()
-    assert ("gpu0", "nvlinks") not in told
-    assert told["gpu1", "nvlinks"] == "2"
+    assert (Gpu(0), "nvlinks") not in told
+    assert told[Gpu(1), "nvlinks"] == "2"
 
 
 def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
     plain = machine(1)
     plain["nvml"] = {"devices": []}
     found = born(plain)
-    assert found.parts[0] == "gpu0"
+    assert found.parts[0] == Gpu(0)
     assert "gpu0" not in found.identities
-    assert {name: text for (part, name), text in found.by_name().items() if part == "gpu0"} == {
+    assert {name: text for (part, name), text in found.by_name().items() if part == Gpu(0)} == {
         "pci_address": "0000:01:00.0"
     }
 
@@ -114,7 +118,7 @@ def test_a_gpu_that_the_driver_does_not_know_is_a_part_with_a_place() -> None:
 def test_a_gpu_without_nvlinks_has_none() -> None:
     plain = machine(1)
     plain["nvml"]["devices"] = [gpu(0, links=[])]
-    assert born(plain).by_name()["gpu0", "nvlinks"] == "0"
+    assert born(plain).by_name()[Gpu(0), "nvlinks"] == "0"
 
 
 @each(
@@ -135,15 +139,15 @@ def test_a_gpu_without_nvlinks_has_none() -> None:
 def test_an_address_that_the_card_was_made_with(mac: object, own: bool) -> None:
     plain = machine()
     plain["links"] = [link(mac=mac)]
-    assert (("net:eth0", "mac") in born(plain).by_name()) is own
+    assert ((Part("net", "eth0"), "mac") in born(plain).by_name()) is own
 
 
 def test_the_address_of_a_bond_is_no_cards() -> None:
     plain = machine()
     plain["links"] = [link(), link("eth1")]
     told = born(plain).by_name()
-    assert ("net:eth0", "mac") not in told
-    assert ("net:eth1", "mac") not in told
+    assert (Part("net", "eth0"), "mac") not in told
+    assert (Part("net", "eth1"), "mac") not in told
 
 
 def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
@@ -151,7 +155,7 @@ def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
     plain["memory"]["dimms"] = None
     found = born(plain)
     assert "dimm" not in found.looked
-    assert not [part for part in found.parts if part.startswith("dimm")]
+    assert not [part for part in found.parts if str(part).startswith("dimm")]
     plain["memory"]["dimms"] = []
     assert "dimm" in born(plain).looked
 
@@ -173,4 +177,24 @@ def test_a_journal_without_beginning_or_inventory_tells_of_no_machine() -> None:
 
 def test_it_travels_as_json() -> None:
     found = msgspec.structs.replace(born(machine()), book=BOOK)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=MachineFacts) == found
+    assert (
+        msgspec.json.decode(
+            msgspec.json.encode(found, enc_hook=parts.encode),
+            type=MachineFacts,
+            dec_hook=parts.decode,
+        )
+        == found
+    )
+
+
+def test_what_is_not_known_of_a_run_is_no_fact() -> None:
+    found = circumstances({"station": "host", "boot_id": "1"}, NOTHING, profile="smoke", scope=None)
+    assert (found[ITSELF, "profile"], found[ITSELF, "station"]) == ("smoke", "host")
+    assert not {(ITSELF, "scope"), (ITSELF, "boot_id")} & found.keys()
+
+
+def test_what_names_the_machine_explains_no_difference() -> None:
+    names = ("host", "boot_id", "selftest", "order_number", "asset_tag", "psu_watts")
+    told = {**dict.fromkeys(names, "one"), "kernel": "6.8"}
+    found = circumstances(told, NOTHING, profile="smoke", scope=None)
+    assert not {name for where, name in found if where == ITSELF} & set(names)

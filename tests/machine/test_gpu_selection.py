@@ -4,12 +4,14 @@ import gpu_machine
 import pytest
 from cases import each
 
+from acceptance.core.parts import Gpu
 from acceptance.machine import gpu_selection
 from acceptance.machine.gpu_selection import SelectionError
+from acceptance.wording import words
 
 UUIDS = ("GPU-a0000000-1", "GPU-a0000000-2", "GPU-b0000000-3", None)
 FOUND = tuple(gpu_machine.gpu(index, uuid=uuid) for index, uuid in enumerate(UUIDS))
-ALL = ("gpu0", "gpu1", "gpu2", "gpu3")
+ALL = (Gpu(0), Gpu(1), Gpu(2), Gpu(3))
 
 
 def test_cuda_counts_the_gpus_that_are_due_in_their_order() -> None:
@@ -37,9 +39,9 @@ def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
 
 def test_with_a_list_of_gpus_it_is_said_that_the_variable_is_not_used() -> None:
     told = gpu_selection.refuse_outside(("0", "gpu2"), {"CUDA_VISIBLE_DEVICES": "1"})
-    assert (
-        told
-        == "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
+    assert told is not None
+    assert words.message(told) == (
+        "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
     )
 
 
@@ -52,12 +54,12 @@ def test_a_variable_that_is_not_set_is_no_matter(asked: tuple[str, ...]) -> None
     "asked, names",
     [
         ((), ALL),
-        (("0",), ("gpu0",)),
-        (("2", "gpu0", "2"), ("gpu0", "gpu2")),  # in the machine's order, each once
-        (("03",), ("gpu3",)),
-        (("GPU-b",), ("gpu2",)),
-        (("gpu-B0000000-3", "1"), ("gpu1", "gpu2")),
-        (("GPU-a0000000-2",), ("gpu1",)),
+        (("0",), (Gpu(0),)),
+        (("2", "gpu0", "2"), (Gpu(0), Gpu(2))),  # in the machine's order, each once
+        (("03",), (Gpu(3),)),
+        (("GPU-b",), (Gpu(2),)),
+        (("gpu-B0000000-3", "1"), (Gpu(1), Gpu(2))),
+        (("GPU-a0000000-2",), (Gpu(1),)),
     ],
 )
 def test_gpus_by_index_and_uuid(asked: tuple[str, ...], names: tuple[str, ...]) -> None:
@@ -65,8 +67,8 @@ def test_gpus_by_index_and_uuid(asked: tuple[str, ...], names: tuple[str, ...]) 
 
 
 def test_a_gpu_that_is_declared_and_not_there_can_be_asked_for() -> None:
-    assert gpu_selection.names(("4",), FOUND, 5) == ("gpu4",)
-    assert gpu_selection.names((), FOUND, 5) == (*ALL, "gpu4")
+    assert gpu_selection.names(("4",), FOUND, 5) == (Gpu(4),)
+    assert gpu_selection.names((), FOUND, 5) == (*ALL, Gpu(4))
 
 
 @each(

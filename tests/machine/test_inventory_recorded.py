@@ -16,12 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_facts import BOOK, DAY, born, brief, machine, ruled
 
-from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry
 from acceptance.journal import reader
 from acceptance.machine import facts
 from acceptance.machine.changes import machine_changes
 from acceptance.machine.facts import kind_of
+from acceptance.machine.machine_facts import MachineFacts
+from acceptance.wording import words
 from selftest import drawn_runs
 
 RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
@@ -62,7 +64,7 @@ def test_two_recorded_runs_of_one_machine() -> None:
 
 def test_recorded_runs_of_two_machines_differ_in_their_cards_alone() -> None:
     told = machine_changes(ruled(told_by("1xh200-host-accept")), told_by("1xh200-host-smoke-whole"))
-    assert brief(told) == [("fail", "inventory.replaced", "gpu0")]
+    assert brief(told) == [("fail", "inventory.replaced", Gpu(0))]
 
 
 def test_every_fact_that_is_told_has_a_rule_or_says_what_belongs_to_the_machine() -> None:
@@ -119,5 +121,5 @@ def test_a_machine_against_itself_is_never_a_finding(plain: Plain) -> None:
 def test_every_finding_says_what_was_and_why_it_matters(one: Plain, two: Plain) -> None:
     for change in machine_changes(ruled(born(one)), born(two)):
         assert change.event.startswith("inventory.")
-        assert DAY in change.text
-        assert change.kind == "note" or "; basis: " in change.text
+        assert DAY in words.message(change.message)
+        assert change.kind == "note" or "; basis: " in words.message(change.message)

@@ -7,6 +7,7 @@ import msgspec
 from cases import each
 
 from acceptance import resources
+from acceptance.core.parts import Gpu
 from acceptance.core.waiver import Waiver
 from acceptance.machine import machine_file
 from acceptance.machine.machine_file import DeclaredDisk, Machine
@@ -45,6 +46,9 @@ def keys_in(table: dict[str, object]) -> set[str]:
 def test_a_file_may_use_every_key_there_is() -> None:
     assert keys_in(tomllib.loads(EVERYTHING.read_text(encoding="utf-8"))) == keys_of(Machine)
     found = machine_file.read(EVERYTHING)
+    assert (found.order.number, found.order.asset_tag) == ("PO-4711", "AT-0815")
+    assert (found.psu.watts, found.cpu.watts) == (2000, 560)
+    assert (found.power.pulses, found.collectives.multicast) == (False, True)
     assert (found.cpu.threads, found.memory.dimm[0].slot, found.memory.test_share) == (
         128,
         "A1",
@@ -62,7 +66,7 @@ def test_a_file_may_use_every_key_there_is() -> None:
     )
     assert found.limit[1].limit().high == 200.5
     assert [str(waiver) for waiver in found.waiver] == [
-        "disk_faults on nvme0",
+        "disk_faults on disk:nvme0",
         "kernel_log on system",
     ]
 
@@ -123,7 +127,7 @@ def test_a_long_pci_domain_is_the_kernels_only_where_it_must_be(tmp_path: Path) 
 def test_a_limit_for_one_component_may_go_before_the_general_one(tmp_path: Path) -> None:
     row = '[[limit]]\nmeasurement = "heat"\nunit = "degC"\nhigh = 90\nbasis = "b"\n'
     found = read(tmp_path, HEAD + row + 'component = "gpu0"\n' + row)
-    assert [limit.component for limit in found.limit] == ["gpu0", None]
+    assert [limit.component for limit in found.limit] == [Gpu(0), None]
 
 
 def test_a_waiver_as_text_and_the_names_that_stay() -> None:

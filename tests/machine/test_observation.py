@@ -14,7 +14,9 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.record import Note, Observed
+from acceptance.core.evidence import Observed
+from acceptance.core.parts import Gpu, Part
+from acceptance.core.record import Note
 from acceptance.journal import reader
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
@@ -68,7 +70,7 @@ def test_what_is_observed_is_what_is_read_back() -> None:
 def test_what_does_not_say_that_it_is_a_gpu_is_none(plain: object) -> None:
     (gpu,) = gpus(decode({"pci": [plain, function("0000:02:00.0")]}))
     assert (gpu.name, gpu.pci_address, gpu.device_id, gpu.device) == (
-        "gpu0",
+        Gpu(0),
         "0000:02:00.0",
         None,
         None,
@@ -110,10 +112,10 @@ def test_a_value_of_another_shape_is_absent_and_the_others_stay() -> None:
     )
     assert (found.cpu.model, found.cpu.cores, found.cpu.threads) == (None, 4, None)
     assert (found.memory.total_bytes, found.memory.ecc) == (None, "None")
-    assert [dimm.component for dimm in found.memory.dimms or ()] == ["dimm:A"]
+    assert [dimm.component for dimm in found.memory.dimms or ()] == [Part("dimm", "A")]
     assert (found.pci, found.disks) == (None, ())
     (link,) = found.links or ()
-    assert (link.component, link.up, link.speed_mbps) == ("net:eth0", None, 10)
+    assert (link.component, link.up, link.speed_mbps) == (Part("net", "eth0"), None, 10)
     assert link.is_virtual_function is None
     (device,) = found.nvml.devices
     assert (device.index, device.uuid, device.traits) == (None, "GPU-1", None)
@@ -154,10 +156,10 @@ def test_a_part_is_identified_by_its_uuid_or_serial_number() -> None:
         "memory": {"dimms": [{"slot": "A1", "serial": "M1"}, {"slot": "A2"}]},
     }
     assert identities(decode(inventory)) == {
-        "gpu0": "GPU-1",
-        "gpu1": "22",
-        "disk:sda": "D1",
-        "dimm:A1": "M1",
+        Gpu(0): "GPU-1",
+        Gpu(1): "22",
+        Part("disk", "sda"): "D1",
+        Part("dimm", "A1"): "M1",
     }
 
 
@@ -165,12 +167,12 @@ def test_the_first_look_at_the_machine_counts() -> None:
     entries = journals.entries(
         [
             Note("x"),
-            Observed({"cpu": {"cores": 1}}, (("", "gpu0"),)),
+            Observed({"cpu": {"cores": 1}}, (("", Gpu(0)),)),
             Observed({"cpu": {"cores": 2}}),
         ]
     )
     assert inventory_of(entries).cpu.cores == 1
-    assert matrix_of(entries) == (("", "gpu0"),)
+    assert matrix_of(entries) == (("", Gpu(0)),)
     assert (inventory_of(()), matrix_of(())) == (NOTHING, ())
 
 

@@ -3,30 +3,30 @@ from __future__ import annotations
 from cases import each
 
 from acceptance.machine import pcie
-from acceptance.machine.pcie import LinkMaximum
+from acceptance.wording import words
 
 
 @each(
     "card, slot, found",
     [
-        (16, 16, LinkMaximum(16, "card and slot both offer x16")),
-        (16, 8, LinkMaximum(8, "the slot offers x8, the card x16: the slot limits")),
-        (8, 16, LinkMaximum(8, "the slot offers x16, the card x8: the card limits")),
+        (16, 16, (16, "card and slot both offer x16")),
+        (16, 8, (8, "the slot offers x8, the card x16: the slot limits")),
+        (8, 16, (8, "the slot offers x16, the card x8: the card limits")),
         (
             16,
             None,
-            LinkMaximum(
-                16, "the card offers x16, and the slot's maximum is not shown (a VM withholds it)"
-            ),
+            (16, "the card offers x16, and the slot's maximum is not shown (a VM withholds it)"),
         ),
-        (None, 8, LinkMaximum(8, "the slot offers x8, and the card's own maximum is not shown")),
+        (None, 8, (8, "the slot offers x8, and the card's own maximum is not shown")),
         (None, None, None),
     ],
 )
 def test_the_lesser_side_limits_and_is_named(
-    card: int | None, slot: int | None, found: LinkMaximum | None
+    card: int | None, slot: int | None, found: tuple[int, str] | None
 ) -> None:
-    assert pcie.link_maximum("x", card, slot) == found
+    most = pcie.link_maximum(pcie.told_width, card, slot)
+    assert (most and (most.value, words.message(most.told))) == found
+    assert pcie.lower_maximum(card, slot) == (found and found[0])
 
 
 @each(
@@ -46,7 +46,7 @@ def test_the_data_rate_of_each_generation(
 ) -> None:
     found = pcie.data_rate(generation, width)
     assert found is not None
-    assert (round(found[0], 3), found[1]) == (rate, told)
+    assert (round(found[0], 3), words.message(found[1])) == (rate, told)
 
 
 def test_a_generation_to_come_has_no_rate() -> None:

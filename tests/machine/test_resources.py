@@ -8,7 +8,7 @@ from acceptance import resources
 
 
 def test_the_checkouts_own_data() -> None:
-    for name in ("models", "machines", "events", "causes", "locale", "measurements"):
+    for name in ("models", "machines", "events", "causes.toml", "locale", "measurements"):
         assert resources.locate(name).exists()
 
 

@@ -14,7 +14,10 @@ from gpu_machine import NO_COUNTERS
 from synthetic_machines import SHEETS, Run, failed, inventory, planned
 from thoroughness import ALL
 
+from acceptance.core.parts import GPUS, MACHINE, Gpu, Pair
 from acceptance.core.plan import Plan
+from acceptance.reports.summary import stale_waivers
+from acceptance.wording import words
 
 NAMES = sorted(BOXES)
 # The faults are put into one of the two machines of eight, which take as long as all others.
@@ -37,7 +40,7 @@ def test_a_healthy_machine_passes(name: str) -> None:
     healthy = run(BOXES[name])
     assert healthy.made.gaps == ()
     found = healthy.verdict()
-    assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
+    assert [(one.kind, words.of(one)) for one in found.of_kind("fail", "error", "skip")] == []
     assert found.verdict == "PASS"
     assert found.provenance["synthetic"] == "yes"
 
@@ -51,15 +54,15 @@ def test_a_machine_whose_memory_errors_nobody_counts_never_passes(name: str) -> 
     off = replace(first, traits=replace(first.traits, ecc_enabled=False), counters=NO_COUNTERS)
     blind = Run(box, planned(box, replace(seen, nvml=replace(seen.nvml, devices=(off, *others)))))
     assert blind.verdict().verdict == "UNJUDGED"
-    assert blind.made.gaps[0].startswith("gpu0: ECC is off, and an ")
+    assert words.text(blind.made.gaps[0]).startswith("gpu0: ECC is off, and an ")
 
 
 @each("name", NAMES)
 def test_a_healthy_machine_passes_with_what_a_plain_user_can_read(name: str) -> None:
     found = run(BOXES[name]).verdict(as_root=False)
-    assert [(one.kind, one.text) for one in found.of_kind("fail", "error", "skip")] == []
+    assert [(one.kind, words.of(one)) for one in found.of_kind("fail", "error", "skip")] == []
     assert found.verdict == "PASS"
-    assert found.stale_waivers == ()
+    assert stale_waivers(found) == ()
 
 
 @each("name", NAMES)
@@ -87,7 +90,7 @@ def test_the_published_figures_are_judged(name: str) -> None:
 @each("name", SEVERAL)
 def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     made = run(BOXES[name])
-    made.change = slow("gpu1", 4 / 5)
+    made.change = slow(Gpu(1), 4 / 5)
     found = made.verdict()
     assert found.verdict == "FAIL"
     named = failed(found)
@@ -98,20 +101,20 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails(name: str) -> None:
     assert {"gemm_bf16_ratio", "gemm_bf16_short_ratio", "gpu_burn_ratio_tensor"} <= formats
     # Short products in float16 may differ by 18 % between sound cards; the sustained ones, which
     # may not, name the card.
-    assert {(name, "gpu1") for name in formats - {"gemm_f16_short_ratio"}} <= named
-    assert {component for _, component in named} == {"gpu1"}
+    assert {(name, Gpu(1)) for name in formats - {"gemm_f16_short_ratio"}} <= named
+    assert {component for _, component in named} == {Gpu(1)}
 
 
 @each("name", FAULTY)
 def test_a_link_of_four_lanes_fails(name: str) -> None:
     box = BOXES[name]
     made = run(box)
-    made.change = few_lanes("gpu0", 4, box.slot[1] if box.slot else 16)
+    made.change = few_lanes(Gpu(0), 4, box.slot[1] if box.slot else 16)
     found = made.verdict()
     assert found.verdict == "FAIL"
     named = {"gpu_link_width", "copy_h2d", "copy_d2h", "copy_own_h2d", "copy_own_d2h"}
-    assert {(name, "gpu0") for name in named} <= failed(found)
-    assert {component for _, component in failed(found)} == {"gpu0"}
+    assert {(name, Gpu(0)) for name in named} <= failed(found)
+    assert {component for _, component in failed(found)} == {Gpu(0)}
 
 
 @each("name", [name for name in FAULTY if name != "1xh200-vm.toml"])
@@ -125,7 +128,7 @@ def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
         4.0 if due.measurement == "gpu_link_width_max" else value
     )
     assert failed(made.verdict()) == {
-        ("gpu_link_width_max", f"gpu{index}") for index in range(box.count)
+        ("gpu_link_width_max", Gpu(index)) for index in range(box.count)
     }
 
 
@@ -133,7 +136,7 @@ def test_a_slot_of_four_lanes_fails_by_what_is_declared(name: str) -> None:
 def test_a_gpu_that_is_not_there_fails(name: str) -> None:
     box = BOXES[name]
     seen = inventory(box)
-    lost = f"gpu{box.count - 1}"
+    lost = Gpu(box.count - 1)
     gone = seen.nvml.devices[-1].pci_address
     left = replace(
         seen,
@@ -148,9 +151,9 @@ def test_a_gpu_that_is_not_there_fails(name: str) -> None:
     assert lost in made.made.gpus
     found = made.verdict()
     assert found.verdict == "FAIL"
-    assert failed(found) == {("gpu_count", "machine")}
+    assert failed(found) == {("gpu_count", MACHINE)}
     (line,) = found.of_kind("fail")
-    assert f"{box.file} declares {box.count} GPU" in line.text
+    assert f"{box.file} declares {box.count} GPU" in words.of(line)
     assert any(one.kind == "error" for check in found.checks for one in check.findings), (
         "what it owes is not excused"
     )
@@ -163,14 +166,14 @@ def test_a_bridge_that_is_not_there_fails() -> None:
     found = made.verdict()
     assert found.verdict == "FAIL"
     assert failed(found) == {
-        *(("nvlink_active", gpu) for gpu in ("gpu0", "gpu1")),
+        *(("nvlink_active", gpu) for gpu in (Gpu(0), Gpu(1))),
         *(
             (name, way)
             for name in ("p2p_supported", "gpu_path_differs")
-            for way in ("gpu0->gpu1", "gpu1->gpu0")
+            for way in (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)))
         ),
     }
-    assert all("2x3090ti-bridge.toml declares" in one.text for one in found.of_kind("fail"))
+    assert all("2x3090ti-bridge.toml declares" in words.of(one) for one in found.of_kind("fail"))
 
 
 # Every machine and every kind of result; together in `make test-all`.
@@ -184,7 +187,7 @@ def test_a_bridge_that_is_not_there_fails() -> None:
     ],
 )
 def test_a_result_that_is_wrong_fails(name: str, measurement: str) -> None:
-    last = f"gpu{BOXES[name].count - 1}"
+    last = Gpu(BOXES[name].count - 1)
     made = run(BOXES[name])
     made.change = wrong_result(measurement, last)
     found = made.verdict()
@@ -198,10 +201,10 @@ def test_a_link_of_a_board_that_is_down_fails(name: str) -> None:
 
     def change(_check: str, due: object, value: float) -> float:
         measurement, component = getattr(due, "measurement", ""), getattr(due, "component", "")
-        return 17.0 if (measurement, component) == ("nvlink_active", "gpu5") else value
+        return 17.0 if (measurement, component) == ("nvlink_active", Gpu(5)) else value
 
     made.change = change
-    assert failed(made.verdict()) == {("nvlink_active", "gpu5")}
+    assert failed(made.verdict()) == {("nvlink_active", Gpu(5))}
 
 
 def test_peer_access_that_a_4090_claims_with_data_that_arrives_changed_fails() -> None:
@@ -210,11 +213,13 @@ def test_peer_access_that_a_4090_claims_with_data_that_arrives_changed_fails() -
     made.change = false_claim(made.made.checks)
     found = made.verdict()
     assert found.verdict == "FAIL"
-    assert {("p2p_supported", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(found)
-    assert {("copy_own_p2p_miscompares", way) for way in ("gpu0->gpu1", "gpu1->gpu0")} <= failed(
-        found
-    )
-    assert ("copy_faults", "gpus") in failed(found)
+    assert {
+        ("p2p_supported", way) for way in (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)))
+    } <= failed(found)
+    assert {
+        ("copy_own_p2p_miscompares", way) for way in (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)))
+    } <= failed(found)
+    assert ("copy_faults", GPUS) in failed(found)
     assert all(
         "p2p" in name or name == "copy_faults" or name.endswith("miscompares")
         for name, _ in failed(found)

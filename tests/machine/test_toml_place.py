@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_machine_errors import lines
 from thoroughness import examples
 
-from acceptance.machine.toml_place import Path, explain, line_of, places, spell
+from acceptance.machine.toml_place import Path, explain, line_of, places, spell, twice
 
 TEXT = """\
 # [comment] a = 1
@@ -123,6 +123,36 @@ def test_the_walk_finds_what_the_parser_finds(found: list[str], end: str) -> Non
     except ValueError:
         return
     assert set(places(text)) == all_paths(table)
+    assert twice(text) is None
+
+
+@each(
+    "text, found",
+    [
+        ("a = 1\nb = 2\na = 3", (("a",), 1, 3)),
+        ("a.b = 1\na.b = 2", (("a", "b"), 1, 2)),
+        ("a.b = 1\na = 2", (("a",), 1, 2)),
+        ("a = 1\n[a]", (("a",), 1, 2)),
+        ("[a]\n[b]\n[a]", (("a",), 1, 3)),
+        ("[a.b]\n[a]\n[a]", (("a",), 2, 3)),
+        ("[a]\n[[a]]", (("a",), 1, 2)),
+        ("[[a]]\n[a]", (("a",), 1, 2)),
+        ("a = []\n[[a]]", (("a",), 1, 2)),
+        ("[[a]]\nb = 1\n[[a]]\nb = 1\nb = 2", (("a", 1, "b"), 4, 5)),
+        ("[[a]]\n[a.b]\n[a.b]", (("a", 0, "b"), 2, 3)),
+        ("a = { b = 1,\tb = 2 }", (("a", "b"), 1, 1)),
+        ('a = 1\nb = """\n"""\n"a" = 3', (("a",), 1, 4)),
+        # a fault of another kind
+        ("a = 1\n[b", None),
+        ("a = [1", None),
+        ("a b = 1\n'", None),
+        ("=", None),
+    ],
+)
+def test_what_is_given_twice(text: str, found: tuple[Path, int, int] | None) -> None:
+    with pytest.raises(tomllib.TOMLDecodeError):
+        tomllib.loads(text)
+    assert twice(text) == found
 
 
 def test_a_key_as_people_count() -> None:

@@ -4,6 +4,7 @@ from cases import each
 
 from acceptance.notify.schedule import failure_note
 from acceptance.notify.schedule.failure_note import FailureNote
+from acceptance.wording import words
 
 
 def monitor(result: str, code: str = "", status: str = "") -> dict[str, str]:
@@ -67,11 +68,12 @@ def test_how_a_night_ended(
     """An exit code alone proves nothing: Python ends with 1, too, where it breaks off."""
     found = failure_note.ending(environment, note, user=False)
     assert found.told is (note is TOLD)
-    assert found.text == f"the nightly run {text}: see `journalctl --unit rigproof-nightly.service`"
+    said = words.message(found.message)
+    assert said == f"the nightly run {text}: see `journalctl --unit rigproof-nightly.service`"
 
 
 def test_of_a_users_own_units() -> None:
-    assert failure_note.ending({}, None, user=True).text.endswith(
+    assert words.message(failure_note.ending({}, None, user=True).message).endswith(
         "see `journalctl --user --unit rigproof-nightly.service`"
     )
 
@@ -80,5 +82,6 @@ def test_what_the_environment_holds_is_text() -> None:
     found = failure_note.ending(
         monitor("\x1b[31mtimeout\n", "killed", "x" * 5000), None, user=False
     )
-    assert found.text.isprintable()
-    assert len(found.text) < 500
+    said = words.message(found.message)
+    assert said.isprintable()
+    assert len(said) < 500

@@ -14,6 +14,7 @@ from product_session import known_machine
 
 from acceptance.__main__ import main
 from acceptance.cli import machine_test
+from acceptance.core.message import Message
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, reader, segment
 from acceptance.notify.schedule import failure_note
@@ -85,9 +86,7 @@ def test_an_error_of_our_own_is_told_too(
 def test_a_machine_that_another_run_took_just_now_is_nobodys_trouble(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert night(
-        here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", 1199.0)
-    ) == (4, None)
+    assert night(here, monkeypatch, lock.MachineBusy(None, 1199.0)) == (4, None)
     assert not (here / "x.prom").exists()
     assert not (here / "reports").exists()
 
@@ -97,12 +96,10 @@ def test_a_lock_of_a_day_to_come_keeps_no_night_from_being_counted(
 ) -> None:
     """The clock was set back while a run had the machine: nobody can tell since when it has it."""
     for held_s, counted in ((-5.0, False), (-1199.0, False), (-86400.0, True)):
-        assert night(
-            here, monkeypatch, lock.MachineBusy("another rigproof run has this machine", held_s)
-        ) == (4, None)
+        assert night(here, monkeypatch, lock.MachineBusy(None, held_s)) == (4, None)
         assert (here / "reports").exists() is counted
     assert (
-        "has this machine; for how long cannot be told, because the clock was set back"
+        "wait for it or stop it; for how long cannot be told, because the clock was set back"
         in capsys.readouterr().out
     )
 
@@ -134,9 +131,8 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     """
 
     def busy(*_: object) -> None:
-        raise lock.MachineBusy(
-            "another rigproof run has this machine (process 12, writing to reports/other)", 7200.0
-        )
+        holder = Message("lock_holder", {"pid": 12, "run_dir": "reports/other"})
+        raise lock.MachineBusy(holder, 7200.0)
 
     monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
@@ -161,7 +157,8 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert main(typed) == 4
     assert failure_note.find(here / "reports", {failure_note.OTHERS: "a1"}) is not None
     assert (
-        "(process 12, writing to reports/other); it has had it for 2.0 h" in capsys.readouterr().out
+        "(process 12, writing to reports/other): two loads at once would spoil both; wait for it "
+        "or stop it; it has had it for 2.0 h" in capsys.readouterr().out
     )
     assert not (here / "told").exists()
     assert "rigproof_nights_skipped 1\n" in (here / "x-nights.prom").read_text()
@@ -191,7 +188,7 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(
     monkeypatch.chdir(there)
 
     def busy(*_: object) -> None:
-        raise lock.MachineBusy("another rigproof run has this machine", 7200.0)
+        raise lock.MachineBusy(None, 7200.0)
 
     monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")

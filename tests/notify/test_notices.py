@@ -14,6 +14,7 @@ from receiver import Receiver, receiving
 from runs import machine_root, write_segment, write_views
 
 from acceptance.__main__ import main
+from acceptance.core.parts import Gpu
 from acceptance.core.record import Postponed, RunEnded
 from acceptance.journal import run as journal_run
 from acceptance.journal import run_folder
@@ -21,6 +22,7 @@ from acceptance.journal.run import Run
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import notices, webhook
 from acceptance.notify.targets import NotificationTargets, Webhook
+from acceptance.wording import words
 
 # Keeps what it was told beside itself: its environment and its standard input.
 HOOK = """#!/bin/sh
@@ -34,7 +36,7 @@ echo "told the pager"
 
 def made(folder: Path, value: float = 100.0) -> Run:
     run = folder / "run"
-    values = {("copy", "gpu0"): value}
+    values = {("copy", Gpu(0)): value}
     write_segment(
         run / "journal.jsonl",
         journals.bodies(journals.plan(), values),
@@ -78,7 +80,10 @@ def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Recei
     assert there.seen[0][1]["X-Rigproof-Run"] == "run-1"
     assert 'rigproof_run_verdict{verdict="FAIL"} 1.0' in textfile.read_text()
     assert stat.S_IMODE(textfile.stat().st_mode) == 0o644
-    assert (run.folder / "logs" / notify_hook.LOG).read_text() == "told the pager\n"
+    assert (run.folder / notify_hook.LOG).read_text() == "told the pager\n"
+    assert (run.folder / f"{notify_hook.LOG}.err").exists()
+    assert journal_run.read(run.folder).seal == run.seal, "what is told later is no evidence"
+    assert run.seal.digest is not None
 
 
 def test_a_pass_starts_no_command(tmp_path: Path, hook: Path, there: Receiver) -> None:
@@ -138,8 +143,11 @@ def test_too_many_nights_that_were_skipped_are_told_as_a_failure(
 
 def test_a_skipped_night_that_cannot_be_told(tmp_path: Path) -> None:
     (tmp_path / "x-nights.prom").mkdir()
-    (said,) = notices.notify_skipped(
-        skipped_night(tmp_path, 1), NotificationTargets(tmp_path / "x.prom")
+    (said,) = map(
+        words.message,
+        notices.notify_skipped(
+            skipped_night(tmp_path, 1), NotificationTargets(tmp_path / "x.prom")
+        ),
     )
     assert said.startswith(
         f"node-exporter is not told: {tmp_path}/x-nights.prom: cannot be written (Is a directory)"
@@ -172,10 +180,13 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     hook.write_text("#!/bin/sh\necho 'no such pager' >&2\nexit 7\n")
     (tmp_path / "taken.prom").mkdir()
     before = (run.folder / run_folder.VERDICT).read_bytes()
-    told = notices.notify_run(
-        run,
-        NotificationTargets(
-            tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret")
+    told = map(
+        words.message,
+        notices.notify_run(
+            run,
+            NotificationTargets(
+                tmp_path / "taken.prom", (str(hook),), Webhook("http://127.0.0.1:9/secret")
+            ),
         ),
     )
     first, second, third = told
@@ -184,7 +195,7 @@ def test_who_cannot_be_told_keeps_nobody_else_from_it(tmp_path: Path, hook: Path
     )
     assert f"the command of --on-fail, {hook}, ended with exit code 7 after" in second
     assert "it last said: no such pager" in second
-    assert f"(all that it printed: {run.folder}/logs/on-fail.log)" in second
+    assert f"(all that it printed: {run.folder}/on-fail.txt)" in second
     assert third.startswith(
         "the webhook http://127.0.0.1:9/... was not told: it could not be reached ("
     )
@@ -197,8 +208,9 @@ def test_a_command_without_end_is_ended(
 ) -> None:
     monkeypatch.setattr(notices, "TOLD_S", 0.1)
     hook.write_text("#!/bin/sh\nsleep 600\n")
-    (said,) = notices.notify_run(
-        made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))
+    (said,) = map(
+        words.message,
+        notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))),
     )
     assert "did not end within its time and was stopped after" in said
 
@@ -207,21 +219,25 @@ def test_a_command_that_prints_without_end_fills_no_disk(tmp_path: Path, hook: P
     run = made(tmp_path, value=1.0)
     hook.write_text("#!/bin/sh\nhead -c 10000000 /dev/zero\n")
     assert notices.notify_run(run, NotificationTargets(on_fail=(str(hook),))) == ()
-    assert (run.folder / "logs/on-fail.log").stat().st_size == notify_hook.CAP_BYTES
+    assert (run.folder / "on-fail.txt").stat().st_size == notify_hook.CAP_BYTES
 
 
 def test_what_a_command_says_steers_no_terminal(tmp_path: Path, hook: Path) -> None:
     hook.write_text("#!/bin/sh\nprintf '\\033[31mred\\033]0;title\\007\\n'\nexit 1\n")
-    (said,) = notices.notify_run(
-        made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))
+    (said,) = map(
+        words.message,
+        notices.notify_run(made(tmp_path, value=1.0), NotificationTargets(on_fail=(str(hook),))),
     )
     assert "it last said: red" in said
     assert said.isprintable()
 
 
 def test_a_command_that_has_gone(tmp_path: Path) -> None:
-    (said,) = notices.notify_run(
-        made(tmp_path, value=1.0), NotificationTargets(on_fail=("/nowhere/hook",))
+    (said,) = map(
+        words.message,
+        notices.notify_run(
+            made(tmp_path, value=1.0), NotificationTargets(on_fail=("/nowhere/hook",))
+        ),
     )
     assert "ended with exit code 127" in said
     assert "No such file or directory" in said
@@ -230,8 +246,12 @@ def test_a_command_that_has_gone(tmp_path: Path) -> None:
 def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
     run = made(tmp_path, value=1.0)
     (run.folder / run_folder.VERDICT).unlink()
-    first, second = notices.notify_run(
-        run, NotificationTargets(on_fail=(str(hook),), webhook=Webhook("http://127.0.0.1:9/secret"))
+    first, second = map(
+        words.message,
+        notices.notify_run(
+            run,
+            NotificationTargets(on_fail=(str(hook),), webhook=Webhook("http://127.0.0.1:9/secret")),
+        ),
     )
     assert first.startswith("the command of --on-fail did not run: ")
     assert (
@@ -241,7 +261,9 @@ def test_a_verdict_that_has_gone(tmp_path: Path, hook: Path) -> None:
 
 
 def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> None:
-    (said,) = notices.notify_recorded(tmp_path, NotificationTargets(on_fail=(str(hook),)))
+    (said,) = map(
+        words.message, notices.notify_recorded(tmp_path, NotificationTargets(on_fail=(str(hook),)))
+    )
     assert said.startswith(f"the verdict of {tmp_path} cannot be told: ")
     assert "holds no run" in said
     assert (tmp_path / "called").read_text() == "UNJUDGED\n"
@@ -254,9 +276,12 @@ def test_an_error_of_our_own_stops_nothing(
         raise ZeroDivisionError("https://hooks.example/secret")
 
     monkeypatch.setattr(notify_hook, "start", broken)
-    (said,) = notices.notify_run(
-        made(tmp_path, value=1.0),
-        NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url)),
+    (said,) = map(
+        words.message,
+        notices.notify_run(
+            made(tmp_path, value=1.0),
+            NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url)),
+        ),
     )
     assert said.startswith("an error of rigproof's own in test_notices.py, line ")
     assert "secret" not in said
@@ -267,7 +292,9 @@ def test_a_full_disk_is_told_where_no_run_came_about(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
-    (said,) = notices.notify_no_run("why", NotificationTargets(on_fail=("true",)))
+    (said,) = map(
+        words.message, notices.notify_no_run("why", NotificationTargets(on_fail=("true",)))
+    )
     assert said.startswith(
         "nobody was told that no run came about: No such file or directory: make room in "
     )

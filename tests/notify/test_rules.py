@@ -17,8 +17,9 @@ import samples
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from acceptance.core.evidence import Observed
 from acceptance.core.past import Bounds, FirstNights, Level, Past
-from acceptance.core.record import Observed, Postponed, RunEnded
+from acceptance.core.record import Postponed, RunEnded
 from acceptance.notify import textfile
 from acceptance.process import command
 from acceptance.process.deadline import Deadline

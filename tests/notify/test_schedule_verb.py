@@ -17,6 +17,7 @@ from runs import write_views
 from acceptance.__main__ import main
 from acceptance.cli import schedule
 from acceptance.cli.parser import parser
+from acceptance.core.parts import Gpu
 from acceptance.journal import reader, segment
 from acceptance.notify.schedule import default_time, failure_note, installation, units
 from acceptance.notify.schedule.installation import UnitLocation
@@ -404,7 +405,7 @@ def test_a_night_that_failed_is_told_once(
     (here / "reports/a/logs").mkdir(parents=True)
     made = journals.plan()
     with segment.Writer(here / "reports/a" / reader.SUPERVISOR) as writer:
-        for body in journals.bodies(made, {("copy", "gpu0"): 1.0}):
+        for body in journals.bodies(made, {("copy", Gpu(0)): 1.0}):
             writer.write(body)
     write_views(here / "reports/a")
     for name, value in environment.items():

@@ -14,10 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from runs import judged
 from thoroughness import examples
 
-from acceptance.core.machine_facts import MachineFacts
+from acceptance.core.evidence import Observed
+from acceptance.core.parts import Gpu
 from acceptance.core.past import Bounds, FirstNights, Level, NoiseGrowth, Past
-from acceptance.core.record import Body, Observed, Postponed, RunEnded, RunStarted
+from acceptance.core.record import Body, Postponed, RunEnded, RunStarted
 from acceptance.journal.run import Run
+from acceptance.machine.machine_facts import MachineFacts
 from acceptance.notify import textfile
 
 
@@ -168,7 +170,7 @@ def remembered(value: float, past: Past = PAST) -> dict[str, Metric]:
             journals.due("copy", "gpu1"),
         )
     )
-    found = samples.run(journals.bodies(made, {("copy", "gpu0"): value}))
+    found = samples.run(journals.bodies(made, {("copy", Gpu(0)): value}))
     return read(found)
 
 

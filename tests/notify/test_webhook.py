@@ -15,6 +15,7 @@ from receiver import receiving
 from acceptance.notify import webhook
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
+from acceptance.wording import words
 
 BODY = b'{"verdict": "FAIL"}'
 
@@ -30,7 +31,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def post(
     url: str, secret: bytes | None = None, seconds: float = 30.0, run_id: str = "run-1"
 ) -> str | None:
-    said = webhook.post(Webhook(url, secret), BODY, run_id, Deadline.after(seconds))
+    failure = webhook.post(Webhook(url, secret), BODY, run_id, Deadline.after(seconds))
+    said = None if failure is None else words.message(failure)
     assert said is None or "secret" not in said, "the address is the key to it"
     return said
 

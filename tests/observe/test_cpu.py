@@ -3,11 +3,33 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import each
 from machine_tree import Tree
 
 from acceptance.machine.inventory import Cache, CoreGroup
 from acceptance.observe import cpu
 from acceptance.observe.sysfs import SysfsError
+
+
+def zone(tree: Tree, folder: str, name: str, **limits: str) -> None:
+    """A zone of powercap with its constraints, in microwatts by name."""
+    files = {"name": name}
+    for number, (constraint, limit) in enumerate(limits.items()):
+        files |= {f"constraint_{number}_name": constraint}
+        files |= {f"constraint_{number}_power_limit_uw": limit}
+    tree.files(f"sys/class/powercap/{folder}", **files)
+
+
+def test_the_power_limit_is_that_of_every_package_for_long(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    assert cpu.power_limit_w(tree.root) is None
+    zone(tree, "intel-rapl:0", "package-0", long_term="125000000", short_term="253000000")
+    zone(tree, "intel-rapl:0:0", "core", long_term="999000000")
+    zone(tree, "intel-rapl-mmio:0", "package-0", long_term="115000000")
+    zone(tree, "intel-rapl:1", "package-1", peak_power="300000000", long_term="125000000")
+    assert cpu.power_limit_w(tree.root) == 240.0
+    zone(tree, "intel-rapl:1", "package-1", peak_power="0", long_term="4095875000")
+    assert cpu.power_limit_w(tree.root) is None, "one of them is not limited"
 
 
 @pytest.fixture
@@ -30,6 +52,31 @@ def test_two_sockets(tree: Tree) -> None:
     tree.cpus([(core, core + 76) for core in range(76)], sockets=2)
     seen = cpu.read(tree.root)
     assert (seen.sockets, seen.cores, seen.threads) == (2, 76, 152)
+
+
+TWO = (CoreGroup("socket0", ((0, 4), (1, 5))), CoreGroup("socket1", ((2, 6), (3, 7))))
+ONE = (CoreGroup("socket0", ((0, 4), (1, 5), (2, 6), (3, 7))),)
+
+
+@each(
+    "nodes, groups",
+    [
+        (("0-1,4-5", "2-3,6-7"), TWO),
+        (("0,4", "1,5", "2,6", "3,7"), TWO),  # nodes within a socket (NPS, sub-NUMA clusters)
+        (("0-1,4-5", "2-3,6-7", ""), TWO),  # a node of memory alone
+        (("0-7",), ONE),  # memory interleaved over the sockets by the firmware
+        (("0-1,4-5", "2,6"), ONE),  # a core that no node names
+        ((), ONE),
+    ],
+)
+def test_cores_by_the_socket_whose_memory_is_their_own(
+    tmp_path: Path, nodes: tuple[str, ...], groups: tuple[CoreGroup, ...]
+) -> None:
+    tree = Tree(tmp_path)
+    tree.cpus([(core, core + 4) for core in range(4)], sockets=2)
+    for number, listed in enumerate(nodes):
+        tree.files(f"sys/devices/system/node/node{number}", cpulist=listed)
+    assert cpu.read(tree.root).socket_cores == groups
 
 
 def test_smt_switched_off_in_the_system(tree: Tree) -> None:

@@ -7,10 +7,10 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.plain_text import UnreadableOutput
-from acceptance.machine.inventory import Dimm
+from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.observe import dmi
 from acceptance.observe.dmi import DmiUnreadable
+from acceptance.process.unreadable import UnreadableOutput
 
 GIB = 1 << 30
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/dmidecode"
@@ -90,6 +90,7 @@ def test_modules_and_empty_slots() -> None:
         ),
     )
     assert (tables.slots_total, tables.ecc) == (2, "Multi-bit ECC")
+    assert tables.empty_slots == (EmptySlot("DIMM_A2", "BANK 0"),)
 
 
 @each(

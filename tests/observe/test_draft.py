@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from gpu_machine import device, link, machine, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine import machine_file
@@ -95,7 +97,10 @@ def test_every_draft_reads_back(tmp_path: Path, build: object) -> None:
     assert callable(build)
     seen = build(tmp_path / "root")
     found = back(seen, tmp_path)
-    assert found.gpus == len([function for function in seen.pci if function.is_display])
+    cards = len([function for function in seen.pci if function.is_display])
+    assert found.gpus == (cards or None), "a draft never says that no GPU is due"
+    asked = "Put in the number that you bought"
+    assert (asked in draft.render(seen)) == (cards == 0)
     assert list(declared_limits(found, "draft.toml"))
 
 
@@ -153,6 +158,33 @@ def test_what_the_machine_file_cannot_say_is_left_out(tmp_path: Path) -> None:
     assert [one.size_gib for one in found.memory.dimm] == [None, None, None]
     assert [gpu.link_width for gpu in found.gpu] == [None, None]
     assert [(disk.model, disk.size_gb) for disk in found.disk] == [("Tiny", None)]
+
+
+@each(
+    "seen, drafted",
+    [
+        (machine(device(0), device(1), found=pairs(2, "not-supported", "not-supported")), ()),
+        (machine(device(0), device(1)), (((0, 1), "PHB", True),)),
+        (machine(device(0), device(1), found=pairs(2, path="INTERNAL")), (((0, 1), None, True),)),
+        (
+            machine(
+                *(
+                    device(one, links=tuple(link(n, to=1 - one) for n in range(4)))
+                    for one in range(2)
+                )
+            ),
+            (((0, 1), "NV4", True),),
+        ),
+    ],
+)
+def test_links_between_gpus_are_drafted_as_due(
+    tmp_path: Path, seen: Inventory, drafted: tuple[object, ...]
+) -> None:
+    file = tmp_path / "box.toml"
+    file.unlink(missing_ok=True)
+    draft.write(seen, file)
+    declared = machine_file.read(file)
+    assert tuple((one.between, one.path, one.p2p) for one in declared.gpu_pair) == drafted
 
 
 def test_modules_that_were_not_read_are_told(tmp_path: Path) -> None:
@@ -213,6 +245,25 @@ def test_no_string_makes_an_invalid_file(some_tower: Inventory, text: str) -> No
 def test_bytes_that_are_no_text(some_tower: Inventory, tmp_path: Path) -> None:
     found = back(hostile(some_tower, b"eth\xff".decode("utf-8", "surrogateescape")), tmp_path)
     assert found.network[0].name == "eth?"
+
+
+def test_a_waiver_that_this_machine_needs_is_there_to_be_uncommented(tmp_path: Path) -> None:
+    text = draft.render(vm(tmp_path / "root"))
+    assert machine_file_of(tmp_path, text).waiver == ()
+    assert "which is usual for a virtual machine\n" in text, "no check of modules is due"
+    head, _, waiver = text.rpartition("# [[waiver]]\n")
+    meant = head + "[[waiver]]\n" + waiver.replace("# ", "")
+    reason = "a virtual disk has no SMART report"
+    assert machine_file_of(tmp_path, meant).waiver == (
+        Waiver(reason, skip="storage.smart_health", component="disk:vda"),
+    )
+    assert "[[waiver]]" not in draft.render(tower(tmp_path / "tower"))
+
+
+def machine_file_of(folder: Path, text: str) -> machine_file.Machine:
+    file = folder / "meant.toml"
+    file.write_text(text, encoding="utf-8")
+    return machine_file.read(file)
 
 
 def test_somebody_elses_file_is_not_overwritten(some_tower: Inventory, tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 from cases import each
 from gpu_machine import address, device, empty, look, machine, tree_of
 from machine_tree import Tree
+from worded import worded
 
+from acceptance.core.message import Message, Text
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call, presence
@@ -25,7 +27,7 @@ def kinds(inventory: Inventory) -> list[AbsenceKind | None]:
     return [absence_kind(inventory, gpu) for gpu in gpus(inventory)]
 
 
-def cures(inventory: Inventory) -> list[str | None]:
+def cures(inventory: Inventory) -> list[Message | None]:
     return [looked.cure for looked in presence.presence(inventory)]
 
 
@@ -105,13 +107,17 @@ def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
         ("asking NVML was ended by signal 6: it printed nothing", None, "set-up"),
         ("NVML says: GPU is lost", nvml_call.GPU_IS_LOST, "dead"),
         ("NVML says: GPU requires reset", 16, "dead"),
-        (f"NVML was ended after 60.0 s: {nvml.HANGS}", None, "dead"),
     ],
 )
 def test_a_library_that_cannot_be_asked(
-    error: str, code: int | None, expected: AbsenceKind
+    error: Text, code: int | None, expected: AbsenceKind
 ) -> None:
     assert kinds(answering(nvml.failed_answer(error, code))) == [expected, expected]
+
+
+def test_a_driver_that_hangs_is_dead() -> None:
+    hung = replace(nvml.failed_answer("NVML was ended after 60.0 s"), hung=True)
+    assert kinds(answering(hung)) == ["dead", "dead"]
 
 
 @each(
@@ -182,7 +188,7 @@ def test_a_job_that_was_given_one_gpu_of_two(
     assert cures(seen) == [None, None, presence.PARTLY, presence.PARTLY]
     assert (
         "the job was given only some of the GPUs: name them with --gpus, or ask for all"
-        in presence.PARTLY
+        in worded(presence.PARTLY)
     )
 
 
@@ -192,7 +198,7 @@ def test_a_gpu_that_could_not_start_among_numbered_ones(
     closed(monkeypatch, "nvidia2")
     seen = look(numbered(tree_of(tmp_path, 3), 0, 1, 2), [device(0)])
     assert kinds(seen) == [None, "dead", "set-up"]
-    assert "grep NVRM" in (cures(seen)[-1] or "")
+    assert "grep NVRM" in worded(cures(seen)[-1])
 
 
 @pytest.mark.parametrize("minors", [(0, None), (0, 7)])
@@ -219,11 +225,11 @@ def test_a_layer_that_shares_gpus_out(count: int, word: str) -> None:
     )
     assert paravirtualised(seen)
     bus, _, _, library = presence.presence(seen)
-    assert (bus.found, bus.cure) == (
+    assert (worded(bus.found), bus.cure) == (
         f"no NVIDIA device, and NVML lists {word}",
         presence.PARAVIRTUALISED,
     )
-    assert "run on the machine itself" in presence.PARAVIRTUALISED
+    assert "run on the machine itself" in worded(presence.PARAVIRTUALISED)
     assert library.cure == presence.PARAVIRTUALISED
     assert not paravirtualised(replace(seen, nvml=nvml.failed_answer("no")))
     assert not paravirtualised(machine(device(0)))

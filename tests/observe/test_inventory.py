@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.core.parts import Gpu
 from acceptance.machine.gpu import gpus, uuids
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call
@@ -65,21 +66,21 @@ def test_gpus_are_those_on_the_bus_in_bus_order(tower: Tree) -> None:
     seen = look(tower, NvmlAnswer("570.86.15", "12.8", (known(0, "0000:41:00.0"),), None, None))
     first, second = gpus(seen)
     assert (first.name, first.pci_address, first.device_id, first.device) == (
-        "gpu0",
+        Gpu(0),
         "0000:01:00.0",
         "10de:2684",
         None,
     )
     assert (second.name, second.pci_address, second.answers, second.uuid, second.nvml_index) == (
-        "gpu1",
+        Gpu(1),
         "0000:41:00.0",
         True,
         "GPU-0",
         0,
     )
-    for names in ((), ("gpu1",), ("gpu0", "gpu1")):
-        assert tuple(gpu.name for gpu in gpus(seen, (*names, "gpu2"))) == names
-    assert uuids((first, second)) == {"gpu0": None, "gpu1": "GPU-0"}
+    for names in ((), (Gpu(1),), (Gpu(0), Gpu(1))):
+        assert tuple(gpu.name for gpu in gpus(seen, (*names, Gpu(2)))) == names
+    assert uuids((first, second)) == {Gpu(0): None, Gpu(1): "GPU-0"}
 
 
 def test_a_lost_device_without_address_binds_to_nothing(tower: Tree) -> None:

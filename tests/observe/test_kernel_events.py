@@ -167,7 +167,7 @@ def test_an_xid_names_the_board() -> None:
     assert first.text.endswith(
         "; GPU-00112233-4455-6677-8899-aabbccddeeff, board serial 1650000000001"
     )
-    assert (second.kind, second.component) == ("gpu-lost", "0000:5e:00.0")
+    assert (second.kind, str(second.component)) == ("gpu-lost", "0000:5e:00.0")
     assert second.text.endswith("; board serial 1650000000002")
 
 
@@ -200,9 +200,9 @@ def test_severity_follows_the_catalog() -> None:
     (event,) = read_kernel_log.events(
         "NVRM: Xid (PCI:0000:3b:00): 119, Timeout after 6s of waiting for RPC response"
     )
-    assert event.action.endswith("NVIDIA's catalog: RESET_GPU, then INVESTIGATE_SW.")
+    assert event.advice.endswith("NVIDIA's catalog: RESET_GPU, then INVESTIGATE_SW.")
     (later,) = read_kernel_log.events("NVRM: Xid (PCI:0000:3b:00): 169, SEC2 halt")
-    assert "catalog" not in later.action
+    assert "catalog" not in later.advice
 
 
 # NVSwitch

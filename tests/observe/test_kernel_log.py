@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thoroughness import some
 
-from acceptance.core.plain_text import UnreadableOutput
-from acceptance.observe.event import RANK, KernelEvent, Severity, clean, pci_address, table, worse
+from acceptance.cli.read import json_object
+from acceptance.observe.event import RANK, KernelEvent, Severity, clean, pci_function, table, worse
 from acceptance.observe.kernel_line import LONGEST, kernel_lines, strip_stamps
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import kernel_log as read_kernel_log
+from acceptance.wording import words
 
 XID79 = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the bus."
 
@@ -59,7 +61,7 @@ def brief(text: str) -> list[str]:
 )
 def test_every_stamp(raw: str, time: float | str | None) -> None:
     event = one(raw.format(XID79))
-    assert (event.kind, event.code, event.component, event.severity) == (
+    assert (event.kind, event.code, str(event.component), event.severity) == (
         "xid",
         79,
         "0000:0a:00.0",
@@ -566,7 +568,7 @@ def corrected(stamp: str) -> str:
 
 
 @each(
-    "text, outcome, words",
+    "text, outcome, told",
     [
         ("[ 1.0] Linux version 6.1.0\n", "pass", "no fault"),
         (
@@ -604,9 +606,10 @@ def corrected(stamp: str) -> str:
         ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:884)\n", "fail", "rm-init"),
     ],
 )
-def test_read(text: str, outcome: str, words: str) -> None:
+def test_read(text: str, outcome: str, told: str) -> None:
     output = read_kernel_log.parse(text)
-    assert (output.outcome, words in output.reason) == (outcome, True), output.reason
+    reason = words.text(output.reason)
+    assert (output.outcome, told in reason) == (outcome, True), reason
 
 
 @each(
@@ -626,9 +629,9 @@ def test_what_is_no_kernel_log_is_unreadable(text: str) -> None:
 
 
 def test_json_object() -> None:
-    output = read_kernel_log.parse(
-        f"[ 5.5] {XID79}\n[ 6.0] EDAC MC0: 3 CE memory read error on A (x)\n"
-    ).to_json_object()
+    output = json_object(
+        read_kernel_log.parse(f"[ 5.5] {XID79}\n[ 6.0] EDAC MC0: 3 CE memory read error on A (x)\n")
+    )
     assert json.loads(json.dumps(output))["events"][0] == {
         "kind": "xid",
         "code": 79,
@@ -665,7 +668,8 @@ def test_json_object() -> None:
     ],
 )
 def test_pci_address(text: str, address: str | None) -> None:
-    assert pci_address(text) == address
+    found = pci_function(text)
+    assert (None if found is None else str(found)) == address
 
 
 def test_small_things() -> None:
@@ -727,7 +731,7 @@ def test_nothing_makes_it_crash(text: str) -> None:
         output = read_kernel_log.parse(text)
     except UnreadableOutput:
         return
-    json.dumps(output.to_json_object())
+    json.dumps(json_object(output))
 
 
 @given(st.lists(PIECES).map("".join))

@@ -9,7 +9,7 @@ import json
 import pytest
 from cases import each
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import kernel_log
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from machine_tree import GIB, NO_DMI, Programs, Tree, completed
+from worded import worded
 
 from acceptance.machine import inventory as machine_inventory
 from acceptance.observe import memory as observe_memory
@@ -80,7 +81,7 @@ def test_modules_that_could_not_be_read_are_never_none_at_all(
     seen = read(tree, answer)
     assert (seen.dimms, seen.slots_total, seen.ecc) == (None, None, None)
     assert seen.dimms_unread is not None
-    assert why in seen.dimms_unread
+    assert why in worded(seen.dimms_unread)
 
 
 def test_a_program_that_is_not_there(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +90,7 @@ def test_a_program_that_is_not_there(tree: Tree, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("acceptance.process.command.find", missing)
     seen = observe_memory.read(tree.root, deadline=Deadline.after(9), run=Programs())
-    assert seen.dimms_unread == "dmidecode is not installed: install dmidecode"
+    assert worded(seen.dimms_unread) == "dmidecode is not installed: install dmidecode"
 
 
 def test_an_old_kernel_does_not_say_what_is_available(tree: Tree) -> None:

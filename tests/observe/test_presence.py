@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 
+from acceptance.core.message import Message, Value
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call, presence
 from acceptance.observe.inventory import observe
 from acceptance.observe.presence import PresenceLayer
 from acceptance.process.deadline import Deadline
+from acceptance.wording import words
 
 LIBRARY = nvml.failed_answer(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND)
 
@@ -33,18 +37,26 @@ def known(*addresses: str, error: str | None = None, code: int | None = None) ->
     return NvmlAnswer("570.86.15", "12.8", devices, None, None)
 
 
-def look(tree: Tree, answer: NvmlAnswer) -> tuple[PresenceLayer, ...]:
+def look(tree: Tree, answer: NvmlAnswer) -> tuple[Any, ...]:
+    """The layers, with the fixes as they are and what was found in words."""
     programs = Programs(
         nvml=completed(msgspec.json.encode(answer).decode()), dmidecode=completed(*NO_DMI)
     )
     seen = presence.presence(
         observe(tree.root, deadline=Deadline.after(9), run=programs, dmidecode="dmidecode")
     )
-    assert [looked.what for looked in seen] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
-    return seen
+    told = tuple(
+        replace(one, what=words.text(one.what), found=told_value(one.found)) for one in seen
+    )
+    assert [looked.what for looked in told] == ["PCI bus", "kernel driver", "device nodes", "NVML"]
+    return told
 
 
-def cures(looked: Sequence[PresenceLayer]) -> list[str | None]:
+def told_value(found: Value) -> str:
+    return words.message(Message("clauses", {"why": found}))
+
+
+def cures(looked: Sequence[PresenceLayer]) -> list[Message | None]:
     return [one.cure for one in looked]
 
 
@@ -61,7 +73,7 @@ def test_all_is_well(tree: Tree) -> None:
 def test_nothing_on_the_bus(tree: Tree) -> None:
     bus, driver, nodes, library = look(tree, LIBRARY)
     assert bus == PresenceLayer("PCI bus", "no NVIDIA device", presence.NOT_ON_THE_BUS)
-    assert "Above 4G decoding" in presence.NOT_ON_THE_BUS
+    assert "Above 4G decoding" in words.message(presence.NOT_ON_THE_BUS)
     assert (driver.cure, nodes.cure, library.cure) == (presence.BUS_FIRST,) * 3
     assert nodes.found == "none"
 
@@ -128,14 +140,13 @@ def test_a_card_kept_for_a_virtual_machine(tree: Tree) -> None:
     tree.driver()
     driver = look(tree, known())[1]
     assert driver.found == "held by another driver: gpu0 by vfio-pci"
-    assert driver.cure is not None
-    assert "vfio" in driver.cure
+    assert "vfio" in words.message(driver.cure)
 
 
 @pytest.mark.parametrize(
     ("byte", "cure"), [(b"\x01", presence.SECURE_BOOT), (b"\0", presence.INSTALL)]
 )
-def test_no_driver_with_and_without_secure_boot(tree: Tree, byte: bytes, cure: str) -> None:
+def test_no_driver_with_and_without_secure_boot(tree: Tree, byte: bytes, cure: Message) -> None:
     tree.gpu(1, driver=None)
     tree.write(
         "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
@@ -182,7 +193,7 @@ def test_nodes_that_this_user_may_not_open(tree: Tree, monkeypatch: pytest.Monke
         ),
     ],
 )
-def test_what_nvml_answers(tree: Tree, answer: NvmlAnswer, cure: str) -> None:
+def test_what_nvml_answers(tree: Tree, answer: NvmlAnswer, cure: Message) -> None:
     tree.gpu(1)
     tree.driver()
     assert look(tree, answer)[3].cure == cure

@@ -11,16 +11,18 @@ from typing import Any
 from cases import each
 from gpu_machine import SOMEBODY, TRAITS, address, device, look, machine, tree_of, uuid
 from thoroughness import some
+from worded import worded
 
+from acceptance.core.parts import Gpu
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import GpuProcess, Inventory
-from acceptance.observe.readiness import Obstacle, obstacles, remarks
+from acceptance.observe.readiness import obstacles, remarks
 
 MODE = "sudo nvidia-smi -i"
 
 
 def told(inventory: Inventory) -> list[str]:
-    return [str(one) for one in obstacles(inventory, gpus(inventory))]
+    return [worded(one.message) for one in obstacles(inventory, gpus(inventory))]
 
 
 def changed(tmp_path: Path, **traits: Any) -> Inventory:
@@ -173,7 +175,7 @@ def test_a_gpu_that_nvml_does_not_know_is_no_matter_of_set_up(tmp_path: Path) ->
     busy = replace(TRAITS, mig_enabled=True, display_active=True)
     lost = device(0, traits=None, error="NVML says: GPU is lost")
     seen = look(tree_of(tmp_path, 3), [lost, device(1, traits=busy)])
-    assert {one.gpu for one in obstacles(seen, gpus(seen))} == {"gpu1"}
+    assert {one.gpu for one in obstacles(seen, gpus(seen))} == {Gpu(1)}
     assert obstacles(seen, gpus(seen)[::2]) == ()
     assert len(remarks(seen, gpus(seen))) == 1
 
@@ -188,21 +190,20 @@ def test_a_gpu_without_a_uuid_is_named_by_its_address() -> None:
     assert told(machine(nameless)) == [
         f"gpu0: compute mode is prohibited: `{MODE} {address(0)} -c DEFAULT`",
     ]
-    assert str(Obstacle("gpu7", "it is so", "do that")) == "gpu7: it is so: do that"
 
 
 def test_what_the_reader_should_know(tmp_path: Path) -> None:
     drawn = changed(
         tmp_path, display_active=True, graphics_processes=(GpuProcess(7, "Xorg", 1 << 30),)
     )
-    (one,) = remarks(drawn, gpus(drawn))
+    (one,) = worded(remarks(drawn, gpus(drawn)))
     assert one.startswith(
         "gpu1 drives the display (Xorg (process 7, 1.0 GiB)): a part of its memory"
     )
     bare = changed(tmp_path / "bare", display_active=True)
-    assert remarks(bare, gpus(bare))[0].startswith("gpu1 drives the display: a part")
+    assert worded(remarks(bare, gpus(bare)))[0].startswith("gpu1 drives the display: a part")
     passed = changed(tmp_path / "passed", virtualised=True)
-    (one,) = remarks(passed, gpus(passed))
+    (one,) = worded(remarks(passed, gpus(passed)))
     assert one.startswith("gpu1 is passed through to a virtual machine")
 
 
@@ -224,7 +225,7 @@ def test_a_lowered_power_limit_is_told(
         "gpu1 may take 300 W, less than its usual 450 W, so it may miss the floors of its model: "
         f"`sudo nvidia-smi -i {uuid(1)} -pl 450`"
     )
-    assert remarks(lowered, gpus(lowered)) == ((said,) if told else ())
+    assert worded(remarks(lowered, gpus(lowered))) == ((said,) if told else ())
 
 
 def test_a_compositor_is_a_remark_and_so_is_what_nobody_tells(tmp_path: Path) -> None:
@@ -232,11 +233,11 @@ def test_a_compositor_is_a_remark_and_so_is_what_nobody_tells(tmp_path: Path) ->
     drawn = changed(
         tmp_path / "drawn", display_active=True, compute_processes=both, graphics_processes=both
     )
-    (one,) = remarks(drawn, gpus(drawn))
+    (one,) = worded(remarks(drawn, gpus(drawn)))
     assert one.startswith("gpu1 drives the display (gnome-shell (process 7, 1.0 GiB)): ")
     untold = changed(
         tmp_path / "untold", compute_processes=None, graphics_processes=None, persistence=False
     )
-    assert remarks(untold, gpus(untold)) == (
+    assert worded(remarks(untold, gpus(untold))) == (
         "gpu1: the driver does not tell which processes compute on it; there may be some",
     )

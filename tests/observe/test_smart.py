@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from cases import each
+from worded import worded
 
-from acceptance.core.plain_text import UnreadableOutput
 from acceptance.observe import smart
 from acceptance.observe.smart import Health, SmartUnreadable
+from acceptance.process.unreadable import UnreadableOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
 NOTHING = Health(
@@ -93,13 +94,13 @@ def test_what_a_disk_does_not_offer_is_absent() -> None:
 
 
 def test_media_errors_fail_though_the_status_passed() -> None:
-    assert smart.faults(nvme(media_errors=7)) == ("7 media errors",)
+    assert worded(smart.faults(nvme(media_errors=7))) == ("7 media errors",)
 
 
 @each("bit", range(8))
 def test_every_critical_warning_bit_alone(bit: int) -> None:
-    assert smart.faults(nvme(critical_warning=1 << bit)) == (
-        f"critical warning: {smart.CRITICAL_WARNINGS[bit]}",
+    assert worded(smart.faults(nvme(critical_warning=1 << bit))) == (
+        f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}",
     )
 
 
@@ -119,13 +120,13 @@ def test_a_spare_without_threshold_is_not_judged() -> None:
 def test_nvme_self_tests() -> None:
     table = [{"self_test_result": {"value": value}} for value in (0, 1, 7, 15, 5)]
     health = parse(smart_status={"passed": True}, nvme_self_test_log={"table": table})
-    assert smart.faults(health) == ("2 failed self-tests",)
+    assert worded(smart.faults(health)) == ("2 failed self-tests",)
     assert parse(smart_status={"passed": True}, nvme_self_test_log={}).failed_self_tests == 0
 
 
 def test_status_failed_by_word_or_by_exit_bit() -> None:
-    assert smart.faults(nvme(passed=False)) == ("the disk's own SMART status is FAILED",)
-    assert smart.faults(nvme(status=8)) == ("the disk's own SMART status is FAILED",)
+    assert worded(smart.faults(nvme(passed=False))) == ("the disk's own SMART status is FAILED",)
+    assert worded(smart.faults(nvme(status=8))) == ("the disk's own SMART status is FAILED",)
 
 
 def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
@@ -142,7 +143,7 @@ def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
         65592,
         25,
     )
-    assert smart.faults(health) == (
+    assert worded(smart.faults(health)) == (
         "8 sectors waiting to be reallocated",
         "2 sectors found unreadable by offline scans",
         "1 unreadable sectors reported to the host",
@@ -162,13 +163,15 @@ def test_attributes_below_their_threshold() -> None:
         attribute(190, "Airflow_Temperature_Cel", "30", "past"),
         status=16,
     )
-    assert smart.faults(health) == ("SMART attribute Raw_Read_Error_Rate is below its threshold",)
+    assert worded(smart.faults(health)) == (
+        "SMART attribute Raw_Read_Error_Rate is below its threshold",
+    )
 
 
 @pytest.mark.parametrize("form", ["standard", "extended"])
 def test_sata_self_tests_that_a_later_one_passed_are_outdated(form: str) -> None:
     log = {form: {"error_count_total": 3, "error_count_outdated": 2}}
-    assert smart.faults(ata(ata_smart_self_test_log=log)) == ("1 failed self-tests",)
+    assert worded(smart.faults(ata(ata_smart_self_test_log=log))) == ("1 failed self-tests",)
     assert ata(ata_smart_self_test_log={form: {"error_count_total": 1}}).failed_self_tests == 1
 
 
@@ -201,7 +204,7 @@ def test_sas() -> None:
     )
     assert (health.uncorrected_errors, health.grown_defects, health.percentage_used) == (5, 2, 5)
     assert health.temperature_c is None
-    assert smart.faults(health) == ("5 uncorrected read, write or verify errors",)
+    assert worded(smart.faults(health)) == ("5 uncorrected read, write or verify errors",)
 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
@@ -212,8 +215,8 @@ def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
         ata(status=4)
     with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
         nvme(status=4)
-    assert smart.faults(nvme(status=4, media_errors=7)) == ("7 media errors",)
-    assert smart.faults(nvme(status=4 | 8)) == ("the disk's own SMART status is FAILED",)
+    assert worded(smart.faults(nvme(status=4, media_errors=7))) == ("7 media errors",)
+    assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
 
 
 def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
@@ -229,7 +232,7 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
     failing = parse(ata_smart_attributes={"table": [{**pending, "raw": {"string": "8"}}]})
-    assert smart.faults(failing) == ("8 sectors waiting to be reallocated",)
+    assert worded(smart.faults(failing)) == ("8 sectors waiting to be reallocated",)
 
 
 def refused(status: int, *messages: str, **parts: Any) -> str:

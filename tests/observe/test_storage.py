@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from machine_tree import Programs, Tree, completed
 
+from acceptance.core.parts import Part
 from acceptance.machine.inventory import Disk
 from acceptance.observe import smart
 from acceptance.observe import storage as observe_storage
@@ -32,7 +33,7 @@ def test_nvme(tree: Tree) -> None:
     assert disk == Disk(
         "nvme0n1", "Samsung SSD 990 PRO 2TB", "S7", 512110190592, "nvme", "nvme", "4B2QJXD7"
     )
-    assert disk.component == "disk:nvme0n1"
+    assert disk.component == Part("disk", "nvme0n1")
 
 
 def test_multipath_nvme_is_one_disk(tree: Tree) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from runs import until
+from worded import worded
 
 from acceptance.core import regular_file
 from acceptance.process import command, orphans, output
@@ -62,7 +63,7 @@ def test_exit_codes_are_handed_on(code: int) -> None:
         False,
         None,
     )
-    assert done.describe().startswith(f"ended with exit code {code} after ")
+    assert worded(done.describe()).startswith(f"ended with exit code {code} after ")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_signals_are_handed_on(name: str) -> None:
     number = signal.Signals[f"SIG{name}"]
     done = run("sh", "-c", f"kill -{name} $$")
     assert done.returncode == -number
-    assert done.describe().startswith(f"was ended by signal {int(number)} after ")
+    assert worded(done.describe()).startswith(f"was ended by signal {int(number)} after ")
 
 
 def test_an_end_that_nobody_saw_yet_is_no_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,8 +89,32 @@ def test_a_deadline_ends_it(mark: str) -> None:
     done = run("sleep", "600", mark=mark, seconds=0.3)
     assert done.timed_out
     assert done.returncode != 0
-    assert done.describe().startswith("did not end within its time and was stopped after ")
+    assert worded(done.describe()).startswith("did not end within its time and was stopped after ")
     assert orphans.find(mark) == {}
+
+
+def test_one_whose_time_is_over_is_ended_without_waiting_for_it(mark: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    running = command.start(
+        ["sh", "-c", 'trap "" TERM; echo up; while :; do sleep 0.05; done'],
+        deadline=LONG,
+        log=log,
+        env={"RIGPROOF_RUN": mark},
+    )
+    until(lambda: log.exists() and "up\n" in log.read_text(), "it is up")
+    running.expire()
+    assert not running.poll()
+    until(running.poll, "it was killed, and nobody waited")
+    assert running.wait().timed_out
+    assert orphans.find(mark) == {}
+
+
+def test_one_that_ended_in_time_stays_so_when_its_time_is_over() -> None:
+    running = command.start(["true"], deadline=LONG)
+    until(running.poll, "it has ended")
+    running.expire()
+    done = running.wait()
+    assert (done.returncode, done.timed_out) == (0, False)
 
 
 def late(script: str, mark: str, log: Path) -> ProgramResult:
@@ -429,7 +454,7 @@ def test_what_is_left_when_the_reaper_itself_is_killed(
     owner.kill()
     swept = orphans.sweep(mark)
     # Some of them may be dying already, of the death of others: those are not there to be swept.
-    assert any("sleep 600" in line for line in swept)
+    assert any("sleep 600" in worded(line) for line in swept)
     assert orphans.find(mark) == {}
 
 

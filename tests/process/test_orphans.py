@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from runs import until
+from worded import worded
 
 from acceptance.process import orphans
 
@@ -23,7 +24,7 @@ def test_every_process_of_a_run_is_found_and_swept_up() -> None:
         assert orphans.find(run_id)[process.pid] == FAMILY
         assert orphans.find(run_id[:-1]) == {}
         swept = orphans.sweep(run_id)
-    assert sorted(line.split(" (process ")[0] for line in swept) == names
+    assert sorted(worded(line).split(" (process ")[0] for line in swept) == names
     assert orphans.sweep(run_id) == ()
 
 
@@ -48,4 +49,4 @@ def test_its_own_process_is_no_stray(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_one_that_does_not_die_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "KILL_S", 0.1)
     monkeypatch.setattr(orphans, "find", lambda *_: {4194999: "load"})
-    assert orphans.sweep("run-1") == ("load (process 4194999, which does not die)",)
+    assert worded(orphans.sweep("run-1")) == ("load (process 4194999, which does not die)",)

@@ -10,8 +10,10 @@ import journals
 import samples
 
 from acceptance import resources
+from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
+from acceptance.core.parts import CPU, ITSELF, Gpu, Named, Part
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison, compare
 
@@ -20,18 +22,21 @@ NONE_ALLOWED = Limit("count", "none", high=0.0)
 
 
 def _run(
-    name: str, values: dict[tuple[str, str], float], *more: journals.PlannedCheck, serials: str
+    name: str,
+    values: dict[tuple[str, Component], float],
+    *more: journals.PlannedCheck,
+    serials: str,
 ) -> ComparedRun:
-    copies = journals.check("link.copy", *(journals.due("copy_h2d", f"gpu{n}") for n in range(3)))
-    heat = journals.check("watch.heat", journals.due("cpu_temperature", "cpu", "degC", None))
+    copies = journals.check("link.copy", *(journals.due("copy_h2d", Gpu(n)) for n in range(3)))
+    heat = journals.check("watch.heat", journals.due("cpu_temperature", CPU, "degC", None))
     faults = journals.check(
-        "vram.patterns", journals.due("vram_miscompares", "gpu0", "count", NONE_ALLOWED)
+        "vram.patterns", journals.due("vram_miscompares", Gpu(0), "count", NONE_ALLOWED)
     )
     burn = journals.check(
-        "together.burn", journals.due("burn_copied", "gpu0", "GiB", Limit("GiB", "basis", low=1.0))
+        "together.burn", journals.due("burn_copied", Gpu(0), "GiB", Limit("GiB", "basis", low=1.0))
     )
     plan = journals.plan(copies, heat, faults, burn, *more)
-    identities = {f"gpu{place}": f"GPU-{serial}" for place, serial in enumerate(serials)}
+    identities = {Gpu(place): f"GPU-{serial}" for place, serial in enumerate(serials)}
     verdict = fold(journals.entries(journals.bodies(plan, values)))
     return ComparedRun(name, verdict, "machine-1", identities=identities)
 
@@ -40,22 +45,22 @@ def one_machine() -> Comparison:
     """A run, and a later one: gpu0 slower, gpu1 faster, gpu2 the same; hotter; a wrong word; a
     check that only the later one has.
     """
-    usual = {("copy_h2d", f"gpu{n}"): 200.0 for n in range(3)} | {("cpu_temperature", "cpu"): 50.0}
+    usual = {("copy_h2d", Gpu(n)): 200.0 for n in range(3)} | {("cpu_temperature", CPU): 50.0}
     later = usual | {
-        ("copy_h2d", "gpu0"): 150.0,
-        ("copy_h2d", "gpu1"): 220.0,
-        ("cpu_temperature", "cpu"): 70.0,
-        ("vram_miscompares", "gpu0"): 2.0,
+        ("copy_h2d", Gpu(0)): 150.0,
+        ("copy_h2d", Gpu(1)): 220.0,
+        ("cpu_temperature", CPU): 70.0,
+        ("vram_miscompares", Gpu(0)): 2.0,
     }
     first = _run("reports/one", usual, serials="abc")
     second = _run(
         "reports/two",
         later,
-        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu")),
+        journals.check("cpu.gemm", journals.due("cpu_gemm_f64", CPU)),
         serials="abc",
     )
-    first = replace(first, facts={("", "kernel"): "6.1", ("gpu0", "vbios"): "96"}, seconds=90.0)
-    return compare([first, replace(second, facts={("", "kernel"): "6.2"}, seconds=400.0)], BOOK)
+    first = replace(first, facts={(ITSELF, "kernel"): "6.1", (Gpu(0), "vbios"): "96"}, seconds=90.0)
+    return compare([first, replace(second, facts={(ITSELF, "kernel"): "6.2"}, seconds=400.0)], BOOK)
 
 
 def moved() -> Comparison:
@@ -68,11 +73,11 @@ def hostile(text: str) -> Comparison:
     another machine.
     """
     run = comparison.run_of(samples.hostile(text), text)
-    facts = {(f"gpu {text}", f"name {text}"): f"value {text}"}
-    first = replace(run, identities={f"disk:{text}": f"one {text}"}, facts=facts)
+    facts = {(Named(f"gpu {text}"), f"name {text}"): f"value {text}"}
+    first = replace(run, identities={Part("disk", text): f"one {text}"}, facts=facts)
     second = replace(
         run,
-        identities={f"disk:{text}": f"two {text}"},
+        identities={Part("disk", text): f"two {text}"},
         machine_id=f"other {text}",
         name=f"second {text}",
     )

@@ -18,29 +18,31 @@ import samples
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from acceptance.core import parts
 from acceptance.core.criterion import Plausible, Siblings
+from acceptance.core.evidence import AnyBody, Observed, PartBegan, Sample, Sealed, SealedFile, Table
 from acceptance.core.limit import Limit
-from acceptance.core.machine_facts import (
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu
+from acceptance.core.past import CounterReference, Past
+from acceptance.core.plan import PlannedCheck
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    Event,
+    ForeignProcess,
+    Measured,
+    Note,
+    Postponed,
+    RunClosed,
+    SessionEnded,
+)
+from acceptance.machine.machine_facts import (
     ChangeBook,
     ChangeRule,
     CountedParts,
     KnownChange,
     MachineFacts,
-)
-from acceptance.core.past import CounterReference, Past
-from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import (
-    Body,
-    Event,
-    ForeignProcess,
-    Measured,
-    Note,
-    Observed,
-    Postponed,
-    RunClosed,
-    Sample,
-    SessionEnded,
-    Table,
 )
 
 # What each is to do to whom: a terminal (colour, title, clipboard, link, cursor, 8-bit controls), a
@@ -149,25 +151,38 @@ def twin(text: str) -> str:
 
 
 fragments = st.sampled_from(FRAGMENTS)
-texts = st.lists(
-    fragments | st.text(st.characters(exclude_categories=[]), max_size=8), min_size=1, max_size=12
-).map("".join)
+# No record holds a component of more than two ends, so that no text may make one.
+texts = (
+    st.lists(
+        fragments | st.text(st.characters(exclude_categories=[]), max_size=8),
+        min_size=1,
+        max_size=12,
+    )
+    .map("".join)
+    .filter(lambda text: text.count(parts.WAY) < 2)
+)
 
 
 # --- the places ---
 
 _OWN = {"observed.inventory"}  # a mapping whose keys are our own words
+# What the record holds undecoded, and its type.
+_UNDECODED: dict[str, inspect.Type] = {
+    "run-started.plan.birth": inspect.type_info(MachineFacts | None)
+}
 
 
 def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
     """That member of a union which the value is of."""
-    tag = value.get("record", value.get("criterion")) if isinstance(value, dict) else None
+    tags = ("record", "criterion", "is")
+    told = (value[tag] for tag in tags if tag in value) if isinstance(value, dict) else iter(())
+    tag = next(told, None)
     if tag is not None:
         return next(
             one for one in kind.types if isinstance(one, inspect.StructType) and one.tag == tag
         )
     wanted: tuple[type[inspect.Type], ...] = {
-        str: (inspect.StrType, inspect.LiteralType),
+        str: (inspect.StrType, inspect.CustomType, inspect.LiteralType),
         int: (inspect.IntType,),
         float: (inspect.FloatType,),
         dict: (inspect.DictType, inspect.StructType, inspect.DataclassType),
@@ -176,12 +191,16 @@ def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
 
 
 def _swapped(value: Any, kind: inspect.Type, place: str, change: Change) -> Any:
+    if isinstance(kind, inspect.AnyType):
+        kind = _UNDECODED.get(place, kind)
     if isinstance(kind, inspect.UnionType):
         kind = _member(kind, value)
     if isinstance(kind, inspect.LiteralType):
         return value
-    if isinstance(kind, inspect.StrType):
+    if isinstance(kind, inspect.StrType | inspect.CustomType):
         return change(place, value)
+    if isinstance(kind, inspect.StructType) and kind.cls is Message:
+        return value | {"values": _texts(value.get("values", {}), place, change)}
     if isinstance(kind, inspect.StructType | inspect.DataclassType):
         types = {field.encode_name: field.type for field in kind.fields}
         return {
@@ -198,6 +217,20 @@ def _swapped(value: Any, kind: inspect.Type, place: str, change: Change) -> Any:
     return _anything(value, place, change)
 
 
+def _texts(value: Any, place: str, change: Change) -> Any:
+    """The values of a message: all texts but tags, codes and units are from outside."""
+    if isinstance(value, str):
+        return change(place, value)
+    if isinstance(value, dict):
+        return {
+            key: one if key in ("is", "code", "unit") else _texts(one, place, change)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_texts(one, place, change) for one in value]
+    return value
+
+
 def _anything(value: Any, place: str, change: Change) -> Any:
     """Of what no type is known every text is one from outside, and no key is."""
     if isinstance(value, str):
@@ -211,7 +244,7 @@ def _anything(value: Any, place: str, change: Change) -> Any:
 
 @functools.cache
 def _body() -> inspect.Type:
-    return inspect.type_info(Body)
+    return inspect.type_info(AnyBody)
 
 
 def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
@@ -221,9 +254,12 @@ def changed(bodies: Sequence[Body], change: Change) -> list[Body]:
     Raises msgspec.ValidationError for what no record can hold.
     """
     kind = _body()
-    plain = [msgspec.to_builtins(body) for body in bodies]
+    plain = [msgspec.to_builtins(body, enc_hook=parts.encode) for body in bodies]
     swapped = [_swapped(one, kind, one["record"], change) for one in plain]
-    return [msgspec.convert(one, Body) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
+    for one in swapped:
+        if one["record"] == "run-started":
+            msgspec.convert(one["plan"]["birth"], MachineFacts | None, dec_hook=parts.decode)
+    return [msgspec.convert(one, AnyBody, dec_hook=parts.decode) for one in swapped]  # type: ignore[arg-type]  # a union is a type to msgspec
 
 
 def attacked(bodies: Sequence[Body], text: str, place: str | None = None) -> list[Body]:
@@ -258,9 +294,14 @@ def places_by_type() -> set[str]:
     """Every place that any record can have."""
 
     def walk(kind: inspect.Type, place: str) -> Iterator[str]:
-        if isinstance(kind, inspect.StrType):
+        if isinstance(kind, inspect.AnyType):
+            kind = _UNDECODED.get(place, kind)
+        if isinstance(kind, inspect.StrType | inspect.CustomType):
             yield place
         elif isinstance(kind, inspect.UnionType):
+            if any(getattr(one, "cls", None) is Message for one in kind.types):
+                yield place  # a text, or the texts among the values of a message
+                return
             for one in kind.types:
                 yield from walk(one, place)
         elif isinstance(kind, inspect.StructType | inspect.DataclassType):
@@ -342,12 +383,12 @@ def _born() -> MachineFacts:
     return MachineFacts(
         "run-0",
         "2026-01-01T00:00:00.000Z",
-        ("gpu0", "gpu9"),
-        {"gpu0": "GPU-of-then", "gpu9": "GPU-gone"},
-        (("", "nvidia_driver", "550.1"), ("", "kernel", "5.10")),
+        (Gpu(0), Gpu(9)),
+        {Gpu(0): "GPU-of-then", Gpu(9): "GPU-gone"},
+        ((ITSELF, "nvidia_driver", "550.1"), (ITSELF, "kernel", "5.10")),
         ("gpu",),
         ChangeBook(CountedParts(("nvme",), ("ethernet",), "what is part of a machine"), rules),
-        (KnownChange("", "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
+        (KnownChange(ITSELF, "kernel", str(samples.INVENTORY["board"]["kernel"]), "2025-12-24"),),
     )
 
 
@@ -375,20 +416,19 @@ def run() -> list[Body]:
     plan = msgspec.structs.replace(
         start.plan,  # type: ignore[union-attr]  # it is the beginning of the run
         loads_s={"cpu": 4.0},
-        not_tested=("what nobody offers",),
+        not_tested=("what nobody offers", Message("no_disk")),
         gaps=("gpu7: no check of this plan loads it",),
-        gpus=("gpu0",),
+        gpus=(Gpu(0),),
         checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
         birth=_born(),
     )
     check = "memory.bandwidth"
     more: list[Body] = [
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
-        Table(
-            check, "memory", "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))
-        ),
-        Measured(check, "extra", "memory", "count", 1.0, serial="SN2", note="seen"),
-        ForeignProcess("gpu0", 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
+        Table(check, MEMORY, "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
+        Measured(check, "extra", MEMORY, "count", 1.0, serial="SN2", note="seen"),
+        PartBegan(check, MEMORY, "logs/memory.bandwidth-1.log"),
+        ForeignProcess(Gpu(0), 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
         Event(
             "mce",
             "error",
@@ -396,9 +436,10 @@ def run() -> list[Body]:
             "meaning",
             "action",
             code="bank 4",
-            component="cpu",
+            component=CPU,
             source="load",
             hardware=False,
+            catalog=("RESET_GPU",),
         ),
         Event(
             "aer",
@@ -406,21 +447,25 @@ def run() -> list[Body]:
             "said so",
             "a corrected error",
             "look",
-            component="gpu0",
+            component=Gpu(0),
             source="kernel-log",
         ),
-        Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component="gpu0"),
+        Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component=Gpu(0)),
         Note("a word that keeps the run from passing", trouble=True),
         Postponed(("gpu0: somebody computes on it",), 1, 7),
     ]
     closed = RunClosed(check, True, {"power_w": 1.0}, "closed by a later start")
+    seal = Sealed("abc", (SealedFile("journal.jsonl", 3, "def"),))
     told = [
         msgspec.structs.replace(body, container="0123abcd")
         if isinstance(body, SessionEnded)
+        else msgspec.structs.replace(body, codes=("outside_limit",))
+        if isinstance(body, CheckEnded)
         else body
         for body in rest
     ]
-    return [msgspec.structs.replace(start, plan=plan), *more, *told, closed]
+    start = msgspec.structs.replace(start, plan=plan, selftest="82 of 84 faults caught")
+    return [start, *more, *told, closed, seal]
 
 
 PLACES = tuple(places(run()))

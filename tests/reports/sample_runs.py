@@ -19,14 +19,18 @@ from typing import Any
 
 import faults
 import msgspec
+import reseal
 import sample_machines
 import sample_telemetry
 import synthetic_machines
 from msgspec import structs
 
-from acceptance.core import dtype
+from acceptance.core import dtype, parts
 from acceptance.core.collection import SESSIONS
-from acceptance.core.limit import quantity
+from acceptance.core.component import Component
+from acceptance.core.evidence import Observed, Sample, Table, ToolRan
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -35,26 +39,26 @@ from acceptance.core.record import (
     Event,
     Measured,
     Note,
-    Observed,
     RunClosed,
     RunEnded,
     RunStarted,
-    Sample,
     SessionEnded,
     SessionStarted,
     Skipped,
-    Table,
-    ToolRan,
 )
 from acceptance.core.waiver import Waiver
 from acceptance.journal import reader, segment
 from acceptance.journal.segment import SegmentHead, SegmentLine
 from acceptance.machine import topology
 from acceptance.machine.inventory import Inventory
+from acceptance.reports.progress import eta_s
+from acceptance.wording import words
+from acceptance.wording.quantities import limit_text, quantity
 from selftest import drawn_runs
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
 BEGAN = datetime.datetime(2026, 11, 20, 18, 30, tzinfo=datetime.UTC)
+RUN_ID = f"{BEGAN:%Y-%m-%dT%H-%M-%SZ}-made"
 BOOT_S = 120.0  # of the first record, in seconds since boot
 HEATS = ("compute", "burn", "together", "vram")
 
@@ -76,7 +80,7 @@ class Made:
     troubles: Mapping[str, str] = field(default_factory=dict)
     skips: Mapping[str, str] = field(default_factory=dict)
     events: tuple[tuple[str, Event], ...] = ()
-    hot: Mapping[str, float] = field(default_factory=dict)
+    hot: Mapping[Component, float] = field(default_factory=dict)
     dead_links: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     seconds: float | None = None
@@ -93,11 +97,11 @@ def _both(*changes: faults.Change) -> faults.Change:
 
 
 def _dead_link(check: str, due: Due, value: float) -> float:
-    if due.measurement == "nvlink_active" and due.component == "gpu5":
+    if due.measurement == "nvlink_active" and due.component == Gpu(5):
         return 17.0
     slower = (
         due.measurement in ("p2p_write", "copy_own_p2p", "copy_d2d_read", "copy_d2d_write")
-        and "gpu5" in due.component
+        and Gpu(5) in due.component.ends
     )
     return value * 17 / 18 if slower else value
 
@@ -109,14 +113,14 @@ XID = Event(
     "An uncorrectable memory error was contained to one program.",
     "Watch for more of them; the page is retired at the next reset of the GPU.",
     code=94,
-    component="gpu1",
+    component=Gpu(1),
 )
 MADE = {
     "2x4090-slow-card": Made(
         "2x4090",
         "two RTX 4090, the second slow, hot, and at x8",
-        _both(faults.slow("gpu1", 0.78), faults.few_lanes("gpu1", 8, 16)),
-        hot={"gpu1": 86.0},
+        _both(faults.slow(Gpu(1), 0.78), faults.few_lanes(Gpu(1), 8, 16)),
+        hot={Gpu(1): 86.0},
     ),
     "2x3090ti": Made(
         "2x3090ti-bridge",
@@ -200,10 +204,11 @@ def put(made: Made, folder: Path) -> Path:
     _segment(
         folder / reader.GPU_TELEMETRY, sample_telemetry.together(cards, heated, ended), "boot-1"
     )
+    reseal.last(folder / (f"{reader.CLOSING}-1.jsonl" if made.breaks_in else reader.SUPERVISOR))
     return folder
 
 
-def _card(machine: drawn_runs.Machine, made: Made, gpu: str) -> sample_telemetry.Card:
+def _card(machine: drawn_runs.Machine, made: Made, gpu: Component) -> sample_telemetry.Card:
     board = machine.board
     limit_w, clock = (700.0, 1980.0) if board else (450.0, 2520.0)
     hot = made.hot.get(gpu, 64.0 if board else 71.0)
@@ -223,7 +228,7 @@ def _plan(plan: Plan, made: Made) -> Plan:
     )
     checks = plan.checks
     if made.seconds:
-        longer = made.seconds - plan.eta_s()
+        longer = made.seconds - eta_s(plan)
         checks = tuple(
             structs.replace(one, seconds=one.seconds + longer) if one.id == "together.burn" else one
             for one in checks
@@ -258,13 +263,13 @@ def _story(
         "station": "docker",
         "image": "rigproof:cuda12.8-torch2.10",
         "image_id": "sha256:0d1f9a7d",
-        "selftest": (
-            "2026-11-19T04:00:00Z (short): 61 of 61 faults caught, 0 false alarms in 400 clean runs"
-        ),
         "synthetic": "made for looking at reports: nothing in it was measured",
     }
     now = 0.0
-    yield now, RunStarted(f"{BEGAN:%Y-%m-%dT%H-%M-%SZ}-made", plan, provenance, "machine-1")
+    score = {"caught": 61, "faults": 61, "alarms": 0, "clean": 400}
+    told = {"utc": "2026-11-19T04:00:00Z", "kind": "short", **score}
+    selftest = Message("selftest_score", told)
+    yield now, RunStarted(RUN_ID, plan, provenance, "machine-1", selftest)
     topo = topology.build(seen, seen.places)
     yield now + 0.1, Observed(msgspec.to_builtins(seen), topo.rows())
     yield now + 0.2, Note("the fans of the case are not read: no driver offers them")
@@ -338,11 +343,11 @@ def _check(
     yield end, CheckEnded(check.id, outcome, message, check.seconds * 0.98)
 
 
-def _serial(component: str) -> str | None:
-    number = component.removeprefix("gpu")
+def _serial(component: Component) -> str | None:
+    number = str(component).removeprefix("gpu")
     return (
         synthetic_machines.gpu_machine.uuid(int(number))
-        if component != number and number.isdigit()
+        if str(component) != number and number.isdigit()
         else None
     )
 
@@ -351,8 +356,10 @@ def _faults(check: PlannedCheck, values: Mapping[Any, float | None]) -> Iterator
     for due in check.due:
         value = values[check.id, due.measurement, due.component]
         if value is not None and due.limit and due.limit.grade(value) == "fail":
+            basis = words.text(due.limit.basis)
             told = (
-                f"measured {quantity(value, due.unit)}, limit {due.limit}; basis: {due.limit.basis}"
+                f"measured {quantity(value, due.unit)}, limit {limit_text(due.limit)}; "
+                f"basis: {basis}"
             )
             yield f"{due.measurement} on {due.component}: {told}"
 
@@ -362,13 +369,11 @@ def _tables(check: PlannedCheck) -> Iterator[Table]:
     floors = {(due.measurement, due.component): due.limit.low for due in check.due if due.limit}
     for one in dtype.DTYPES:
         name = dtype.gemm_names(one)[0]
-        for component in dict.fromkeys(
-            component for _, component in floors if component.startswith("gpu")
-        ):
-            top = (floors.get((name, component)) or 50.0) * 1.08
+        for where in dict.fromkeys(where for _, where in floors if isinstance(where, Gpu)):
+            top = (floors.get((name, where)) or 50.0) * 1.08
             shares = [(2.0**power, min(1.0, (2**power / 4096) ** 1.3)) for power in range(7, 16)]
             rows = tuple((size, top * share, 0.8 * share) for size, share in shares)
-            yield Table(check.id, component, f"gemm_{one}_by_size", ("n", "TFLOP/s", "MFU"), rows)
+            yield Table(check.id, where, f"gemm_{one}_by_size", ("n", "TFLOP/s", "MFU"), rows)
 
 
 def _heated(story: Iterable[tuple[float, Body]]) -> Iterator[tuple[float, float]]:
@@ -392,10 +397,11 @@ def _segment(
     begun_after_s: float = 0.0,
 ) -> None:
     """A segment as its writer leaves it, with times of its own."""
-    encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
+    encode: Callable[[object], bytes] = msgspec.json.Encoder(enc_hook=parts.encode).encode
     with path.open("wb") as file:
         file.write(
-            encode(SegmentHead(segment.VERSION, path.name, boot_id, 4711, "machine-1")) + b"\n"
+            encode(SegmentHead(segment.VERSION, path.name, boot_id, 4711, "machine-1", RUN_ID))
+            + b"\n"
         )
         for seq, (after_s, body) in enumerate(records):
             moment = BEGAN + datetime.timedelta(seconds=after_s + begun_after_s)

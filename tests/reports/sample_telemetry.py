@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from acceptance.core.record import Sample
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample
 from acceptance.observe.gpu_sample import REASONS
 
 PERIOD_S, WHOLE_S, SPAN_S = 0.2, 3600.0, 10.0
@@ -39,7 +40,7 @@ class Card:
     Celsius, and from where heat slows it.
     """
 
-    name: str
+    name: Component
     limit_w: float
     clock_mhz: float
     hot_c: float

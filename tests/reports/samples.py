@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import journals
+import msgspec
 from runs import judged
 
 from acceptance.core.criterion import Plausible, Within
+from acceptance.core.evidence import Observed, Sample, ToolRan
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part, decode
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import (
     Body,
@@ -22,17 +26,16 @@ from acceptance.core.record import (
     Event,
     Measured,
     Note,
-    Observed,
     RunEnded,
     RunStarted,
     SessionEnded,
     SessionStarted,
     Skipped,
-    ToolRan,
 )
 from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
-from acceptance.journal.samples import sample_from_entry
+from acceptance.journal.samples import TimedSample
+from acceptance.journal.segment import encoded
 
 PROVENANCE = {"rigproof": "0.1.0", "host": "box", "kernel": "6.12", "commit": "abc"}
 LOOKED = "PCI bus: no NVIDIA device -> reseat the card\nkernel driver: not loaded -> the card first"
@@ -103,7 +106,7 @@ INVENTORY: dict[str, Any] = {
 }
 
 
-def run(bodies: Sequence[Body], torn: Sequence[str] = ()) -> Run:
+def run(bodies: Sequence[Body], torn: Sequence[Message] = ()) -> Run:
     """A run of these records."""
     return judged(journals.entries(bodies), torn)
 
@@ -129,18 +132,20 @@ def mixed_plan() -> Plan:
     checks = (
         journals.check(
             "gpu.present",
-            journals.due("gpu_count", "machine", "count", Limit("count", "declared", 1.0, 1.0)),
+            journals.due("gpu_count", MACHINE, "count", Limit("count", "declared", 1.0, 1.0)),
         ),
-        journals.check("storage.health", journals.due("disk_faults", "disk:vda", "count", none)),
-        journals.check("memory.bandwidth", journals.due("bandwidth", "memory", "GB/s", floor)),
+        journals.check(
+            "storage.health", journals.due("disk_faults", Part("disk", "vda"), "count", none)
+        ),
+        journals.check("memory.bandwidth", journals.due("bandwidth", MEMORY, "GB/s", floor)),
         journals.check(
             "cpu.gemm[f64]",
-            *(journals.due("gemm", f"core:{n}", "GFLOP/s", None) for n in range(3)),
+            *(journals.due("gemm", Core(n), "GFLOP/s", None) for n in range(3)),
         ),
-        journals.check("cpu.burn", journals.due("failures", "cpu", "count", none)),
-        journals.check("cpu.last", journals.due("late", "cpu", "count", none)),
+        journals.check("cpu.burn", journals.due("failures", CPU, "count", none)),
+        journals.check("cpu.last", journals.due("late", CPU, "count", none)),
         journals.check(
-            "kernel_log.during_run", journals.due("kernel_faults", "system", "count", none)
+            "kernel_log.during_run", journals.due("kernel_faults", SYSTEM, "count", none)
         ),
     )
     return journals.plan(*checks, waivers=[waiver, spare])
@@ -157,7 +162,7 @@ def mixed_bodies() -> list[Body]:
         Note("the kernel log was not followed: no rights"),
         SessionStarted("load", made.digest, ids),
         CheckStarted("gpu.present"),
-        Measured("gpu.present", "gpu_count", "machine", "count", 0.0, note=LOOKED),
+        Measured("gpu.present", "gpu_count", MACHINE, "count", 0.0, note=LOOKED),
         CheckEnded(
             "gpu.present",
             "fail",
@@ -166,17 +171,20 @@ def mixed_bodies() -> list[Body]:
         ),
         CheckStarted("storage.health"),
         Skipped(
-            "storage.health", "smartctl cannot read it: run it as root", "disk_faults", "disk:vda"
+            "storage.health",
+            "smartctl cannot read it: run it as root",
+            "disk_faults",
+            Part("disk", "vda"),
         ),
         CheckEnded("storage.health", "pass", "", 0.2),
         CheckStarted("memory.bandwidth"),
-        Measured("memory.bandwidth", "bandwidth", "memory", "GB/s", 11.0, serial="SN1"),
+        Measured("memory.bandwidth", "bandwidth", MEMORY, "GB/s", 11.0, serial="SN1"),
         ToolRan(
             "memory.bandwidth", ("python", "-m", "load"), 0, 3.0, "logs/memory.bandwidth-1.log"
         ),
         CheckEnded("memory.bandwidth", "pass", "", 3.0),
         CheckStarted("cpu.gemm[f64]"),
-        *(Measured("cpu.gemm[f64]", "gemm", f"core:{n}", "GFLOP/s", 30.0 + n) for n in range(3)),
+        *(Measured("cpu.gemm[f64]", "gemm", Core(n), "GFLOP/s", 30.0 + n) for n in range(3)),
         CheckEnded("cpu.gemm[f64]", "pass", "", 4.0),
         CheckStarted("cpu.burn"),
         Event(
@@ -186,7 +194,7 @@ def mixed_bodies() -> list[Body]:
             "the GPU has fallen off the bus",
             "reseat it",
             code=79,
-            component="gpu0",
+            component=Gpu(0),
         ),
         CheckEnded("cpu.burn", "error", "stress-ng was ended by signal 11", 1.0),
         SessionEnded("load", True, "ended with exit code 1", 9.0),
@@ -196,20 +204,22 @@ def mixed_bodies() -> list[Body]:
 
 def mixed() -> Run:
     """That run, judged."""
-    return run(mixed_bodies(), ["journal-load.jsonl ends in half a line"])
+    return run(
+        mixed_bodies(), [Message("torn_segment", {"segment": "journal-load.jsonl", "line": "'{'"})]
+    )
 
 
 def hostile(text: str) -> Run:
     """A run in which everything that comes from outside is this text."""
     limit = Limit("count", f"basis {text}", high=0.0)
-    due = Due("errors", f"disk:{text}", "count", (Within(limit),), f"origin {text}")
+    due = Due("errors", Part("disk", text), "count", (Within(limit),), f"origin {text}")
     most = Limit("GB/s", f"the most {text}", high=1e9)
     unlimited = Due(
-        "rate", f"disk:{text}", "GB/s", (Plausible(most),), "none", unlimited=f"because {text}"
+        "rate", Part("disk", text), "GB/s", (Plausible(most),), "none", unlimited=f"because {text}"
     )
     skipped = Due(
         "skipped",
-        f"disk:{text}",
+        Part("disk", text),
         "GB/s",
         (Within(Limit("GB/s", f"basis {text}", low=1.0)),),
         "none",
@@ -239,7 +249,7 @@ def hostile(text: str) -> Run:
         ),
     ]
     for check in checks:
-        component = f"disk:{text}"
+        component = Part("disk", text)
         bodies += [
             CheckStarted(check.id),
             Measured(
@@ -275,12 +285,18 @@ def hostile(text: str) -> Run:
             ),
         ]
     bodies += [SessionEnded("load", False, f"detail {text}", 1.0), RunEnded(False, f"end {text}")]
-    return run(bodies, [f"torn {text}"])
+    return run(
+        bodies, [Message("torn_segment", {"segment": "journal-load.jsonl", "line": f"torn {text}"})]
+    )
 
 
 def with_samples(found: Run) -> Run:
     """The run whose samples are those among its own records."""
-    seen = [look for one in found.entries if (look := sample_from_entry(one)) is not None]
+    seen = [
+        msgspec.json.decode(encoded(one), type=TimedSample, dec_hook=decode)
+        for one in found.entries
+        if isinstance(one.body, Sample)
+    ]
     return dataclasses.replace(found, samples=lambda: iter(seen))
 
 

@@ -5,15 +5,19 @@ eight GPUs, then its closing block.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import journals
+import machine_facts
 from msgspec.structs import replace
+from runs import judged
 
 from acceptance import __main__ as rigproof
 from acceptance.core.collection import SESSIONS
-from acceptance.core.fold import fold
+from acceptance.core.evidence import Observed, Sample
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import SYSTEM, Gpu, parse
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,
@@ -25,14 +29,14 @@ from acceptance.core.record import (
     Note,
     RunEnded,
     RunStarted,
-    Sample,
     SessionEnded,
     SessionStarted,
 )
+from acceptance.loads.protocol import Lap, LapFormat
 from acceptance.observe.gpu_sample import REASONS
 from acceptance.reports import dashboard
-from acceptance.reports.locations import Location, Locations
 from acceptance.reports.terminal import Terminal
+from acceptance.session.load_events import lap_message
 
 FLOOR = Limit("GB/s", "half of what the link can do", low=20.0)
 NEXT = signal.SIGUSR1
@@ -45,10 +49,12 @@ def address(gpu: int) -> str:
 
 def plan(gpus: int) -> Plan:
     """A check before, two under load, one after."""
-    names = [f"gpu{number}" for number in range(gpus)]
+    names = [Gpu(number) for number in range(gpus)]
     checks = (
         replace(
-            journals.check("gpu.present", journals.due("gpu_count", "machine", "count", None)),
+            journals.check(
+                "gpu.present", journals.due("gpu_count", parse("machine"), "count", None)
+            ),
             session="host-before",
         ),
         journals.check(
@@ -63,7 +69,7 @@ def plan(gpus: int) -> Plan:
         ),
         replace(
             journals.check(
-                "kernel_log.during_run", journals.due("kernel_events", "system", "count", None)
+                "kernel_log.during_run", journals.due("kernel_events", SYSTEM, "count", None)
             ),
             session="host-after",
         ),
@@ -83,7 +89,7 @@ def sample(gpu: int, *, board: bool) -> Sample:
         "reason_sw_thermal": float(hot),
         "reason_sw_power_cap": float(not hot),
     }
-    return Sample(values, component=f"gpu{gpu}")
+    return Sample(values, component=Gpu(gpu))
 
 
 MACHINE = Sample(
@@ -101,18 +107,27 @@ XID = Event(
     "A contained memory error.",
     "Look.",
     94,
-    address(1),
+    parse(address(1)),
 )
+
+
+def progress(laps: Mapping[str, int], formats: Callable[[int], tuple[LapFormat, ...]]) -> Note:
+    """The laps of the GPUs' burns, and their formats by the GPU's number."""
+    told = (
+        lap_message(gpu, Lap(lap, 60, 14.0, formats(number)))
+        for number, (gpu, lap) in enumerate(laps.items())
+    )
+    return Note(Message("note", {"text": tuple(told)}), progress=True)
 
 
 def live(gpus: int) -> Iterator[Body]:
     """What the view is shown until the middle of the burn."""
     yield CheckStarted("gpu.present")
-    yield Measured("gpu.present", "gpu_count", "machine", "count", float(gpus))
+    yield Measured("gpu.present", "gpu_count", parse("machine"), "count", float(gpus))
     yield CheckEnded("gpu.present", "pass", "", 0.1)
     yield CheckStarted("link.copy")
     for number in range(gpus):
-        yield Measured("link.copy", "copy_h2d", f"gpu{number}", "GB/s", 12.0 + number / 10)
+        yield Measured("link.copy", "copy_h2d", Gpu(number), "GB/s", 12.0 + number / 10)
     yield CheckEnded(
         "link.copy",
         "fail",
@@ -123,14 +138,10 @@ def live(gpus: int) -> Iterator[Body]:
     yield MACHINE
     for number in range(gpus):
         yield sample(number, board=gpus > 2)
-    laps = (
-        (
-            f"gpu{n}: lap 3 of 60: 14 s of burn done; f64 at 61 TFLOP/s 48 right 0 wrong, bf16 "
-            f"at {640 + n} TFLOP/s 9 right 0 wrong"
-        )
-        for n in range(gpus)
+    yield progress(
+        {f"gpu{n}": 3 for n in range(gpus)},
+        lambda n: (LapFormat("f64", 61.0, 48, 0), LapFormat("bf16", 640.0 + n, 9, 0)),
     )
-    yield Note("; ".join(laps), progress=True)
     yield XID
 
 
@@ -143,12 +154,12 @@ def records(gpus: int) -> list[Body]:
         *(SessionStarted(name, made.digest, ids) for name in SESSIONS),
         *(body for body in live(gpus) if not isinstance(body, Sample)),
         *(
-            Measured("together.burn", "burn_bf16_miscompares", f"gpu{number}", "count", 0.0)
+            Measured("together.burn", "burn_bf16_miscompares", Gpu(number), "count", 0.0)
             for number in range(gpus)
         ),
         CheckEnded("together.burn", "pass", "", 300.0),
         CheckStarted("kernel_log.during_run"),
-        Measured("kernel_log.during_run", "kernel_events", "system", "count", 1.0),
+        Measured("kernel_log.during_run", "kernel_events", SYSTEM, "count", 1.0),
         CheckEnded("kernel_log.during_run", "pass", "", 0.1),
         *(SessionEnded(name, True, "exited 0", 1.0) for name in SESSIONS),
         RunEnded(True, "every session of the plan was run"),
@@ -168,7 +179,7 @@ def play(gpus: int, hold_s: float = 0.0) -> None:
     rigproof._streams()
     dashboard._A_SECOND = 10  # what the tests wait for is drawn sooner
     terminal = Terminal.on_stdout()
-    names = {address(number): f"gpu{number}" for number in range(gpus)}
+    names = {parse(address(number)): Gpu(number) for number in range(gpus)}
     try:
         terminal.start(plan(gpus), names)
         for body in live(gpus):
@@ -180,5 +191,6 @@ def play(gpus: int, hold_s: float = 0.0) -> None:
         return
     finally:
         terminal.stop()
-    where = Locations({name: Location(address=one) for one, name in names.items()})
-    terminal.verdict(fold(journals.entries(records(gpus))), ["/runs/run-1/report.html"], where)
+    seen = Observed({"pci": [machine_facts.function(number) for number in range(gpus)]})
+    run = judged(journals.entries([*records(gpus)[:1], seen, *records(gpus)[1:]]))
+    terminal.verdict(run, ["/runs/run-1/report.html"])

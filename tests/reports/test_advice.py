@@ -4,8 +4,6 @@ import ast
 import functools
 import re
 import shlex
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -19,11 +17,11 @@ from acceptance import resources
 from acceptance.core.advice import PLACEHOLDERS, Advice, placeholders
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
+from acceptance.expect.measurements import Measurements
 from acceptance.machine import change_rules
 from acceptance.observe.event import table
-from acceptance.reports import advice, languages
-from acceptance.reports.advice import AdviceFileError, Catalogue
-from acceptance.reports.languages import CODES
+from acceptance.reports import advice
+from acceptance.reports.advice import AdviceBook, AdviceFileError
 
 ENTRY = """
 [[cause]]
@@ -44,7 +42,7 @@ next = "dmesg"
 shows = "s"
 vendor = "v"
 """
-NOTHING: Mapping[str, Advice] = {}
+NOTHING = Measurements({}, ())
 FAMILIES = measurements.shipped()
 
 
@@ -113,7 +111,6 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
         (GENERAL + 'next_anywhere = "lspci"\n', "next_anywhere is for a command with placeholders"),
         ("", "missing required field `cause`"),
         ("[[cause", "at end of document"),
-        ("[facts]\n'' = 'x'\n" + ENTRY, "matching regex"),
     ],
 )
 def test_a_wrong_file_names_itself_and_the_entry(tmp_path: Path, text: str, told: str) -> None:
@@ -135,36 +132,18 @@ def test_a_file_that_is_missing_or_no_text_is_told(tmp_path: Path) -> None:
 
 
 def test_advice_of_a_measurement_may_be_that_of_an_event(tmp_path: Path) -> None:
-    shared = languages.catalogue("en").measurements["gemm_bf16_miscompares"]
-    found = advice.read(write(tmp_path, GENERAL), {"a": shared, "b": shared})
+    shared = FAMILIES.by_name["gemm_bf16_miscompares"]
+    families = Measurements({"a": shared, "b": shared}, ())
+    found = advice.read(write(tmp_path, GENERAL), families)
     assert found.of_event("miscompare") == found.measurements["a"] == found.measurements["b"]
     with pytest.raises(AdviceFileError, match="the entry of miscompare: miscompare stands twice"):
-        advice.read(
-            write(tmp_path, GENERAL.replace('"xid"', '"miscompare"')), {"a": shared, "b": shared}
-        )
-
-
-@each(
-    "old, new, told",
-    [
-        ("[disk_wear]", "[disk_faults2]", "disk_faults2 is here and not in English"),
-        ("[disk_wear]", "[gemm_bf16]", "disk_wear is here and not in English"),
-        ("symptom = ", "symptoms = ", "storage.toml: .*symptom"),
-    ],
-)
-def test_a_translation_has_the_same_entries(tmp_path: Path, old: str, new: str, told: str) -> None:
-    folder = shutil.copytree(resources.locate("measurements") / "zh-CN", tmp_path / "zh-CN")
-    text = (folder / "storage.toml").read_text(encoding="utf-8")
-    assert old in text
-    (folder / "storage.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(AdviceFileError, match=told):
-        advice.translated(folder, FAMILIES)
+        advice.read(write(tmp_path, GENERAL.replace('"xid"', '"miscompare"')), families)
 
 
 # --- what is shipped ---
 
 
-def entries(found: Catalogue) -> set[Advice]:
+def entries(found: AdviceBook) -> set[Advice]:
     """Every entry once."""
     return {*found.measurements.values(), *found.by_event.values()}
 
@@ -227,9 +206,8 @@ def test_the_kinds_of_events_are_all_found() -> None:
     } < event_kinds()
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(code: str) -> None:
-    found = languages.catalogue(code)
+def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has() -> None:
+    found = advice.shipped()
     assert all(check.measures for check in collected()), (
         "a check that measures nothing has no causes"
     )
@@ -239,9 +217,8 @@ def test_every_measurement_of_every_check_has_its_causes_and_nothing_else_has(co
     assert limited <= measured
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_every_kind_of_event_has_its_causes_and_nothing_else_has(code: str) -> None:
-    found = languages.catalogue(code)
+def test_every_kind_of_event_has_its_causes_and_nothing_else_has() -> None:
+    found = advice.shipped()
     assert {event.partition(".")[0] for event in found.by_event} == event_kinds()
     assert {event for event in found.by_event if "." not in event} == event_kinds(), (
         "an entry of every kind as such"
@@ -259,8 +236,7 @@ def test_every_kind_of_event_has_its_causes_and_nothing_else_has(code: str) -> N
     assert {event for event in found.by_event if event.startswith("inventory.")} == changes
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_what_is_next_is_a_command_line(code: str) -> None:
+def test_what_is_next_is_a_command_line() -> None:
     known = {
         "cat",
         "dpkg",
@@ -287,7 +263,7 @@ def test_what_is_next_is_a_command_line(code: str) -> None:
         "apt",
         "rigproof",
     }
-    for one in entries(languages.catalogue(code)):
+    for one in entries(advice.shipped()):
         for command in (one.next, one.next_anywhere):
             if command is None:
                 continue
@@ -302,7 +278,7 @@ def test_what_is_next_is_a_command_line(code: str) -> None:
 
 
 def test_the_english_sentences_are_sentences() -> None:
-    for one in entries(languages.catalogue("en")):
+    for one in entries(advice.shipped()):
         assert one.symptom[0].isupper(), one.symptom
         assert one.symptom.endswith("."), one.symptom
         for text in (

@@ -8,6 +8,7 @@ from rich.console import Console
 from thoroughness import some
 
 from acceptance.core.language import ENGLISH
+from acceptance.core.parts import Gpu, parse
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
@@ -22,8 +23,8 @@ class Run:
         self.now_s = 0.0
         self.remaining = RunProgress(terminal_run.plan(gpus), lambda: self.now_s)
         self.gauges = Gauges(
-            [f"gpu{n}" for n in range(gpus)],
-            {terminal_run.address(n): f"gpu{n}" for n in range(gpus)},
+            [Gpu(n) for n in range(gpus)],
+            {parse(terminal_run.address(n)): Gpu(n) for n in range(gpus)},
         )
         for body in terminal_run.live(gpus):
             self.gauges.entry(terminal_run.entry(body))
@@ -65,7 +66,7 @@ def test_without_gpus_the_machine_is_shown() -> None:
 def test_gpus_are_a_line_each_where_they_fit(gpus: int, height: int) -> None:
     lines = Run(gpus).drawn(80, height)
     assert [line.split()[0] for line in lines if line.startswith("gpu")] == [
-        f"gpu{n}" for n in range(gpus)
+        str(Gpu(n)) for n in range(gpus)
     ]
     assert len(lines) <= height - 2
 

@@ -4,13 +4,17 @@ import msgspec
 import terminal_run
 from cases import each
 
-from acceptance.core.record import Body, CheckStarted, Entry, Event, Measured, Note, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Message
+from acceptance.core.parts import MEMORY, Gpu, Part, parse
+from acceptance.core.record import Body, CheckStarted, Entry, Event, Measured, Note
+from acceptance.loads.protocol import LapFormat
 from acceptance.reports.gauges import STALE_S, Gauge, Gauges
 
 
 def gauges(*bodies: Body, gpus: int = 2) -> Gauges:
     found = Gauges(
-        [f"gpu{n}" for n in range(gpus)], {terminal_run.address(n): f"gpu{n}" for n in range(gpus)}
+        [Gpu(n) for n in range(gpus)], {parse(terminal_run.address(n)): Gpu(n) for n in range(gpus)}
     )
     for body in bodies:
         found.entry(terminal_run.entry(body))
@@ -41,9 +45,9 @@ def test_a_sample_is_what_a_gpu_shows_now() -> None:
         ("reason_sw_power_cap",),
     )
     assert (hot.temperature_c, hot.held, hot.idle) == (86.0, ("reason_sw_thermal",), False)
-    assert first(Sample({"reason_gpu_idle": 1.0}, component="gpu0")).idle
+    assert first(Sample({"reason_gpu_idle": 1.0}, component=Gpu(0))).idle
     assert gauges(terminal_run.MACHINE).machine["load_1m"] == 32.12
-    assert first(Sample({"power_w": 1.0}, component="gpu9")).power_w is None
+    assert first(Sample({"power_w": 1.0}, component=Gpu(9))).power_w is None
 
 
 def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:
@@ -63,7 +67,7 @@ def test_a_lost_gpu_shows_that_it_is_lost() -> None:
         "It is lost.",
         "Look.",
         "nvml",
-        terminal_run.address(0),
+        parse(terminal_run.address(0)),
         source="nvml",
     )
     found = first(terminal_run.sample(0, board=True), lost)
@@ -94,36 +98,49 @@ def test_a_storm_is_counted_and_not_kept() -> None:
 
 def test_the_latest_figure_is_that_of_the_running_check() -> None:
     bodies: list[Body] = [
-        Measured("a", "copy_h2d", "gpu0", "GB/s", 12.0),
-        Measured("a", "copy_d2h", "gpu0", "GB/s", 13.5),
-        Measured("a", "errors", "gpu0", "count", 1.0),
-        Measured("a", "copy_h2d_ratio", "gpu0", "ratio", 1.0),
-        Measured("a", "copy_own", "gpu0", "GB/s", None),
-        Measured("a", "triad", "memory", "GB/s", 1.0),
+        Measured("a", "copy_h2d", Gpu(0), "GB/s", 12.0),
+        Measured("a", "copy_d2h", Gpu(0), "GB/s", 13.5),
+        Measured("a", "errors", Gpu(0), "count", 1.0),
+        Measured("a", "copy_h2d_ratio", Gpu(0), "ratio", 1.0),
+        Measured("a", "copy_own", Gpu(0), "GB/s", None),
+        Measured("a", "triad", MEMORY, "GB/s", 1.0),
     ]
     assert first(*bodies).figure == "13.5 GB/s copy_d2h"
     assert first(*bodies, CheckStarted("b")).figure is None
 
 
 def test_a_burn_tells_how_far_it_is_and_its_rate() -> None:
-    note = Note(
-        "gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong, bf16 at "
-        "1.1e+03 TFLOP/s; "
-        "gpu1: lap 2 of 60: f64 4 right 0 wrong; gpu7: lap 1 of 60: x",
-        progress=True,
-    )
+    formats = (LapFormat("f64", 61.2, 4, 0), LapFormat("bf16", 1100.0, 9, 0))
+    note = terminal_run.progress({"gpu0": 3, "gpu1": 2, "gpu7": 1}, lambda _: formats)
     one, two = gauges(note).gauges()
-    assert (one.lap, one.figure) == ((3, 60), "1.1e+03 TFLOP/s bf16")
-    assert (two.lap, two.figure) == ((2, 60), None)
+    assert (one.lap, one.figure) == ((3, 60), "1100 TFLOP/s bf16")
+    assert (two.lap, two.figure) == ((2, 60), "1100 TFLOP/s bf16")
     assert first(msgspec.structs.replace(note, progress=False)).lap is None
     assert first(note, CheckStarted("b")).lap is None
 
 
+@each(
+    "text",
+    [
+        "gpu0: lap 3 of 60: 14 s of burn done; f64 at 61.2 TFLOP/s 4 right 0 wrong",
+        Message("note", {"text": "gpu0"}),
+        Message("note", {"text": (Message("burn_lap", {"gpu": "gpu0", "lap": 3}),)}),
+        Message("no_such_code"),
+    ],
+)
+def test_other_notes_are_no_laps(text: str | Message) -> None:
+    """Those of an older rigproof, too, which has no live gauges any more."""
+    assert first(Note(text, progress=True)).lap is None
+
+
 def test_addresses_are_named() -> None:
     found = gauges()
-    assert [found.name(one) for one in (terminal_run.address(1), "gpu0", "disk:sda", None)] == [
-        "gpu1",
-        "gpu0",
-        "disk:sda",
+    assert [
+        found.name(one)
+        for one in (parse(terminal_run.address(1)), Gpu(0), Part("disk", "sda"), None)
+    ] == [
+        Gpu(1),
+        Gpu(0),
+        Part("disk", "sda"),
         None,
     ]

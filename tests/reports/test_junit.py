@@ -10,8 +10,21 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from junitparser.xunit2 import TestCase
 from thoroughness import examples, some
 
-from acceptance.core.verdict import UnreadableRun
-from acceptance.reports import junit
+from acceptance.core.message import Message
+from acceptance.core.parts import Core
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Measured,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+)
+from acceptance.core.record import Skipped as SkippedRecord
+from acceptance.journal.run import Run
+from acceptance.machine.changes import UnreadableRun
+from acceptance.reports import junit, summary
 from acceptance.reports.explanation import labelled_lines
 from acceptance.reports.locations import NO_LOCATIONS
 
@@ -108,6 +121,42 @@ def test_provenance_is_in_the_suite_and_logs_are_attached() -> None:
     assert "ran python -m load (exit 0, 3.0 s)" in out
 
 
+def left_out() -> Run:
+    """A run that a failed check ended, with a load that was refused before."""
+    checks = [journals.check(name) for name in ("gpu.present", "vram.patterns", "cpu.last")]
+    made = journals.plan(*checks)
+    ids = tuple(check.id for check in checks)
+    gone = Message("gpus_fallen_off_before", {"gpus": "gpu1"})
+    return samples.run(
+        [
+            RunStarted("run-1", made, samples.PROVENANCE, "machine-1"),
+            SessionStarted("load", made.digest, ids),
+            CheckStarted("vram.patterns"),
+            SkippedRecord("vram.patterns", gone),
+            CheckEnded("vram.patterns", "skip", gone, 0.0),
+            CheckStarted("gpu.present"),
+            *(
+                Measured("gpu.present", due.measurement, due.component, due.unit, -1.0)
+                for due in checks[0].due
+            ),
+            CheckEnded("gpu.present", "fail", "too low", 0.1),
+            SessionEnded("load", True, "exit 2", 1.0),
+            RunEnded(False, Message("gate_not_passed", {"check": "gpu.present"})),
+        ]
+    )
+
+
+def test_what_was_left_out_on_purpose_is_not_run_and_no_error() -> None:
+    run = left_out()
+    assert run.verdict.verdict == "FAIL"
+    assert summary.closing_line(run).endswith(": 0 passed, 1 failed, 2 not run")
+    found = cases(junit.render(run))
+    kinds = {name: type(found[name].result[0]) for name in found if name != junit.RUN}
+    assert kinds == {"gpu.present": Failure, "vram.patterns": Skipped, "cpu.last": Skipped}
+    assert found["cpu.last"].result[0].type == "not run"
+    assert "gpu.present did not pass" in found["cpu.last"].result[0].message
+
+
 def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:
     found = samples.passing()
     data = junit.render(found)
@@ -129,9 +178,9 @@ def test_hostile_text_stays_text(text: str) -> None:
 
 
 def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
-    check = journals.check("cpu.gemm", *(journals.due("rate", f"core:{n}") for n in range(512)))
+    check = journals.check("cpu.gemm", *(journals.due("rate", Core(n)) for n in range(512)))
     made = journals.plan(check)
-    low = {("rate", f"core:{n}"): 1.0 for n in range(512)}
+    low = {("rate", Core(n)): 1.0 for n in range(512)}
     found = samples.run(journals.bodies(made, low))
     case = cases(junit.render(found))["cpu.gemm"]
     assert len(case.result[0].text.splitlines()) == 512

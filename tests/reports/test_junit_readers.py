@@ -15,8 +15,10 @@ from lxml import etree
 from msgspec.structs import replace
 from test_junit import cases
 
+from acceptance.core.evidence import ToolRan
 from acceptance.core.limit import Limit
-from acceptance.core.record import Body, CheckEnded, Measured, ToolRan
+from acceptance.core.parts import Core
+from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.reports import junit
 from selftest import drawn_runs
 
@@ -118,11 +120,9 @@ def test_jenkins_keeps_what_stands_beside_a_failure_whole(everything_fails: byte
 
 def test_a_text_of_many_bytes_a_letter_is_cut_by_bytes() -> None:
     wide = "\u4e2d" * 400
-    dues = [
-        journals.due("rate", f"core:{n}", limit=Limit("GB/s", wide, low=1.0)) for n in range(200)
-    ]
+    dues = [journals.due("rate", Core(n), limit=Limit("GB/s", wide, low=1.0)) for n in range(200)]
     check = journals.check("cpu.gemm", *dues)
-    low = {("rate", f"core:{n}"): 0.0 for n in range(200)}
+    low = {("rate", Core(n)): 0.0 for n in range(200)}
     (result,) = cases(rendered(journals.bodies(journals.plan(check), low)))["cpu.gemm"].result
     assert GITHUB_FIELD / 2 < len(result.text.encode()) < GITHUB_FIELD
     assert "left out here" in result.text

@@ -8,33 +8,36 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import data_texts
 import jinja2
 import pytest
 from babel.messages.pofile import read_po
 from cases import each
-from test_every_limit import collected
 
 import acceptance
 from acceptance import resources
 from acceptance.core.advice import placeholders
 from acceptance.core.language import ENGLISH
-from acceptance.machine import change_rules
-from acceptance.observe.event import table
-from acceptance.reports import languages, po_file
+from acceptance.expect import gpu_limits
+from acceptance.machine import machine_file
+from acceptance.reports import languages
 from acceptance.reports.languages import CODES, UnknownLanguage
+from acceptance.wording import po_file
+from selftest import drawn_runs
 
 PACKAGE = Path(acceptance.__file__).parent
 OTHERS = [code for code in CODES if code != ENGLISH.code]
-CHINESE = languages.catalogue("zh-CN")
 LOCALE = resources.locate("locale")
-CATALOGUES = {
-    path: read_po(io.BytesIO(path.read_bytes()))
-    for path in LOCALE.glob("*/LC_MESSAGES/rigproof.po")
-}
+SENTENCES, TEXTS = (
+    {
+        path: read_po(io.BytesIO(path.read_bytes()))
+        for path in LOCALE.glob(f"*/LC_MESSAGES/{domain}.po")
+    }
+    for domain in ("rigproof", "data")
+)
 TEMPLATES = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
 COMMANDS = re.compile(r"`[^`]*`")
 
@@ -79,9 +82,8 @@ def test_without_a_word_the_locale_decides(environ: dict[str, str], code: str) -
     assert languages.choose(None, environ).code == code
 
 
-def test_a_file_for_every_language_and_none_besides() -> None:
-    assert sorted(file.stem for file in resources.locate("causes").glob("*.toml")) == sorted(CODES)
-    assert sorted(one.name.replace("_", "-") for one in LOCALE.iterdir()) == sorted(OTHERS)
+def test_a_folder_for_every_language_and_none_besides() -> None:
+    assert sorted(one.name.replace("_", "-") for one in LOCALE.iterdir()) == sorted(CODES)
 
 
 # --- what is said in it ---
@@ -92,7 +94,7 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
-            known = name in ("language", "_language", "_", "ngettext", "pgettext", "N_")
+            known = name in ("language", "_language", "_", "ngettext", "pgettext")
             if known and ast.unparse(node.func) != "options.language":  # that adds --lang
                 yield name, node
 
@@ -127,7 +129,6 @@ def test_every_sentence_is_a_literal() -> None:
         for path in modules()
     }
     assert {path: number for path, number in others.items() if number} == {
-        "reports/drift_words.py": 1,  # of a table of literals
         "reports/languages.py": 2,  # a function of its own
     }
     assert None not in {
@@ -140,15 +141,15 @@ def test_babel_finds_every_sentence() -> None:
     spoken = [path for path in modules() if path.name != "junit.py"]
     said = {one for path in spoken for one in literals_of(path)}
     said |= {one for path in templates for one in literals_in(path)}
-    assert {"next", "likely cause {number}", "{n} nights", "basis: {told}"} <= said
-    for catalogue in CATALOGUES.values():
+    assert {"next", "likely cause {number}", "{n} nights"} <= said
+    for catalogue in SENTENCES.values():
         for entry in catalogue:
             said -= {entry.id} if isinstance(entry.id, str) else set(entry.id)
     assert said == {None}, "not in the catalogue: `make messages` does not find them there"
 
 
 def test_the_catalogues_are_what_make_messages_makes_of_the_code() -> None:
-    """Every sentence of the code is in each, and no other."""
+    """Every sentence of the code, and every text of data files, is in each, and no other."""
     script = PACKAGE.parent / "scripts/messages"
     done = subprocess.run(
         [script, "--check"],
@@ -162,7 +163,7 @@ def test_the_catalogues_are_what_make_messages_makes_of_the_code() -> None:
 
 def test_every_sentence_is_translated_whole() -> None:
     """With all plural forms, and with the placeholders and the commands of the English sentence."""
-    for path, catalogue in CATALOGUES.items():
+    for path, catalogue in SENTENCES.items():
         for entry in filter(lambda entry: entry.id, catalogue):
             plural = not isinstance(entry.id, str)
             sentences, forms = (entry.id, entry.string) if plural else ([entry.id], [entry.string])
@@ -179,88 +180,57 @@ def test_english_reads_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     assert languages.choose("en", {}) is ENGLISH
 
 
-def test_every_fact_has_its_name() -> None:
-    rules = change_rules.read(resources.locate("changes.toml")).change
-    assert set(CHINESE.facts) == {
-        name for rule in rules if rule.means != "nothing" for name in rule.facts.values()
+def test_every_text_of_a_data_file_is_translated() -> None:
+    """One without a translation is named, and a translation of what is said no longer."""
+    due = {text: key for key, text in data_texts.texts()}
+    assert len(TEXTS) == len(OTHERS)
+    for path, catalogue in TEXTS.items():
+        found = {entry.id: entry for entry in catalogue if entry.id}
+        stale = {text: entry.auto_comments for text, entry in found.items() if text not in due}
+        assert not stale, f"{path} translates what no data file says: {stale}"
+        missing = {key: text for text, key in due.items() if text not in found}
+        missing |= {due[text]: text for text, entry in found.items() if not entry.string}
+        assert not missing, f"{path} has no translation: {missing}"
+        assert not any(entry.fuzzy for entry in found.values()), f"{path} has a guess"
+
+
+def kinds_that_stay(machine: str) -> dict[str, set[str]]:
+    """The bases that no language rewords, by kind: what somebody else published, or said."""
+    file = resources.locate("machines") / f"{machine}.toml"
+    return {
+        "sources of a model sheet": {
+            row.basis for one in gpu_limits.sheets() for row in (*one.limit, *one.collective)
+        },
+        "the machine file's own words": {row.basis for row in machine_file.read(file).limit},
     }
 
 
-@each("name", ["facts", "titles", "events", "profiles"])
-def test_a_text_keeps_its_commands(name: str) -> None:
-    for text, told in getattr(CHINESE, name).items():
-        assert COMMANDS.findall(told) == COMMANDS.findall(text), text
+@each("machine", drawn_runs.NAMES)
+def test_no_basis_and_no_reason_of_ours_is_english_in_a_chinese_report(machine: str) -> None:
+    chinese, plan = languages.language("zh-CN"), drawn_runs.named(machine).plan
+    stay = [text for kind in kinds_that_stay(machine).values() for text in kind]
+    due = [one for check in plan.checks for one in check.due]
+    limits = [limit for one in due for limit in (one.limit, one.ceiling) if limit is not None]
+    reasons = [one.unlimited for one in due if one.unlimited is not None]
+    told = [*(one.origin for one in due), *(one.basis for one in limits), *reasons]
+    told += [*plan.gaps, *plan.not_tested]
+    assert told
+    for text in told:
+        if text not in stay:
+            assert re.search("[\u4e00-\u9fff]", languages.said(text, chinese)), text
 
 
-def test_every_check_has_its_title() -> None:
-    assert set(CHINESE.titles) == {check.title for check in collected()}
-
-
-def test_every_profile_is_told_of() -> None:
-    profiles = tomllib.loads(resources.locate("profiles.toml").read_text(encoding="utf-8")).values()
-    assert set(CHINESE.profiles) == {
-        text for one in profiles for text in (one["summary"], *one["cannot_detect"])
-    }
-
-
-def sentences_of(path: Path) -> Iterator[str]:
-    """The whole sentences that a module writes out, its docstrings and patterns aside."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    aside |= {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
-    }
-    for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) and id(node) not in aside else None
-        if isinstance(text, str) and re.fullmatch(r"[A-Z]\S* .*\.", text):
-            yield text
-
-
-def test_every_event_has_its_meaning_and_what_it_asks_for() -> None:
-    tables = [*table("xid")["xid"].values(), *table("kernel")["message"]]
-    told = {entry[key] for entry in tables for key in ("meaning", "action")}
-    told |= {
-        entry["meaning"] for entry in (*table("sxid")["class"], *table("sxid")["sxid"].values())
-    }
-    told |= set(table("sxid")["action"].values())
-    modules = [
-        *(PACKAGE / "observe").glob("*_events.py"),
-        PACKAGE / "session/load_events.py",
-        PACKAGE / "watch/gpu_sampler.py",
-    ]
-    told |= {text for path in modules for text in sentences_of(path)}
-    assert set(CHINESE.events) == told
-
-
-def test_the_same_entries_with_the_same_commands() -> None:
-    english = languages.catalogue("en")
-    for mine, theirs in (
-        (CHINESE.measurements, english.measurements),
-        (CHINESE.by_event, english.by_event),
-    ):
-        assert mine.keys() == theirs.keys()
-        for name, one in mine.items():
-            other = theirs[name]
-            assert (one.next, one.next_anywhere) == (other.next, other.next_anywhere), name
-            assert one.events == other.events
-            assert len(one.causes) == len(other.causes), name
+def test_a_text_keeps_its_commands() -> None:
+    for path, catalogue in TEXTS.items():
+        for entry in filter(lambda entry: entry.id, catalogue):
+            kept = [sorted(COMMANDS.findall(text)) for text in (entry.id, entry.string)]
+            assert kept[0] == kept[1], (path, entry.id)
 
 
 def test_chinese_is_chinese() -> None:
-    """Every text of the entries that is more than a line of a command has Chinese in it."""
-    for one in {
-        *CHINESE.measurements.values(),
-        *CHINESE.by_event.values(),
-    }:
-        for text in (
-            one.symptom,
-            one.shows,
-            one.vendor,
-            *(part for cause in one.causes for part in (cause.what, cause.tell)),
-        ):
-            if COMMANDS.sub("", text).strip(" .,;"):
-                assert re.search("[\u4e00-\u9fff]", text), text
-            assert text.count("`") % 2 == 0, text
+    """Every text that is more than a command or an abbreviation has Chinese in it."""
+    for path, catalogue in TEXTS.items():
+        for entry in filter(lambda entry: entry.id, catalogue):
+            assert entry.string.count("`") % 2 == 0, (path, entry.string)
+            if re.search("[a-z]", COMMANDS.sub("", entry.string)):
+                assert re.search("[\u4e00-\u9fff]", entry.string), (path, entry.string)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from cases import each
 
+from acceptance.core.parts import Gpu, Pair, Part, parse
 from acceptance.machine.observation import decode
 from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
 
@@ -26,14 +27,18 @@ INVENTORY = {
 
 def test_each_component_has_its_place() -> None:
     found = find_locations(decode(INVENTORY))
-    assert found.of("gpu0") == found.of("0000:01:00.0") == Location(address="0000:01:00.0")
+    assert found.of(Gpu(0)) == found.of(parse("0000:01:00.0")) == Location(address="0000:01:00.0")
     second = Location(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
-    assert found.of("gpu1") == found.of("0000:81:00.0") == second
-    assert found.of("disk:nvme0n1") == found.of("nvme0n1") == Location(name="nvme0n1", serial="D1")
-    assert found.of("disk:sda") == Location(name="sda")
-    assert found.of("net:eth0") == Location(name="eth0", address="0000:05:00.0")
-    assert found.of("dimm:DIMM_A1") == Location(slot="DIMM_A1", serial="S1")
-    for component in ("gpu2", "gpu0->gpu1", "cpu", "machine", None):
+    assert found.of(Gpu(1)) == found.of(parse("0000:81:00.0")) == second
+    assert (
+        found.of(Part("disk", "nvme0n1"))
+        == found.of(parse("nvme0n1"))
+        == Location(name="nvme0n1", serial="D1")
+    )
+    assert found.of(Part("disk", "sda")) == Location(name="sda")
+    assert found.of(Part("net", "eth0")) == Location(name="eth0", address="0000:05:00.0")
+    assert found.of(Part("dimm", "DIMM_A1")) == Location(slot="DIMM_A1", serial="S1")
+    for component in (Gpu(2), Pair(Gpu(0), Gpu(1)), "cpu", "machine", None):
         assert found.of(component) == Location()
 
 
@@ -44,13 +49,15 @@ def test_what_was_not_read_is_not_known() -> None:
     }
     for inventory in ({}, unread):
         found = find_locations(decode(inventory))
-        assert [found.of(name) for name in ("gpu0", "dimm:A1", "disk:sda")] == [Location()] * 3
+        assert [found.of(name) for name in (Gpu(0), Part("dimm", "A1"), Part("disk", "sda"))] == [
+            Location()
+        ] * 3
 
 
 def test_an_address_is_a_place_by_itself() -> None:
-    assert NO_LOCATIONS.of("0000:00:01.1") == Location(address="0000:00:01.1")
-    assert NO_LOCATIONS.of("0000:00:01.1; reboot") == Location()
-    assert NO_LOCATIONS.of("0000:00:01.1\n") == Location()
+    assert NO_LOCATIONS.of(parse("0000:00:01.1")) == Location(address="0000:00:01.1")
+    assert NO_LOCATIONS.of(parse("0000:00:01.1; reboot")) == Location()
+    assert NO_LOCATIONS.of(parse("0000:00:01.1\n")) == Location()
 
 
 @each(

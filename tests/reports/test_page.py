@@ -15,11 +15,13 @@ from pages import page, words
 from test_junit import HOSTILE
 from thoroughness import some
 
-from acceptance.core.record import ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.parts import Core, Gpu
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports.page import render
 from acceptance.reports.page.sections import SECTIONS, Content, Section
+from acceptance.wording.words import of as said
 
 ALLOWED = {
     "a",
@@ -169,7 +171,7 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
     ]
     cards = " ".join(words(card) for card in tree.find_class("card"))
     for finding in found.verdict.of_kind("error", "skip", "waived"):
-        assert " ".join(finding.text.split()) in cards
+        assert " ".join(said(finding).split()) in cards
     text = words(tree)
     for expected in (
         "reseat it",
@@ -352,8 +354,8 @@ def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> No
     found = samples.passing()
 
     def broken() -> Iterator[TimedSample]:
-        yield TimedSample(0, 101.0, GpuSample(GpuReadings(power_w=100.0), component="gpu0"))
-        yield TimedSample(1, 102.0, GpuSample(GpuReadings(power_w=300.0), component="gpu0"))
+        yield TimedSample(0, 101.0, GpuSample(GpuReadings(power_w=100.0), component=Gpu(0)))
+        yield TimedSample(1, 102.0, GpuSample(GpuReadings(power_w=300.0), component=Gpu(0)))
         raise JournalError("telemetry-gpu.jsonl, line 4: is no sample")
 
     tree = page(render.render(dataclasses.replace(found, samples=broken)))
@@ -365,7 +367,7 @@ def test_samples_that_cannot_be_read_are_said_and_take_nothing_else_away() -> No
 def test_a_run_lasts_until_its_last_sample() -> None:
     """A machine that restarted in the middle of a check was sampled to the end."""
     found = samples.passing()
-    last = TimedSample(0, found.first.boot_s + 3600.0, GpuSample(GpuReadings(), component="gpu0"))
+    last = TimedSample(0, found.first.boot_s + 3600.0, GpuSample(GpuReadings(), component=Gpu(0)))
     header = page(render.render(found)).find("body/header")
     assert "how long 60 min" not in words(header)
     sampled = dataclasses.replace(found, samples=lambda: iter([last]))
@@ -410,7 +412,7 @@ def test_text_stands_out_from_what_is_behind_it_in_light_and_dark() -> None:
 def test_a_page_of_a_large_machine_stays_small() -> None:
     made = journals.plan(
         *(
-            journals.check(f"cpu.c{n}", *(journals.due("rate", f"core:{k}") for k in range(200)))
+            journals.check(f"cpu.c{n}", *(journals.due("rate", Core(k)) for k in range(200)))
             for n in range(10)
         )
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import journals
 import pytest
+import runs
 import sample_machines
 import sample_runs
 from cases import each
@@ -23,16 +24,19 @@ from acceptance.core.fold import fold
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Due
-from acceptance.core.record import RunClosed
+from acceptance.core.record import RunClosed, RunStarted
 from acceptance.expect import gpu_limits
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.observation import NOTHING, decode
 from acceptance.machine.topology import build
+from acceptance.reports.languages import language
 from acceptance.reports.locations import find_locations
-from acceptance.reports.page import bars, cards, heat, peaks, run_log, topology
+from acceptance.reports.page import bars, cards, heat, peaks, render, run_log, topology
 from selftest import drawn_runs
 
 FLOOR = Limit("GB/s", "a basis", low=100.0)
@@ -49,7 +53,7 @@ def judged(
         "class default",
         None if limit else "no limit can be",
     )
-    findings = (Finding(kind, "link.copy", "said"),) if kind else ()  # type: ignore[arg-type]  # one of its kinds
+    findings = (Finding(kind, "link.copy", "never_ran"),) if kind else ()  # type: ignore[arg-type]  # one of its kinds
     return Judgement(due, value, None, None, findings)
 
 
@@ -66,9 +70,9 @@ def observed(name: str) -> tuple[Inventory, tuple[tuple[str, ...], ...]]:
 def test_pairs_are_a_matrix_coloured_by_their_share_of_the_largest() -> None:
     found = heat.pairs(
         [
-            judged("gpu0->gpu1", 400.0),
-            judged("gpu1->gpu0", 90.0, kind="fail"),
-            judged("gpu2->gpu10", None, kind="error"),
+            judged(Pair(Gpu(0), Gpu(1)), 400.0),
+            judged(Pair(Gpu(1), Gpu(0)), 90.0, kind="fail"),
+            judged(Pair(Gpu(2), Gpu(10)), None, kind="error"),
         ]
     )
     assert found is not None
@@ -92,7 +96,15 @@ def test_pairs_are_a_matrix_coloured_by_their_share_of_the_largest() -> None:
     assert (cells["gpu0", "gpu0"].text, cells["gpu2", "gpu0"].text) == ("", "-")
 
 
-@each("names", [("gpu0", "gpu1"), ("gpu0->gpu1", "cpu"), ("gpu0->gpu1",), ("gpu0-->gpu1", "x->y")])
+@each(
+    "names",
+    [
+        (Gpu(0), Gpu(1)),
+        (Pair(Gpu(0), Gpu(1)), "cpu"),
+        (Pair(Gpu(0), Gpu(1)),),
+        ("gpu0-->gpu1", "x->y"),
+    ],
+)
 def test_what_is_no_set_of_pairs_is_no_matrix(names: tuple[str, ...]) -> None:
     assert heat.pairs([judged(name, 1.0) for name in names]) is None
 
@@ -127,8 +139,8 @@ def group(*siblings: Judgement, known: peaks.Peaks | None = None) -> bars.Group:
 
 
 def test_siblings_share_a_scale_that_holds_value_limit_and_peak() -> None:
-    known = {("copy", gpu): peaks.Peak(200.0, "sheet") for gpu in ("gpu0", "gpu1")}
-    found = group(judged("gpu0", 150.0), judged("gpu1", 50.0, kind="fail"), known=known)
+    known = {("copy", gpu): peaks.Peak(200.0, "sheet") for gpu in (Gpu(0), Gpu(1))}
+    found = group(judged(Gpu(0), 150.0), judged(Gpu(1), 50.0, kind="fail"), known=known)
     assert [row.bar for row in found.rows] == [
         bars.Bar(75.0, 50.0, None, 100.0),
         bars.Bar(25.0, 50.0, None, 100.0),
@@ -139,31 +151,29 @@ def test_siblings_share_a_scale_that_holds_value_limit_and_peak() -> None:
 
 
 def test_without_a_peak_the_larger_of_value_and_limit_is_the_whole() -> None:
-    assert group(judged("gpu0", 150.0)).rows[0].bar == bars.Bar(100.0, 66.7, None, None)
-    assert group(judged("gpu0", 50.0, kind="fail")).rows[0].bar == bars.Bar(50.0, 100.0, None, None)
-    assert group(judged("gpu0", 50.0, None)).rows[0].bar == bars.Bar(100.0, None, None, None)
+    assert group(judged(Gpu(0), 150.0)).rows[0].bar == bars.Bar(100.0, 66.7, None, None)
+    assert group(judged(Gpu(0), 50.0, kind="fail")).rows[0].bar == bars.Bar(50.0, 100.0, None, None)
+    assert group(judged(Gpu(0), 50.0, None)).rows[0].bar == bars.Bar(100.0, None, None, None)
 
 
 @pytest.mark.parametrize("value", [None, -5.0])
 def test_what_cannot_be_drawn_has_no_bar(value: float | None) -> None:
-    found = group(judged("gpu0", value, Limit("GB/s", "a basis", low=-10.0)))
+    found = group(judged(Gpu(0), value, Limit("GB/s", "a basis", low=-10.0)))
     assert found.flat
     assert found.rows[0].value == ("not measured" if value is None else "-5 GB/s")
 
 
 def test_siblings_that_say_the_same_are_one_row_and_limits_of_their_own_are_told() -> None:
-    same = group(*(judged(f"gpu{n}", 150.0) for n in range(12)))
+    same = group(*(judged(Gpu(n), 150.0) for n in range(12)))
     assert [row.names for row in same.rows] == [("gpu0 … gpu11 (12)",)]
-    own = group(judged("gpu0", 150.0), judged("gpu1", 150.0, Limit("GB/s", "another", low=10.0)))
+    own = group(judged(Gpu(0), 150.0), judged(Gpu(1), 150.0, Limit("GB/s", "another", low=10.0)))
     assert (own.limit, [row.limit for row in own.rows]) == (None, [">= 100 GB/s", ">= 10 GB/s"])
     assert own.bases == (("gpu0", "a basis (class default)"), ("gpu1", "another (class default)"))
+    told = (Message("component_says", {"component": f"gpu{n}", "why": "so"}) for n in range(12))
     alike = group(
-        *(
-            judged(f"gpu{n}", 150.0, Limit("GB/s", f"declared for gpu{n}", low=1.0))
-            for n in range(3)
-        )
+        *(judged(Gpu(n), 150.0, Limit("GB/s", one, low=1.0)) for n, one in enumerate(told))
     )
-    assert alike.bases == (("", "declared for gpu0 (class default); and so for the others"),)
+    assert alike.bases == (("", "gpu0: so (class default); and so for the others"),)
 
 
 # --- peaks ---
@@ -171,11 +181,11 @@ def test_siblings_that_say_the_same_are_one_row_and_limits_of_their_own_are_told
 
 def test_peaks_are_those_of_the_sheet_and_of_the_link() -> None:
     found = peaks.peaks(observed("8xh200")[0], gpu_limits.sheets(), ENGLISH)
-    assert found["gemm_bf16", "gpu7"] == peaks.Peak(989.4, "sheet of H200 SXM 141GB")
-    assert found["burn_f64", "gpu0"].value == 66.9
-    assert found["copy_h2d", "gpu0"].value == pytest.approx(63.0, abs=0.1)
-    assert found["gpu_power", "gpu3"].value == 700.0
-    assert ("copy_local", "gpu0") not in found
+    assert found["gemm_bf16", Gpu(7)] == peaks.Peak(989.4, "sheet of H200 SXM 141GB")
+    assert found["burn_f64", Gpu(0)].value == 66.9
+    assert found["copy_h2d", Gpu(0)].value == pytest.approx(63.0, abs=0.1)
+    assert found["gpu_power", Gpu(3)].value == 700.0
+    assert ("copy_local", Gpu(0)) not in found
 
 
 def test_of_an_unknown_model_no_peak_is_guessed() -> None:
@@ -228,6 +238,30 @@ def test_how_a_run_broke_off_is_told_where_it_did_not_end() -> None:
 
 
 @each(
+    "lang, told",
+    [
+        ("en", ("1 of 2 faults caught", "restarted", "disk health: no disk was found")),
+        ("zh-CN", ("2 个故障查出 1 个", "重启", "没有找到硬盘")),
+    ],
+)
+def test_what_a_run_says_in_codes_is_worded_on_its_page(lang: str, told: tuple[str, ...]) -> None:
+    """Who wrote the run, and what it leaves out, as the supervisor and a later start write them."""
+    start, *bodies, _ = journals.bodies(journals.plan())
+    assert isinstance(start, RunStarted)
+    score = {"utc": "2026-11-22", "kind": "short", "caught": 1, "faults": 2, "alarms": 0}
+    plan = replace(start.plan, not_tested=(Message("no_disk"),))
+    selftest = Message("selftest_score", {**score, "clean": 3})
+    closed = RunClosed(None, True, {}, Message("restarted"))
+    first = replace(start, plan=plan, selftest=selftest)
+    page = render.render(
+        runs.judged(journals.entries([first, *bodies, closed])), (), language(lang)
+    )
+    assert "Message(" not in page
+    for text in told:
+        assert text in page, text
+
+
+@each(
     "utc, told",
     [
         ("2026-11-20T18:05:43.177Z", "2026-11-20 18:05:43 UTC"),
@@ -258,7 +292,7 @@ def test_faults_of_one_card_with_one_lesson_are_one_card(slow: Path) -> None:
     assert len(told) < 10 < len(verdict.of_kind("fail"))
     assert sum(len(card.faults) + len(card.texts) for card in told) == len(verdict.of_kind("fail"))
     narrow = next(card for card in told if card.checks == ("watch.pcie_link",))
-    assert (narrow.component, dict(narrow.where)["PCI address"]) == ("gpu1", "0000:02:00.0")
+    assert (narrow.component, dict(narrow.where)["PCI address"]) == (Gpu(1), "0000:02:00.0")
     (fault,) = narrow.faults
     assert (fault.measurement, fault.measured, fault.limit, fault.margin) == (
         "gpu_link_width",

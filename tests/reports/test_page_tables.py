@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from acceptance.core.record import Table
+from acceptance.core.evidence import Table
 from acceptance.reports.page import tables
 
 

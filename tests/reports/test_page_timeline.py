@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptance.core.parts import Gpu
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.reports.page import curves, timeline
 from acceptance.reports.page.timeline import MAX_CELLS, Timeline, Track, stretches
@@ -106,9 +107,7 @@ def test_a_gap_is_a_gap() -> None:
 
 
 def test_all_gpus_are_drawn_on_one_scale_with_their_extremes_told() -> None:
-    looks = [
-        look(100.0 + n, f"gpu{n % 2}", power_w=100.0 + n, temperature_c=40.0) for n in range(40)
-    ]
+    looks = [look(100.0 + n, Gpu(n % 2), power_w=100.0 + n, temperature_c=40.0) for n in range(40)]
     first, second = curves.curves(timeline.timeline(100.0, looks))
     assert [plot.metric for plot in first.plots] == ["temperature_c", "power_w"]
     power, other = first.plots[1], second.plots[1]

@@ -8,6 +8,7 @@ from rich.text import Text
 from thoroughness import some
 
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.parts import Gpu, parse
 from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
@@ -15,7 +16,7 @@ from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 
 def gauges(gpus: int) -> Gauges:
     found = Gauges(
-        [f"gpu{n}" for n in range(gpus)], {terminal_run.address(n): f"gpu{n}" for n in range(gpus)}
+        [Gpu(n) for n in range(gpus)], {parse(terminal_run.address(n)): Gpu(n) for n in range(gpus)}
     )
     for body in terminal_run.live(gpus):
         found.entry(terminal_run.entry(body))
@@ -88,7 +89,7 @@ def test_many_gpus_in_a_few_words() -> None:
     ]
     told = [
         part.plain
-        for part in panel.summary_parts(Gauges(["gpu0", "gpu1"], {}).gauges(), ENGLISH, UNICODE)
+        for part in panel.summary_parts(Gauges([Gpu(0), Gpu(1)], {}).gauges(), ENGLISH, UNICODE)
     ]
     assert told == ["2 GPUs", "no errors"], "what was not read is not told"
 
@@ -102,7 +103,7 @@ def test_a_lost_gpu_is_said_first() -> None:
         "It is lost.",
         "Look.",
         "nvml",
-        terminal_run.address(2),
+        parse(terminal_run.address(2)),
         source="nvml",
     )
     found.entry(terminal_run.entry(lost))

@@ -28,8 +28,11 @@ from lxml import html as lxml_html
 from rich.console import Console
 from thoroughness import examples, some
 
+from acceptance.core.evidence import Observed
 from acceptance.core.language import ENGLISH
-from acceptance.core.record import Body, Measured, Note, Observed, RunStarted
+from acceptance.core.message import Listed, Message, Quantity
+from acceptance.core.parts import Gpu
+from acceptance.core.record import Body, Measured, Note, RunStarted
 from acceptance.expect import gpu_limits
 from acceptance.reports import junit, verdict_json
 from acceptance.reports.dashboard import Dashboard
@@ -75,7 +78,7 @@ def on_screen(bodies: Sequence[Body], *, watched: bool = False) -> str:
     for entry in found.entries:
         terminal.entry(entry)
     terminal.stop()
-    terminal.verdict(found.verdict, [f"/runs/{found.verdict.run_id}/report.html"])
+    terminal.verdict(found, [f"/runs/{found.verdict.run_id}/report.html"])
     return out.getvalue()
 
 
@@ -258,10 +261,12 @@ def test_the_moving_line_shows_the_name_of_a_check_as_one_line_of_text(text: str
     remaining.started(f"{text}{hostile.MARK}")
     out = Watched()
     console = Console(file=out, width=200, force_terminal=True, _environ={"TERM": "xterm-256color"})
-    gauges = Gauges(("gpu0",), {})
-    told = f"gpu0: lap 1 of 2: 1 s; {text} bf16 at 3 TFLOP/s {text}"
-    gauges.entry(samples.entry(Note(told, progress=True)))
-    gauges.entry(samples.entry(Measured("a", text, "gpu0", "GB/s", 1.0)))
+    gauges = Gauges((Gpu(0),), {})
+    rate = {"format": text, "rate": Quantity(3.0, "TFLOP/s")}
+    formats = Listed((Message("burn_lap_format", rate),))
+    lap = Message("burn_lap", {"gpu": "gpu0", "lap": 1, "laps": 2, "formats": formats})
+    gauges.entry(samples.entry(Note(Message("note", {"text": (lap,)}), progress=True)))
+    gauges.entry(samples.entry(Measured("a", text, Gpu(0), "GB/s", 1.0)))
     console.print(Dashboard(remaining, gauges, ENGLISH, UNICODE))
     shown = OWN.sub("", out.getvalue())
     assert not hostile.HARMFUL.search(shown)

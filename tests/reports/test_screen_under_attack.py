@@ -4,6 +4,7 @@ errors, JSON, names of files, the locale.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -21,6 +22,8 @@ from thoroughness import ALL, some
 
 from acceptance.__main__ import main
 from acceptance.cli import read
+from acceptance.machine import observation
+from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import draft, inventory
 from acceptance.station.image import __main__ as image_main
 from acceptance.tools import TOOLS
@@ -76,7 +79,7 @@ def test_a_hostile_folder_is_named_harmlessly(name: str, call: Call, tmp_path: P
     code, out, err = call("report", f"./{name}")
     assert (code, err) == (1, "")
     assert_harmless(out)
-    assert out.split("\n")[-2].startswith("FAIL: ")
+    assert out.split("\n")[-2].startswith("FAIL (the evidence is not whole): ")
     assert not hostile.HARMFUL.search((tmp_path / name / "junit.xml").read_text())
 
 
@@ -160,14 +163,27 @@ def test_the_inventory_is_printed_harmlessly(
     found = {"links": [{"name": f"eth\udcff{hostile.EVERYTHING}"}], "name": "G\u015b\xae"}
     monkeypatch.setattr(inventory, "observe", lambda: found)
     monkeypatch.setattr(sys, "stdout", Bytes(encoding))
-    assert main(["inventory"]) == 0
+    assert main(["inventory", "--json"]) == 0
     data = sys.stdout.buffer.getvalue()  # type: ignore[attr-defined]
     assert_harmless(data.decode(encoding))
     assert json.loads(data)["name"] == "G\u015b\xae"
 
 
+def test_the_summary_of_the_inventory_is_printed_harmlessly(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = hostile.EVERYTHING
+    link = NetworkLink(name, None, name, None, None, True, None, None)
+    found = dataclasses.replace(observation.NOTHING, links=(link,))
+    monkeypatch.setattr(inventory, "observe", lambda: found)
+    code, out, err = call("inventory")
+    assert (code, err) == (0, "")
+    assert_harmless(out)
+    assert any(line.startswith("network ") for line in out.splitlines())
+
+
 def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inventory, "observe", lambda: None)
+    monkeypatch.setattr(inventory, "observe", lambda: observation.NOTHING)
     monkeypatch.setattr(draft, "write", lambda found, path: None)
     code, out, err = call(
         "inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING)
@@ -208,4 +224,4 @@ def test_a_locale_without_our_letters_gets_its_own(locale: dict[str, str], tmp_p
     )
     assert (done.returncode, done.stderr) == (1, b"")
     assert_harmless(done.stdout.decode("latin-1"))
-    assert done.stdout.splitlines()[-1].startswith(b"FAIL: ")
+    assert done.stdout.splitlines()[-1].startswith(b"FAIL (the evidence is not whole): ")

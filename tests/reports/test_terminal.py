@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import html
 import io
 import os
 import pty
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 import journals
+import pyte
 import pytest
 import samples
 from cases import each
@@ -19,12 +22,17 @@ from rich.console import Console
 from test_junit import HOSTILE
 from thoroughness import some
 
+from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Text
+from acceptance.core.parts import CPU, MACHINE, MEMORY, Core, Gpu, Pair, Part
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
-from acceptance.core.verdict import Verdict
+from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
-from acceptance.reports import dashboard, explanation, summary
+from acceptance.journal.run import Run
+from acceptance.reports import dashboard, explanation, junit, summary
 from acceptance.reports.locations import NO_LOCATIONS
 from acceptance.reports.page import render
 from acceptance.reports.safe_output import SafeOutput
@@ -51,14 +59,14 @@ def watched(width: int) -> tuple[Terminal, io.StringIO]:
     ), out
 
 
-def shown(verdict: Verdict) -> list[str]:
+def shown(verdict: Run) -> list[str]:
     terminal, out = piped()
     terminal.verdict(verdict, ["/runs/run-1/report.html"])
     return out.getvalue().splitlines()
 
 
 def test_violations_first_the_verdict_last() -> None:
-    verdict = samples.mixed().verdict
+    verdict = samples.mixed()
     lines = shown(verdict)
     assert (
         lines[0] == "FAIL gpu.present: gpu_count on machine: measured 0, limit = 1; basis: declared"
@@ -87,15 +95,16 @@ def test_violations_first_the_verdict_last() -> None:
 
 
 def test_neighbours_with_the_same_causes_get_them_once() -> None:
-    dues = [journals.due("gpu_pcie_replays", f"gpu{n}") for n in (0, 1, 2)]
-    other = journals.due("memory_triad", "memory")
+    dues = [journals.due("gpu_pcie_replays", Gpu(n)) for n in (0, 1, 2)]
+    other = journals.due("memory_triad", MEMORY)
     made = journals.plan(journals.check("link.copy", *dues, other))
     low = {(one.measurement, one.component): 1.0 for one in (*dues, other)}
-    verdict = fold(journals.entries(journals.bodies(made, low)))
+    run = samples.run(journals.bodies(made, low))
     replays = "gpu_pcie_replays on gpu0 to gpu2"
     heads = [f"gpu_pcie_replays on gpu{n}" for n in (0, 1, 2)]
     told = [
-        line.split(":")[0] for line in summary.finding_lines(verdict.of_kind("fail"), NO_LOCATIONS)
+        line.split(":")[0]
+        for line in summary.finding_lines(run.verdict.of_kind("fail"), NO_LOCATIONS)
     ]
     assert [line for line in told if " on " in line or line == "next"] == [
         *heads,
@@ -103,14 +112,79 @@ def test_neighbours_with_the_same_causes_get_them_once() -> None:
         "memory_triad on memory",
         "next",
     ]
-    lines = [line.removeprefix("FAIL link.copy: ").lstrip() for line in shown(verdict)]
+    lines = [line.removeprefix("FAIL link.copy: ").lstrip() for line in shown(run)]
     assert [line.split(":")[0] for line in lines if line][: len(told) - 2] == [replays, *told[3:]]
 
 
 def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
     made = journals.plan(declared=False)
-    verdict = fold(journals.entries(journals.bodies(made)))
+    verdict = samples.run(journals.bodies(made))
     assert shown(verdict)[-1] == "PASS (inventory not declared): 1 passed"
+
+
+@each(
+    "high, found, told",
+    [
+        (0.0, 0.0, "PASS (no GPU declared): 2 passed"),
+        (2.0, 2.0, "PASS: 2 passed"),
+        (0.0, 1.0, "FAIL: 1 passed, 1 failed"),
+    ],
+)
+def test_a_pass_of_a_machine_without_gpus_says_so(high: float, found: float, told: str) -> None:
+    due = journals.due("gpu_count", MACHINE, "count", Limit("count", "declared", high, high))
+    made = journals.plan(journals.check("gpu.present", due), journals.check())
+    done = samples.run(journals.bodies(made, {("gpu_count", MACHINE): found}))
+    assert shown(done)[-1] == told
+    assert told in render.render(done)
+    assert f'name="closing_line" value="{told}"'.encode() in junit.render(done)
+
+
+@each(
+    "check, measurement, component, why, reason",
+    [
+        (
+            "storage.smart_health",
+            "disk_faults",
+            Part("disk", "vda"),
+            Message("health_unread", {"why": "x" * 90}),
+            "this disk has no SMART report",
+        ),
+        (
+            "inventory.dimms",
+            "dimm_present",
+            Part("dimm", "A1"),
+            Message("dmi_no_tables"),
+            "a virtual machine has no firmware tables",
+        ),
+    ],
+)
+def test_a_recommended_waiver_is_printed_on_terminal_page_and_junit(
+    check: str, measurement: str, component: Component, why: Message, reason: str
+) -> None:
+    planned = journals.check(check, journals.due(measurement, component, "count"))
+    records = journals.bodies(journals.plan(planned))
+    at = next(place for place, body in enumerate(records) if isinstance(body, Measured))
+    records[at] = Skipped(planned.id, why, measurement, component)
+    done = samples.run(records)
+    lines = [
+        "[[waiver]]",
+        f'skip = "{check}"',
+        f'component = "{component}"',
+        f'reason = "{reason}"',
+    ]
+    told = [line.strip() for line in shown(done)]
+    at = told.index("To waive this, add to the machine file:")
+    assert told[at + 1 : at + 5] == lines
+    assert "\n".join(lines) in html.unescape(render.render(done))
+    assert "\n".join(lines) in html.unescape(junit.render(done).decode())
+
+
+def test_a_waived_count_of_gpus_is_no_declaration() -> None:
+    due = journals.due("gpu_count", MACHINE, "count", Limit("count", "declared", 1.0, 1.0))
+    waiver = Waiver(reason="on its way", measurement="gpu_count", component="machine", worst=0.0)
+    made = journals.plan(journals.check("gpu.present", due), waivers=[waiver])
+    done = samples.run(journals.bodies(made, {("gpu_count", MACHINE): 0.0}))
+    assert shown(done)[-1].startswith("PASS: 1 passed, 1 waived")
 
 
 def test_the_plan_is_told_before_anything_is_heated() -> None:
@@ -152,9 +226,9 @@ def told(*bodies: Body) -> str:
 
 def test_a_check_is_one_line_with_its_first_figures() -> None:
     name = "cpu.gemm[f64]"
-    bodies = [Measured(name, "gemm", f"core:{n}", "GFLOP/s", 30.0 + n) for n in range(3)]
-    bodies.append(Measured(name, "total", "cpu", "GFLOP/s", 93.0))
-    bodies.append(Measured(name, "wrong", "cpu", "count", 0.0))
+    bodies = [Measured(name, "gemm", Core(n), "GFLOP/s", 30.0 + n) for n in range(3)]
+    bodies.append(Measured(name, "total", CPU, "GFLOP/s", 93.0))
+    bodies.append(Measured(name, "wrong", CPU, "count", 0.0))
     line = told(CheckStarted(name), *bodies, CheckEnded(name, "pass", "", 4.25))
     assert (
         line
@@ -165,7 +239,7 @@ def test_a_check_is_one_line_with_its_first_figures() -> None:
 def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
     name = "gpu.present"
     message = "gpu_count on machine: measured 0, limit = 1; basis: declared\nanother"
-    measured = Measured(name, "gpu_count", "machine", "count", 0.0, note=samples.LOOKED)
+    measured = Measured(name, "gpu_count", MACHINE, "count", 0.0, note=samples.LOOKED)
     line = told(CheckStarted(name), measured, CheckEnded(name, "fail", message, 0.1))
     assert line == (
         "fail   gpu.present                    0.1 s  gpu_count on machine: measured 0, "
@@ -195,7 +269,7 @@ def test_who_speaks_is_named(source: str, word: str) -> None:
         "gpu0 gave a wrong result",
         "look",
         "bf16",
-        "gpu0",
+        Gpu(0),
         source=source,
     )
     assert told(event) == f"{word}: fatal: gpu0 gave a wrong result: {{}}\n"
@@ -207,7 +281,7 @@ def test_hostile_text_is_harmless(text: str) -> None:
     found = samples.hostile(text)
     for entry in found.entries:
         terminal.entry(entry)
-    terminal.verdict(found.verdict, [])
+    terminal.verdict(found, [])
     printed = out.getvalue()
     assert "\x1b" not in printed
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", printed)
@@ -222,7 +296,7 @@ def test_markup_is_text(text: str) -> None:
 
 
 def test_colour_only_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = samples.mixed().verdict
+    verdict = samples.mixed()
     assert "\x1b" not in "\n".join(shown(verdict))
     terminal, out = watched(100)
     terminal.verdict(verdict, [])
@@ -235,7 +309,7 @@ def test_colour_only_where_somebody_watches(monkeypatch: pytest.MonkeyPatch) -> 
 
 @each("width", [40, 52, 60, 80, 132])
 def test_a_narrow_terminal_breaks_no_word(width: int) -> None:
-    verdict = samples.mixed().verdict
+    verdict = samples.mixed()
     terminal, out = watched(width)
     terminal.plan(samples.mixed_plan(), "a minute", details=False)
     terminal.verdict(verdict, [])
@@ -284,6 +358,34 @@ def test_progress_on_a_terminal_names_the_check_and_the_time_left(
             assert time.monotonic() < end
             text += os.read(ours, 65536).decode()
         terminal.stop()
+
+
+class Window(io.StringIO):
+    """A terminal that takes what is written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_line_ends_up_in_a_frame_of_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the view is drawn as often as it can be, 300 lines are printed."""
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "60"), ("LINES", "400")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(dashboard, "_A_SECOND", 100_000)
+    window, before = Window(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        terminal = Terminal(Console(file=window, highlight=False))
+        terminal.start(samples.mixed_plan())
+        for number in range(300):
+            terminal.say(f"line {number}")
+        terminal.stop()
+    finally:
+        sys.setswitchinterval(before)
+    screen = pyte.Screen(60, 400)
+    pyte.Stream(screen).feed(window.getvalue().replace("\n", "\r\n"))
+    shown = [line.rstrip() for line in screen.display if line.strip()]
+    assert shown == [f"line {number}" for number in range(300)]
 
 
 def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,32 +444,37 @@ def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
     "unjudged, told",
     [
         ((), None),
-        ((("gpu_power", "gpu0", "class default"),), None),
-        ((("nvlink_active", "gpu0", "sheet of GeForce RTX 3090"),), None),
+        ((("gpu_power", Gpu(0), "class default"),), None),
+        ((("nvlink_active", Gpu(0), "sheet of GeForce RTX 3090"),), None),
         (
-            (("gpu_sm_count", "gpu0", NO_SHEET),),
+            (("gpu_sm_count", Gpu(0), NO_SHEET),),
             "1 figure of gpu0 not judged: no sheet of the model tells a limit",
         ),
         (
             (
-                ("gpu_sm_count", "gpu0", NO_SHEET),
-                ("gemm_f16", "gpu1", NO_ARCHITECTURE),
-                ("copy_local", "gpu2", "x"),
+                ("gpu_sm_count", Gpu(0), NO_SHEET),
+                ("gemm_f16", Gpu(1), NO_ARCHITECTURE),
+                ("copy_local", Gpu(2), "x"),
             ),
             "2 figures of gpu0, gpu1 not judged: no sheet of the model tells a limit",
         ),
         (
-            (("p2p_supported", "gpu0->gpu1", NO_SHEET),),
+            (("p2p_supported", Pair(Gpu(0), Gpu(1)), NO_SHEET),),
             "1 figure of gpu0, gpu1 not judged: no sheet of the model",
         ),
         (
-            tuple(("gpu_sm_count", f"gpu{n}", NO_SHEET) for n in range(4)),
+            # as journals of older versions say it
+            (("gpu_sm_count", Gpu(0), "model sheets"), ("gemm_f16", Gpu(0), "architectures")),
+            "2 figures of gpu0 not judged: no sheet of the model tells a limit",
+        ),
+        (
+            tuple(("gpu_sm_count", Gpu(n), NO_SHEET) for n in range(4)),
             "4 figures of 4 GPUs not judged: no sheet",
         ),
     ],
 )
 def test_a_pass_says_what_could_not_be_judged(
-    unjudged: tuple[tuple[str, str, str], ...], told: str | None
+    unjudged: tuple[tuple[str, str, Text], ...], told: str | None
 ) -> None:
     dues = [
         replace(journals.due(name, component, limit=None), origin=origin)
@@ -375,7 +482,7 @@ def test_a_pass_says_what_could_not_be_judged(
     ]
     found = samples.passing(journals.check("gpu.figures", journals.due(), *dues))
     assert found.verdict.verdict == "PASS"
-    line = summary.closing_line(found.verdict)
+    line = summary.closing_line(found)
     assert line.startswith(f"PASS ({told}" if told else "PASS: 1 passed")
     shown = render.render(found)
     assert line in shown.partition("<main>")[0].replace("&gt;", ">")
@@ -384,10 +491,10 @@ def test_a_pass_says_what_could_not_be_judged(
 def test_a_figure_that_was_not_taken_is_not_called_unjudged_and_only_a_pass_says_so() -> None:
     due = replace(journals.due("gpu_sm_count", limit=None), origin=NO_SHEET)
     made = journals.plan(journals.check("gpu.figures", journals.due(), due))
-    records = journals.bodies(made, {("copy", "gpu0"): 1.0})
-    failed = fold(journals.entries(records))
-    assert failed.verdict == "FAIL"
-    assert summary.not_judged(failed) is not None
+    records = journals.bodies(made, {("copy", Gpu(0)): 1.0})
+    failed = samples.run(records)
+    assert failed.verdict.verdict == "FAIL"
+    assert summary.not_judged(failed.verdict) is not None
     assert "not judged" not in summary.closing_line(failed)
     kept = [body for body in records if not isinstance(body, Measured)]
     assert summary.not_judged(fold(journals.entries(kept))) is None

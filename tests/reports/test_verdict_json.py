@@ -20,7 +20,7 @@ from test_junit import HOSTILE
 from thoroughness import examples
 
 from acceptance.core.record import RunClosed
-from acceptance.core.verdict import UnreadableRun
+from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import verdict_json
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "docs" / "verdict.schema.json"
@@ -98,7 +98,7 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
 
 def test_every_shape_is_closed_and_said() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 8
+    assert len(shapes) == 13
     for shape in shapes:
         assert shape["additionalProperties"] is False
         assert shape["description"]
@@ -111,7 +111,7 @@ def test_every_shape_is_closed_and_said() -> None:
 def test_its_shape() -> None:
     content = read(verdict_json.render(samples.mixed()))
     assert list(content) == KEYS
-    assert content["schema"] == verdict_json.SCHEMA == 3
+    assert content["schema"] == verdict_json.SCHEMA == 4
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
     first, lost = content["violations"]
@@ -138,7 +138,7 @@ def test_its_shape() -> None:
     assert content["notes"] == [
         "the kernel log was not followed: no rights",
         "storage was waived whole: no value of it was held against its limit without a waiver",
-        "journal-load.jsonl ends in half a line",
+        "journal-load.jsonl ends in half a line, which was dropped: '{'",
     ]
     assert content["provenance"] == samples.PROVENANCE
 
@@ -186,7 +186,11 @@ def test_a_run_without_a_plan_has_the_same_shape() -> None:
         "UNJUDGED",
         3,
     )
-    assert content["unjudged"] == [{"check": "run", "text": "nothing was measured"}]
+    told = "nothing was measured"
+    values = {"text": told}
+    assert content["unjudged"] == [
+        {"check": "run", "text": told, "code": "unreadable", "values": values}
+    ]
     assert list(content) == KEYS[:12]
 
 

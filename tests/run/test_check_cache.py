@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from acceptance.core.collection import CollectedCheck, Measures
+from acceptance.expect.collected import CollectedCheck, Measures
 from acceptance.journal import provenance
 from acceptance.process import command
 from acceptance.run import check_cache, planning

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from gpu_machine import SOMEBODY, TRAITS, answer, device, machine
+from worded import worded
 
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import GpuProcess, NvmlDevice
@@ -34,7 +35,7 @@ def test_a_gpu_on_which_nobody_computes_is_idle(use: float | None) -> None:
 
 
 def test_a_process_is_named() -> None:
-    assert one(compute_processes=(SOMEBODY,), utilisation=0.99) == (
+    assert worded(one(compute_processes=(SOMEBODY,), utilisation=0.99)) == (
         "gpu0: python3 (process 4711, 1.5 GiB) computes on it",
     )
 
@@ -46,7 +47,7 @@ def test_a_desktop_is_no_user_as_long_as_it_draws_little() -> None:
         "graphics_processes": (DESKTOP,),
     }
     assert one(**drawing, utilisation=0.05) == ()
-    assert one(**drawing, utilisation=0.5) == (
+    assert worded(one(**drawing, utilisation=0.5)) == (
         "gpu0: 50% in use by a process that the driver does not name",
     )
 
@@ -55,11 +56,11 @@ def test_a_desktop_is_no_user_as_long_as_it_draws_little() -> None:
 @pytest.mark.parametrize("processes", [None, ()])
 def test_use_by_nobody_that_is_named(processes: tuple[GpuProcess, ...] | None, use: float) -> None:
     (sentence,) = one(compute_processes=processes, utilisation=use)
-    assert sentence == f"gpu0: {use:.0%} in use by a process that the driver does not name"
+    assert worded(sentence) == f"gpu0: {use:.0%} in use by a process that the driver does not name"
 
 
 def test_a_gpu_of_which_nothing_is_told_is_not_known_to_be_idle() -> None:
-    assert one(compute_processes=None, utilisation=None) == (NOBODY_TELLS,)
+    assert worded(one(compute_processes=None, utilisation=None)) == (NOBODY_TELLS,)
     assert one(compute_processes=None, utilisation=0.0) == ()
 
 
@@ -67,7 +68,7 @@ def test_only_gpus_that_are_tested_and_answer_have_users() -> None:
     busy = device(1, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
     seen = machine(device(0), busy)
     assert describe_gpu_users(seen.nvml, gpus(seen)[:1], 0.1) == ()
-    assert describe_gpu_users(seen.nvml, gpus(seen), 0.1) == (
+    assert worded(describe_gpu_users(seen.nvml, gpus(seen), 0.1)) == (
         "gpu1: python3 (process 4711, 1.5 GiB) computes on it",
     )
     assert describe_gpu_users(failed_answer("no library"), gpus(seen), 0.1) == ()

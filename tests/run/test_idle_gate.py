@@ -12,10 +12,14 @@ import junitparser
 import pytest
 from gpu_machine import SOMEBODY, TRAITS, answer, device, machine
 from msgspec.structs import replace as changed
+from worded import worded
 
-from acceptance.core.record import Observed, Postponed, RunEnded, RunStarted
+from acceptance.core.evidence import Observed, Sealed
+from acceptance.core.parts import Gpu
+from acceptance.core.record import Postponed, RunEnded, RunStarted
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
+from acceptance.reports.summary import exit_code
 from acceptance.run import idle_gate, supervisor
 from acceptance.run.planning import PreparedRun
 from acceptance.run.profile import IdlePolicy
@@ -32,7 +36,7 @@ NAMED = device(0, traits=replace(TRAITS, compute_processes=(SOMEBODY,)))
 def prepared(inventory: Inventory) -> PreparedRun:
     plan = changed(
         journals.plan(journals.check(), journals.check("a.after", session="host-after")),
-        gpus=("gpu0",),
+        gpus=(Gpu(0),),
     )
     return PreparedRun(Options(profile="nightly"), None, inventory, plan, "a summary")
 
@@ -64,7 +68,9 @@ def test_somebody_is_found_at_whichever_look(
     first: NvmlDevice, later: tuple[NvmlDevice, ...], waited: int
 ) -> None:
     looks = Looks(*later)
-    assert looks.users(machine(first)) == ("gpu0: python3 (process 4711, 1.5 GiB) computes on it",)
+    assert worded(looks.users(machine(first))) == (
+        "gpu0: python3 (process 4711, 1.5 GiB) computes on it",
+    )
     assert len(looks.waited) == waited
 
 
@@ -79,9 +85,9 @@ def test_a_skipped_night_is_a_run_of_its_own(tmp_path: Path) -> None:
     run_dir = supervisor.new_run_dir(tmp_path)
     night = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, Postponed(reasons, 1, 7))
     verdict = night.verdict
-    assert (verdict.verdict, verdict.exit_code()) == ("UNJUDGED", 3)
+    assert (verdict.verdict, exit_code(verdict)) == ("UNJUDGED", 3)
     kinds = [type(entry.body) for entry in reader.read(run_dir).entries]
-    assert kinds == [RunStarted, Observed, Postponed, RunEnded]
+    assert kinds == [RunStarted, Observed, Postponed, RunEnded, Sealed]
     told = json.loads((run_dir / "verdict.json").read_bytes())
     (row,) = told["unjudged"]
     assert row["text"].startswith(
@@ -100,6 +106,6 @@ def test_the_last_night_of_too_many_fails(tmp_path: Path) -> None:
     run_dir = supervisor.new_run_dir(tmp_path)
     skipped = Postponed(("gpu0: somebody",), 7, 7)
     verdict = idle_gate.postpone(prepared(machine(AT_WORK)), run_dir, skipped).verdict
-    assert (verdict.verdict, verdict.exit_code()) == ("FAIL", 1)
+    assert (verdict.verdict, exit_code(verdict)) == ("FAIL", 1)
     suite = next(iter(junitparser.JUnitXml.fromstring((run_dir / "junit.xml").read_bytes())))
     assert (suite.tests, suite.skipped, suite.errors, suite.failures) == (3, 2, 0, 1)

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 import runs
+from worded import worded
 
-from acceptance.core.record import Entry, Event, Note, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import Function, Gpu
+from acceptance.core.record import Entry, Event, Note
 from acceptance.journal import reader, segment
 from acceptance.run.live_feed import PERIOD_S, LiveFeed
 
-XID = Event("xid", "error", "NVRM: Xid", "A fault.", "Look.", 94, "0000:01:00.0")
+XID = Event("xid", "error", "NVRM: Xid", "A fault.", "Look.", 94, Function("0000:01:00.0"))
 
 
 class Seen:
@@ -45,33 +48,33 @@ def test_of_samples_the_newest_of_each_component_is_shown_once(
     seen = Seen(tmp_path)
     assert seen.look() == [], "nothing was written yet"
     for degrees in (60.0, 61.0, 62.0):
-        writer.write(Sample({"temperature_c": degrees}, component="gpu0"))
-        writer.write(Sample({"temperature_c": degrees + 10}, component="gpu1"))
+        writer.write(Sample({"temperature_c": degrees}, component=Gpu(0)))
+        writer.write(Sample({"temperature_c": degrees + 10}, component=Gpu(1)))
     newest = [
-        Sample({"temperature_c": 62.0}, component="gpu0"),
-        Sample({"temperature_c": 72.0}, component="gpu1"),
+        Sample({"temperature_c": 62.0}, component=Gpu(0)),
+        Sample({"temperature_c": 72.0}, component=Gpu(1)),
     ]
     assert seen.look() == newest
     assert seen.look() == [], "it was shown"
-    writer.write(Sample({"temperature_c": 75.0}, component="gpu1"))
-    assert seen.look() == [Sample({"temperature_c": 75.0}, component="gpu1")]
+    writer.write(Sample({"temperature_c": 75.0}, component=Gpu(1)))
+    assert seen.look() == [Sample({"temperature_c": 75.0}, component=Gpu(1))]
 
 
 def test_looks_are_a_second_apart_but_for_the_last(tmp_path: Path, writer: segment.Writer) -> None:
     seen = Seen(tmp_path)
-    writer.write(Sample({"power_w": 1.0}, component="gpu0"))
+    writer.write(Sample({"power_w": 1.0}, component=Gpu(0)))
     assert seen.look(0.5) == []
     assert len(seen.look(0.5)) == 1
-    writer.write(Sample({"power_w": 2.0}, component="gpu0"))
+    writer.write(Sample({"power_w": 2.0}, component=Gpu(0)))
     assert seen.look(0.1) == []
     assert len(seen.look(0.1, last=True)) == 1
 
 
 def test_a_long_segment_is_read_at_its_end_alone(tmp_path: Path, writer: segment.Writer) -> None:
     for look in range(2_000):
-        writer.write(Sample({"power_w": float(look)}, component="gpu0"))
+        writer.write(Sample({"power_w": float(look)}, component=Gpu(0)))
     assert (tmp_path / reader.GPU_TELEMETRY).stat().st_size > 3 * 64 << 10
-    assert Seen(tmp_path).look() == [Sample({"power_w": 1999.0}, component="gpu0")]
+    assert Seen(tmp_path).look() == [Sample({"power_w": 1999.0}, component=Gpu(0))]
 
 
 def test_events_of_the_watch_are_shown_and_its_notes_are_not(tmp_path: Path) -> None:
@@ -98,12 +101,12 @@ def test_a_segment_that_cannot_be_read_is_left_alone(name: str, tmp_path: Path) 
 
 
 def test_a_view_that_fails_is_shown_nothing_more(tmp_path: Path, writer: segment.Writer) -> None:
-    writer.write(Sample({"power_w": 2.0}, component="gpu0"))
+    writer.write(Sample({"power_w": 2.0}, component=Gpu(0)))
 
     def view(entry: Entry) -> None:
         raise KeyError("gpu0")
 
     sight = LiveFeed(tmp_path, view, ())
     sight.poll(last=True)
-    assert sight.failure == "the view of the run failed (KeyError: 'gpu0')"
+    assert worded(sight.failure) == "the view of the run failed (KeyError: 'gpu0')"
     sight.poll(last=True)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
 from acceptance.run import outputs
 
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs/1xh200-host-accept"
+
 
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
@@ -23,6 +26,7 @@ def run_dir(tmp_path: Path) -> Path:
         tmp_path / "run/journal.jsonl",
         journals.bodies(journals.plan()),
         machine_root(tmp_path / "root"),
+        seals=True,
     )
     return tmp_path / "run"
 
@@ -38,6 +42,19 @@ def test_every_view_is_written_and_can_be_written_again(run_dir: Path) -> None:
     write_views(run_dir)
     assert {name: (run_dir / name).read_bytes() for name in views} == views
     assert {path.name for path in run_dir.iterdir()} == {"journal.jsonl", *views}
+
+
+def test_every_view_of_a_run_of_a_version_without_seals_says_that_it_is_not_sealed(
+    tmp_path: Path,
+) -> None:
+    run_dir = shutil.copytree(RECORDED, tmp_path / "run")
+    outputs.write(journal_run.read(run_dir))
+    content = json.loads((run_dir / "verdict.json").read_bytes())
+    assert (content["verdict"], content["provenance"]["evidence"]) == ("PASS", "not sealed")
+    assert 'name="evidence" value="not sealed"' in (run_dir / "junit.xml").read_text()
+    page = (run_dir / "report.html").read_text(encoding="utf-8")
+    assert '<p class="closing">PASS (not sealed): ' in page
+    assert "<dt>evidence</dt><dd>not sealed</dd>" in page
 
 
 def test_the_verdict_goes_last(run_dir: Path) -> None:
@@ -90,7 +107,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(
         JournalError, match=r"No such file or directory\): make room, then start again$"
     ):
-        run_folder.write_whole(tmp_path / "n/x", b"after", then="start again")
+        run_folder.write_whole(tmp_path / "n/x", b"after", then=run_folder.START_AGAIN)
     run_folder.write_whole(tmp_path / "x", b"after")
     assert (tmp_path / "x").read_bytes() == b"after"
 
@@ -119,13 +136,3 @@ def test_latest_points_to_the_newest(tmp_path: Path) -> None:
     (tmp_path / "latest/mine").mkdir(parents=True)
     outputs.link_latest(tmp_path / "third")  # a folder of that name is somebody's work
     assert [path.name for path in tmp_path.iterdir()] == ["latest"]
-
-
-def test_yesterdays_verdict_is_not_the_newest(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    outputs.link_latest(tmp_path / "run")
-    assert (tmp_path / "latest").is_symlink()
-    outputs.unlink_latest(tmp_path)
-    assert not (tmp_path / "latest").is_symlink()
-    assert (tmp_path / "run").is_dir()
-    outputs.unlink_latest(tmp_path)

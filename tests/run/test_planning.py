@@ -13,27 +13,44 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import gpu_machine
+import msgspec
 import pytest
+from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
+from runs import until
+from worded import worded
 
 from acceptance import resources
-from acceptance.core.collection import PlanError
+from acceptance.core.limit import Limit
+from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.expect import gpu_limits
-from acceptance.expect.limit_book import LimitBook
+from acceptance.expect.collected import PlanError
+from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
 from acceptance.journal import provenance
 from acceptance.machine.gpu_selection import SelectionError
-from acceptance.machine.inventory import Dimm
-from acceptance.machine.machine_file import DeclaredDimm, DeclaredMemory, Machine, MachineFileError
+from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, NvmlDevice
+from acceptance.machine.machine_file import (
+    DeclaredCpu,
+    DeclaredDimm,
+    DeclaredMemory,
+    DeclaredPsu,
+    Machine,
+    MachineFileError,
+)
 from acceptance.observe.inventory import observe
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import orphans
+from acceptance.reports.progress import eta_s
 from acceptance.run import planning
 from acceptance.run import profile as run_profile
 from acceptance.run.planning import PreparationError, PreparedRun
 from acceptance.run.profile import Profile, ProfileError
 from acceptance.session import context
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 GIB = 1 << 30
 PYTHON = (sys.executable, "-ISc")
@@ -76,6 +93,29 @@ def prepare(
     return prepared
 
 
+@pytest.fixture
+def sees(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets NVML know these GPUs."""
+
+    def known(*devices: NvmlDevice) -> None:
+        told = msgspec.json.encode(gpu_machine.answer(devices)).decode()
+        programs = Programs(nvml=completed(told), dmidecode=completed(*NO_DMI))
+        monkeypatch.setattr(
+            planning, "observe", partial(observe, run=programs, dmidecode="dmidecode")
+        )
+
+    return known
+
+
+def limits(prepared: PreparedRun, measurement: str) -> list[Limit | None]:
+    return [
+        one.limit
+        for check in prepared.plan.checks
+        for one in check.due
+        if one.measurement == measurement
+    ]
+
+
 def due(prepared: PreparedRun, measurement: str) -> list[str]:
     return [
         one.component
@@ -99,8 +139,8 @@ def test_two_gpus_and_no_machine_file(prepare: Callable[..., PreparedRun], tree:
     tree.gpu(2)
     made = prepare(profile="smoke")
     assert (made.machine, made.plan.inventory_declared, made.plan.scope) == (None, False, "full")
-    assert due(made, "gpu_answers") == ["gpu0", "gpu1"]
-    assert (made.plan.gaps, made.plan.gpus) == ((), ("gpu0", "gpu1"))
+    assert due(made, "gpu_answers") == [Gpu(0), Gpu(1)]
+    assert (made.plan.gaps, made.plan.gpus) == ((), (Gpu(0), Gpu(1)))
     assert due(made, "cpu_cores") == []  # nothing declares how many there should be
     assert (
         made.profile_summary == run_profile.read(resources.locate("profiles.toml"))["smoke"].summary
@@ -116,17 +156,302 @@ def test_a_machine_without_gpus(prepare: Callable[..., PreparedRun]) -> None:
         wanted = {None: 1.0, "gpus = 0": 0.0, "gpus = 2": 2.0}[declared]
         assert count.limit is not None
         assert count.limit.low == wanted
-        assert due(made, "gpu_answers") == (["gpu0", "gpu1"] if wanted == 2.0 else [])
+        assert due(made, "gpu_answers") == []  # only the count tells of what is not there
+        first, bus = [*map(words.message, made.alarm), "", ""][:2]
+        if wanted == 0.0:
+            assert made.alarm == ()
+            continue
+        short = "2 of 2 GPUs are not on the PCI bus"
+        none = "no GPU is on the PCI bus, and at least one is due unless a machine file says gpus"
+        assert first.startswith(short if wanted == 2.0 else none)
+        assert "the verdict will be FAIL; without a GPU only processor, RAM, disks and" in first
+        assert bus.startswith("PCI bus: no NVIDIA device")
+    with pytest.raises(PlanError) as refused:
+        prepare(profile="smoke", only=("compute",))
+    assert "nothing is due: no check of this selection applies" in str(refused.value)
+    assert f"; {none} = 0: select gpu.present too (--only gpu.present; make: ONLY=" in str(
+        refused.value
+    )
+    with pytest.raises(PlanError, match="applies to this machine; 2 of 2 GPUs are not on the PCI"):
+        prepare("gpus = 2", profile="smoke", only=("compute",))
 
 
 def test_more_gpus_declared_than_seen(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     tree.gpu(1)
     tree.gpu(2)
-    made = prepare('gpus = 3\n[[gpu]]\ncount = 3\npci_id = "10de:2684"\n')
-    assert due(made, "gpu_answers") == ["gpu0", "gpu1", "gpu2"]
-    assert due(made, "gpu_pci_id_differs") == ["gpu0", "gpu1", "gpu2"]
-    assert due(made, "gpu_burn_errors_float") == ["gpu0", "gpu1", "gpu2"]
+    text = 'gpus = 3\n[[gpu]]\ncount = 3\npci_id = "10de:2684"\n'
+    made = prepare(text)
+    # Of the missing one nothing is due but the count, and the others are tested all the same.
+    assert due(made, "gpu_answers") == [Gpu(0), Gpu(1)]
+    assert due(made, "gpu_pci_id_differs") == [Gpu(0), Gpu(1)]
+    assert due(made, "gpu_burn_errors_float") == [Gpu(0), Gpu(1)]
+    assert (made.plan.gaps, made.plan.gpus, made.notes) == ((), (Gpu(0), Gpu(1)), ())
+    first, bus, *_ = map(words.message, made.alarm)
+    short = "1 of 3 GPUs is not on the PCI bus (the numbers of the others do not tell which)"
+    assert first.startswith(f"{short}, so the verdict will be FAIL; the run stops before any load")
+    assert bus.startswith("PCI bus: 2 GPUs")
+    untested = [words.text(one) for one in made.plan.not_tested]
+    assert f"missing GPUs, but for their presence: {short}" in untested
+    # whichever of them is asked for
+    for asked in ("0", "2"):
+        assert words.message(prepare(text, gpus=(asked,)).alarm[0]).startswith(short)
+    with pytest.raises(PlanError, match=r"1 of 3 GPUs is not on the PCI bus .*gpu\.present too"):
+        prepare(text, only=("compute",), gpus=("2",))
+
+
+def test_more_gpus_seen_than_declared(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
+    tree.gpu(1)
+    tree.gpu(2)
+    for declared in (0, 1):
+        first, *_ = map(words.message, prepare(f"gpus = {declared}").alarm)
+        told = f"2 GPUs are on the PCI bus, and the machine file declares {declared}, so the"
+        assert first.startswith(told)
+    assert prepare("gpus = 1", only=("cpu.*",)).alarm == ()
+
+
+def test_a_layer_that_shares_gpus_out_is_no_sure_fail(
+    prepare: Callable[..., PreparedRun], sees: Callable[..., None]
+) -> None:
+    sees(gpu_machine.device(0))
+    assert prepare("gpus = 1").alarm == ()  # the check of presence is an error there
+
+
+def test_how_far_a_run_goes_that_fails_for_sure(
+    prepare: Callable[..., PreparedRun], sees: Callable[..., None], tree: Tree
+) -> None:
+    tree.gpu(1)
+    tree.driver(nodes=("nvidia0", "nvidiactl"))
+    sees(gpu_machine.device(0))
+
+    def said(**options: object) -> str:
+        return words.message(prepare("gpus = 2", **options).alarm[0]).rpartition("FAIL; ")[2]
+
+    assert said() == (
+        "everything else is tested all the same (--fail-fast, with make FAIL_FAST=1, stops the run "
+        "instead)"
+    )
+    assert said(fail_fast=True) == (
+        "the run stops at the first check that fails (--fail-fast, with make FAIL_FAST=1)"
+    )
+    sees()
+    assert said().startswith("the run stops before any load, because the GPUs that are there are")
+
+
+def test_what_is_declared_of_single_cards_is_not_held_against_others(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    tree.gpu(2)
+    cards = [f'[[gpu]]\naddress = "0000:0{number}:00.0"' for number in (1, 2)]
+    text = "\n".join([*cards, "[[gpu_pair]]\nbetween = [0, 1]\np2p = true"])
+    rows = """
+[[limit]]
+measurement = "copy_h2d"
+component = "gpu0"
+low = 25
+unit = "GB/s"
+basis = "x16 slot"
+[[limit]]
+measurement = "p2p_write"
+component = "gpu0->gpu1"
+low = 1
+unit = "GB/s"
+basis = "x16 slots"
+"""
+    for where in ("gpu0", "gpu[01]", "gpu1->*", "gpu?", "*", "disk:*"):
+        rows += f'[[waiver]]\nskip = "compute"\ncomponent = "{where}"\nreason = "slow"\n'
+    text += rows
+    made = prepare(text)
+    assert due(made, "gpu_answers") == [Gpu(0)]
+    assert words.message(made.alarm[0]).startswith("1 of 2 GPUs is not on the PCI bus (0000:01:00")
+    assert due(made, "gpu_address_differs") == due(made, "p2p_supported") == []
+    copies = limits(made, "copy_h2d")
+    assert [one and one.basis for one in copies] != ["x16 slot"]
+    waived = [waiver.component for waiver in made.plan.waivers]
+    assert waived == ["gpu[01]", "gpu?", "*", "disk:*"], "what means all of them needs no numbers"
     assert made.plan.gaps == ()
+    assert any("of single GPUs and of pairs" in words.text(one) for one in made.plan.not_tested)
+    slip = text.replace("copy_h2d", "copy_h2f")  # told all the same, in its own line
+    line = slip[: slip.index("copy_h2f")].count("\n") + 3
+    with pytest.raises(
+        MachineFileError,
+        match=f"line {line}: limit .number 1..measurement: a limit for copy_h2f, which no",
+    ):
+        prepare(slip)
+    with pytest.raises(MachineFileError, match="a waiver names the check computer, which"):
+        prepare(text.replace("compute", "computer", 1))
+    tree.gpu(1)
+    whole = prepare(text)
+    assert due(whole, "gpu_address_differs") == [Gpu(0), Gpu(1)]
+    assert "x16 slot" in [one and one.basis for one in limits(whole, "copy_h2d")]
+    assert len(whole.plan.waivers) == 6
+    assert whole.alarm == ()
+
+
+def test_the_missing_card_is_named_by_its_address_or_not_at_all(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    for bus in (1, 3, 4):
+        tree.gpu(bus)
+
+    def said(*addresses: int | None) -> str:
+        tables = [
+            f'[[gpu]]\naddress = "0000:0{bus}:00.0"\n' if bus else "[[gpu]]\n" for bus in addresses
+        ]
+        return words.message(prepare("\n".join(tables)).alarm[0]).partition(", so the")[0]
+
+    assert said(1, 2, 3, 4) == "1 of 4 GPUs is not on the PCI bus (0000:02:00.0)"
+    assert said(1, 2, None, 4) == "1 of 4 GPUs is not on the PCI bus (0000:02:00.0)"
+    untold = "GPUs {} not on the PCI bus (the numbers of the others do not tell which)"
+    assert said(1, None, 3, 4) == f"1 of 4 {untold.format('is')}"
+    assert said(1, 2, 5, 4) == f"1 of 4 {untold.format('is')}", "one of two has moved"
+    assert said(1, 2, None, None, None) == f"2 of 5 {untold.format('are')}"
+
+
+@pytest.mark.parametrize("gone", ["from the bus", "dead"])
+def test_links_to_a_missing_gpu_are_not_due(
+    prepare: Callable[..., PreparedRun], sees: Callable[..., None], tree: Tree, gone: str
+) -> None:
+    def bridged(index: int) -> NvmlDevice:
+        links = tuple(gpu_machine.link(n, active=n < 1, to=1 - index) for n in range(4))
+        return gpu_machine.device(index, links=links)
+
+    tree.gpu(1)
+    if gone == "dead":
+        tree.gpu(2)
+        tree.write("sys/bus/pci/devices/0000:02:00.0/revision", "0xff\n")
+    sees(bridged(0))
+    text = "[[gpu]]\ncount = 2\nnvlink_links = 4\n"
+    for asked in ((), ("0",)):
+        made = prepare(text, gpus=asked)
+        assert (due(made, "nvlink_active"), made.plan.gaps) == ([], ())
+        assert due(made, "nvlink_speed") == [Gpu(0)] * 2, "of the links that are up, twice"
+        untested = [words.text(one) for one in made.plan.not_tested]
+        assert any("how many NVLinks are up is not compared" in one for one in untested)
+    if gone == "dead":
+        tree.write("sys/bus/pci/devices/0000:02:00.0/revision", "0xa1\n")
+    else:
+        tree.gpu(2)
+    sees(bridged(0), bridged(1))
+    assert due(prepare(text), "nvlink_active") == [Gpu(0), Gpu(1)] * 2
+
+
+def test_a_dead_card_is_not_tested_and_keeps_any_run_of_gpus_from_passing(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    tree.gpu(1)
+    tree.gpu(2)
+    tree.write("sys/bus/pci/devices/0000:02:00.0/revision", "0xff\n")
+    made = prepare(profile="smoke")
+    assert (due(made, "gpu_answers"), made.plan.gpus) == ([Gpu(0), Gpu(1)], (Gpu(0),))
+    assert due(made, "burn_filled") == [Gpu(0)]
+    assert made.alarm
+    alone = prepare(profile="smoke", only=("together.burn",))
+    assert (alone.alarm, [note.trouble for note in alone.notes]) == ((), [True])
+    assert prepare(profile="smoke", only=("cpu.*",)).notes == ()
+    assert prepare(profile="smoke", gpus=("0",)).alarm == ()
+
+
+def test_power_limits_are_held_against_the_supply(
+    prepare: Callable[..., PreparedRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = prepare("gpus = 2")
+    assert made.notes == ()
+    traits = SimpleNamespace(power_limit_w=450.0)
+    card = SimpleNamespace(name=Gpu(0), traits=traits)
+    monkeypatch.setattr(planning, "gpus", lambda *_: (card,))
+    monkeypatch.setattr(planning.components, "gpu_count", lambda *_: 2)
+
+    def note(watts: int, cpu_watts: int | None, limit_w: float | None) -> str:
+        declared = Machine(1, "box", psu=DeclaredPsu(watts), cpu=DeclaredCpu(watts=cpu_watts))
+        (one,) = planning.power_notes(declared, "box.toml", made.inventory, limit_w)
+        assert not one.trouble
+        return words.text(one.text)
+
+    assert note(1000, None, 125.0) == (
+        "the power limits of gpu0 (450 W), the processors (125 W) add up to 575 W of the 1000 W "
+        "that box.toml declares for the power supply; not known and not in the sum: gpu1; board, "
+        "RAM, disks and fans draw power too"
+    )
+    assert note(500, 270, 125.0).startswith(
+        "the power limits of gpu0 (450 W), the processors (270 W) add up to 720 W, more than the "
+        "500 W that box.toml declares for the power supply; "
+    )
+    assert "not in the sum: gpu1, the processors; " in note(1000, None, None)
+    traits.power_limit_w = None
+    assert note(1000, None, None) == (
+        "none of the power limits is known (gpu0, gpu1, the processors), so none is held against "
+        "the 1000 W that box.toml declares for the power supply"
+    )
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One module, and an empty slot on another channel."""
+    observed = planning.observe
+
+    def look(root: Path) -> Inventory:
+        seen = observed(root)
+        one = Dimm("DIMM_A1", 32 * GIB, "DDR5", 5600, 5200, None, None, None, 64, 64, None)
+        memory = replace(seen.memory, dimms=(one,), empty_slots=(EmptySlot("DIMM_B1", None),))
+        return replace(seen, memory=memory)
+
+    monkeypatch.setattr(planning, "observe", look)
+
+
+def test_an_empty_channel_is_a_note_or_where_channels_are_declared_a_limit(
+    prepare: Callable[..., PreparedRun], request: pytest.FixtureRequest
+) -> None:
+    untold = prepare("[memory]\nchannels = 2")
+    assert due(untold, "memory_channels") == []
+    assert "the declared memory channels are not compared" in "".join(
+        words.text(one) for one in untold.plan.not_tested
+    )
+    request.getfixturevalue("modules")
+    (note,) = prepare("").notes
+    assert words.text(note.text).startswith("memory channels without a module: DIMM_B: ")
+    made = prepare("[memory]\nchannels = 2")
+    assert made.notes == ()
+    limits = {
+        one.measurement: (one.limit.low, one.limit.high)
+        for check in made.plan.checks
+        for one in check.due
+        if one.limit and one.measurement.startswith("memory_channels")
+    }
+    assert limits == {"memory_channels": (2.0, 2.0), "memory_channels_unequal": (None, 0.0)}
+    assert not [one for one in made.plan.not_tested if "memory channels" in words.text(one)]
+
+
+def test_the_declared_supply_is_a_note_of_the_run(prepare: Callable[..., PreparedRun]) -> None:
+    (one,) = prepare("gpus = 0\n[psu]\nwatts = 850\n[cpu]\nwatts = 170").notes
+    assert "the processors (170 W) add up to 170 W of the 850 W" in words.text(one.text)
+
+
+IDLE = '[[waiver]]\n{}\nreason = "r"\n'
+
+
+def test_a_waiver_that_can_match_nothing_here_is_a_note(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    def told(what: str, **options: object) -> list[str]:
+        notes = prepare(IDLE.format(what), **options).notes
+        assert not any(note.trouble for note in notes)
+        return [words.text(note.text) for note in notes]
+
+    tree.gpu(1)
+    of_gpu7 = 'measurement = "copy_h2d"\nworst = 1\ncomponent = "gpu7"'
+    assert told(of_gpu7) == [
+        "box.toml: the waiver of copy_h2d on gpu7 matches nothing on this machine: correct or "
+        "remove it"
+    ]
+    assert told(of_gpu7, only=("gpu.*",)), "whatever is tested"
+    assert told(of_gpu7, gpus=("0",)) == [], "another GPU may be there"
+    assert told('skip = "inventory.dimms"') == [
+        "box.toml: the waiver of inventory.dimms matches nothing on this machine: correct or "
+        "remove it"
+    ]
+    assert told('skip = "cpu.gemm"\ncomponent = "cpu*"') == []
+    assert told(of_gpu7.replace("gpu7", "gpu*")) == []
+    assert prepare("gpus = 8\n" + IDLE.format(of_gpu7)).notes == (), "it is missing"
 
 
 def test_ecc_that_is_off_is_a_gap(
@@ -143,10 +468,10 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
     for bus in (1, 2, 3):
         tree.gpu(bus)
     made = prepare(gpus=("2", "gpu0"))
-    assert (made.plan.gpus, made.plan.scope, made.plan.gaps) == (("gpu0", "gpu2"), "partial", ())
+    assert (made.plan.gpus, made.plan.scope, made.plan.gaps) == ((Gpu(0), Gpu(2)), "partial", ())
     for measurement in ("gpu_answers", "gpu_burn_errors_float", "copy_h2d"):
-        assert due(made, measurement) == ["gpu0", "gpu2"]
-    assert due(made, "p2p_gain") == ["gpu0->gpu2", "gpu2->gpu0"]
+        assert due(made, measurement) == [Gpu(0), Gpu(2)]
+    assert due(made, "p2p_gain") == [Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0))]
     assert prepare(gpus=("0", "1", "2")).plan.scope == "partial", (
         "whoever names GPUs asks for a part"
     )
@@ -155,7 +480,8 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
     ):
         prepare(gpus=("3",))
     declared = prepare("gpu = [{count = 4}]", gpus=("3",))
-    assert due(declared, "gpu_answers") == ["gpu3"]
+    assert (declared.plan.gpus, due(declared, "gpu_answers")) == ((), [])
+    assert declared.alarm
 
 
 def test_the_limits_of_the_gpus_are_in_the_plan(
@@ -170,7 +496,7 @@ def test_the_limits_of_the_gpus_are_in_the_plan(
         if one.measurement == "gpu_link_width"
     ]
     assert link.limit is not None
-    assert (link.limit.low, link.origin) == (16, "derived from card and slot")
+    assert (link.limit.low, words.text(link.origin)) == (16, "derived from card and slot")
     own = prepare(
         'gpu = [{}]\n[[limit]]\nmeasurement = "gpu_link_width"\nunit = "count"\nlow = '
         '8\nbasis = "riser"\n'
@@ -187,9 +513,9 @@ def test_what_the_machine_file_declares_is_due(prepare: Callable[..., PreparedRu
         '[cpu]\ncores = 4\n[memory]\ntotal_gib = 64\n[[memory.dimm]]\nslot = "A1"\nrated_mts '
         "= 5600\n"
     )
-    assert due(made, "cpu_cores") == ["cpu"]
-    assert due(made, "memory_total") == ["memory"]
-    assert due(made, "dimm_rated_speed") == ["dimm:A1"]
+    assert due(made, "cpu_cores") == [CPU]
+    assert due(made, "memory_total") == [MEMORY]
+    assert due(made, "dimm_rated_speed") == [Part("dimm", "A1")]
     assert made.plan.inventory_declared
     (limit,) = [
         one.limit
@@ -198,28 +524,30 @@ def test_what_the_machine_file_declares_is_due(prepare: Callable[..., PreparedRu
         if one.measurement == "cpu_cores"
     ]
     assert limit is not None
-    assert "box.toml declares cpu.cores = 4" in limit.basis
+    assert "box.toml declares cpu.cores = 4" in words.text(limit.basis)
 
 
 def test_cpuburn_is_driven_when_it_is_asked_for(prepare: Callable[..., PreparedRun]) -> None:
     assert "cpu.cpuburn" not in [check.id for check in prepare("").plan.checks]
     made = prepare('[cpu]\ncpuburn = "burnP6"\n')
-    assert due(made, "cpuburn_failures") == ["cpu"]
+    assert due(made, "cpuburn_failures") == [CPU]
 
 
 def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], tree: Tree) -> None:
     made = prepare("")
-    *offers, memory = made.plan.not_tested
+    *offers, memory = map(words.text, made.plan.not_tested)
     assert [line.split(":")[0] for line in offers] == [
         "processor temperature",
         "processor throttling",
         "disk health",
     ]
-    assert re.fullmatch(r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", memory)
+    assert re.fullmatch(
+        r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", worded(memory)
+    )
     assert due(made, "cpu_temperature") == []
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
     made = prepare("")
-    assert due(made, "cpu_temperature") == ["cpu"]
+    assert due(made, "cpu_temperature") == [CPU]
     assert len(made.plan.not_tested) == 3
 
 
@@ -234,7 +562,7 @@ def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -
     )
     filled = planning.memory_gib(None, chosen, seen)  # type: ignore[arg-type]
     told = planning.memory_gap(filled, None, chosen, seen)  # type: ignore[arg-type]
-    assert told == (
+    assert worded(told) == (
         [
             (
                 "memory: only 16.0 of 512.0 GiB can be filled: end what holds the rest (`free "
@@ -249,9 +577,7 @@ def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -
 def test_the_burn_is_stretched(prepare: Callable[..., PreparedRun]) -> None:
     short, long = prepare(profile="smoke"), prepare(profile="smoke", burn_s=600.0)
     assert long.plan.loads_s == {**short.plan.loads_s, "burn": 600.0}
-    assert long.plan.eta_s() == pytest.approx(
-        short.plan.eta_s() - short.plan.loads_s["burn"] + 600.0
-    )
+    assert eta_s(long.plan) == pytest.approx(eta_s(short.plan) - short.plan.loads_s["burn"] + 600.0)
 
 
 def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
@@ -270,11 +596,55 @@ def test_what_heats_comes_last_and_has_its_slack(
     tree.gpu(1)
     loads = prepare().plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
-    assert [check.id for check in loads][-4:] == [*burns, "together.burn"]
-    assert [check.slack_s for check in loads[-4:]] == [150.0, 150.0, 150.0, 600.0]
+    ends = [*burns, "together.burn", "power.step", "power.pulses"]
+    assert [check.id for check in loads][-6:] == ends
+    assert [check.slack_s for check in loads[-6:-2]] == [150.0, 150.0, 150.0, 600.0]
     assert loads[0].gate
     names = [check.id for check in loads]
     assert names.index("compute.copies") < names.index("vram.patterns") < names.index(burns[0])
+
+
+POWER = ("power.ladder", "power.step", "power.pulses")
+OFF = "[power]\npulses = false"
+
+
+@each(
+    "options, declared, job, due, said",
+    [
+        ({}, "", None, POWER[1:], None),
+        ({"profile": "soak"}, "", None, POWER, None),
+        ({"only": ("power",)}, "", None, POWER, None),
+        ({"only": ("power", "gpu")}, "", "SLURM_JOB_ID", POWER, None),
+        ({"only": ("power*",)}, "", "SLURM_JOB_ID", POWER, None),
+        ({"only": ("power.[ps]*",)}, "", None, POWER, None),
+        ({"only": ("power*",)}, OFF, None, (), "power_pulses_declared_off"),
+        ({"only": ("*",)}, "", "FLUX_JOB_ID", (), "power_pulses_in_job"),
+        ({"profile": "smoke"}, "", None, (), None),
+        ({"profile": "nightly"}, OFF, "SLURM_JOB_ID", (), None),
+        ({}, OFF, None, (), "power_pulses_declared_off"),
+        ({"profile": "soak"}, "", "SLURM_JOB_ID", (), "power_pulses_in_job"),
+    ],
+)
+def test_power_steps_are_due_by_profile_machine_file_and_job(
+    options: dict[str, Any], declared: str, job: str | None, due: tuple[str, ...], said: str | None
+) -> None:
+    asked = Options(profile=options.get("profile", "accept"), only=options.get("only", ()))
+    machine = msgspec.toml.decode(f'schema = 1\nname = "box"\n{declared}', type=Machine)
+    environment = {job: "7"} if job else {}
+    seconds, told = planning.power_steps(machine, asked, [Gpu(0), Gpu(1)], environment)
+    assert tuple(seconds) == tuple(name.replace(".", "_") for name in due)
+    assert [one.code for one in told] == ([said] if said else [])
+    assert planning.power_steps(machine, asked, [], environment) == ({}, [])
+    if asked.profile == "accept" and not asked.only and due:
+        assert sum(seconds.values()) <= 40.0
+
+
+def test_power_steps_that_were_asked_for_and_are_declared_off_say_so(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    tree.gpu(1)
+    with pytest.raises(PlanError, match="pulses = false in the machine file leaves the power"):
+        prepare(OFF, only=("power",))
 
 
 @pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "soak"])
@@ -344,7 +714,7 @@ def test_bandwidth_is_judged_where_the_rate_is_known(prepare: Callable[..., Prep
 
     def floor(made: Machine, inventory: object) -> float | None:
         book: LimitBook = planning.book(made, "box.toml", inventory, ())  # type: ignore[arg-type]
-        held = book.find("memory_copy", "memory")
+        held = book.find("memory_copy", MEMORY)
         return held.limit.low if held and held.limit else None
 
     two = Machine(1, "box", memory=DeclaredMemory(channels=2))
@@ -371,7 +741,7 @@ def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., PreparedR
     (found,) = [
         one for check in made.plan.checks for one in check.due if one.measurement == "cpu_gemm_f64"
     ]
-    assert found.origin == "override in box.toml"
+    assert words.text(found.origin) == "override in box.toml"
     assert found.limit is not None
     assert found.limit.basis == "its twin"
     (default,) = [
@@ -380,7 +750,7 @@ def test_the_machine_files_own_limit_goes_first(prepare: Callable[..., PreparedR
         for one in check.due
         if one.measurement == "cpu_gemm_f64"
     ]
-    assert (default.limit, default.origin) == (None, "class default")
+    assert (default.limit, default.origin) == (None, CLASS_DEFAULT)
 
 
 # --- collection that fails ---
@@ -462,7 +832,7 @@ def test_collecting_does_not_outlive_what_it_was_begun_for(monkeypatch: pytest.M
 
     def beside() -> None:
         with planning.start_collection(Path("/")):
-            assert orphans.find(run_id)
+            until(lambda: orphans.find(run_id), "the collection has its environment")
             raise SysfsError("no CPU is shown")
 
     with pytest.raises(SysfsError):
@@ -477,6 +847,27 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
     monkeypatch.setattr(context, "argv", lambda _: [*PYTHON, program])
     with pytest.raises(PreparationError, match="checks are not marked as they should be"):
         planning.collect(Path("/"))
+
+
+OF_CORE = (
+    '[[limit]]\nmeasurement = "cpu_gemm_core_f64"\ncomponent = "{}"\nunit = "GFLOP/s"\nlow = 1\n'
+    'basis = "b"\n'
+)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        OF_CORE.format("core:3"),
+        OF_CORE.format("core:9") + "[cpu]\ncores = 5\n",  # it may be the one that is gone
+        '[[waiver]]\nskip = "cpu.gemm"\ncomponent = "core:*"\nreason = "r"\n',
+        '[[waiver]]\nskip = "cpu.gemm"\ncomponent = "*->*->*"\nreason = "r"\n',
+    ],
+)
+def test_a_core_that_is_there_or_should_be_may_be_named(
+    prepare: Callable[..., PreparedRun], declared: str
+) -> None:
+    assert prepare(declared).plan.checks
 
 
 @pytest.mark.parametrize(
@@ -511,6 +902,16 @@ def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, answer: str) ->
                 '= "b"\n'
             ),
             r"4: .*\.measurement: stress_ng_failures takes no limit of the machine's own",
+        ),
+        (
+            OF_CORE.format("core:99"),
+            r"5: limit \(number 1\)\.component: there is no core:99: this machine has core:0 to "
+            "core:3, each named by its first CPU: correct it",
+        ),
+        (OF_CORE.format("core:7"), "5: .*no core:7: CPU 7 is a thread of core:3: name that"),
+        (
+            '[[waiver]]\nskip = "cpu.gemm"\ncomponent = "core:9"\nreason = "r"\n[cpu]\ncores = 4\n',
+            r"5: waiver \(number 1\)\.component: there is no core:9",
         ),
     ],
 )

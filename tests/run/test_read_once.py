@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import journals
+import nights
 import pytest
 from runs import machine_root
 from test_supervisor import PAST, STRAYED, Fake
@@ -166,7 +167,8 @@ def test_a_baseline(tmp_path: Path, counts: Counts) -> None:
     """In place of another one a run is judged without its past too."""
     book = noise.read(resources.locate("noise.toml"))
     root = machine_root(tmp_path / "root", machine="vm")
-    run = RECORDED / "1xh200-host-accept"
+    made = tmp_path / "made"
+    run = nights.write_run(made, "run-1", plan=journals.plan(), machine="vm")
     for replaced in (False, True):
         baseline_file.accept(run, tmp_path, book, replace=replaced, root=root)
         assert (counts.read, counts.folds) == ([run.name], 1 + replaced)

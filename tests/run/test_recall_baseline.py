@@ -16,12 +16,13 @@ from gpu_machine import device, machine
 from runs import machine_root, write_segment, write_views
 
 from acceptance import resources
+from acceptance.core import parts
 from acceptance.core.fold import fold
+from acceptance.core.message import Term
 from acceptance.core.plan import Plan
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, location, noise
-from acceptance.history.baseline import CHANGES_UNKNOWN, NIGHTLY_CHANGES_UNKNOWN
 from acceptance.history.errors import BaselineRefused
 from acceptance.journal import reader, run_folder
 from acceptance.journal import run as journal_run
@@ -32,9 +33,12 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import SECONDS_PER_DAY, HistoryRecall
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 HEALTHY = machine(device(0), device(1))
 OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
+UNKNOWN = "what changed since the machine was accepted cannot be told"
+NIGHTLY_UNKNOWN = "what changed from night to night cannot be told"
 TOMORROW = time.time() / SECONDS_PER_DAY + 1.0
 NOISE = noise.read(resources.locate("noise.toml"))
 
@@ -52,7 +56,7 @@ def recalled(
         Options(out=out, root=root), None, inventory, plan or journals.plan(), "a summary"
     )
     found = HistoryRecall(out, root).recall(prepared, HostStation(), today)
-    return found.plan, tuple(note.text for note in found.notes)
+    return found.plan, tuple(words.text(note.text) for note in found.notes)
 
 
 def run(out: Path, root: Path, name: str, inventory: Inventory) -> Verdict:
@@ -102,7 +106,7 @@ def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root:
             "run",
             "inventory.replaced",
         )
-        assert finding.text.startswith(
+        assert words.of(finding).startswith(
             "gpu1 is another part: GPU-00000001-0000-4000-8000-000000000000 when"
         )
     with pytest.raises(BaselineRefused, match=r"is FAIL, .*gpu1 is another part"):
@@ -142,9 +146,9 @@ def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_i
     verdict = run(tmp_path, root, "two", HEALTHY)
     (finding,) = verdict.of_kind("error")
     assert verdict.verdict == "UNJUDGED"
-    assert finding.text.startswith(f"{CHANGES_UNKNOWN}: {file}: is not what was sealed")
+    assert words.of(finding).startswith(f"{UNKNOWN}: {file}: is not what was sealed")
     assert accept(tmp_path, root, "two", again=True).baseline.certificate.set_aside == (
-        finding.text,
+        words.of(finding),
     )
     assert run(tmp_path, root, "three", HEALTHY).verdict == "PASS"
 
@@ -173,10 +177,9 @@ def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(
     accept(out, root, "one")
     forget(out, "one")
     plan, _ = recalled(out, root, HEALTHY, today=TOMORROW - 30.0)
-    (gap,) = plan.gaps
+    (gap,) = map(words.text, plan.gaps)
     assert gap.startswith(
-        f"{NIGHTLY_CHANGES_UNKNOWN}: the history does not hold the run of the baseline "
-        "(one), which is of 2"
+        f"{NIGHTLY_UNKNOWN}: the history does not hold the run of the baseline (one), which is of 2"
     )
     assert "which is yet to come: set the clock right, or accept" in gap
 
@@ -208,14 +211,14 @@ def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> No
         tmp_path, root, HEALTHY, msgspec.structs.replace(journals.plan(), scope="partial")
     )
     assert plan.gaps == ()
-    assert any(note.startswith(CHANGES_UNKNOWN) for note in notes)
+    assert any(note.startswith(UNKNOWN) for note in notes)
 
 
 def test_a_plan_of_before_there_were_baselines_is_read() -> None:
     start = RunStarted("run-1", journals.plan(), {}, "machine-1")
-    plain = msgspec.json.decode(msgspec.json.encode(start))
+    plain = msgspec.json.decode(msgspec.json.encode(start, enc_hook=parts.encode))
     del plain["plan"]["birth"]
-    old = msgspec.convert(plain, RunStarted)
+    old = msgspec.json.decode(msgspec.json.encode(plain), type=RunStarted, dec_hook=parts.decode)
     bodies = [old, *journals.bodies(journals.plan())[1:]]
     entries: list[Entry] = journals.entries(bodies)
     assert fold(entries).verdict == "PASS"
@@ -232,7 +235,7 @@ def told(verdict: Verdict) -> tuple[list[str | None], list[str]]:
     """The events of what is remarked, and the facts that are only noted."""
     assert verdict.verdict == "PASS"
     return [one.event for one in verdict.of_kind("warn")], [
-        text.partition(":")[0] for text in verdict.changed
+        told.text for one in verdict.changed if isinstance(told := one.values["fact"], Term)
     ]
 
 
@@ -249,7 +252,7 @@ def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
     third, fourth = (run(tmp_path, root, name, updated("6.13")) for name in ("three", "four"))
     assert told(third) == told(fourth) == KNOWN
     day = reader.read(tmp_path / "two").entries[0].utc[:10]
-    assert f"6.13 now; told of since {day}; basis: " in fourth.changed[0]
+    assert f"6.13 now; told of since {day}; basis: " in words.message(fourth.changed[0])
     assert journal_run.read(tmp_path / "two").verdict.of_kind("warn")  # each from its journal alone
     assert journal_run.read(tmp_path / "four").verdict == fourth
     assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS

@@ -15,9 +15,10 @@ import journals
 import pytest
 from gpu_machine import device, machine
 from msgspec.structs import replace
-from runs import judged, machine_root, write_segment
+from runs import judged, machine_root, sealed, write_segment
 
 from acceptance import resources
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, RunEnded
 from acceptance.core.verdict import Verdict
@@ -32,6 +33,7 @@ from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import HistoryRecall, RecalledPlan
 from acceptance.station.host import HostStation
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 PAIR = machine(device(0), device(1))
 # Both cards in each other's slot.
@@ -41,11 +43,11 @@ SWAPPED = machine(
 MADE = replace(
     journals.plan(
         journals.check(
-            "link.host_copies", journals.due("copy_h2d", "gpu0"), journals.due("copy_h2d", "gpu1")
+            "link.host_copies", journals.due("copy_h2d", Gpu(0)), journals.due("copy_h2d", Gpu(1))
         ),
         profile="nightly",
     ),
-    gpus=("gpu0", "gpu1"),
+    gpus=(Gpu(0), Gpu(1)),
 )
 SOUND = (150.0, 152.0)
 DAY_S = 86400.0
@@ -83,10 +85,10 @@ class Nights:
         """A night with these values of gpu0 and gpu1, as the memory has it planned."""
         recalled = self.recalled()
         made = recalled.plan
-        measured = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(values)}
+        measured = {("copy_h2d", Gpu(index)): value for index, value in enumerate(values)}
         self.write(recalled, journals.bodies(made, measured)[1:])
         if again:
-            looked = {("copy_h2d", f"gpu{index}"): value for index, value in enumerate(again)}
+            looked = {("copy_h2d", Gpu(index)): value for index, value in enumerate(again)}
             write_segment(
                 self._folder / "journal-load-again.jsonl",
                 journals.check_bodies(made.checks[0], looked),
@@ -119,11 +121,11 @@ class Nights:
         )
 
     def close(self) -> Verdict:
-        run = journal_run.read(self._folder)
+        run = journal_run.read(sealed(self._folder))
         (self._folder / run_folder.VERDICT).write_text(
             "{}"
         )  # its reports are of no interest here, and take their time
-        assert HistoryRecall(self.out, self.root).keep(run) == ()
+        assert HistoryRecall(self.out, self.root).keep(run) is None
         self.night += 1
         return run.verdict
 
@@ -156,26 +158,26 @@ def warned(verdict: Verdict) -> list[tuple[str | None, str | None]]:
 def test_a_step_is_a_warning_on_the_first_night_and_a_failure_on_the_second(nights: Nights) -> None:
     sound(nights, 8)
     first = nights.run(141.5, 152.0)
-    assert (first.verdict, warned(first)) == ("PASS", [("gpu0", "drift.step")])
+    assert (first.verdict, warned(first)) == ("PASS", [(Gpu(0), "drift.step")])
     second = nights.run(141.6, 152.0)
-    assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
-    assert "the second night running" in second.of_kind("fail")[0].text
+    assert (second.verdict, warned(second)) == ("FAIL", [(Gpu(0), "drift.step")])
+    assert "the second night running" in words.of(second.of_kind("fail")[0])
     assert journal_run.read(nights.out / "night-009").verdict == second  # from its journal alone
 
 
 def test_a_night_between_two_of_them_is_no_failure(nights: Nights) -> None:
     sound(nights, 8)
-    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert warned(nights.run(141.5, 152.0)) == [(Gpu(0), "drift.step")]
     assert warned(nights.run(150.0, 152.0)) == []
     verdict = nights.run(141.5, 152.0)
-    assert (verdict.verdict, warned(verdict)) == ("PASS", [("gpu0", "drift.step")])
+    assert (verdict.verdict, warned(verdict)) == ("PASS", [(Gpu(0), "drift.step")])
 
 
 def test_what_the_second_look_does_not_show_does_not_count_as_outside(nights: Nights) -> None:
     sound(nights, 8)
-    assert warned(nights.run(141.5, 152.0, again=(150.0, 152.0))) == [("gpu0", "drift.unsteady")]
+    assert warned(nights.run(141.5, 152.0, again=(150.0, 152.0))) == [(Gpu(0), "drift.unsteady")]
     verdict = nights.run(141.5, 152.0, again=(141.6, 152.0))
-    assert (verdict.verdict, warned(verdict)) == ("PASS", [("gpu0", "drift.step")])
+    assert (verdict.verdict, warned(verdict)) == ("PASS", [(Gpu(0), "drift.step")])
     assert nights.run(141.5, 152.0, again=(141.6, 152.0)).verdict == "FAIL"
 
 
@@ -185,8 +187,8 @@ def test_a_card_takes_its_nights_along_to_another_slot(nights: Nights) -> None:
         checks=(
             journals.check(
                 "link.host_copies",
-                journals.due("copy_h2d", "gpu0", limit=None),
-                journals.due("copy_h2d", "gpu1"),
+                journals.due("copy_h2d", Gpu(0), limit=None),
+                journals.due("copy_h2d", Gpu(1)),
             ),
         ),
     )
@@ -194,15 +196,15 @@ def test_a_card_takes_its_nights_along_to_another_slot(nights: Nights) -> None:
         nights.run(150.0, 190.0)
     levels = {due.component: due.past.level for due in _dues(nights.recalled().plan) if due.past}
     assert {name: level.middle for name, level in levels.items() if level} == {
-        "gpu0": 150.0,
-        "gpu1": 190.0,
+        Gpu(0): 150.0,
+        Gpu(1): 190.0,
     }
     moved = {
         due.component: due.past.level for due in _dues(nights.recalled(SWAPPED).plan) if due.past
     }
     assert {name: level.middle for name, level in moved.items() if level} == {
-        "gpu0": 190.0,
-        "gpu1": 150.0,
+        Gpu(0): 190.0,
+        Gpu(1): 150.0,
     }
 
 
@@ -212,11 +214,11 @@ def _dues(plan: Plan) -> list[Due]:
 
 def test_the_plan_knows_the_worse_side_of_what_has_no_limit(nights: Nights) -> None:
     free = [
-        journals.due(name, "gpu0", unit, None)
+        journals.due(name, Gpu(0), unit, None)
         for name, unit in (("p2p_latency", "us"), ("copy_h2d", "GB/s"), ("gpu_power", "W"))
     ]
     nights.plan = replace(
-        MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", "gpu0")),)
+        MADE, checks=(journals.check("link.p2p", *free, journals.due("copy_d2h", Gpu(0))),)
     )
     assert [due.worse for due in _dues(nights.recalled().plan)] == ["higher", "lower", None, None]
 
@@ -227,8 +229,9 @@ def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
     recalled = nights.recalled()
     assert not any(due.past for due in _dues(recalled.plan))
     (note,) = recalled.notes
-    assert note.text.startswith("figures are not held against the nights before, because ")
-    assert "the time of nvbandwidth is 3 s" in note.text
+    text = words.text(note.text)
+    assert text.startswith("figures are not held against the nights before, because ")
+    assert "the time of nvbandwidth is 3 s" in text
     assert nights.run(140.0, 152.0).verdict == "PASS"
     assert note in [entry.body for entry in reader.read(nights.out / "night-008").entries]
 
@@ -261,18 +264,18 @@ def test_nights_count_from_the_one_that_was_accepted_whatever_its_clock_said(
     sound(nights, 5)
     levels = [due.past.level for due in _dues(nights.recalled().plan) if due.past]
     assert [(level.nights, level.middle) for level in levels if level] == [(6, 150.05), (6, 152.0)]
-    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert warned(nights.run(141.5, 152.0)) == [(Gpu(0), "drift.step")]
     assert nights.run(141.5, 152.0).verdict == "FAIL"
 
 
 def test_two_nights_are_running_whatever_their_clocks_said(nights: Nights) -> None:
     sound(nights, 8)
     nights.clock_off_days = -300.0
-    assert warned(nights.run(141.5, 152.0)) == [("gpu0", "drift.step")]
+    assert warned(nights.run(141.5, 152.0)) == [(Gpu(0), "drift.step")]
     nights.inventory = SWAPPED  # the card goes on in the other slot, and its nights with it
     nights.clock_off_days = 0.0
     verdict = nights.run(152.0, 141.5)
-    assert warned(verdict) == [("gpu1", "drift.step")]
+    assert warned(verdict) == [(Gpu(1), "drift.step")]
     assert verdict.verdict == "FAIL"
 
 
@@ -280,12 +283,12 @@ def test_a_night_that_broke_its_limit_is_the_first_of_two(nights: Nights) -> Non
     sound(nights, 8)
     broken = nights.run(99.0, 152.0)  # the limit is 100
     assert broken.verdict == "FAIL"
-    assert ("gpu0", None) in warned(broken)
+    assert (Gpu(0), None) in warned(broken)
     verdict = nights.run(130.0, 152.0)
-    assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.step")])
-    assert "the second night running" in verdict.of_kind("fail")[0].text
+    assert (verdict.verdict, warned(verdict)) == ("FAIL", [(Gpu(0), "drift.step")])
+    assert "the second night running" in words.of(verdict.of_kind("fail")[0])
     assert nights.run(150.0, 152.0).verdict == "PASS"
-    assert warned(nights.run(130.0, 152.0)) == [("gpu0", "drift.step")]
+    assert warned(nights.run(130.0, 152.0)) == [(Gpu(0), "drift.step")]
 
 
 def test_a_waived_shortfall_is_held_against_its_own_nights(nights: Nights) -> None:
@@ -297,8 +300,8 @@ def test_a_waived_shortfall_is_held_against_its_own_nights(nights: Nights) -> No
         verdict = nights.run(80.0 + 0.1 * (number % 3), SOUND[1])
         assert (verdict.verdict, warned(verdict)) == ("PASS", [])
     first, second = nights.run(60.0, SOUND[1]), nights.run(60.0, SOUND[1])
-    assert (first.verdict, warned(first)) == ("PASS", [("gpu0", "drift.step")])
-    assert (second.verdict, warned(second)) == ("FAIL", [("gpu0", "drift.step")])
+    assert (first.verdict, warned(first)) == ("PASS", [(Gpu(0), "drift.step")])
+    assert (second.verdict, warned(second)) == ("FAIL", [(Gpu(0), "drift.step")])
 
 
 def test_nights_that_were_put_off_are_counted_and_measured_nothing(nights: Nights) -> None:
@@ -319,7 +322,7 @@ def test_a_history_that_is_damaged_is_made_anew_and_told_of(nights: Nights) -> N
     file.write_bytes(b"no database" * 1000)
     recalled = nights.recalled()
     assert recalled.plan == before
-    assert "made anew, with 6 nights" in recalled.notes[0].text
+    assert "made anew, with 6 nights" in words.text(recalled.notes[0].text)
 
 
 def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
@@ -330,9 +333,11 @@ def test_a_history_that_cannot_be_used_costs_no_verdict(nights: Nights) -> None:
     recalled = nights.recalled()
     run = judged(journals.entries(journals.bodies(MADE)))
     assert recalled.plan == MADE
-    assert recalled.notes[0].text.startswith("this run is not remembered: ")
+    assert words.text(recalled.notes[0].text).startswith("this run is not remembered: ")
     assert not recalled.notes[0].trouble
-    assert "the next run adds it" in HistoryRecall(nights.out, nights.root).keep(run)[0]
+    news = HistoryRecall(nights.out, nights.root).keep(run)
+    assert news is not None
+    assert "the next run adds it" in words.message(news)
     with pytest.raises(
         HistoryError,
         match=r"in use, so nothing was run, and nights skipped in a row cannot be counted",
@@ -349,15 +354,16 @@ def test_a_run_that_cannot_be_read_is_told_once_a_night(nights: Nights) -> None:
     (broken / run_folder.VERDICT).write_text("{}")
     memory = HistoryRecall(nights.out, nights.root)
     (note,) = nights.recalled(memory=memory).notes
-    assert note.text.startswith("not in the history, because they cannot be read: broken (")
-    assert memory.keep(run) == ()
-    assert HistoryRecall(nights.out, nights.root).keep(run) == (note.text,)
+    unread = words.text(note.text)
+    assert unread.startswith("not in the history, because they cannot be read: broken (")
+    assert memory.keep(run) is None
+    assert HistoryRecall(nights.out, nights.root).keep(run) == note.text
     location.database(nights.out, "machine-1").write_bytes(b"no database" * 1000)
     memory = HistoryRecall(nights.out, nights.root)
     (anew,) = nights.recalled(memory=memory).notes
-    assert "made anew, with 1 night; the old file is kept as " in anew.text
-    assert anew.text.endswith(f"Z; {note.text}")
-    assert memory.keep(run) == ()
+    assert "made anew, with 1 night; the old file is kept as " in words.text(anew.text)
+    assert words.text(anew.text).endswith(f"Z; {unread}")
+    assert memory.keep(run) is None
 
 
 # --- counters ---
@@ -367,7 +373,7 @@ COUNTED = replace(
     MADE,
     checks=(
         *MADE.checks,
-        journals.check("watch.totals", journals.due(COUNT, "gpu0", "count", None)),
+        journals.check("watch.totals", journals.due(COUNT, Gpu(0), "count", None)),
     ),
 )
 
@@ -375,7 +381,7 @@ COUNTED = replace(
 def counting(nights: Nights, count: float, copies: float = 150.0) -> Verdict:
     """A night on which gpu0 copies at this rate, and has counted so many errors in its life."""
     recalled = nights.recalled()
-    values = {("copy_h2d", "gpu0"): copies, ("copy_h2d", "gpu1"): 152.0, (COUNT, "gpu0"): count}
+    values = {("copy_h2d", Gpu(0)): copies, ("copy_h2d", Gpu(1)): 152.0, (COUNT, Gpu(0)): count}
     nights.write(recalled, journals.bodies(recalled.plan, values)[1:])
     return nights.close()
 
@@ -398,13 +404,26 @@ def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(
     else:
         nights.plan = replace(COUNTED, loads_s={"nvbandwidth": 3.0})
     (note,) = nights.recalled().notes
-    assert note.text.endswith(": all but counters begin anew with this run")
+    assert words.text(note.text).endswith(": all but counters begin anew with this run")
     verdict = counting(
         nights, 5000.0, copies=120.0
     )  # the copies' own past would have remarked that
-    assert (verdict.verdict, warned(verdict)) == ("FAIL", [("gpu0", "drift.counter")])
-    assert "grew by 4992 within 1 day, from 8, " in verdict.of_kind("fail")[0].text
+    assert (verdict.verdict, warned(verdict)) == ("FAIL", [(Gpu(0), "drift.counter")])
+    assert "grew by 4992 within 1 day, from 8, " in words.of(verdict.of_kind("fail")[0])
     assert warned(counting(nights, 5001.0, copies=120.0)) == []
+
+
+@pytest.mark.parametrize(("before", "told"), [(1, 0), (3, 0), (4, 1)])
+def test_of_an_era_in_which_nothing_was_usual_yet_nothing_is_said(
+    nights: Nights, before: int, told: int
+) -> None:
+    """A smoke test, and then the acceptance: whoever runs the first two has no history."""
+    nights.plan, nights.inventory = MADE, driven("580.1")
+    for _ in range(before):
+        nights.recalled()
+        counting(nights, 3.0)
+    nights.plan = replace(MADE, profile="accept")
+    assert len(nights.recalled().notes) == told
 
 
 def test_a_replaced_card_brings_a_count_of_its_own(nights: Nights) -> None:

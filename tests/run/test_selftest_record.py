@@ -8,10 +8,20 @@ import msgspec
 import pytest
 
 from acceptance.run import selftest_record
+from acceptance.wording import words
 
 DONE = selftest_record.SelftestRecord(
     "2026-11-22T02:00:00Z", "digest", "machine", 84, 84, 0, 1020, "short"
 )
+
+
+NEVER = (
+    "not run on this machine with this build: `make selftest` in a checkout shows what it catches"
+)
+
+
+def sentence(folder: Path, digest: str = "digest", machine: str = "machine") -> str:
+    return words.message(selftest_record.last_selftest(folder, digest, machine))
 
 
 def left(folder: Path, record: selftest_record.SelftestRecord) -> Path:
@@ -20,36 +30,34 @@ def left(folder: Path, record: selftest_record.SelftestRecord) -> Path:
 
 
 def test_its_score_is_told(tmp_path: Path) -> None:
-    assert selftest_record.selftest_sentence(left(tmp_path, DONE), "digest", "machine") == (
+    assert sentence(left(tmp_path, DONE), "digest", "machine") == (
         "2026-11-22T02:00:00Z (short): 84 of 84 faults caught, 0 false alarms in 1020 clean runs"
     )
 
 
 def test_what_was_missed_cannot_be_overlooked(tmp_path: Path) -> None:
     left(tmp_path, msgspec.structs.replace(DONE, caught=82, alarms=1))
-    told = selftest_record.selftest_sentence(tmp_path, "digest", "machine")
+    told = sentence(tmp_path, "digest", "machine")
     assert "82 of 84 faults caught (2 MISSED), 1 false alarms" in told
 
 
 @pytest.mark.parametrize(("digest", "machine"), [("other", "machine"), ("digest", "other")])
 def test_another_build_or_machine_proves_nothing(tmp_path: Path, digest: str, machine: str) -> None:
-    told = selftest_record.selftest_sentence(left(tmp_path, DONE), digest, machine)
-    assert told.startswith(selftest_record.NEVER)
+    told = sentence(left(tmp_path, DONE), digest, machine)
+    assert told.startswith(NEVER)
     assert "was 2026-11-22T02:00:00Z" in told
 
 
 def test_none_is_said_with_the_command(tmp_path: Path) -> None:
-    assert selftest_record.selftest_sentence(tmp_path, "digest", "machine") == selftest_record.NEVER
-    assert "`make selftest`" in selftest_record.NEVER
+    assert sentence(tmp_path) == NEVER
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"{}", b'{"utc": 1}', b"[" * 2000])
 def test_a_damaged_record_stops_nothing(tmp_path: Path, data: bytes) -> None:
     (tmp_path / selftest_record.NAME).write_bytes(data)
-    assert (
-        "cannot be read (it is damaged): run `make selftest` again"
-        in selftest_record.selftest_sentence(tmp_path, "digest", "machine")
+    assert "cannot be read (it is damaged): run `make selftest` in a checkout again" in sentence(
+        tmp_path, "digest", "machine"
     )
     (tmp_path / selftest_record.NAME).unlink()
     (tmp_path / selftest_record.NAME).mkdir()
-    assert "cannot be read (" in selftest_record.selftest_sentence(tmp_path, "digest", "machine")
+    assert "cannot be read (" in sentence(tmp_path, "digest", "machine")

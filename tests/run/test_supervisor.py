@@ -19,7 +19,9 @@ from typing import NoReturn
 
 import journals
 import pytest
+from worded import worded
 
+from acceptance.core.evidence import Sample
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
@@ -29,7 +31,6 @@ from acceptance.core.record import (
     Note,
     Postponed,
     RunEnded,
-    Sample,
     SessionEnded,
 )
 from acceptance.journal import reader
@@ -189,6 +190,7 @@ class Runs:
     def __init__(self, folder: Path, inventory: Inventory) -> None:
         self.folder = folder
         self.inventory = inventory
+        self.options = Options()
         self.seen: list[Entry] = []
 
     def run(
@@ -199,7 +201,7 @@ class Runs:
         give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
     ) -> dict[str, object]:
         prepared = PreparedRun(
-            Options(), None, self.inventory, plan or journals.plan(), "a summary"
+            self.options, None, self.inventory, plan or journals.plan(), "a summary"
         )
         self.dir = supervisor.new_run_dir(self.folder)
         station = Fake(program) if isinstance(program, str) else program
@@ -238,12 +240,12 @@ def test_a_night_gives_way_to_whom_the_watch_sees(
     assert (verdict["verdict"], len(runs.bodies(Postponed))) == ("UNJUDGED", 1)
     assert "the machine is in use, so the night was given up after " in texts(verdict)
     assert "gpu0: train (process 42), from second " in texts(verdict)
-    assert runs.bodies(RunEnded) == [RunEnded(False, "the machine is in use")]
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(False, "the machine is in use")]
 
 
 def test_an_acceptance_gives_way_to_nobody(runs: Runs) -> None:
     runs.run(honest(SOMEBODY.replace("SECONDS", "0.0")))
-    assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(True, "every session of the plan was run")]
     assert runs.bodies(Postponed) == []
 
 
@@ -272,7 +274,7 @@ def test_an_honest_session_passes(runs: Runs) -> None:
         "Measured",
         "CheckEnded",
     ]
-    assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(True, "every session of the plan was run")]
 
 
 def test_what_the_watch_sees_is_shown_too(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +328,7 @@ def test_a_session_that_does_not_do_its_part_is_unjudged(
     verdict = runs.run(program)
     assert verdict["verdict"] == "UNJUDGED"
     assert said in texts(verdict)
-    assert runs.bodies(RunEnded) == [RunEnded(True, "every session of the plan was run")]
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(True, "every session of the plan was run")]
 
 
 def test_a_session_that_cannot_be_started_is_unjudged(runs: Runs) -> None:
@@ -344,13 +346,10 @@ def test_a_session_that_cannot_be_started_is_unjudged(runs: Runs) -> None:
 def test_a_gate_ends_the_run(runs: Runs) -> None:
     plan = journals.plan(journals.check("gpu.present", gate=True), journals.check("link.copy"))
     # pytest ends with 2 when a gate stops it.
-    program = (
-        honest(before="pass").replace('"pass", ""', '"fail", "missing"').replace("200.0", "1.0")
-        + "sys.exit(2)\n"
-    )
-    verdict = runs.run(program, plan)
-    assert verdict["verdict"] == "FAIL"
-    assert runs.bodies(RunEnded) == [
+    program = honest(before="pass").replace('"pass", ""', '"error", "not set up"')
+    verdict = runs.run(program + "sys.exit(2)\n", plan)
+    assert verdict["verdict"] == "UNJUDGED"
+    assert worded(runs.bodies(RunEnded)) == [
         RunEnded(False, "gpu.present did not pass, so nothing after it was run")
     ]
     assert [
@@ -358,12 +357,25 @@ def test_a_gate_ends_the_run(runs: Runs) -> None:
     ] == [True]
 
 
+def test_a_gate_that_fails_ends_the_run_only_if_it_shall_fail_fast(runs: Runs) -> None:
+    plan = journals.plan(journals.check("gpu.present", gate=True), journals.check("link.copy"))
+    program = honest(before="pass").replace('"pass", ""', '"fail", "missing"')
+    program = program.replace("200.0", "1.0")
+    assert runs.run(program, plan)["verdict"] == "FAIL"
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(True, "every session of the plan was run")]
+    runs.options = Options(fail_fast=True)
+    assert runs.run(program + "sys.exit(2)\n", plan)["verdict"] == "FAIL"
+    assert worded(runs.bodies(RunEnded)) == [
+        RunEnded(False, "gpu.present did not pass, so nothing after it was run")
+    ]
+
+
 def test_a_stop_is_asked_once_and_obeyed(runs: Runs) -> None:
     ask = f"import os, signal, time; os.kill({os.getpid()}, signal.SIGTERM); time.sleep(60)"
     verdict = runs.run(Real(honest(before=ask)))
     assert verdict["verdict"] == "UNJUDGED"
     assert "link.copy: did not finish: stopped by SIGTERM" in texts(verdict)
-    assert runs.bodies(RunEnded) == [RunEnded(False, "stopped by SIGTERM")]
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(False, "stopped by SIGTERM")]
 
 
 def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
@@ -383,7 +395,9 @@ def test_what_a_session_leaves_behind_is_killed_and_said(runs: Runs) -> None:
     assert runs.run(station)["verdict"] == "PASS"
     assert station.child.wait(10) == -signal.SIGKILL
     notes = [body.text for body in runs.bodies(Note) if isinstance(body, Note)]
-    assert any("a process outlived its check and was killed: sleep 600" in text for text in notes)
+    assert any(
+        "a process outlived its check and was killed: sleep 600" in worded(text) for text in notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -405,19 +419,23 @@ def test_how_a_session_ended(
     done = ProgramResult(("x",), returncode, "last words\n", "", 1.0, timed_out)
     complete, detail = outcome_of(done, begun=True, gate=gate, stopped=stopped)
     assert complete is whole
-    assert said in detail
+    assert said in worded(detail)
 
 
 def test_a_session_that_never_began_is_not_whole_whatever_its_exit_code() -> None:
     done = ProgramResult(("x",), 1, "exec python: no such file\n", "", 0.1)
     complete, detail = outcome_of(done, begun=False, gate=False, stopped=False)
     assert not complete
-    assert "exec python: no such file" in detail
+    assert "exec python: no such file" in worded(detail)
 
 
 def test_a_session_that_said_nothing() -> None:
     assert (
-        outcome_of(ProgramResult(("x",), 70, "", "", 1.0), begun=True, gate=False, stopped=False)[1]
+        worded(
+            outcome_of(
+                ProgramResult(("x",), 70, "", "", 1.0), begun=True, gate=False, stopped=False
+            )[1]
+        )
         == "ended with exit code 70 after 1.0 s"
     )
 
@@ -429,11 +447,21 @@ def test_signals_are_handled_and_given_back(number: signal.Signals) -> None:
         assert stop.reason is None
         os.kill(os.getpid(), number)
         os.kill(os.getpid(), signal.SIGTERM)
-        assert stop.reason == f"stopped by {number.name}"
+        assert worded(stop.reason) == f"stopped by {number.name}"
     assert signal.getsignal(number) == before
     with pytest.raises(UserInterrupt, match=f"stopped by {number.name}"), interruptible():
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) == before
+
+
+def test_a_lost_terminal_ends_nothing() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    with interruptible():
+        os.kill(os.getpid(), signal.SIGHUP)
+        with stoppable() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.reason is None
+    assert signal.getsignal(signal.SIGHUP) == before
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:

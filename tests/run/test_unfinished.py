@@ -10,7 +10,10 @@ from pathlib import Path
 import journals
 import pytest
 from runs import machine_root, until, write_segment
+from worded import worded
 
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import Gpu
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -19,7 +22,6 @@ from acceptance.core.record import (
     RunClosed,
     RunEnded,
     RunStarted,
-    Sample,
     SessionEnded,
 )
 from acceptance.journal import clock, reader
@@ -48,8 +50,10 @@ def before(tmp_path: Path) -> Path:
     return machine_root(tmp_path / "before", boot="boot-1")
 
 
-def begin(out: Path, root: Path, records: list[Body], name: str = "run-1") -> Path:
-    return write_segment(out / name / "journal.jsonl", records, root).parent
+def begin(
+    out: Path, root: Path, records: list[Body], name: str = "run-1", *, seals: bool = False
+) -> Path:
+    return write_segment(out / name / "journal.jsonl", records, root, seals=seals).parent
 
 
 def verdict(run_dir: Path) -> dict[str, object]:
@@ -67,7 +71,7 @@ def closing(run_dir: Path) -> list[RunClosed]:
 def test_killed_before_its_plan(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, [])
     told = unfinished.close_all(out, None, root)
-    assert told == [
+    assert worded(told) == [
         "an earlier run (run-1) was ended before its plan was written: nothing was measured in it"
     ]
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
@@ -90,18 +94,18 @@ def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
         before,
     )
     told = unfinished.close_all(out, None, before)
-    assert told == [
+    assert worded(told) == [
         (
             "an earlier run (run-1) was never finished: the harness was killed, or could not "
             "write any more; link.copy was running"
         )
     ]
-    assert closing(run_dir) == [
+    assert worded(closing(run_dir)) == [
         RunClosed(
             "link.copy",
             False,
             {"cpu_temperature_c": 52.0},
-            told[0].partition("never finished: ")[2],
+            worded(told[0]).partition("never finished: ")[2],
         )
     ]
     found = verdict(run_dir)
@@ -117,12 +121,12 @@ def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
 def test_what_the_gpus_showed_last_is_told(out: Path, before: Path) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
     samples: list[Body] = [
-        Sample({"temperature_c": 60.0, "power_w": 500.0}, component="gpu0"),
-        Sample({"reason_hw_slowdown": 1.0}, component="gpu1"),
+        Sample({"temperature_c": 60.0, "power_w": 500.0}, component=Gpu(0)),
+        Sample({"reason_hw_slowdown": 1.0}, component=Gpu(1)),
         Note("not a sample"),
         Sample(
             {"temperature_c": 91.4, "power_w": 699.6, "sm_clock_mhz": 1980.0, "fan": 0.5},
-            component="gpu0",
+            component=Gpu(0),
         ),
     ]
     write_segment(run_dir / "telemetry.jsonl", [Sample({"cpu_temperature_c": 52.0})], before)
@@ -130,7 +134,9 @@ def test_what_the_gpus_showed_last_is_told(out: Path, before: Path) -> None:
     with path.open("ab") as file:
         file.write(b'{"seq":4,"bo')
     (told,) = unfinished.close_all(out, None, before)
-    assert told.endswith("; link.copy was running; gpu0 was last seen at 91 degC, 700 W, 1980 MHz")
+    assert worded(told).endswith(
+        "; link.copy was running; gpu0 was last seen at 91 degC, 700 W, 1980 MHz"
+    )
     assert closing(run_dir)[0].last_telemetry == {
         "cpu_temperature_c": 52.0,
         "gpu0 temperature_c": 91.4,
@@ -144,7 +150,7 @@ def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
     with (run_dir / "journal.jsonl").open("ab") as file:
         file.write(b'{"seq":4,"bo')
     told = unfinished.close_all(out, None, root)
-    assert told[0].endswith(
+    assert worded(told[0]).endswith(
         "the machine was restarted before it came to its end; link.copy was running"
     )
     assert [(one.rebooted, one.running, one.last_telemetry) for one in closing(run_dir)] == [
@@ -156,7 +162,7 @@ def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
 @pytest.mark.parametrize("end", [MEASURED + 1, len(WHOLE) - 1])
 def test_killed_when_no_check_was_running(out: Path, before: Path, root: Path, end: int) -> None:
     run_dir = begin(out, before, WHOLE[:end])
-    assert unfinished.close_all(out, None, root)[0].endswith("no check was running")
+    assert worded(unfinished.close_all(out, None, root)[0]).endswith("no check was running")
     assert closing(run_dir)[0].running is None
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
@@ -176,16 +182,18 @@ def test_a_check_does_not_run_on_when_its_session_has_died(
 def test_one_that_had_ended_gets_the_verdict_it_had_earned(
     out: Path, before: Path, root: Path
 ) -> None:
-    run_dir = begin(out, before, WHOLE)
+    run_dir = begin(out, before, WHOLE, seals=True)
     told = unfinished.close_all(out, None, root)
-    assert told == ["an earlier run (run-1) had ended without its reports: they were written now"]
+    assert worded(told) == [
+        "an earlier run (run-1) had ended without its reports: they were written now"
+    ]
     assert verdict(run_dir)["verdict"] == "PASS"
     assert closing(run_dir) == []
 
 
 def test_one_that_had_been_stopped_stays_unjudged(out: Path, before: Path, root: Path) -> None:
-    run_dir = begin(out, before, [*WHOLE[:-1], RunEnded(False, "stopped by SIGINT")])
-    assert "had ended without its reports" in unfinished.close_all(out, None, root)[0]
+    run_dir = begin(out, before, [*WHOLE[:-1], RunEnded(False, "stopped by SIGINT")], seals=True)
+    assert "had ended without its reports" in worded(unfinished.close_all(out, None, root)[0])
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
 
@@ -202,7 +210,7 @@ def test_an_unfinished_run_never_passes(out: Path, before: Path, root: Path, len
 def test_killed_before_the_closing_record(out: Path, before: Path, root: Path) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
     write_segment(run_dir / "journal-closed-1.jsonl", [], root)
-    assert "never finished" in unfinished.close_all(out, None, root)[0]
+    assert "never finished" in worded(unfinished.close_all(out, None, root)[0])
     assert (run_dir / "journal-closed-2.jsonl").is_file()
     # The head of the first attempt is of the boot that it is closed in: that must not hide the
     # restart.
@@ -227,7 +235,7 @@ def test_killed_after_the_closing_record(out: Path, before: Path, root: Path) ->
         [RunClosed("link.copy", False, {}, "as it was told")],
         root,
     )
-    assert unfinished.close_all(out, None, root) == [
+    assert worded(unfinished.close_all(out, None, root)) == [
         "an earlier run (run-1) was never finished: as it was told"
     ]
     assert len(closing(run_dir)) == 1
@@ -252,7 +260,7 @@ def test_a_folder_that_cannot_be_written(
 ) -> None:
     run_dir = begin(out, before, WHOLE[:MEASURED])
     monkeypatch.setattr(os, "access", lambda path, mode: path != run_dir)
-    assert unfinished.close_all(out, None, root) == [
+    assert worded(unfinished.close_all(out, None, root)) == [
         (
             f"an earlier run ({run_dir}) was never finished, and its folder cannot be written: "
             "it stays as it is"
@@ -268,10 +276,10 @@ def test_a_journal_that_is_damaged_is_told_and_left(out: Path, before: Path, roo
     path.write_bytes(b"\n".join([*lines[:3], b"rubbish", *lines[4:]]))
     begin(out, before, WHOLE[:3], "run-2")
     told = unfinished.close_all(out, None, root)
-    assert told[0].startswith(
+    assert worded(told[0]).startswith(
         f"an earlier run (run-1) cannot be closed: {path}, line 4: is no record"
     )
-    assert "run-2" in told[1]
+    assert "run-2" in worded(told[1])
     assert [one.name for one in run_dir.iterdir()] == ["journal.jsonl"]
 
 
@@ -284,21 +292,21 @@ def test_a_run_with_a_named_pipe_holds_up_no_later_one(
     os.mkfifo(run_dir / name)
     begin(out, before, WHOLE[:3], "run-2")
     told = unfinished.close_all(out, None, root)
-    assert "run-2" in told[-1]
-    if name.startswith("journal"):
-        assert (
-            f"cannot be closed: {run_dir / name}: cannot be read (it is a named pipe, not a file)"
-            in told[0]
-        )
+    assert "run-2" in worded(told[-1])
+    reason = f"{run_dir / name}: cannot be read (it is a named pipe, not a file)"
+    if name == "journal.jsonl":
+        assert f"cannot be closed: {reason}" in worded(told[0])
+    else:
+        verdict = json.loads((run_dir / "verdict.json").read_bytes())
+        assert any(reason in one["text"] for one in verdict["unjudged"])
 
 
 def test_a_journal_with_two_beginnings_is_told_and_left(
     out: Path, before: Path, root: Path
 ) -> None:
     run_dir = begin(out, before, [WHOLE[0], WHOLE[0], WHOLE[-1]])
-    assert (
-        "cannot be closed: the journal holds 2 beginnings"
-        in unfinished.close_all(out, None, root)[0]
+    assert "cannot be closed: the journal holds 2 beginnings" in worded(
+        unfinished.close_all(out, None, root)[0]
     )
     assert not (run_dir / "verdict.json").exists()
 
@@ -309,11 +317,12 @@ def test_a_full_disk_is_told(
     run_dir = begin(out, before, WHOLE[:MEASURED])
     monkeypatch.setattr(os, "write", lambda _file, data: len(data) // 2)
     told = unfinished.close_all(out, None, root)
-    assert "cannot be closed" in told[0]
-    assert "No space left on device" in told[0]
+    assert "cannot be closed" in worded(told[0])
+    assert "No space left on device" in worded(told[0])
     monkeypatch.undo()
     assert not (run_dir / "verdict.json").exists()
-    assert "never finished" in unfinished.close_all(out, None, root)[0]  # the next start finds room
+    # the next start finds room
+    assert "never finished" in worded(unfinished.close_all(out, None, root)[0])
 
 
 # --- which runs there are ---
@@ -404,7 +413,9 @@ def test_a_harness_that_is_killed_while_it_writes(out: Path) -> None:
         written = 50 + len(process.stdout.read().splitlines())
         told = unfinished.close_all(out, None)
         until(lambda: stray.poll() is not None, "what had escaped is gone")
-    assert "the harness was killed, or could not write any more; no check was running" in told[0]
+    assert "the harness was killed, or could not write any more; no check was running" in worded(
+        told[0]
+    )
     notes = [entry.body for entry in reader.read(run_dir).entries if isinstance(entry.body, Note)]
     assert len(notes) >= written
     assert orphans.find(run_id) == {}
@@ -422,3 +433,12 @@ def test_the_check_that_was_running() -> None:
     )
     assert unfinished.running_check(tuple(entries)) == "b"
     assert unfinished.running_check(tuple(entries[:2])) is None
+
+
+def test_a_run_that_ended_without_its_seal_is_not_closed(
+    out: Path, before: Path, root: Path
+) -> None:
+    run_dir = begin(out, before, WHOLE)
+    assert not unfinished.is_closed(reader.read(run_dir))
+    unfinished.close(run_dir, root)
+    assert unfinished.is_closed(reader.read(run_dir))

@@ -16,6 +16,7 @@ import pytest
 
 from acceptance.core.fold import fold
 from acceptance.core.limit import Grade, Limit
+from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import Entry
 from acceptance.core.verdict import Verdict
 from selftest import drawn_runs
@@ -127,14 +128,14 @@ def test_every_noise_says_where_it_comes_from() -> None:
 def test_ratios_gains_and_spreads_follow_from_what_they_are_of() -> None:
     machine = named("2x4090")
     values = draw(machine, random.Random(5))
-    rates = [values["compute.gemm_together", "gemm_bf16", gpu] for gpu in ("gpu0", "gpu1")]
+    rates = [values["compute.gemm_together", "gemm_bf16", gpu] for gpu in (Gpu(0), Gpu(1))]
     assert rates[0] is not None
     assert rates[1] is not None
-    assert values["compute.gemm_together", "gemm_bf16_ratio", "gpu0"] == rates[0] / rates[1]
-    gain = values["link.p2p", "p2p_gain", "gpu0->gpu1"]
+    assert values["compute.gemm_together", "gemm_bf16_ratio", Gpu(0)] == rates[0] / rates[1]
+    gain = values["link.p2p", "p2p_gain", Pair(Gpu(0), Gpu(1))]
     assert gain is not None
     assert 0.9 < gain < 1.1
-    spreads = [values["thermal.steady", "burn_temperature_spread", gpu] for gpu in ("gpu0", "gpu1")]
+    spreads = [values["thermal.steady", "burn_temperature_spread", gpu] for gpu in (Gpu(0), Gpu(1))]
     assert spreads[0] is not None
     assert spreads[0] == pytest.approx(-(spreads[1] or 0.0))
 

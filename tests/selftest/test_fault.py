@@ -13,7 +13,11 @@ from synthetic_machines import collected
 from selftest.fault import FAULTS, CatalogueError, read
 from selftest.row import FAMILIES
 
-PLAYED_ELSEWHERE = {"interruption", "harness"}  # at random moments, and in tests/selftest
+PLAYED_ELSEWHERE = {
+    "evidence",
+    "interruption",
+    "harness",
+}  # at random moments, and in tests/selftest
 GOOD = """\
 what = "a fault"
 only = "cpu.stress_ng"

@@ -20,9 +20,11 @@ from rig import Rig
 from run_left import Run
 from runs import machine_root, write_segment
 
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured
 from acceptance.journal import reader
 from acceptance.run import unfinished
+from acceptance.wording import words
 from selftest import power
 from selftest.aftermath import Cut, segments
 from selftest.disk import Disk, full_disks, refused
@@ -116,7 +118,7 @@ def close(cut: Cut, tmp_path: Path, boot: str = "boot-1") -> str:
     (sentence,) = unfinished.close_all(
         cut.folder.parent, None, machine_root(tmp_path / "root", boot=boot)
     )
-    return f"{sentence}\n"
+    return f"{words.message(sentence)}\n"
 
 
 @pytest.mark.parametrize("boot", ["boot-1", "boot-2"])

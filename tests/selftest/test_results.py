@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import jenkins_schema
@@ -14,8 +15,11 @@ from lxml import html
 from rich.console import Console
 
 from acceptance.run import selftest_record
-from selftest import results
+from acceptance.wording import words
+from selftest import clean, results
 from selftest.__main__ import close
+from selftest.catalogue import Theatre
+from selftest.fault import Fault, Named
 from selftest.row import FalseAlarms, Row, Sensitivity
 
 CAUGHT = Row(
@@ -110,14 +114,49 @@ def test_the_page_holds_every_row_and_is_inert() -> None:
 
 def test_the_table_in_the_terminal_says_what_was_missed() -> None:
     stream = io.StringIO()
-    results.show(outcome(CAUGHT, MISSED), Console(file=stream, width=160))
-    told = stream.getvalue()
-    assert "dead-nvlink" in told
-    assert "MISSED" in told
-    assert "came to pass, not fail" in told
-    assert "links: 1 of 1, the slowest after 10 s" in told
-    assert "clean runs, 8xh200: 0 alarms in 100, 3 with a remark" in told
-    assert told.splitlines()[-1].startswith("missed: ")
+    results.show(outcome(CAUGHT, MISSED), Console(file=stream))
+    assert stream.getvalue().splitlines() == [
+        "slow: 0 of 1 caught, the slowest after 0 s",
+        "  gpu                                     0.0 s  MISSED",
+        "      compute.gemm came to pass, not fail",
+        "links: 1 of 1 caught, the slowest after 10 s",
+        "  dead-nvlink                             9.5 s  link.nvlinks",
+        "      measured 17",
+        "a GPU slow beside its equal: smallest caught 10 %; largest missed 9 %",
+        "      gemm_bf16_ratio, limit 0.9",
+        "clean runs, 8xh200: 0 alarms in 100, 3 with a remark",
+        "missed: slow: gpu: compute.gemm came to pass, not fail",
+    ]
+
+
+def test_a_redirected_table_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    long = replace(CAUGHT, fault="f" * 34, by="memory.stressapptest", message="so many words " * 40)
+    stream = io.StringIO()
+    results.show(outcome(long, replace(MISSED, wrong=HOSTILE * 9)), Console(file=stream))
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert f"  {long.fault}      9.5 s  memory.stressapptest" in lines
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_what_is_done_is_told_as_it_goes_with_how_much_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    theatre = Theatre(tmp_path, tmp_path, (), None)
+    rows = {"one": CAUGHT, "two": MISSED}
+    monkeypatch.setattr(Theatre, "play", lambda _, named: (rows[named.name],))
+    faults = [Named("slow", name, Fault("nothing", (), 0)) for name in rows]
+    assert set(theatre.play_all(faults, 1, said.append)) == {CAUGHT, MISSED}
+    monkeypatch.setattr(clean, "_play", lambda _, named: (named.name, ""))
+    assert clean.play(theatre, 2, 2, said.append).alarms == 0
+    assert [line.partition(": ")[0] for line in said] == [
+        "1 of 2",
+        "2 of 2",
+        "clean run 1 of 2",
+        "clean run 2 of 2",
+    ]
 
 
 @pytest.mark.parametrize(("rows", "code"), [((CAUGHT,), 0), ((CAUGHT, MISSED), 1)])
@@ -131,7 +170,7 @@ def test_its_record_is_what_later_runs_tell(
         (tmp_path / selftest_record.NAME).read_bytes(), type=selftest_record.SelftestRecord
     )
     assert (record.caught, record.faults, record.package_digest) == (1, len(rows), "digest")
-    told = selftest_record.selftest_sentence(tmp_path, "digest", record.machine_id)
+    told = words.message(selftest_record.last_selftest(tmp_path, "digest", record.machine_id))
     assert f"1 of {len(rows)} faults caught" in told
     assert {path.name for path in folder.iterdir()} == {
         "selftest.html",

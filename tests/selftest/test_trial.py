@@ -15,10 +15,12 @@ from run_left import Run
 from runs import machine_root, write_views
 
 from acceptance.core.criterion import Within
+from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
 from acceptance.machine import changes
+from acceptance.reports.summary import exit_code
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
 
@@ -33,7 +35,7 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
     names = ["link.copy", *(f"link.other{number}" for number in range(1, len(others) + 1))]
     planned = plan(*(check(name, due(name.replace("link.", ""))) for name in names))
     values = {
-        (name.replace("link.", ""), "gpu0"): one
+        (name.replace("link.", ""), Gpu(0)): one
         for name, one in zip(names, (value, *others), strict=True)
     }
     records = [
@@ -50,7 +52,7 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
         for entry in entries(records):
             writer.write(entry.body)
     verdict = write_views(run_dir).verdict
-    return Run(verdict.exit_code(), f"{verdict.verdict}\n", "", 3.0, run_dir)
+    return Run(exit_code(verdict), f"{verdict.verdict}\n", "", 3.0, run_dir)
 
 
 def replace_container(body: SessionEnded) -> SessionEnded:
@@ -58,7 +60,7 @@ def replace_container(body: SessionEnded) -> SessionEnded:
 
 
 def told(body: CheckEnded, values: dict[tuple[str, str], float]) -> CheckEnded:
-    low = values[body.check.replace("link.", ""), "gpu0"] < 100.0
+    low = values[body.check.replace("link.", ""), Gpu(0)] < 100.0
     return CheckEnded(body.check, "fail" if low else "pass", "", body.seconds)
 
 

@@ -7,15 +7,17 @@ import msgspec
 import pytest
 from journals import FLOOR, NONE_ALLOWED
 
-from acceptance.core.criterion import Plausible
+from acceptance.core.criterion import Plausible, Siblings
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.session.check import Check, Incomplete, Violation, same_text
 
-ZERO = journals.due("errors", "gpu0", "count", NONE_ALLOWED)
-BOTH = (journals.due("copy", "gpu0"), journals.due("copy", "gpu1"))
+ZERO = journals.due("errors", Gpu(0), "count", NONE_ALLOWED)
+BOTH = (journals.due("copy", Gpu(0)), journals.due("copy", Gpu(1)))
 
 
 class Bench:
@@ -29,21 +31,21 @@ class Bench:
 def test_a_check_that_passes() -> None:
     bench = Bench(*BOTH, ZERO)
     bench.check(
-        "copy", {"gpu0": 100.0, "gpu1": 120.0}, serials={"gpu1": "GPU-1"}, notes={"gpu0": "cold"}
+        "copy", {Gpu(0): 100.0, Gpu(1): 120.0}, serials={Gpu(1): "GPU-1"}, notes={Gpu(0): "cold"}
     )
-    bench.check("errors", {"gpu0": 0.0})
+    bench.check("errors", {Gpu(0): 0.0})
     bench.check.conclude()
     assert bench.written == [
-        Measured("link.copy", "copy", "gpu0", "GB/s", 100.0, None, "cold"),
-        Measured("link.copy", "copy", "gpu1", "GB/s", 120.0, "GPU-1", None),
-        Measured("link.copy", "errors", "gpu0", "count", 0.0),
+        Measured("link.copy", "copy", Gpu(0), "GB/s", 100.0, None, "cold"),
+        Measured("link.copy", "copy", Gpu(1), "GB/s", 120.0, "GPU-1", None),
+        Measured("link.copy", "errors", Gpu(0), "count", 0.0),
     ]
 
 
 def test_it_fails_once_and_names_every_fault() -> None:
     bench = Bench(*BOTH, ZERO)
-    bench.check("copy", {"gpu0": 50.0, "gpu1": 99.9})
-    bench.check("errors", {"gpu0": 3.0}, notes={"gpu0": "three of them"})
+    bench.check("copy", {Gpu(0): 50.0, Gpu(1): 99.9})
+    bench.check("errors", {Gpu(0): 3.0}, notes={Gpu(0): "three of them"})
     with pytest.raises(Violation) as raised:
         bench.check.conclude()
     lines = str(raised.value).split("\n")
@@ -59,7 +61,7 @@ def test_it_fails_once_and_names_every_fault() -> None:
 
 def test_a_component_that_is_missing() -> None:
     bench = Bench(*BOTH)
-    bench.check("copy", {"gpu0": 120.0})
+    bench.check("copy", {Gpu(0): 120.0})
     with pytest.raises(Incomplete, match=r"^copy on gpu1 was not measured$"):
         bench.check.conclude()
 
@@ -73,23 +75,23 @@ def test_nothing_was_measured() -> None:
 
 def test_a_component_that_is_not_due() -> None:
     bench = Bench(BOTH[0])
-    bench.check("copy", {"gpu0": 120.0, "gpu7": 1.0})
+    bench.check("copy", {Gpu(0): 120.0, Gpu(7): 1.0})
     with pytest.raises(Incomplete, match=r"^copy came for gpu7, which is not due$"):
         bench.check.conclude()
-    assert [body.component for body in bench.written if isinstance(body, Measured)] == ["gpu0"]
+    assert [body.component for body in bench.written if isinstance(body, Measured)] == [Gpu(0)]
 
 
 def test_a_fault_goes_before_a_gap() -> None:
     bench = Bench(*BOTH)
-    bench.check("copy", {"gpu0": 1.0, "gpu7": 1.0})
+    bench.check("copy", {Gpu(0): 1.0, Gpu(7): 1.0})
     with pytest.raises(Violation, match="copy on gpu0"):
         bench.check.conclude()
 
 
 def test_a_fact_that_nothing_declared_is_passed_over() -> None:
     bench = Bench(BOTH[0])
-    bench.check("copy", {"gpu0": 120.0})
-    bench.check("gpu_model_differs", {"gpu0": 1.0}, skipped={"gpu0": "no"})
+    bench.check("copy", {Gpu(0): 120.0})
+    bench.check("gpu_model_differs", {Gpu(0): 1.0}, skipped={Gpu(0): "no"})
     bench.check.conclude()
     assert len(bench.written) == 1
     assert bench.check.due("gpu_model_differs") == ()
@@ -101,25 +103,37 @@ def test_what_was_skipped_does_not_fail_here() -> None:
     bench = Bench(*BOTH)
     bench.check(
         "copy",
-        {"gpu0": 120.0},
-        skipped={"gpu0": "not used: there is a value", "gpu1": "run it as root", "gpu7": "x"},
+        {Gpu(0): 120.0},
+        skipped={Gpu(0): "not used: there is a value", Gpu(1): "run it as root", Gpu(7): "x"},
     )
     bench.check.conclude()
     assert [body for body in bench.written if isinstance(body, Skipped)] == [
-        Skipped("link.copy", "run it as root", "copy", "gpu1")
+        Skipped("link.copy", "run it as root", "copy", Gpu(1))
     ]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_is_journalled_as_such(value: float) -> None:
-    bench = Bench(journals.due("copy", "gpu0", "GB/s", Limit("GB/s", "a basis", low=100.0)), ZERO)
-    bench.check("copy", {"gpu0": value}, notes={"gpu0": "after 3 s"})
-    bench.check("errors", {"gpu0": value})
+    bench = Bench(journals.due("copy", Gpu(0), "GB/s", Limit("GB/s", "a basis", low=100.0)), ZERO)
+    bench.check("copy", {Gpu(0): value}, notes={Gpu(0): "after 3 s"})
+    bench.check("errors", {Gpu(0): value})
     assert bench.written == [
         Measured(
-            "link.copy", "copy", "gpu0", "GB/s", None, None, f"after 3 s; the value was {value}"
+            "link.copy",
+            "copy",
+            Gpu(0),
+            "GB/s",
+            None,
+            note=Message("value_was", {"value": f"{value}", "note": "after 3 s"}),
         ),
-        Measured("link.copy", "errors", "gpu0", "count", None, None, f"the value was {value}"),
+        Measured(
+            "link.copy",
+            "errors",
+            Gpu(0),
+            "count",
+            None,
+            note=Message("value_was", {"value": f"{value}"}),
+        ),
     ]
     with pytest.raises(
         Incomplete, match=f"copy on gpu0 is no finite number: after 3 s; the value was {value}"
@@ -130,17 +144,17 @@ def test_what_is_no_number_is_journalled_as_such(value: float) -> None:
 def test_a_waiver_within_its_bound() -> None:
     waiver = Waiver("an old riser", measurement="copy", component="gpu0", worst=80.0)
     bench = Bench(BOTH[0], waivers=(waiver,))
-    bench.check("copy", {"gpu0": 85.0})
+    bench.check("copy", {Gpu(0): 85.0})
     bench.check.conclude()
-    bench.check("copy", {"gpu0": 79.0})
+    bench.check("copy", {Gpu(0): 79.0})
     with pytest.raises(Violation, match="worse than the waiver accepts"):
         bench.check.conclude()
 
 
 def test_the_worst_of_several_values_counts() -> None:
-    bench = Bench(journals.due("copy", "gpu0", "GB/s", FLOOR))
+    bench = Bench(journals.due("copy", Gpu(0), "GB/s", FLOOR))
     for value in (120.0, 90.0, 130.0):
-        bench.check("copy", {"gpu0": value})
+        bench.check("copy", {Gpu(0): value})
     with pytest.raises(Violation, match="measured 90 GB/s"):
         bench.check.conclude()
 
@@ -162,16 +176,49 @@ def test_texts_are_compared_but_for_blanks_and_case(
     assert same_text(declared, found) is answer
 
 
-def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:
+def ratios() -> Bench:
     ceiling = Limit("GB/s", "the link carries no more", high=32.0)
-    dues = [
-        msgspec.structs.replace(one, criteria=(Plausible(ceiling),), unlimited="recorded")
-        for one in BOTH
+    names = (Gpu(0), Gpu(1), Gpu(2))
+    floor = Limit("ratio", "its siblings", low=0.9)
+    return Bench(
+        *(
+            msgspec.structs.replace(
+                journals.due("copy", name), criteria=(Plausible(ceiling),), unlimited="recorded"
+            )
+            for name in names
+        ),
+        *(
+            journals.due("copy_ratio", name, "ratio", floor).against(Siblings("copy", names))
+            for name in names
+        ),
+    )
+
+
+def test_a_ratio_is_made_of_what_was_journalled() -> None:
+    bench = ratios()
+    bench.check("copy", {Gpu(0): 24.0, Gpu(1): 20.0, Gpu(2): 28.0})
+    bench.check.ratio("copy_ratio", serials={Gpu(2): "GPU-2"})
+    assert bench.written[3:] == [
+        Measured("link.copy", "copy_ratio", Gpu(0), "ratio", 1.0),
+        Measured("link.copy", "copy_ratio", Gpu(1), "ratio", 20 / 26),
+        Measured("link.copy", "copy_ratio", Gpu(2), "ratio", 28 / 22, "GPU-2"),
     ]
-    bench = Bench(*dues)
-    readings = {"gpu0": 131.0, "gpu1": 31.0}
-    assert bench.check.plausible("copy", readings) == {"gpu1": 31.0}
-    assert bench.check.plausible("other", readings) == readings
-    bench.check("copy", readings)
+    with pytest.raises(ValueError, match="copy is no ratio"):
+        bench.check.ratio("copy")
+
+
+def test_a_ratio_that_does_not_follow_proves_nothing_in_the_session_too() -> None:
+    bench = ratios()
+    bench.check("copy", {Gpu(0): 30.0, Gpu(1): 30.0, Gpu(2): 30.0})
+    bench.check("copy_ratio", {Gpu(0): 1.0, Gpu(1): 1.5, Gpu(2): 1.0})
+    with pytest.raises(Incomplete, match=r"^copy_ratio on gpu1: 1\.5 was recorded[^\n]*$"):
+        bench.check.conclude()
+
+
+def test_a_reading_that_is_not_possible_accuses_no_sibling() -> None:
+    bench = ratios()
+    bench.check("copy", {Gpu(0): 131.0, Gpu(1): 31.0, Gpu(2): 31.0})
+    bench.check.ratio("copy_ratio")
+    assert [one.value for one in bench.written[3:] if isinstance(one, Measured)] == [1.0, 1.0]
     with pytest.raises(Incomplete, match=r"^copy on gpu0: .*131 GB/s"):
         bench.check.conclude()

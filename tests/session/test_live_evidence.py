@@ -10,6 +10,7 @@ import journals
 import pytest
 
 from acceptance.core.fold import fold
+from acceptance.core.notes import run_notes
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -22,6 +23,7 @@ from acceptance.core.record import (
     SessionEnded,
 )
 from acceptance.core.verdict import Verdict
+from acceptance.wording import words
 
 BURN = "together.burn"
 DUES = tuple(
@@ -64,8 +66,17 @@ def run(
     *,
     wrong: dict[tuple[str, str], float] | None = None,
     ends: bool = True,
-    after: Sequence[Body] = (),
 ) -> Verdict:
+    return fold(recorded(during, wrong=wrong, ends=ends))
+
+
+def recorded(
+    during: Sequence[Body],
+    *,
+    wrong: dict[tuple[str, str], float] | None = None,
+    ends: bool = True,
+    after: Sequence[Body] = (),
+) -> list[Entry]:
     """A journal in which these records come up within the burn; it is stopped
     there unless it `ends`.
     """
@@ -74,12 +85,12 @@ def run(
         n for n, body in enumerate(whole) if isinstance(body, Measured) and body.check == BURN
     )
     if ends:
-        return fold(journals.entries([*whole[:place], *during, *whole[place:], *after]))
+        return journals.entries([*whole[:place], *during, *whole[place:], *after])
     stop: list[Body] = [
         SessionEnded("load", False, "was stopped", 9.0),
         RunEnded(False, "stopped by SIGINT"),
     ]
-    return fold(journals.entries([*whole[:place], *during, *(after or stop)]))
+    return journals.entries([*whole[:place], *during, *(after or stop)])
 
 
 def failures(verdict: Verdict) -> list[tuple[str, str | None, str | None]]:
@@ -87,6 +98,10 @@ def failures(verdict: Verdict) -> list[tuple[str, str | None, str | None]]:
         (finding.check, finding.measurement, finding.component)
         for finding in verdict.of_kind("fail")
     ]
+
+
+def notes(entries: Sequence[Entry]) -> list[str]:
+    return list(map(words.message, run_notes(entries)))
 
 
 def test_a_healthy_burn() -> None:
@@ -98,17 +113,19 @@ def test_what_was_told_fails_though_the_burn_was_stopped() -> None:
     assert verdict.verdict == "FAIL"
     assert failures(verdict) == [(BURN, None, "gpu0")]
     (finding,) = verdict.of_kind("fail")
-    assert finding.text == "miscompare bf16 on gpu0: gpu0 gave a wrong result"
-    assert (finding.action, finding.quote) == ("look", "{...}")
+    assert words.of(finding) == "miscompare bf16 on gpu0: gpu0 gave a wrong result"
+    assert finding.quote == "{...}"
+    assert finding.action == ("look",)
 
 
 def test_what_was_told_fails_though_the_harness_was_killed() -> None:
     """The next start closes the run, after a reboot too."""
     closed = RunClosed(BURN, True, {}, "the machine was restarted before it came to its end")
-    verdict = run([told(), lap(3)], ends=False, after=[closed])
+    verdict = fold(recorded([told(), lap(3)], ends=False, after=[closed]))
     assert verdict.verdict == "FAIL"
     assert failures(verdict) == [(BURN, None, "gpu0")]
-    assert "did not finish: proved until then: gpu0: lap 3 of 9" in str(verdict.of_kind("error"))
+    texts = [words.of(finding) for finding in verdict.of_kind("error")]
+    assert "did not finish: proved until then: gpu0: lap 3 of 9" in texts
 
 
 @pytest.mark.parametrize(
@@ -154,13 +171,18 @@ def test_what_the_check_does_not_count_is_told_beside_it(
 def test_without_a_wrong_result_a_stop_leaves_it_unjudged_and_says_what_was_proved() -> None:
     verdict = run([lap(1), lap(2), lap(3)], ends=False)
     assert verdict.verdict == "UNJUDGED"
-    texts = [finding.text for finding in verdict.of_kind("error") if finding.check == BURN]
+    texts = [words.of(finding) for finding in verdict.of_kind("error") if finding.check == BURN]
     assert texts == ["did not finish: stopped by SIGINT; proved until then: gpu0: lap 3 of 9"]
 
 
 def test_of_laps_the_last_word_is_told() -> None:
-    verdict = run([Note("before"), lap(1), Note("between"), lap(2), lap(3)], after=[Note("after")])
-    assert verdict.notes == ("before", "between", "gpu0: lap 3 of 9", "after")
+    during = [Note("before"), lap(1), Note("between"), lap(2), lap(3)]
+    assert notes(recorded(during, after=[Note("after")])) == [
+        "before",
+        "between",
+        "gpu0: lap 3 of 9",
+        "after",
+    ]
 
 
 def test_laps_of_two_checks_are_told_of_each() -> None:
@@ -175,7 +197,7 @@ def test_laps_of_two_checks_are_told_of_each() -> None:
         lap(5),
         *bodies[places[1] :],
     ]
-    assert fold(journals.entries(found)).notes == ("gpu0: lap 2 of 9", "gpu0: lap 5 of 9")
+    assert notes(journals.entries(found)) == ["gpu0: lap 2 of 9", "gpu0: lap 5 of 9"]
 
 
 def test_an_event_with_its_own_moment_goes_to_the_check_of_that_moment() -> None:

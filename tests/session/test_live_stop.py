@@ -26,6 +26,7 @@ from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
 from acceptance.run.supervisor import Supervisor
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 # A load as they are: it says hello, tells what it proved, finds something wrong (or not), and would
 # go on for days.
@@ -34,7 +35,8 @@ import json, sys, time
 def say(record):
     print(json.dumps(record), flush=True)
 say({"rigproof_load": 1, "load": "burn", "parameters": {"seconds": 90000}})
-say({"note": "lap 1 of 900: every result of bf16 is right"})
+formats = [{"format": "bf16", "rate": 900.5, "right": 8, "wrong": 0}]
+say({"lap": 1, "laps": 900, "done": 30, "formats": formats})
 if sys.argv[1] == "wrong":
     found = {**json.loads(RING), "found_s": time.clock_gettime(time.CLOCK_BOOTTIME)}
     say({"miscompare": found})
@@ -47,20 +49,23 @@ import os, pathlib, signal, sys
 from acceptance.journal import segment
 from acceptance.session import context as session, load_events
 from acceptance.session.programs import Programs
+from acceptance.session.stage import Part
+from acceptance.core.parts import (Gpu)
 from acceptance.core.record import CheckStarted, Event, RunStarted, SessionStarted
-folder, load, what, then, plan = pathlib.Path(sys.argv[1]), *sys.argv[2:6]
+gpu, folder, load, what, then, plan = Gpu(0), pathlib.Path(sys.argv[1]), *sys.argv[2:6]
 context = session.read(pathlib.Path(plan))
 with segment.Writer(folder / "journal-load.jsonl", pathlib.Path(context.root)) as writer:
     check = context.plan.checks[0]
     writer.write(SessionStarted("load", context.plan.digest, (check.id,)))
     writer.write(CheckStarted(check.id))
-    hear = load_events.listener(["gpu0"], writer.write)
+    hear = load_events.listener([gpu], writer.write)
     def heard(index, line):
         hear(index, line)
         if then == "die" and index == 0 and "iteration" in line:
             os.kill(os.getpid(), signal.SIGKILL)
-    Programs(check, folder / "logs", writer.write).run_together([[sys.executable, "-c", load, what]] * 2, on_line=heard)
-"""  # noqa: E501
+    part = Part(gpu, (sys.executable, "-c", load, what))
+    Programs(check, folder / "logs", writer.write).run_stage([part] * 2, on_line=heard)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +141,7 @@ def test_a_stop_before_one_is_unjudged_and_says_what_was_proved(tmp_path: Path) 
     assert texts(verdict, "violations") == []
     proved = (
         "together.burn: did not finish: stopped by SIGINT; proved until then: gpu0: lap 1 of "
-        "900: every result of bf16 is right"
+        "900: 30 s of burn done; bf16 at 900.5 TFLOP/s 8 right 0 wrong"
     )
     assert proved in texts(verdict, "unjudged")
 
@@ -167,7 +172,7 @@ def test_a_harness_that_is_killed_with_all_it_started(tmp_path: Path) -> None:
     until(lambda: not orphans.find(run_dir.name), "its loads died with it")
     told = unfinished.close(run_dir, root)
     assert told is not None
-    assert "together.burn was running" in told
+    assert "together.burn was running" in words.message(told)
     verdict = json.loads((run_dir / "verdict.json").read_bytes())
     assert verdict["verdict"] == "FAIL"
     assert "miscompare bf16 on gpu0" in str(verdict["violations"])

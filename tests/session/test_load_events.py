@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thoroughness import ALL
 from wrong_results import COPIED, INPUTS, TRANSFERRED, VECTOR, one_bit, vram
 
+from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
 from acceptance.loads.miscompare import read, read_or_keep
 from acceptance.session import load_events
+from acceptance.wording import words
 
 RING = {**one_bit(3), "found_s": -5.0}
 
@@ -24,10 +28,10 @@ RING = {**one_bit(3), "found_s": -5.0}
 class Heard:
     """A listener of the loads of these GPUs, a clock that is set, and what it wrote."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, shown: Mapping[str, Sequence[str]] | None = None) -> None:
         self.now = 1000.0
         self.written: list[Body] = []
-        self._listener = load_events.listener(names, self.written.append, lambda: self.now)
+        self._listener = load_events.listener(names, self.written.append, lambda: self.now, shown)
 
     def __call__(self, index: int, record: object) -> None:
         self._listener(index, record if isinstance(record, str) else json.dumps(record))
@@ -40,7 +44,28 @@ class Heard:
         assert all(
             isinstance(body, Note) and body.progress and not body.trouble for body in self.written
         )
-        return [body.text for body in self.written if isinstance(body, Note)]
+        return [words.text(body.text) for body in self.written if isinstance(body, Note)]
+
+
+def lap(number: int, laps: int = 400) -> dict[str, Any]:
+    formats = [{"format": "bf16", "rate": 900.0, "right": number * 8, "wrong": 0}]
+    return {"lap": number, "laps": laps, "done": number, "formats": formats}
+
+
+def step(gpus: list[str], **more: Any) -> dict[str, Any]:
+    return {"kind": "square", "gpus": gpus, "seconds": 9.0, "hertz": 2.0, **more}
+
+
+def begins(of: dict[str, Any], at_s: float) -> dict[str, Any]:
+    return {"step": of, "begins": at_s}
+
+
+def ended(of: dict[str, Any], wrong: int = 0) -> dict[str, Any]:
+    return {"step_ended": of, "edges": 36, "right": 70, "wrong": wrong}
+
+
+def meaning_of(event: Event) -> str:
+    return words.text(event.meaning)
 
 
 def wrong(**more: Any) -> dict[str, Any]:
@@ -48,7 +73,7 @@ def wrong(**more: Any) -> dict[str, Any]:
 
 
 def test_a_wrong_result_is_an_event_at_once() -> None:
-    heard = Heard("gpu3", "gpu5")
+    heard = Heard(Gpu(3), Gpu(5))
     heard.now = 1010.0
     heard(1, wrong(found_s=1009.5))
     (event,) = heard.events()
@@ -58,25 +83,25 @@ def test_a_wrong_result_is_an_event_at_once() -> None:
         "load",
         True,
     )
-    assert (event.component, event.code, event.boot_s) == ("gpu5", "bf16", 1009.5)
+    assert (event.component, event.code, event.boot_s) == (Gpu(5), "bf16", 1009.5)
     assert (
         "wrong result under load: check ring, shape 8192x8192x16384, iteration 17, lap 0, "
-        "elements 1" in event.meaning
+        "elements 1" in words.text(event.meaning)
     )
     assert event.text == json.dumps({**RING, "found_s": 1009.5})[: load_events.QUOTED]
     assert event.action == "Run it again, cool and alone; if it comes back, replace the card."
 
 
 def test_it_is_told_once_for_each_gpu_and_format() -> None:
-    heard = Heard("gpu0", "gpu1")
+    heard = Heard(Gpu(0), Gpu(1))
     for _ in range(1000):
         heard(0, wrong())
         heard(1, wrong())
         heard(1, wrong(dtype="f64"))
     assert [(event.component, event.code) for event in heard.events()] == [
-        ("gpu0", "bf16"),
-        ("gpu1", "bf16"),
-        ("gpu1", "f64"),
+        (Gpu(0), "bf16"),
+        (Gpu(1), "bf16"),
+        (Gpu(1), "f64"),
     ]
 
 
@@ -97,7 +122,7 @@ def test_it_is_told_once_for_each_gpu_and_format() -> None:
 )
 def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], code: str) -> None:
     assert load_events.code_of(read_or_keep(found)) == code
-    heard = Heard("gpu0")
+    heard = Heard(Gpu(0))
     heard(0, {"miscompare": found})
     assert [event.code for event in heard.events()] == [code]
     assert all(event.meaning and event.action for event in heard.events())
@@ -116,52 +141,55 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
 )
 def test_a_copy_that_never_arrived_is_told_apart(found: dict[str, Any], said: str) -> None:
     older = {key: value for key, value in COPIED.items() if key != "unwritten"}
-    assert load_events.event_of(read({**older, **found}), "gpu0").meaning == said
+    assert meaning_of(load_events.event_of(read({**older, **found}), Gpu(0))) == said
 
 
 @pytest.mark.parametrize(
     ("index", "told", "component"),
     [
-        (0, "gpu0", "gpu2"),
-        (1, "gpu0", "gpu4"),
-        (1, "gpu0->gpu1", "gpu4->gpu2"),
-        (1, "gpu2->gpu0", "gpu7->gpu4"),
-        (1, "gpu9", "gpu4"),
-        (1, None, "gpu4"),
-        (1, ["gpu0"], "gpu4"),
+        (0, "gpu0", Gpu(2)),
+        (1, "gpu0", Gpu(4)),
+        (1, "gpu0->gpu1", Pair(Gpu(4), Gpu(2))),
+        (1, "gpu2->gpu0", Pair(Gpu(7), Gpu(4))),
+        (1, "gpu9", Gpu(4)),
+        (1, None, Gpu(4)),
+        (1, ["gpu0"], Gpu(4)),
     ],
 )
 def test_components_are_named_as_in_the_run(index: int, told: object, component: str) -> None:
-    heard = Heard("gpu2", "gpu4", "gpu7")
+    heard = Heard(Gpu(2), Gpu(4), Gpu(7))
     heard(index, wrong(component=told))
     assert [event.component for event in heard.events()] == [component]
 
 
 @pytest.mark.parametrize("moment", [999.0, 1011.1, -5, 10**400, True, "1005", None])
 def test_a_moment_that_cannot_be_right_is_not_taken(moment: object) -> None:
-    heard = Heard("gpu0")
+    heard = Heard(Gpu(0))
     heard.now = 1010.0
     heard(0, wrong(found_s=moment))
     assert [event.boot_s for event in heard.events()] == [None]
 
 
 def test_an_injected_fault_is_said_to_be_one() -> None:
-    heard = Heard("gpu0", "gpu1")
+    heard = Heard(Gpu(0), Gpu(1))
     heard(0, {"rigproof_load": 1, "load": "burn", "parameters": {"inject": "stuck"}})
     heard(1, {"rigproof_load": 1, "load": "burn", "parameters": {"seconds": 1}})
     heard(0, wrong())
     heard(1, wrong())
-    assert ["injected on purpose: stuck" in event.meaning for event in heard.events()] == [
+    assert ["injected on purpose: stuck" in meaning_of(event) for event in heard.events()] == [
         True,
         False,
     ]
 
 
 def test_a_load_that_raves_fills_no_journal() -> None:
-    heard = Heard("gpu0", "gpu1")
-    for number in range(5000):
-        heard(number % 2, wrong(component="->".join(["gpu0"] * (number + 1)), shape="x" * 10000))
-    assert len(heard.events()) == 2 * load_events.MAX_EVENTS
+    count = load_events.MAX_EVENTS + 2
+    heard = Heard(*map(Gpu, range(count)))
+    ways = itertools.permutations(range(count), 2)
+    for (one, other), dtype in itertools.product(ways, ("bf16", "f64")):
+        way = f"gpu{one}->gpu{other}"
+        heard(0, wrong(component=way, dtype=dtype, shape="x" * 10000))
+    assert len(heard.events()) == count * load_events.MAX_EVENTS
     assert all(len(event.text) <= load_events.QUOTED for event in heard.events())
 
 
@@ -175,7 +203,9 @@ OTHERS = [
     "stress-ng: info: [1] passed",
     '{"miscompare": []}',
     '{"miscompare": "gpu0"}',
-    '{"note": "about laps"}',
+    '{"note": "lap 1 of 4: bf16 900"}',
+    '{"lap": 1, "laps": 4, "done": 5, "formats": []}',
+    '{"lap": 1, "laps": 4, "done": 5}',
     '{"note": 5}',
     '{"note": "warm"}',
     '{"reading": "burn_f64", "unit": "TFLOP/s", "component": "gpu0", "value": 1}',
@@ -187,47 +217,49 @@ OTHERS = [
 
 @pytest.mark.parametrize("line", OTHERS, ids=range(len(OTHERS)))
 def test_everything_else_is_nothing(line: str) -> None:
-    heard = Heard("gpu0")
+    heard = Heard(Gpu(0))
     heard(0, line)
     assert heard.written == []
 
 
 def test_programs_beyond_the_gpus_are_not_listened_to() -> None:
-    heard = Heard("gpu0")
+    heard = Heard(Gpu(0))
     heard(1, wrong())
-    heard(2, {"note": "lap 1: fine"})
+    heard(2, lap(1))
     assert heard.written == []
     Heard()(0, wrong())
 
 
 @given(st.text(max_size=50) | st.binary(max_size=50).map(lambda text: "{" + text.decode("latin-1")))
 def test_nothing_raises(line: str) -> None:
-    Heard("gpu0")(0, line)
+    Heard(Gpu(0))(0, line)
 
 
 # --- laps ---
 
 
 def test_laps_are_noted_once_a_minute_of_all_gpus_together() -> None:
-    heard = Heard("gpu0", "gpu1")
-    heard(0, {"note": "lap 1 of 4: bf16 900"})
+    heard = Heard(Gpu(0), Gpu(1))
+    heard(0, lap(1, 4))
     for second in range(1, 180):
         heard.now = 1000.0 + second
-        heard(second % 2, {"note": f"lap {second} of 400: bf16 900"})
+        heard(second % 2, lap(second))
+    of_lap = "lap {0} of {1}: {0} s of burn done; bf16 at 900 TFLOP/s {2} right 0 wrong"
     assert heard.notes() == [
-        "gpu0: lap 1 of 4: bf16 900",
-        "gpu0: lap 60 of 400: bf16 900; gpu1: lap 59 of 400: bf16 900",
-        "gpu0: lap 120 of 400: bf16 900; gpu1: lap 119 of 400: bf16 900",
+        f"gpu0: {of_lap.format(1, 4, 8)}",
+        f"gpu0: {of_lap.format(60, 400, 480)}; gpu1: {of_lap.format(59, 400, 472)}",
+        f"gpu0: {of_lap.format(120, 400, 960)}; gpu1: {of_lap.format(119, 400, 952)}",
     ]
 
 
 def test_a_week_of_laps_leaves_some_hundred_notes_and_the_last_is_not_old() -> None:
-    heard = Heard(*(f"gpu{index}" for index in range(8)))
+    gpus = 8 if ALL else 2
+    heard = Heard(*(Gpu(index) for index in range(gpus)))
     stamps = []
     for minute in range(7 * 24 * 60):
         heard.now = 1000.0 + 60 * minute
-        line = json.dumps({"note": f"lap {minute}: {'x' * (load_events.QUOTED + 20)}"})
-        for index in range(8):
+        line = json.dumps(lap(minute + 1, 10**6))
+        for index in range(gpus):
             before = len(heard.written)
             heard(index, line)
             stamps += [heard.now] if len(heard.written) > before else []
@@ -236,15 +268,66 @@ def test_a_week_of_laps_leaves_some_hundred_notes_and_the_last_is_not_old() -> N
         after - before <= 60.0 + (after - 1000.0) / 59
         for before, after in itertools.pairwise(stamps)
     )
-    assert max(len(text) for text in heard.notes()) < 8 * (load_events.QUOTED + 10)
 
 
 def test_the_clock_is_that_of_the_journal() -> None:
     written: list[Body] = []
     began = clock.boot_s()
-    listener = load_events.listener(["gpu0"], written.append)
+    listener = load_events.listener([Gpu(0)], written.append)
     listener(0, json.dumps(wrong(found_s=clock.boot_s())))
     (event,) = written
     assert isinstance(event, Event)
     assert event.boot_s is not None
     assert began <= event.boot_s <= clock.boot_s()
+
+
+# --- steps of a power load ---
+
+
+def test_each_step_is_a_note_before_it_begins_and_one_after_its_end() -> None:
+    heard = Heard(GPUS, shown={GPUS: [Gpu(2), Gpu(5)]})
+    wave, cold = step(["gpu0", "gpu1"]), step(["gpu1"], kind="cold", hertz=None)
+    for one in (begins(wave, 1001.0), ended(wave), begins(cold, 1002.0), ended(cold, 3)):
+        heard(0, one)
+    assert heard.notes() == [
+        "power step begun: 2 Hz on 2 GPUs (gpu2, gpu5)",
+        "power step ended: 2 Hz on 2 GPUs (gpu2, gpu5): 36 edges commanded, 70 results right, "
+        "0 wrong",
+        "power step begun: a cold step from idle to full load on 1 GPU (gpu5)",
+        "power step ended: a cold step from idle to full load on 1 GPU (gpu5): 36 edges "
+        "commanded, 70 results right, 3 wrong",
+    ]
+
+
+def test_a_kind_of_step_has_its_own_words() -> None:
+    heard = Heard(Gpu(0), Gpu(1))
+    heard(0, begins(step(["gpu0", "gpu1"], kind="anti_phase"), 1001.0))
+    heard(0, begins(step(["gpu0"], kind="ramp", hertz=None), 1001.0))
+    assert heard.notes() == [
+        "power step begun: 2 Hz in anti-phase on 2 GPUs (gpu0, gpu1)",
+        "power step begun: a ramp from idle to full load on 1 GPU (gpu0)",
+    ]
+
+
+def test_a_record_that_reached_the_disk_after_the_begin_of_its_step() -> None:
+    heard = Heard(Gpu(0))
+    heard.now = 1001.0
+    heard(0, begins(step(["gpu0"]), 1001.0))
+    assert len(heard.notes()) == 1
+    heard.now = 1002.5
+    heard(0, begins(step(["gpu0"]), 1002.0))
+    *_, late = heard.written
+    assert isinstance(late, Note)
+    assert not late.progress
+    assert words.text(late.text) == (
+        "the record of a power step (2 Hz on 1 GPU (gpu0)) reached the disk 0.5 s after the step "
+        "began: had the machine gone down before, nothing would name it"
+    )
+
+
+def test_a_load_of_steps_without_end_does_not_fill_the_journal() -> None:
+    heard = Heard(Gpu(0))
+    for _ in range(1000):
+        heard(0, begins(step(["gpu0"]), 1001.0))
+        heard(0, ended(step(["gpu0"])))
+    assert len(heard.notes()) == 2 * load_events.MAX_STEPS

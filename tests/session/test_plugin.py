@@ -10,9 +10,10 @@ import journals
 import pytest
 from product_session import Product
 
-from acceptance.core.collection import Measures
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
+from acceptance.expect.collected import Measures
 from acceptance.process import orphans
 from acceptance.session import context, plugin
 
@@ -20,7 +21,7 @@ PASSES = """
 @copy
 def test_copy(check):
     "Copies."
-    check("copy", {"gpu0": 120.0})
+    check("copy", {Gpu(0): 120.0})
 """
 
 
@@ -30,7 +31,7 @@ def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
 
 
 def owed(
-    name: str, *, seconds: float = 1.0, gate: bool = False, components: tuple[str, ...] = ("gpu0",)
+    name: str, *, seconds: float = 1.0, gate: bool = False, components: tuple[str, ...] = (Gpu(0),)
 ) -> PlannedCheck:
     return journals.check(
         name, *(journals.due("copy", one) for one in components), seconds=seconds, gate=gate
@@ -57,22 +58,22 @@ def missing():
 @copy
 def test_passes(check):
     "Passes."
-    check("copy", {"gpu0": 120.0})
+    check("copy", {Gpu(0): 120.0})
 
 @copy
 def test_fails(check):
     "Fails, and names every fault."
-    check("copy", {"gpu0": 50.0, "gpu1": 60.0})
+    check("copy", {Gpu(0): 50.0, Gpu(1): 60.0})
 
 @copy
 def test_has_a_gap(check):
     "Measures one of two."
-    check("copy", {"gpu0": 120.0})
+    check("copy", {Gpu(0): 120.0})
 
 @copy
 def test_raises(check):
     "Raises in its body."
-    check("copy", {"gpu0": 50.0})
+    check("copy", {Gpu(0): 50.0})
     raise KeyError("slip")
 
 @copy
@@ -87,12 +88,12 @@ def test_setup(broken, check):
 @copy
 def test_teardown(broken_afterwards, check):
     "Passes, and then its fixture raises."
-    check("copy", {"gpu0": 120.0})
+    check("copy", {Gpu(0): 120.0})
 
 @copy
 def test_fails_and_breaks(broken_afterwards, check):
     "Fails, and then its fixture raises."
-    check("copy", {"gpu0": 50.0})
+    check("copy", {Gpu(0): 50.0})
 
 @copy
 def test_skips(missing, check):
@@ -102,7 +103,7 @@ def test_skips(missing, check):
 @copy
 def test_expected_to_fail(check):
     "Passes against expectation, whatever that means."
-    check("copy", {"gpu0": 120.0})
+    check("copy", {Gpu(0): 120.0})
 
 @copy
 def test_hangs(check):
@@ -118,10 +119,10 @@ def test_exits(check):
 @copy
 def test_after_all_that(check):
     "The session goes on."
-    check("copy", {"gpu0": 120.0})
+    check("copy", {Gpu(0): 120.0})
 """,
     )
-    two = ("gpu0", "gpu1")
+    two = (Gpu(0), Gpu(1))
     plan = product.plan(
         owed("link.passes"),
         owed("link.fails", components=two),
@@ -150,13 +151,13 @@ def test_after_all_that(check):
     assert told.pop("expected_to_fail") == ("error", "[XPASS(strict)] ")
     assert told == {
         "passes": ("pass", ""),
-        "fails": ("fail", f"{fault.format('gpu0', 50)}\n{fault.format('gpu1', 60)}"),
+        "fails": ("fail", f"{fault.format(Gpu(0), 50)}\n{fault.format(Gpu(1), 60)}"),
         "has_a_gap": ("error", "copy on gpu1 was not measured"),
         "raises": ("error", "KeyError: 'slip'"),
         "asserts": ("error", "AssertionError: never mind"),
         "setup": ("error", "RuntimeError: a tool broke"),
         "teardown": ("error", "RuntimeError: cannot clean up"),
-        "fails_and_breaks": ("fail", fault.format("gpu0", 50)),
+        "fails_and_breaks": ("fail", fault.format(Gpu(0), 50)),
         "skips": ("skip", "nvbandwidth is not installed: install it"),
         "exits": ("error", "SystemExit: 0"),
         "after_all_that": ("pass", ""),
@@ -169,7 +170,7 @@ def test_after_all_that(check):
     marks = [body.check for body in bodies if isinstance(body, CheckStarted | CheckEnded)]
     assert marks == [one.id for one in plan.checks for _ in range(2)]
     start = bodies.index(CheckStarted("link.raises"))
-    assert bodies[start + 1] == Measured("link.raises", "copy", "gpu0", "GB/s", 50.0)
+    assert bodies[start + 1] == Measured("link.raises", "copy", Gpu(0), "GB/s", 50.0)
 
 
 def test_the_plans_share_is_run_in_the_plans_order(product: Product) -> None:
@@ -181,8 +182,8 @@ def test_the_plans_share_is_run_in_the_plans_order(product: Product) -> None:
 def test_fast(path, check, planned):
     "Copies, and compares a fact that nothing declared."
     assert planned.id == f"link.fast[{{path}}]"
-    check(f"copy_{{path}}", {{"gpu0": 120.0}})
-    check("gpu_model_differs", {{"gpu0": 1.0}})
+    check(f"copy_{{path}}", {{Gpu(0): 120.0}})
+    check("gpu_model_differs", {{Gpu(0): 1.0}})
 {PASSES}
 {PASSES.replace("copy(", "afterwards(")}
 """,
@@ -201,8 +202,8 @@ def test_fast(path, check, planned):
     assert measured == ["copy", "copy_pageable", "copy_pinned"]
 
 
-def test_a_gate_that_does_not_pass_ends_the_session(product: Product) -> None:
-    closed = PASSES.replace("copy(", "closed(").replace("120.0", "1.0")
+def test_a_gate_that_cannot_be_judged_ends_the_session(product: Product) -> None:
+    closed = PASSES.replace("copy(", "closed(").replace('    check("', '    raise OSError("')
     product.suite("link", PASSES.replace("copy(", "open(") + closed + PASSES)
     plan = product.plan(
         owed("link.open", gate=True), owed("link.closed", gate=True), owed("link.copy")
@@ -210,7 +211,20 @@ def test_a_gate_that_does_not_pass_ends_the_session(product: Product) -> None:
     done = product.run(plan)
     assert done.returncode == 2
     assert "link.closed did not pass, so nothing after it is run" in done.stdout
-    assert product.outcomes() == {"link.open": "pass", "link.closed": "fail"}
+    assert product.outcomes() == {"link.open": "pass", "link.closed": "error"}
+
+
+@pytest.mark.parametrize("fail_fast", [False, True])
+def test_a_failure_lets_the_others_run_unless_it_shall_fail_fast(
+    product: Product, fail_fast: bool
+) -> None:
+    closed = PASSES.replace("copy(", "closed(").replace("120.0", "1.0")
+    product.suite("link", closed + PASSES)
+    product.fail_fast = fail_fast
+    plan = product.plan(owed("link.closed", gate=True), owed("link.copy"))
+    assert product.run(plan).returncode == (2 if fail_fast else 1)
+    ran = {"link.closed": "fail"} if fail_fast else {"link.closed": "fail", "link.copy": "pass"}
+    assert product.outcomes() == ran
 
 
 # --- nothing is heated ---
@@ -289,7 +303,7 @@ def test_copy(check, programs):
     command.start(["sh", "-c", "sleep 600 & sleep 600"], deadline=Deadline.after(600))
     size = os.path.getsize({str(product.run_dir / "journal-load.jsonl")!r}) + 10
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-    check("copy", {{"gpu0": 120.0}})
+    check("copy", {{Gpu(0): 120.0}})
 
 {PASSES.replace("copy(", "after(")}
 """,

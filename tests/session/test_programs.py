@@ -11,11 +11,15 @@ import pytest
 from runs import until
 from thoroughness import ALL
 
-from acceptance.core.record import Body, Note, ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.message import Message
+from acceptance.core.record import Body, Note
 from acceptance.process import command, orphans, output
 from acceptance.process.deadline import Deadline
 from acceptance.session import programs
 from acceptance.session.programs import Programs
+from acceptance.session.stage import Part
+from acceptance.wording import words
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +33,11 @@ class Bench:
         self.logs.mkdir(exist_ok=True)
         self.written: list[Body] = []
         self.programs = Programs(journals.check(name, seconds=seconds), logs, self.written.append)
+
+
+def shells(*scripts: str) -> list[Part]:
+    """A part for each script; none of them names what it loads."""
+    return [Part(None, ("sh", "-c", script)) for script in scripts]
 
 
 @pytest.fixture
@@ -57,8 +66,11 @@ def test_a_program_gets_what_is_set_for_it_beside_the_rest(
     monkeypatch.setenv("OF_THE_USER", "kept")
     show = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $OF_THE_USER"]
     assert bench.programs.run(show, env={"CUDA_VISIBLE_DEVICES": "GPU-1"}).stdout == "GPU-1 kept\n"
-    both = bench.programs.run_together(
-        [show, show], envs=[{"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "GPU-2"}]
+    both = bench.programs.run_stage(
+        [
+            Part(None, tuple(show), {"CUDA_VISIBLE_DEVICES": ""}),
+            Part(None, tuple(show), {"CUDA_VISIBLE_DEVICES": "GPU-2"}),
+        ]
     )
     assert [done.stdout for done in both] == ["kept\n", "GPU-2 kept\n"]
     assert bench.programs.run(show).stdout == "7 kept\n"
@@ -67,11 +79,8 @@ def test_a_program_gets_what_is_set_for_it_beside_the_rest(
 def test_several_run_side_by_side(bench: Bench, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     meet = "touch {}; while ! test -e {}; do sleep 0.01; done; echo {}"
-    argvs = [
-        ["sh", "-c", meet.format(first, second, "one")],
-        ["sh", "-c", meet.format(second, first, "two")],
-    ]
-    assert [done.stdout for done in bench.programs.run_together(argvs)] == ["one\n", "two\n"]
+    meeting = shells(meet.format(first, second, "one"), meet.format(second, first, "two"))
+    assert [done.stdout for done in bench.programs.run_stage(meeting)] == ["one\n", "two\n"]
     assert [body.log for body in bench.written if isinstance(body, ToolRan)] == [
         "logs/cpu.gemm-f64--1.log",
         "logs/cpu.gemm-f64--2.log",
@@ -84,7 +93,7 @@ def test_one_that_cannot_be_started_stops_the_others(
     run_id = secrets.token_hex(8)
     monkeypatch.setenv("RIGPROOF_RUN", run_id)
     with pytest.raises(command.CommandError, match="could not be started"):
-        bench.programs.run_together([["sleep", "600"], ["a\0b"]])
+        bench.programs.run_stage([*shells("sleep 600"), Part(None, ("a\0b",))])
     until(lambda: not orphans.find(run_id), "the other is gone")
 
 
@@ -112,7 +121,7 @@ def test_a_log_that_was_not_kept_is_told(bench: Bench) -> None:
     note = bench.written[1]
     assert isinstance(note, Note)
     assert not note.trouble
-    assert note.text.startswith(
+    assert words.text(note.text).startswith(
         f"cpu.gemm[f64]: a log was not kept whole: {bench.logs}/cpu.gemm-f64--1.log: No such file"
     )
 
@@ -149,7 +158,7 @@ def test_lines_are_heard_while_the_program_runs(bench: Bench, tmp_path: Path) ->
     answer = tmp_path / "answer"
     ear = Ear(lambda line: answer.touch() if line == "ask" else None)
     script = f"echo ask; while ! test -e {answer}; do sleep 0.01; done; printf 'bye'"
-    (done,) = bench.programs.run_together([["sh", "-c", script]], on_line=ear)
+    (done,) = bench.programs.run_stage(shells(script), on_line=ear)
     assert (done.returncode, done.stdout) == (0, "ask\nbye")
     assert ear.lines == [(0, "ask"), (0, "bye")]
 
@@ -159,8 +168,8 @@ def test_several_programs_are_heard_each_by_its_place(bench: Bench, tmp_path: Pa
     first, second = tmp_path / "first", tmp_path / "second"
     ear = Ear(lambda line: (tmp_path / line).touch() if line in ("first", "second") else None)
     wait = "echo {}; while ! test -e {}; do sleep 0.01; done; echo over; echo not heard >&2"
-    argvs = [["sh", "-c", wait.format("first", second)], ["sh", "-c", wait.format("second", first)]]
-    done = bench.programs.run_together(argvs, on_line=ear)
+    both = shells(wait.format("first", second), wait.format("second", first))
+    done = bench.programs.run_stage(both, on_line=ear)
     assert [one.stderr for one in done] == ["not heard\n"] * 2
     assert sorted(ear.lines) == [(0, "first"), (0, "over"), (1, "over"), (1, "second")]
     assert [type(body) for body in bench.written] == [ToolRan, ToolRan]
@@ -175,14 +184,14 @@ def test_a_flood_is_heard_as_far_as_it_can_be(
     monkeypatch.setattr(programs, "WAITING", 4)
     ear = Ear(lambda _line: time.sleep(0.001))
     lines = 200_000 if ALL else 20_000
-    (done,) = bench.programs.run_together(
-        [["sh", "-c", f"seq 1 {lines}; sleep 0.5; echo last"]], on_line=ear
-    )
+    (done,) = bench.programs.run_stage(shells(f"seq 1 {lines}; sleep 0.5; echo last"), on_line=ear)
     assert len(done.stdout.splitlines()) == lines + 1
     assert ear.lines[0] == (0, "1")
     assert (0, "last") in ear.lines
     (note,) = [body for body in bench.written if isinstance(body, Note)]
-    missed = int(note.text.split(": ")[1].split(" ")[0])
+    assert isinstance(note.text, Message)
+    missed = note.text.values["n"]
+    assert isinstance(missed, int)
     assert missed + len(ear.lines) == lines + 1
     assert not note.trouble
 
@@ -193,16 +202,15 @@ def test_a_flood_beyond_the_cap_is_heard_to_its_end(
     monkeypatch.setattr(output, "CHUNK", 4096)
     ear = Ear()
     many = f"head -c {output.CAP_BYTES} /dev/zero; echo; sleep 0.3; echo found"
-    (done,) = bench.programs.run_together([["sh", "-c", many]], on_line=ear)
+    (done,) = bench.programs.run_stage(shells(many), on_line=ear)
     assert done.truncated
     assert (0, "found") in ear.lines
 
 
 def test_what_is_over_its_time_was_heard(bench: Bench) -> None:
     ear = Ear()
-    ended = bench.programs.run_together(
-        [["sh", "-c", "echo early; exec sleep 600"], ["true"]],
-        deadline=Deadline.after(0.4),
+    ended = bench.programs.run_stage(
+        [Part(None, ("sh", "-c", "echo early; exec sleep 600"), seconds=0.4), *shells("true")],
         on_line=ear,
     )
     assert [one.timed_out for one in ended] == [True, False]
@@ -211,7 +219,7 @@ def test_what_is_over_its_time_was_heard(bench: Bench) -> None:
 
 def test_listening_costs_no_time_of_the_processor(bench: Bench) -> None:
     began = time.process_time()
-    bench.programs.run_together([["sleep", "0.5"]], on_line=Ear())
+    bench.programs.run_stage(shells("exec sleep 0.5"), on_line=Ear())
     assert time.process_time() - began < 0.15
 
 
@@ -225,15 +233,15 @@ def test_a_listener_that_fails_leaves_nothing_running(
         raise KeyError("of its own")
 
     with pytest.raises(KeyError):
-        bench.programs.run_together(
-            [["sh", "-c", "echo x; exec sleep 600"], ["sleep", "600"]], on_line=fail
-        )
+        bench.programs.run_stage(shells("echo x; exec sleep 600", "exec sleep 600"), on_line=fail)
     until(lambda: not orphans.find(run_id), "they are gone")
 
 
 def test_a_program_that_says_nothing_or_cannot_be_executed(bench: Bench) -> None:
     ear = Ear()
-    done = bench.programs.run_together([["true"], ["no-such-program"]], on_line=ear)
+    done = bench.programs.run_stage(
+        [*shells("true"), Part(None, ("no-such-program",))], on_line=ear
+    )
     assert ([one.returncode for one in done], ear.lines) == ([0, 127], [])
 
 
@@ -241,10 +249,10 @@ def test_each_of_several_tells_its_own_time(bench: Bench) -> None:
     """One that ended long before the others were waited for must not look as if
     it had worked as long as they.
     """
-    short, long = bench.programs.run_together([["true"], ["sleep", "0.7"]])
+    short, long = bench.programs.run_stage(shells("true", "exec sleep 0.7"))
     assert short.seconds < 0.6
     assert long.seconds >= 0.7
-    heard = bench.programs.run_together(
-        [["true"], ["sleep", "0.7"]], on_line=lambda index, line: None
+    heard = bench.programs.run_stage(
+        shells("true", "exec sleep 0.7"), on_line=lambda index, line: None
     )
     assert heard[0].seconds < 0.6

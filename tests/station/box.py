@@ -27,6 +27,7 @@ from acceptance.station import docker as station_docker
 from acceptance.station.container_args import LABEL, ContainerMemory
 from acceptance.station.gpu_grant import Grant
 from acceptance.station.image.record import ImageRef
+from acceptance.wording import words
 
 ROOM = ContainerMemory(1 << 30, 64 << 20)
 
@@ -40,7 +41,7 @@ def engine(
     if stdin is not None:
         argv = ["sh", "-c", 'file=$1; shift; exec "$@" <"$file"', "sh", str(stdin), *argv]
     done = command.run(argv, deadline=Deadline.after(seconds))
-    assert done.returncode == 0, f"{argv}: {done.describe()}: {done.last_lines()}"
+    assert done.returncode == 0, f"{argv}: {words.message(done.describe())}: {done.last_lines()}"
     return done
 
 
@@ -149,7 +150,7 @@ class Probe:
     def ask(self, monkeypatch: Any, script: str) -> Any:
         """What the program prints as JSON."""
         done = self.run(monkeypatch, script)
-        assert done.returncode == 0, done.describe() + done.last_lines(20)
+        assert done.returncode == 0, words.message(done.describe()) + done.last_lines(20)
         return json.loads(done.stdout)
 
 

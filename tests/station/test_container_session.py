@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from runs import until
+from worded import worded
 
 from acceptance.process.deadline import Deadline
 from acceptance.station import container_session
@@ -146,7 +147,7 @@ def test_the_engine_is_not_asked_all_the_time(
 
 def test_an_exit_code(line: Line, tmp_path: Path) -> None:
     done = running(Container("exited", ExitCode=137), line, tmp_path / "x.log").wait()
-    assert (done.returncode, done.describe().partition(" after")[0]) == (
+    assert (done.returncode, worded(done.describe()).partition(" after")[0]) == (
         137,
         "ended with exit code 137",
     )
@@ -160,20 +161,20 @@ def test_out_of_memory_is_never_a_good_end(
         Container("exited", ExitCode=code, OOMKilled=True), line, tmp_path / "x.log"
     ).wait()
     assert done.returncode == told
-    assert "the container used up its memory (1.5 GiB)" in done.last_lines()
+    assert "the container used up its memory (1.5 GiB)" in worded(done.last_told(5))
 
 
 def test_the_engines_own_word(line: Line, tmp_path: Path) -> None:
     done = running(
         Container("exited", ExitCode=128, Error="a hook failed"), line, tmp_path / "x.log"
     ).wait()
-    assert done.stderr == "a hook failed"
+    assert done.last_told(5) == "a hook failed"
 
 
 def test_a_removed_container(line: Line, tmp_path: Path) -> None:
     container = Container("running", Gone())
     done = running(container, line, tmp_path / "x.log").wait()
-    assert (done.returncode, done.stderr) == (255, "the container was removed (Gone)")
+    assert (done.returncode, worded(done.last_told(5))) == (255, "the container was removed (Gone)")
     assert container.done == ["remove"]
 
 
@@ -188,7 +189,8 @@ def test_an_engine_that_is_gone(line: Line, tmp_path: Path) -> None:
     done = session.wait()
     assert buried == ["its processes"]
     assert done.returncode == 255
-    assert done.last_lines() == "last words\nthe engine no longer answers (ConnectionRefusedError)"
+    told = worded(done.last_told(5))
+    assert told == "last words\nthe engine no longer answers (ConnectionRefusedError)"
     assert line.hung_up(), "which ends the session, should it still be there"
 
 

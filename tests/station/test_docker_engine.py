@@ -25,7 +25,6 @@ from acceptance.process import deadline, orphans
 from acceptance.station import container_args
 from acceptance.station import docker as station_docker
 from acceptance.station.image.record import ImageRef
-from acceptance.station.preflight import ENGINE_CURE
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 ONLY = "cpu.stress_ng,kernel_log.during_run"
@@ -82,7 +81,8 @@ def test_without_an_engine_no_container_can_be_asked_for(rig: Rig, unwell: tuple
     assert (run.code, run.folder) == (2, None)
     assert run.err == (
         f"rigproof: no container can be had: DOCKER_HOST={address} does not answer ({why}): "
-        f"{ENGINE_CURE}\n"
+        "`sudo apt install docker.io` or `sudo make engine` installs and starts one; --station "
+        "host (make: STATION=host) goes without\n"
     )
 
 

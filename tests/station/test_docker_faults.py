@@ -17,7 +17,8 @@ from box import Probe
 from rig import Rig, wait_for
 from run_left import Run
 
-from acceptance.core.record import SessionEnded, ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.record import SessionEnded
 from acceptance.journal import clock, reader
 from acceptance.process import orphans, output
 from acceptance.process.deadline import Deadline
@@ -27,6 +28,7 @@ from acceptance.station import docker as station_docker
 from acceptance.station.container_args import ContainerMemory
 from acceptance.station.image.record import ImageRef
 from acceptance.station.options import Options
+from acceptance.wording import words
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 Probes = Callable[..., Probe]
@@ -139,7 +141,7 @@ def test_out_of_memory_in_a_run(
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"
-    told = "\n".join(finding.text for finding in verdict.of_kind("error"))
+    told = "\n".join(words.of(finding) for finding in verdict.of_kind("error"))
     assert (
         "the container used up its memory (0.5 GiB), and the kernel ended a process in it" in told
     )
@@ -154,7 +156,7 @@ def test_out_of_memory_of_the_session_itself(
         monkeypatch, "print('filling'); found = bytearray(b'x') * (256 << 20); print(len(found))"
     )
     assert done.returncode == 137
-    assert "the container used up its memory (0.1 GiB)" in done.last_lines()
+    assert "the container used up its memory (0.1 GiB)" in words.text(done.last_told(5))
 
 
 # --- images ---
@@ -193,8 +195,8 @@ def test_an_image_that_is_not_here(rig: Rig) -> None:
     run = rig.accept("--station", "docker", "--image", "rigproof-test:nowhere", only=ONLY)
     assert (run.code, run.folder) == (2, None)
     assert run.err == (
-        "rigproof: there is no image rigproof-test:nowhere here: build one with `make "
-        "image`, or leave --image away\n"
+        "rigproof: there is no image rigproof-test:nowhere here: name one that `docker images` "
+        "lists, or leave --image (make: IMAGE) away, and rigproof builds its own\n"
     )
 
 
@@ -218,7 +220,7 @@ def test_a_run_directory_that_cannot_be_written(
     run_dir = supervisor.new_run_dir(tmp_path / "out")
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"
-    told = "\n".join(finding.text for finding in verdict.of_kind("error"))
+    told = "\n".join(words.of(finding) for finding in verdict.of_kind("error"))
     assert "session load ended with exit code 65" in told
     assert "journal-load.jsonl: cannot be written (Permission denied)" in told
     assert not any(isinstance(entry.body, ToolRan) for entry in reader.read(run_dir).entries)

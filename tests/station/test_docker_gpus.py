@@ -18,7 +18,8 @@ import pytest
 from gpu_box import GPU_CHECKS, PROGRAMS
 from run_left import Run
 
-from acceptance.core.record import SessionEnded, ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.record import SessionEnded
 from acceptance.station.image.record import ImageRef
 from selftest.fault import Fault
 from selftest.images import TOOLS, Images, open_images

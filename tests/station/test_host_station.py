@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.core.message import Message
 from acceptance.core.record import Note
 from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
 from acceptance.station.host import HostStation
+from acceptance.wording import words
 
 
 def test_this_host_is_called_so_and_needs_no_more_words(tmp_path: Path) -> None:
@@ -22,9 +24,10 @@ def test_this_host_is_called_so_and_needs_no_more_words(tmp_path: Path) -> None:
 
 
 def test_why_it_is_the_host_goes_into_the_reports() -> None:
-    host = HostStation("STATION: host, because")
-    assert host.provenance == {"station_remark": "STATION: host, because"}
-    assert host.notes == (Note("STATION: host, because", trouble=False),)
+    remark = Message("no_client")
+    host = HostStation(remark)
+    assert host.provenance == {"station_remark": words.message(remark)}
+    assert host.notes == (Note(remark, trouble=False),)
 
 
 def test_a_session_runs_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

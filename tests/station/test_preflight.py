@@ -14,8 +14,11 @@ import msgspec
 import pytest
 from docker.errors import APIError
 from machine_tree import NO_DMI, Programs, Tree, completed
+from worded import worded
 
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
+from acceptance.core.parts import MACHINE, Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note
 from acceptance.journal import clock
@@ -35,7 +38,6 @@ from acceptance.station.base import StationError
 from acceptance.station.gpu_grant import DriverFiles, EngineFacts, GrantError
 from acceptance.station.host import HostStation
 from acceptance.station.image import build as image_build
-from acceptance.station.image import inputs
 from acceptance.station.image.engine import ImageError
 from acceptance.station.options import Options
 
@@ -141,7 +143,8 @@ def test_the_first_that_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_none_is_there(sockets: Path) -> None:
-    assert preflight.engine({}, 1000) == preflight.EngineProbe(None, "there is no container engine")
+    none = preflight.EngineProbe(None, (Message("no_engine"),))
+    assert preflight.engine({}, 1000) == none
 
 
 def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,12 +163,32 @@ def test_why_none_answers(sockets: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (sockets / f"{name}.sock").touch()
     found = preflight.engine({}, 1000)
     assert found.engine is None
-    assert found.why == (
-        f"unix://{sockets}/one.sock does not answer (Permission denied, so add yourself to the "
-        "group docker and log in again); "
-        f"unix://{sockets}/two.sock does not answer (Connection refused); "
-        f"unix://{sockets}/three.sock runs under another kernel (5.10-in-a-vm) than this machine's"
+    assert worded(found.why) == (
+        f"unix://{sockets}/one.sock runs and refuses this user (Permission denied)",
+        f"unix://{sockets}/two.sock does not answer (Connection refused)",
+        f"unix://{sockets}/three.sock runs under another kernel (5.10-in-a-vm) than this machine's",
     )
+
+
+def test_who_is_refused_is_told_how_to_be_let_in(
+    sockets: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory
+) -> None:
+    """Another engine is no cure for one that runs."""
+
+    def connect(_address: str | None) -> docker.DockerEngine:
+        raise PermissionError(13, "Permission denied")
+
+    connects(monkeypatch, connect)
+    (sockets / "one.sock").touch()
+    _, remark = choose("auto", inventory)
+    with pytest.raises(StationError) as refused:
+        choose("docker", inventory)
+    for told in (worded(remark), str(refused.value)):
+        assert "one.sock runs and refuses this user (Permission denied)" in told
+        assert "`sudo usermod -aG docker $USER`" in told
+        assert "log in again" in told or "a new login" in told
+        assert "as good as root" in told
+        assert "make engine" not in told
 
 
 @pytest.mark.filterwarnings(
@@ -176,7 +199,8 @@ def test_the_environments_engine_alone(monkeypatch: pytest.MonkeyPatch, tmp_path
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead.sock"))
     monkeypatch.setenv("DOCKER_HOST", where)
-    assert preflight.engine().why == f"DOCKER_HOST={where} does not answer (Connection refused)"
+    (why,) = worded(preflight.engine().why)
+    assert why == f"DOCKER_HOST={where} does not answer (Connection refused)"
     gc.collect()
 
 
@@ -200,7 +224,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> docker.DockerEngine:
     """An engine that answers, an image that is there, no leftovers."""
     made = an_engine()
     monkeypatch.setattr(
-        preflight, "engine", lambda: preflight.EngineProbe(made, "", "unix:///x.sock")
+        preflight, "engine", lambda: preflight.EngineProbe(made, (), "unix:///x.sock")
     )
     monkeypatch.setattr(docker, "sweep", lambda *_: [])
     told = SimpleNamespace(provenance=lambda: {"image": "rigproof:1", "image_id": "sha256:1"})
@@ -218,12 +242,12 @@ def test_the_host_asks_no_engine(inventory: Inventory, monkeypatch: pytest.Monke
 
 def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        preflight, "engine", lambda: preflight.EngineProbe(None, "there is no container engine")
+        preflight, "engine", lambda: preflight.EngineProbe(None, (Message("no_engine"),))
     )
     where, remark = choose("auto", inventory)
-    assert remark.startswith("STATION: host, because there is no container engine. ")
-    assert "make engine" in remark
-    assert "\n" not in remark
+    assert worded(remark).startswith("STATION: host, because there is no container engine. ")
+    assert "make engine" in worded(remark)
+    assert "\n" not in worded(remark)
     assert where == HostStation(remark)
     assert preflight.station_notice("auto") == remark
     for call in (lambda: choose("docker", inventory), lambda: preflight.station_notice("docker")):
@@ -231,19 +255,6 @@ def test_without_an_engine(inventory: Inventory, monkeypatch: pytest.MonkeyPatch
             StationError, match="no container can be had: there is no container engine: "
         ):
             call()
-
-
-@pytest.mark.usefixtures("answering")
-def test_an_installed_package_has_no_image(
-    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "in_checkout", lambda: False)
-    _, remark = choose("auto", inventory)
-    assert "installed package" in remark
-    with pytest.raises(StationError, match="installed package"):
-        choose("docker", inventory)
-    assert choose("auto", inventory, "mine:1")[0].image == "sha256:mine:1"
-    assert preflight.station_notice("auto", "mine:1") is None
 
 
 def test_a_container(
@@ -283,7 +294,7 @@ def test_the_client_builds_with_the_engine_that_was_found(
     with pytest.raises(ImageError):
         choose("docker", inventory)
     assert (seen, os.environ.get("DOCKER_HOST")) == (["unix:///x.sock"], None)
-    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(an_engine(), "", None))
+    monkeypatch.setattr(preflight, "engine", lambda: preflight.EngineProbe(an_engine(), (), None))
     monkeypatch.setenv("DOCKER_HOST", "unix:///y.sock")
     with pytest.raises(ImageError):
         choose("docker", inventory)
@@ -298,9 +309,8 @@ def test_without_the_engines_client_no_image_can_be_built(
         raise command.ProgramMissing(f"{program} is not installed")
 
     monkeypatch.setattr(command, "find", find)
-    assert (
-        "the command `docker`, which builds the image, is not installed"
-        in choose("auto", inventory)[1]
+    assert "the command `docker`, which builds the image, is not installed" in worded(
+        choose("auto", inventory)[1]
     )
     with pytest.raises(StationError, match="the command `docker`"):
         choose("docker", inventory)
@@ -321,7 +331,8 @@ def test_an_image_that_is_not_here(inventory: Inventory, monkeypatch: pytest.Mon
         choose("docker", inventory, "bad ref")
     monkeypatch.setattr(docker, "image_id", lambda *_: None)
     with pytest.raises(
-        StationError, match="there is no image mine:1 here: build one with `make image`"
+        StationError,
+        match="there is no image mine:1 here: name one that `docker images` lists, or leave --im",
     ):
         choose("docker", inventory, "mine:1")
 
@@ -342,7 +353,11 @@ def test_an_engine_that_fails_after_its_first_answer(
 
 COUNTED = journals.check(
     "gpu.present",
-    journals.due("gpu_count", "machine", "count", Limit("count", "a basis", low=2.0)),
+    journals.due("gpu_count", MACHINE, "count", Limit("count", "a basis", low=2.0)),
+    *(
+        journals.due("gpu_answers", one, "count", Limit("count", "a basis", low=1.0))
+        for one in (Gpu(0), Gpu(1))
+    ),
     session="host-before",
     gate=True,
 )
@@ -375,7 +390,7 @@ def of_gpus(plan: Plan, *gpus: str) -> Plan:
     return msgspec.structs.replace(plan, gpus=gpus)
 
 
-BOTH = ("gpu0", "gpu1")
+BOTH = (Gpu(0), Gpu(1))
 
 
 @pytest.mark.usefixtures("answering")
@@ -387,7 +402,7 @@ def test_gpus_are_granted_or_it_is_said_why_not(
     with pytest.raises(GrantError, match="no device node for gpu0, gpu1"):
         choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     with pytest.raises(GrantError, match="no device node for gpu1"):
-        choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
+        choose("auto", inventory, plan=of_gpus(journals.plan(), Gpu(1)))
     assert choose("auto", inventory, plan=journals.plan())[0].grant.mode == "none", (
         "no GPU is asked for"
     )
@@ -397,30 +412,39 @@ def test_gpus_are_granted_or_it_is_said_why_not(
     monkeypatch.setattr(driver_files, "find", lambda _: DriverFiles(nodes, node_of, libraries))
     where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), *BOTH))
     assert (where.grant.mode, where.provenance["gpu_grant"]) == ("devices", "devices")
-    where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), "gpu1"))
+    where, _ = choose("auto", inventory, plan=of_gpus(journals.plan(), Gpu(1)))
     assert "/dev/nvidia1" in str(where.grant)
     assert "/dev/nvidia0" not in str(where.grant)
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_gpu_that_is_not_as_it_should_be(tree: Tree) -> None:
+def test_a_gpu_that_is_not_set_up(tree: Tree) -> None:
     plan = of_gpus(journals.plan(COUNTED, journals.check()), *BOTH)
     assert not preflight.stops_at_the_gate(plan, seen(tree, device(0), device(1)))
     unknown = seen(tree, device(0))
-    assert preflight.stops_at_the_gate(plan, unknown)
-    assert not preflight.stops_at_the_gate(of_gpus(plan, "gpu0"), unknown), "it is not tested"
-    assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown), (
-        "it is not asked for"
-    )
-    lost = seen(tree, device(0), dataclasses.replace(device(1), error="GPU is lost"))
-    assert preflight.stops_at_the_gate(plan, lost), "NVML lists it, and it answers no more"
+    assert preflight.stops_at_the_gate(plan, unknown), "it has no device node"
+    one = msgspec.structs.replace(COUNTED, due=COUNTED.due[:2])
+    assert not preflight.stops_at_the_gate(journals.plan(one), unknown), "it is not asked for"
+    assert not preflight.stops_at_the_gate(of_gpus(journals.plan(), *BOTH), unknown)
+    shared = dataclasses.replace(seen(tree, device(0)), pci=())
+    assert preflight.stops_at_the_gate(plan, shared), "the bus shows none that NVML has"
+    unread = tuple(dataclasses.replace(function, answers=None) for function in seen(tree).pci or ())
+    both = dataclasses.replace(seen(tree, device(0), device(1)), pci=unread)
+    assert preflight.stops_at_the_gate(plan, both)
     where, line = choose("docker", unknown, plan=plan)
     assert where == HostStation()
-    assert "the run stops there" in line
+    assert "the run stops there" in worded(line)
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_gpu_that_is_missing(tree: Tree, inventory: Inventory) -> None:
-    assert preflight.stops_at_the_gate(
-        journals.plan(COUNTED), dataclasses.replace(inventory, pci=())
-    )
+def test_a_gpu_that_is_missing_stops_nothing_unless_the_run_shall_fail_fast(
+    tree: Tree, inventory: Inventory
+) -> None:
+    plan = of_gpus(journals.plan(COUNTED), Gpu(0))
+    lost = seen(tree, device(0), dataclasses.replace(device(1), error="GPU is lost"))
+    bare = dataclasses.replace(inventory, pci=())
+    for missing in (lost, bare):
+        assert not preflight.stops_at_the_gate(plan, missing)
+        assert preflight.stops_at_the_gate(plan, missing, fail_fast=True)
+    whole = seen(tree, device(0), device(1))
+    assert not preflight.stops_at_the_gate(plan, whole, fail_fast=True)

@@ -13,18 +13,28 @@ from gpu_machine import device, machine
 from product_session import Product, collected
 
 from acceptance.core.collection import Session
+from acceptance.core.evidence import ToolRan
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped, ToolRan
+from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
 from acceptance.expect import components, plan_builder
 from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import Machine
 from acceptance.run import planning
 from acceptance.session.check import Check, Violation
 
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0, "burn": 1.0}
+LOADS_S |= {"collective": 1.0}
 
 
-def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], digest: str) -> Plan:
+def planned(
+    inventory: Inventory,
+    names: Sequence[str],
+    only: Sequence[str],
+    digest: str,
+    declared: Machine | None = None,
+) -> Plan:
     """The plan of these checks on these GPUs, with the limits that they have on that machine."""
     found = tuple(names)
     return plan_builder.build(
@@ -33,7 +43,7 @@ def planned(inventory: Inventory, names: Sequence[str], only: Sequence[str], dig
         loads_s=LOADS_S,
         memory_gib=1.0,
         cannot_detect=(),
-        components=components.resolve(None, inventory, frozenset(), found),
+        components=components.resolve(declared, inventory, frozenset(), found),
         not_offered=(),
         book=planning.book(None, None, inventory, found),
         waivers=(),
@@ -89,7 +99,7 @@ exit {code}
         return (self.bin / f"{name}.saw").read_text().split("\n")[:-1]
 
     def run(
-        self, *only: str, names: Sequence[str] = ("gpu0", "gpu1"), name: Session = "load"
+        self, *only: str, names: Sequence[str] = (Gpu(0), Gpu(1)), name: Session = "load"
     ) -> dict[str, str]:
         """Run these checks on these GPUs; gives the outcome of each."""
         self._name = name

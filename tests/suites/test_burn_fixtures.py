@@ -17,6 +17,7 @@ from wrong_results import COPIED, one_bit
 from wrong_results import vram as vram_words
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, Event
 from acceptance.loads.names import LAPS, PATTERNS
@@ -25,11 +26,13 @@ from acceptance.machine.inventory import Inventory
 from acceptance.process import command
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
+from acceptance.session.stage import Part
 from acceptance.suites.fixtures import burn
 from acceptance.suites.fixtures.burn import BurnResults, memory_share
+from acceptance.wording import words
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
-FORMATS: Mapping[str, tuple[str, ...]] = {"gpu0": DTYPES, "gpu1": AMPERE}
+FORMATS: Mapping[str, tuple[str, ...]] = {Gpu(0): DTYPES, Gpu(1): AMPERE}
 DIGEST = "0123456789abcdef"
 STRESS_NG = """\
 stress-ng: info:  [1] setting to a {seconds} second run per stressor
@@ -149,16 +152,15 @@ class Loads:
     folder: Path = Path("/logs")
     spoil: dict[str, Callable[[ProgramResult], ProgramResult]] = field(default_factory=dict)
     calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
+    components: list[list[str | None]] = field(default_factory=list)
     heard: list[Callable[[int, str], None] | None] = field(default_factory=list)
 
-    def run_together(
-        self,
-        argvs: Sequence[Sequence[str]],
-        *,
-        envs: Sequence[Mapping[str, str]],
-        on_line: Callable[[int, str], None] | None = None,
+    def run_stage(
+        self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None = None
     ) -> tuple[ProgramResult, ...]:
-        self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
+        assert all((part.begin_s, part.seconds) == (0.0, None) for part in parts)
+        self.calls.append([(part.argv, part.env) for part in parts])
+        self.components.append([part.component for part in parts])
         self.heard.append(on_line)
         return tuple(self._done(argv, env) for argv, env in self.calls[-1])
 
@@ -213,9 +215,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
     def find(program: str, package: str | None = None) -> str:
         if program not in there:
-            raise ProgramMissing(
-                f"{program} is not installed: install it with `sudo apt install {package}`"
-            )
+            raise ProgramMissing("program_missing", program=program, package=package)
         return f"/usr/bin/{program}"
 
     monkeypatch.setattr(command, "find", find)
@@ -244,8 +244,8 @@ def together(
 
 def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: Inventory) -> None:
     loads, heard = Loads(), Heard()
-    found = together(loads, seen, "gpu0->gpu1", "gpu1->gpu0", heard=heard)
-    assert len(loads.calls) == 1
+    found = together(loads, seen, Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)), heard=heard)
+    assert loads.components == [[Gpu(0), Gpu(1), CPU, MEMORY]]
     first, second = loads.loads()
     assert first[0][2:] == (
         "acceptance.loads.burn.load",
@@ -277,27 +277,33 @@ def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: 
         threads,
         "-W",
     )
-    assert heard.shown == [{"gpu0": ["gpu0", "gpu1"], "gpu1": ["gpu1", "gpu0"]}]
+    assert heard.shown == [{Gpu(0): [Gpu(0), Gpu(1)], Gpu(1): [Gpu(1), Gpu(0)]}]
     assert loads.heard[0] is not None
-    assert found.troubles() == []
-    assert found.gpus.values("burn_bf16") == {"gpu0": 50.0, "gpu1": 50.0}
-    assert found.gpus.values("burn_f8") == {"gpu0": 50.0}
-    assert found.gpus.values("burn_peer_copied") == {"gpu0->gpu1": 1.0, "gpu1->gpu0": 1.0}
+    assert [words.text(one) for one in found.troubles()] == []
+    assert found.gpus.values("burn_bf16") == {Gpu(0): 50.0, Gpu(1): 50.0}
+    assert found.gpus.values("burn_f8") == {Gpu(0): 50.0}
+    assert found.gpus.values("burn_peer_copied") == {
+        Pair(Gpu(0), Gpu(1)): 1.0,
+        Pair(Gpu(1), Gpu(0)): 1.0,
+    }
     assert found.processors.output is not None
     assert found.memory.output is not None
-    assert found.memory.output.reading("stressapptest_tested") == {"memory": 4.0}
+    assert found.memory.output.reading("stressapptest_tested") == {MEMORY: 4.0}
 
 
 def test_each_gpu_copies_to_the_peers_that_the_plan_names_and_sees_no_others() -> None:
     """Two bridged pairs: the load of gpu0 calls gpu2 its first peer."""
     four = machine(device(0), device(1), device(2), device(3))
     loads = Loads()
-    found = together(loads, four, "gpu0->gpu2", "gpu2->gpu0")
+    found = together(loads, four, Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0)))
     assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [
         f"{uuid(0)},{uuid(2)}", uuid(1), f"{uuid(2)},{uuid(0)}", uuid(3)
     ]  # fmt: skip
     assert ["--peers" in argv for argv, _ in loads.loads()] == [True, False, True, False]
-    assert found.gpus.values("burn_peer_copied") == {"gpu0->gpu2": 1.0, "gpu2->gpu0": 1.0}
+    assert found.gpus.values("burn_peer_copied") == {
+        Pair(Gpu(0), Gpu(2)): 1.0,
+        Pair(Gpu(2), Gpu(0)): 1.0,
+    }
 
 
 def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
@@ -305,7 +311,7 @@ def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
     found = together(loads, machine(found=()))
     assert loads.loads() == []
     assert [argv[3] for argv in loads.beside()] == ["stress-ng", "stressapptest"]
-    assert found.troubles() == []
+    assert [words.text(one) for one in found.troubles()] == []
     assert found.gpus.outputs == {}
 
 
@@ -316,22 +322,22 @@ def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_oth
     seen: Inventory,
 ) -> None:
     found = together(Loads(spoil={uuid(1): died}), seen)
-    assert set(found.gpus.outputs) == {"gpu0"}
-    assert found.gpus.miscompares("burn_bf16_miscompares")[0] == {"gpu0": 0.0, "gpu1": 1.0}
-    assert found.gpus.miscompares("burn_f64_miscompares")[0] == {"gpu0": 0.0}
+    assert set(found.gpus.outputs) == {Gpu(0)}
+    assert found.gpus.miscompares("burn_bf16_miscompares")[0] == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert found.gpus.miscompares("burn_f64_miscompares")[0] == {Gpu(0): 0.0}
     assert found.processors.output is not None
     assert found.memory.output is not None
     (trouble,) = found.troubles()
-    assert trouble.startswith("gpu1: the load burn was ended by signal 9")
+    assert words.text(trouble).startswith("gpu1: the load burn was ended by signal 9")
 
 
 def test_stress_ng_that_died_proves_nothing_of_the_processors_only(seen: Inventory) -> None:
     found = together(Loads(spoil={"stress-ng": lambda done: replace(done, returncode=1)}), seen)
-    assert set(found.gpus.outputs) == {"gpu0", "gpu1"}
+    assert set(found.gpus.outputs) == {Gpu(0), Gpu(1)}
     assert found.processors.output is None
     assert found.memory.output is not None
     (trouble,) = found.troubles()
-    assert trouble.startswith("stress-ng ended with exit code 1")
+    assert words.text(trouble).startswith("stress-ng ended with exit code 1")
 
 
 def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) -> None:
@@ -341,7 +347,7 @@ def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) 
     found = together(faulty, seen)
     assert found.processors.output is not None
     assert found.processors.output.outcome == "fail"
-    assert found.troubles() == []
+    assert [words.text(one) for one in found.troubles()] == []
 
 
 @pytest.mark.parametrize(
@@ -357,7 +363,7 @@ def test_ram_that_was_not_filled_or_not_compared_proves_nothing(
     spoil = {"stressapptest": lambda done: replace(done, stdout=done.stdout.replace(old, new))}
     found = together(Loads(spoil=spoil), seen)
     assert found.memory.output is None
-    assert told in found.troubles()[0]
+    assert told in words.text(found.troubles()[0])
 
 
 def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
@@ -368,7 +374,7 @@ def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
         )
     }
     found = together(Loads(spoil=spoil), seen)
-    assert found.troubles() == [
+    assert [words.text(one) for one in found.troubles()] == [
         f"stress-ng tells of 1.0 workers, and there are {threads} logical CPUs to load"
     ]
 
@@ -389,18 +395,20 @@ def test_a_program_that_is_not_installed_is_left_out_with_its_cure(
         if missing == "stress-ng"
         else (found.memory, found.processors)
     )
-    assert (without.output, without.missing) == (
-        None, f"{missing} is not installed: install it with `sudo apt install {missing}`"
-    )  # fmt: skip
+    assert without.output is None
+    assert words.text(without.missing or "") == (
+        f"{missing} is not installed: install it with `sudo apt install {missing}` "
+        "or `sudo make tools`"
+    )
     assert other.output is not None
-    assert found.troubles() == []
+    assert [words.text(one) for one in found.troubles()] == []
 
 
 def test_ram_that_is_too_little_for_its_threads_keeps_no_gpu_from_burning(seen: Inventory) -> None:
     loads = Loads()
     found = together(loads, seen, gib=0.001)
     assert [argv[3] for argv in loads.beside()] == ["stress-ng"]
-    assert set(found.gpus.outputs) == {"gpu0", "gpu1"}
+    assert set(found.gpus.outputs) == {Gpu(0), Gpu(1)}
     assert found.troubles()[0].startswith("stressapptest needs 3 MB for each of its")
 
 
@@ -418,15 +426,15 @@ def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> 
         )
     }
     found = together(Loads(spoil=short), seen)
-    assert set(found.gpus.failed) == {"gpu0"}
-    assert "ran with seconds = 2.0, and 20.0 was asked for" in found.troubles()[0]
+    assert set(found.gpus.failed) == {Gpu(0)}
+    assert "ran with seconds = 2.0, and 20.0 was asked for" in words.text(found.troubles()[0])
 
 
 def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
     stray = {uuid(1): lambda done: replace(done, stdout=done.stdout.replace(uuid(1), uuid(0)))}
     found = together(Loads(spoil=stray), seen)
     assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
-        found.gpus.failed["gpu1"]
+        found.gpus.failed[Gpu(1)]
     )
 
 
@@ -476,8 +484,8 @@ def test_the_memory_of_all_gpus_is_tested_at_once_a_process_each(seen: Inventory
         ("acceptance.loads.vram.load", "--seconds", "5.0")
     ] * 2
     assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [uuid(0), uuid(1)]
-    assert heard.shown == [{"gpu0": ["gpu0"], "gpu1": ["gpu1"]}]
-    assert found.values("vram_tested") == {"gpu0": 0.97, "gpu1": 0.97}
+    assert heard.shown == [{Gpu(0): [Gpu(0)], Gpu(1): [Gpu(1)]}]
+    assert found.values("vram_tested") == {Gpu(0): 0.97, Gpu(1): 0.97}
     found.raise_failed()
 
 
@@ -488,17 +496,17 @@ def test_a_memory_test_that_died_is_its_own_gpus(seen: Inventory) -> None:
         seen,
         Heard(),
     )
-    assert set(found.outputs) == {"gpu1"}
-    assert found.miscompares("vram_miscompares")[0] == {"gpu0": 1.0, "gpu1": 0.0}
+    assert set(found.outputs) == {Gpu(1)}
+    assert found.miscompares("vram_miscompares")[0] == {Gpu(0): 1.0, Gpu(1): 0.0}
 
 
 def test_what_is_heard_while_it_runs_has_the_names_of_the_gpus_that_the_load_sees() -> None:
     """Two bridged pairs: what the load of gpu0 calls gpu1 is gpu2, in the event as in the count."""
     written: list[Body] = []
     heard = load_events.listener(
-        ["gpu0", "gpu1", "gpu2"], written.append, shown={"gpu0": ["gpu0", "gpu2"]}
+        [Gpu(0), Gpu(1), Gpu(2)], written.append, shown={Gpu(0): [Gpu(0), Gpu(2)]}
     )
     heard(0, json.dumps({"miscompare": COPIED}))
     (event,) = written
     assert isinstance(event, Event)
-    assert event.component == "gpu0->gpu2"
+    assert event.component == Pair(Gpu(0), Gpu(2))

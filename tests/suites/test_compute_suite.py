@@ -16,6 +16,7 @@ from wrong_results import REPEATED, all_of
 
 from acceptance.core.dtype import DTYPES
 from acceptance.core.judgement import judge_due
+from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured
 from acceptance.core.waiver import Waiver
@@ -29,8 +30,7 @@ from acceptance.suites import compute
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 
-NAMES = ("gpu0", "gpu1")
-SIBLINGS = {"NVIDIA H200": NAMES}
+NAMES = (Gpu(0), Gpu(1))
 SHORT = {
     "f64": 58.0,
     "f32": 51.9,
@@ -65,18 +65,18 @@ def readings(check: str) -> dict[tuple[str, str], float]:
     """
     if check == "compute.copies":
         rates = {**COPIES, **PAGEABLE, "d2d": H200["copy_own_d2d"]}
-        found = {(f"copy_own_{path}", "gpu0"): value for path, value in rates.items()}
+        found = {(f"copy_own_{path}", Gpu(0)): value for path, value in rates.items()}
         found |= {
-            ("copy_own_p2p", "gpu0->gpu1"): 365.3,
-            ("copy_own_p2p_miscompares", "gpu0->gpu1"): 0.0,
+            ("copy_own_p2p", Pair(Gpu(0), Gpu(1))): 365.3,
+            ("copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(1))): 0.0,
         }
         return found | {
-            ("copy_own_miscompares", "gpu0"): 0.0,
-            ("elementwise_miscompares", "gpu0"): 0.0,
+            ("copy_own_miscompares", Gpu(0)): 0.0,
+            ("elementwise_miscompares", Gpu(0)): 0.0,
         }
-    found = {(f"gemm_{dtype}_miscompares", "gpu0"): 0.0 for dtype in DTYPES}
-    found |= {(f"gemm_{dtype}_short", "gpu0"): value for dtype, value in SHORT.items()}
-    return found | {(f"gemm_{dtype}", "gpu0"): H200[f"gemm_{dtype}"] for dtype in DTYPES}
+    found = {(f"gemm_{dtype}_miscompares", Gpu(0)): 0.0 for dtype in DTYPES}
+    found |= {(f"gemm_{dtype}_short", Gpu(0)): value for dtype, value in SHORT.items()}
+    return found | {(f"gemm_{dtype}", Gpu(0)): H200[f"gemm_{dtype}"] for dtype in DTYPES}
 
 
 @dataclass
@@ -130,18 +130,15 @@ class Machine:
 
         function, load = CHECKS[self.check], self.loads
         if self.check == "compute.copies":
-            return ask(
-                made(), self.check, function, gpu_copies=load, siblings=SIBLINGS, table=table
-            )
+            return ask(made(), self.check, function, gpu_copies=load, table=table)
         if self.check == "compute.gemm_together":
-            return ask(made(), self.check, function, gemm_together=load, siblings=SIBLINGS)
+            return ask(made(), self.check, function, gemm_together=load)
         peaks = dict.fromkeys(NAMES, self.peaks)
         return ask(
             made(),
             self.check,
             function,
             gemm_alone=load,
-            siblings=SIBLINGS,
             peaks=peaks,
             table=table,
         )
@@ -175,8 +172,8 @@ def test_every_format_is_measured_of_every_gpu_and_held_against_its_twin(gemm: M
     said = gemm.said()
     for dtype in DTYPES:
         assert set(said.measured(rate(gemm, dtype))) == set(NAMES)
-        assert said.measured(f"{rate(gemm, dtype)}_ratio") == {"gpu0": 1.0, "gpu1": 1.0}
-        assert said.measured(f"gemm_{dtype}_miscompares") == {"gpu0": 0.0, "gpu1": 0.0}
+        assert said.measured(f"{rate(gemm, dtype)}_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
+        assert said.measured(f"gemm_{dtype}_miscompares") == {Gpu(0): 0.0, Gpu(1): 0.0}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -184,9 +181,9 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: 
     """Also where the sheet's limit would let it pass: its twin says what a card
     does in this machine.
     """
-    gemm.given["gpu0"] = {key: 1.35 * value for key, value in gemm.given["gpu0"].items()}
-    gemm.given["gpu1"] = {key: 1.35 * value for key, value in gemm.given["gpu1"].items()}
-    gemm.given["gpu1"][rate(gemm, dtype), "gpu0"] *= 0.8
+    gemm.given[Gpu(0)] = {key: 1.35 * value for key, value in gemm.given[Gpu(0)].items()}
+    gemm.given[Gpu(1)] = {key: 1.35 * value for key, value in gemm.given[Gpu(1)].items()}
+    gemm.given[Gpu(1)][rate(gemm, dtype), Gpu(0)] *= 0.8
     said = gemm.said()
     assert said.outcome == "fail"
     name = rate(gemm, dtype)
@@ -198,7 +195,7 @@ def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: 
 
 def test_gpus_that_are_all_slow_fail_by_their_sheet(gemm: Machine) -> None:
     for gpu in NAMES:
-        gemm.given[gpu][rate(gemm, "bf16"), "gpu0"] *= 0.6
+        gemm.given[gpu][rate(gemm, "bf16"), Gpu(0)] *= 0.6
     said = gemm.said()
     assert said.outcome == "fail"
     first, second = said.message.splitlines()
@@ -207,8 +204,8 @@ def test_gpus_that_are_all_slow_fail_by_their_sheet(gemm: Machine) -> None:
 
 
 def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
-    gemm.given["gpu1"]["gemm_f16_miscompares", "gpu0"] = 1.0
-    gemm.wrong["gpu1"] = (read(REPEATED),)
+    gemm.given[Gpu(1)]["gemm_f16_miscompares", Gpu(0)] = 1.0
+    gemm.wrong[Gpu(1)] = (read(REPEATED),)
     said = gemm.said()
     assert said.outcome == "fail"
     assert said.message.startswith("gemm_f16_miscompares on gpu1: measured 1, limit <= 0")
@@ -217,7 +214,7 @@ def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
     )
     assert told == str(REPEATED)
     assert len(said.message.splitlines()) == 1
-    assert excused(said, gemm.check, "gemm_f16_miscompares", "gpu1") == ["fail"]
+    assert excused(said, gemm.check, "gemm_f16_miscompares", Gpu(1)) == ["fail"]
 
 
 def excused(said: Said, check: str, measurement: str, component: str) -> list[str]:
@@ -230,14 +227,19 @@ def excused(said: Said, check: str, measurement: str, component: str) -> list[st
         if (due.measurement, due.component) == (measurement, component)
     ]
     waiver = Waiver(reason="known", measurement=measurement, component=component, worst=1e9)
-    measured = [body for body in said.written if isinstance(body, Measured)]
+    measured = [
+        body
+        for body in said.written
+        if isinstance(body, Measured)
+        and (body.measurement, body.component) == (measurement, component)
+    ]
     return [finding.kind for finding in judge_due(due, check, measured, [], [waiver]).findings]
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_load_that_died_is_an_error_and_what_the_others_measured_stays(check: str) -> None:
     machine = Machine(check)
-    machine.died["gpu1"] = LoadFailed("the load ended with exit code 1", ())
+    machine.died[Gpu(1)] = LoadFailed("the load ended with exit code 1", ())
     said = machine.said()
     assert (said.outcome, said.message) == ("error", "gpu1: the load ended with exit code 1")
     counts = {
@@ -245,8 +247,8 @@ def test_a_load_that_died_is_an_error_and_what_the_others_measured_stays(check: 
         for body in said.written
         if isinstance(body, Measured) and body.measurement.endswith("s")
     }
-    assert "gpu1" not in counts
-    assert "gpu0" in counts
+    assert Gpu(1) not in counts
+    assert Gpu(0) in counts
 
 
 @pytest.mark.parametrize(
@@ -260,23 +262,23 @@ def test_wrong_results_of_a_load_that_died_are_journalled_and_fail_the_machine(
     no waiver excuses it.
     """
     machine = Machine(check)
-    machine.died["gpu1"] = LoadFailed("the load was killed", all_of({"row": 7}, {"row": 8}))
+    machine.died[Gpu(1)] = LoadFailed("the load was killed", all_of({"row": 7}, {"row": 8}))
     said = machine.said()
     assert said.outcome == "error"
-    assert said.measured(f"{measurement}_miscompares") == {"gpu0": 0.0, "gpu1": 2.0}
-    assert excused(said, check, f"{measurement}_miscompares", "gpu1") == ["fail"]
+    assert said.measured(f"{measurement}_miscompares") == {Gpu(0): 0.0, Gpu(1): 2.0}
+    assert excused(said, check, f"{measurement}_miscompares", Gpu(1)) == ["fail"]
 
 
 def test_a_wrong_result_of_a_load_that_died_blames_its_own_format_only(gemm: Machine) -> None:
-    gemm.died["gpu1"] = LoadFailed("the load was killed", all_of(REPEATED))
+    gemm.died[Gpu(1)] = LoadFailed("the load was killed", all_of(REPEATED))
     said = gemm.said()
-    assert said.measured("gemm_f16_miscompares") == {"gpu0": 0.0, "gpu1": 1.0}
+    assert said.measured("gemm_f16_miscompares") == {Gpu(0): 0.0, Gpu(1): 1.0}
     for dtype in set(DTYPES) - {"f16"}:
-        assert said.measured(f"gemm_{dtype}_miscompares") == {"gpu0": 0.0}
+        assert said.measured(f"gemm_{dtype}_miscompares") == {Gpu(0): 0.0}
 
 
 def test_a_format_that_a_gpu_has_and_that_was_not_measured_is_an_error(gemm: Machine) -> None:
-    del gemm.given["gpu1"][rate(gemm, "f8"), "gpu0"]
+    del gemm.given[Gpu(1)][rate(gemm, "f8"), Gpu(0)]
     said = gemm.said()
     assert said.outcome == "error"
     assert f"{rate(gemm, 'f8')} on gpu1 was not measured" in said.message
@@ -284,7 +286,7 @@ def test_a_format_that_a_gpu_has_and_that_was_not_measured_is_an_error(gemm: Mac
 
 
 def test_a_rate_that_is_no_number_never_passes(gemm: Machine) -> None:
-    gemm.given["gpu0"][rate(gemm, "f32"), "gpu0"] = float("nan")
+    gemm.given[Gpu(0)][rate(gemm, "f32"), Gpu(0)] = float("nan")
     assert gemm.said().outcome == "error"
 
 
@@ -309,7 +311,7 @@ def test_tables_are_journalled_with_the_share_of_the_sheets_peak() -> None:
 
 @pytest.mark.parametrize("path", ["h2d", "d2h", "d2d"])
 def test_a_copy_below_its_floor_fails(copies: Machine, path: str) -> None:
-    copies.slow("gpu1", 0.5, f"copy_own_{path}")
+    copies.slow(Gpu(1), 0.5, f"copy_own_{path}")
     said = copies.said()
     assert said.outcome == "fail"
     assert said.message.startswith(f"copy_own_{path} on gpu1: measured ")
@@ -317,18 +319,18 @@ def test_a_copy_below_its_floor_fails(copies: Machine, path: str) -> None:
 
 
 def test_a_memory_15_percent_slower_than_its_twins_fails(copies: Machine) -> None:
-    copies.slow("gpu1", 0.85, "copy_own_d2d")
+    copies.slow(Gpu(1), 0.85, "copy_own_d2d")
     said = copies.said()
     assert said.outcome == "fail"
     assert (
         "copy_own_d2d_ratio on gpu1: measured 0.85, limit >= 0.9; basis: GPUs of one model"
         in said.message
     )
-    assert said.measured("copy_own_d2d_ratio")["gpu0"] == pytest.approx(1 / 0.85)
+    assert said.measured("copy_own_d2d_ratio")[Gpu(0)] == pytest.approx(1 / 0.85)
 
 
 def test_a_slow_way_to_a_peer_fails_by_its_pair(copies: Machine) -> None:
-    copies.slow("gpu1", 0.2, "copy_own_p2p")
+    copies.slow(Gpu(1), 0.2, "copy_own_p2p")
     said = copies.said()
     assert said.outcome == "fail"
     assert said.message.startswith("copy_own_p2p on gpu1->gpu0: measured 73.06 GB/s, limit >= ")
@@ -338,15 +340,15 @@ def test_a_slow_way_to_a_peer_fails_by_its_pair(copies: Machine) -> None:
 @pytest.mark.parametrize(
     ("measurement", "where", "named"),
     [
-        ("copy_own_p2p_miscompares", "gpu0->gpu1", "gpu1->gpu0"),
-        ("copy_own_miscompares", "gpu0", "gpu1"),
-        ("elementwise_miscompares", "gpu0", "gpu1"),
+        ("copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))),
+        ("copy_own_miscompares", Gpu(0), Gpu(1)),
+        ("elementwise_miscompares", Gpu(0), Gpu(1)),
     ],
 )
 def test_data_that_arrives_changed_fails_and_no_waiver_excuses_it(
     copies: Machine, measurement: str, where: str, named: str
 ) -> None:
-    copies.given["gpu1"][measurement, where] = 1.0
+    copies.given[Gpu(1)][measurement, where] = 1.0
     said = copies.said()
     assert said.outcome == "fail"
     assert said.message.startswith(f"{measurement} on {named}: measured 1, limit <= 0")
@@ -355,7 +357,7 @@ def test_data_that_arrives_changed_fails_and_no_waiver_excuses_it(
 
 
 def test_a_way_to_a_peer_that_was_not_measured_is_an_error(copies: Machine) -> None:
-    del copies.given["gpu0"]["copy_own_p2p", "gpu0->gpu1"]
+    del copies.given[Gpu(0)]["copy_own_p2p", Pair(Gpu(0), Gpu(1))]
     said = copies.said()
     assert said.outcome == "error"
     assert said.message.startswith("copy_own_p2p on gpu0->gpu1 was not measured")

@@ -20,6 +20,7 @@ from product_session import Product
 from suite_box import ask
 
 from acceptance.core.limit import Limit
+from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, Measured
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
@@ -44,7 +45,7 @@ AT_LEAST_ONE = Limit("count", "a basis", low=1.0)
 GRANTED = journals.check(
     "gpu.granted",
     *(
-        journals.due("gpu_granted", f"gpu{number}", "count", AT_LEAST_ONE, waivable=False)
+        journals.due("gpu_granted", Gpu(number), "count", AT_LEAST_ONE, waivable=False)
         for number in (0, 1)
     ),
     gate=True,
@@ -90,7 +91,7 @@ def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventor
 def granted(product: Product) -> Granted:
     def run(inside: NvmlAnswer) -> CheckEnded:
         (product.suites / "answer.json").write_bytes(msgspec.json.encode(inside))
-        product.run(msgspec.structs.replace(product.plan(GRANTED), gpus=("gpu0", "gpu1")))
+        product.run(msgspec.structs.replace(product.plan(GRANTED), gpus=(Gpu(0), Gpu(1))))
         (end,) = [body for body in product.journalled() if isinstance(body, CheckEnded)]
         return end
 
@@ -101,8 +102,8 @@ def test_every_gpu_is_there(granted: Granted, product: Product) -> None:
     assert granted(answer(device(1), device(0))).outcome == "pass"
     measured = [body for body in product.journalled() if isinstance(body, Measured)]
     assert [(one.component, one.value, one.serial) for one in measured] == [
-        ("gpu0", 1.0, "GPU-0"),
-        ("gpu1", 1.0, "GPU-1"),
+        (Gpu(0), 1.0, "GPU-0"),
+        (Gpu(1), 1.0, "GPU-1"),
     ]
 
 

@@ -13,16 +13,18 @@ import pytest
 from gpu_machine import TRAITS, device, gpu, machine, uuid
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.parts import Gpu
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process.command import ProgramResult
+from acceptance.session.stage import Part
 from acceptance.suites.fixtures import gpu_loads
 from acceptance.tools.proof import ToolError
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
-FORMATS = {"gpu0": DTYPES, "gpu1": AMPERE}
+FORMATS = {Gpu(0): DTYPES, Gpu(1): AMPERE}
 NAMES = {"acceptance.loads.gemm.load": "gpu_gemm", "acceptance.loads.copy.load": "gpu_copy"}
 
 
@@ -77,18 +79,20 @@ class Loads:
     calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, env: Mapping[str, str]) -> ProgramResult:
-        return self.run_together([argv], envs=[env])[0]
+        return self.run_stage([Part(None, tuple(argv), env)])[0]
 
-    def run_together(
-        self, argvs: Sequence[Sequence[str]], *, envs: Sequence[Mapping[str, str]]
-    ) -> tuple[ProgramResult, ...]:
+    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
         before = sum(map(len, self.calls))
-        self.calls.append([(tuple(argv), env) for argv, env in zip(argvs, envs, strict=True)])
+        self.calls.append([(part.argv, part.env) for part in parts])
         return tuple(
             ProgramResult(
-                tuple(argv), int(before + n in self.dead), printed(argv, self.own(env)), "", 1e9
+                part.argv,
+                int(before + n in self.dead),
+                printed(part.argv, self.own(part.env)),
+                "",
+                1e9,
             )
-            for n, (argv, env) in enumerate(zip(argvs, envs, strict=True))
+            for n, part in enumerate(parts)
         )
 
     def own(self, env: Mapping[str, str]) -> str:
@@ -119,7 +123,7 @@ def seen() -> Inventory:
 
 def test_formats_that_a_gpu_has_itself(seen: Inventory) -> None:
     assert asked("formats", gpus(seen)) == FORMATS
-    assert asked("formats", gpus(seen)[1:]) == {"gpu1": AMPERE}
+    assert asked("formats", gpus(seen)[1:]) == {Gpu(1): AMPERE}
 
 
 @pytest.mark.parametrize("traits", [None, replace(TRAITS, compute_capability=None)])
@@ -136,7 +140,7 @@ def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
     )
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA GeForce RTX 4090")
     assert own is not None
-    assert asked("peaks", (known, unknown)) == {"gpu0": own.peak.by_dtype(), "gpu1": {}}
+    assert asked("peaks", (known, unknown)) == {Gpu(0): own.peak.by_dtype(), Gpu(1): {}}
     assert set(own.peak.by_dtype()) == set(DTYPES)
 
 
@@ -150,8 +154,8 @@ def test_alone_each_gpu_is_the_only_one_that_its_process_sees(seen: Inventory) -
     assert loads.word("--dtypes") == [[",".join(DTYPES)], [",".join(AMPERE)]]
     assert loads.word("--seconds") == [["0.2"], ["0.2"]]
     assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"]] * 2
-    assert found.values("gemm_bf16_short") == {"gpu0": 1.0, "gpu1": 1.0}
-    assert found.values("gemm_f8_short") == {"gpu0": 1.0}
+    assert found.values("gemm_bf16_short") == {Gpu(0): 1.0, Gpu(1): 1.0}
+    assert found.values("gemm_f8_short") == {Gpu(0): 1.0}
     found.raise_failed()
 
 
@@ -167,9 +171,9 @@ def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
     assert loads.word("--dtypes") == [[",".join(DTYPES), ",".join(AMPERE)]]
     assert loads.word("--seconds") == [["6.0", "6.0"]]
     assert all("--table" not in argv for call in loads.calls for argv, _ in call)
-    assert found.values("gemm_bf16") == {"gpu0": 1.0, "gpu1": 1.0}
+    assert found.values("gemm_bf16") == {Gpu(0): 1.0, Gpu(1): 1.0}
     alone = Loads()
-    asked("gemm_together", alone, gpus(seen)[1:], {"gpu1": AMPERE}, {"gpu_gemm": 42.0})()
+    asked("gemm_together", alone, gpus(seen)[1:], {Gpu(1): AMPERE}, {"gpu_gemm": 42.0})()
     assert alone.word("--seconds") == [["7.0"]]
 
 
@@ -180,8 +184,8 @@ def test_a_load_that_did_not_run_whole_is_its_own_gpus(
     seen: Inventory, name: str, given: tuple[Any, ...]
 ) -> None:
     found = asked(name, Loads(dead=(1,)), gpus(seen), FORMATS, *given)()
-    assert set(found.outputs) == {"gpu0"}
-    assert "ended with exit code 1" in str(found.failed["gpu1"])
+    assert set(found.outputs) == {Gpu(0)}
+    assert "ended with exit code 1" in str(found.failed[Gpu(1)])
 
 
 # --- copies ---
@@ -198,7 +202,7 @@ def test_each_gpu_is_the_first_that_its_process_sees_and_the_others_are_its_peer
         [f"{third},{first},{second}"],
     ]
     assert loads.word("--seconds") == [["1.0"]] * 3
-    assert found.values("copy_own_d2d") == dict.fromkeys(("gpu0", "gpu1", "gpu2"), 1.0)
+    assert found.values("copy_own_d2d") == dict.fromkeys((Gpu(0), Gpu(1), Gpu(2)), 1.0)
 
 
 def test_copies_of_another_length_than_asked_prove_nothing(
@@ -206,7 +210,7 @@ def test_copies_of_another_length_than_asked_prove_nothing(
 ) -> None:
     loads = Loads(dead=(0,))
     found = asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0})()
-    assert set(found.outputs) == {"gpu1"}
+    assert set(found.outputs) == {Gpu(1)}
     told = printed
     monkeypatch.setitem(
         globals(),
@@ -214,8 +218,8 @@ def test_copies_of_another_length_than_asked_prove_nothing(
         lambda argv, own: told(argv, own).replace('"seconds": 1.0', '"seconds": 0.1'),
     )
     short = asked("gpu_copies", Loads(), gpus(seen), {"gpu_copy": 1.0})()
-    assert set(short.failed) == {"gpu0", "gpu1"}
-    assert "ran with seconds = 0.1, and 1.0 was asked for" in str(short.failed["gpu0"])
+    assert set(short.failed) == {Gpu(0), Gpu(1)}
+    assert "ran with seconds = 0.1, and 1.0 was asked for" in str(short.failed[Gpu(0)])
 
 
 @pytest.mark.parametrize(
@@ -228,11 +232,11 @@ def test_copies_of_another_length_than_asked_prove_nothing(
 )
 def test_a_load_is_held_to_its_own_gpu(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
     found = asked(name, Loads(stray=uuid(0)), gpus(seen), *given)()
-    assert set(found.outputs) == {"gpu0"}
+    assert set(found.outputs) == {Gpu(0)}
     assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
-        found.failed["gpu1"]
+        found.failed[Gpu(1)]
     )
     torchs = asked(
         name, Loads(stray=uuid(0).removeprefix("GPU-").upper()), gpus(seen)[:1], *given
     )()
-    assert set(torchs.outputs) == {"gpu0"}
+    assert set(torchs.outputs) == {Gpu(0)}

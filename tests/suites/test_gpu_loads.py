@@ -5,6 +5,7 @@ import pytest
 from gpu_machine import gpu
 from wrong_results import COPIED, INPUTS, REPEATED, TRANSFERRED, VECTOR, Fact, all_of, one_bit, vram
 
+from acceptance.core.parts import Gpu, Pair
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.loads.miscompare import read
@@ -28,38 +29,38 @@ def test_a_load_counts_its_own_gpu_first() -> None:
     loads = GpuLoads(
         DUE,
         {
-            "gpu0": output(
-                LoadReading("copy", "GB/s", "gpu0", 1.0),
-                LoadReading("p2p", "GB/s", "gpu0->gpu1", 2.0),
+            Gpu(0): output(
+                LoadReading("copy", "GB/s", Gpu(0), 1.0),
+                LoadReading("p2p", "GB/s", Pair(Gpu(0), Gpu(1)), 2.0),
             ),
-            "gpu2": output(
-                LoadReading("copy", "GB/s", "gpu0", 3.0),
-                LoadReading("p2p", "GB/s", "gpu0->gpu1", 4.0),
+            Gpu(2): output(
+                LoadReading("copy", "GB/s", Gpu(0), 3.0),
+                LoadReading("p2p", "GB/s", Pair(Gpu(0), Gpu(1)), 4.0),
             ),
         },
     )
-    assert loads.values("copy") == {"gpu0": 1.0, "gpu2": 3.0}
-    assert loads.values("p2p") == {"gpu0->gpu2": 2.0, "gpu2->gpu0": 4.0}
+    assert loads.values("copy") == {Gpu(0): 1.0, Gpu(2): 3.0}
+    assert loads.values("p2p") == {Pair(Gpu(0), Gpu(2)): 2.0, Pair(Gpu(2), Gpu(0)): 4.0}
     loads.raise_failed()
 
 
 def test_a_load_that_tells_of_a_gpu_it_was_not_given() -> None:
-    loads = GpuLoads(DUE, {"gpu0": output(LoadReading("copy", "GB/s", "gpu2", 1.0))})
+    loads = GpuLoads(DUE, {Gpu(0): output(LoadReading("copy", "GB/s", Gpu(2), 1.0))})
     with pytest.raises(ToolError, match="gpu2, and was given 2 GPUs"):
         loads.values("copy")
 
 
 def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
     def read(name: str, done: ProgramResult) -> LoadOutput:
-        if name == "gpu2":
+        if name == Gpu(2):
             raise LoadFailed("the load died", all_of({"product": 7}, {"product": 8}))
-        return output(LoadReading("wrong", "count", "gpu0", 0.0))
+        return output(LoadReading("wrong", "count", Gpu(0), 0.0))
 
     done = ProgramResult(("x",), 0, "", "", 1.0)
-    loads = collect_loads(DUE, {"gpu0": done, "gpu2": done}, read)
+    loads = collect_loads(DUE, {Gpu(0): done, Gpu(2): done}, read)
     assert loads.miscompares("wrong") == (
-        {"gpu0": 0.0, "gpu2": 2.0},
-        {"gpu0": None, "gpu2": "{'product': 7}"},
+        {Gpu(0): 0.0, Gpu(2): 2.0},
+        {Gpu(0): None, Gpu(2): "{'product': 7}"},
     )
     with pytest.raises(LoadFailed, match="gpu2: the load died"):
         loads.raise_failed()
@@ -77,18 +78,18 @@ TO_GPU = {**COPIED, "component": "gpu0", "check": "copy_h2d"}
 @pytest.mark.parametrize(
     ("reading", "counts"),
     [
-        ("gemm_f16_miscompares", {"gpu2": 2.0}),
+        ("gemm_f16_miscompares", {Gpu(2): 2.0}),
         ("gemm_f32_miscompares", {}),
-        ("copy_own_miscompares", {"gpu2": 1.0}),
-        ("copy_own_p2p_miscompares", {"gpu2->gpu0": 1.0}),
-        ("elementwise_miscompares", {"gpu2": 1.0}),
+        ("copy_own_miscompares", {Gpu(2): 1.0}),
+        ("copy_own_p2p_miscompares", {Pair(Gpu(2), Gpu(0)): 1.0}),
+        ("elementwise_miscompares", {Gpu(2): 1.0}),
     ],
 )
 def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
     reading: str, counts: dict[str, float]
 ) -> None:
     died = LoadFailed("it died", all_of(OF_F16, OF_COPY, OF_PAIR, OF_PRODUCT, OF_F16))
-    found, notes = GpuLoads(DUE, {}, {"gpu2": died}).miscompares(reading)
+    found, notes = GpuLoads(DUE, {}, {Gpu(2): died}).miscompares(reading)
     assert found == counts
     assert set(notes) == set(counts)
 
@@ -106,31 +107,31 @@ def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
 def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(
     found: dict[str, object],
 ) -> None:
-    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", all_of(found))})
+    loads = GpuLoads(DUE, {}, {Gpu(2): LoadFailed("it died", all_of(found))})
     for reading in (
         "gemm_f16_miscompares",
         "gemm_f8_miscompares",
         "copy_own_miscompares",
         "elementwise_miscompares",
     ):
-        assert loads.miscompares(reading) == ({"gpu2": 1.0}, {"gpu2": str(found)})
+        assert loads.miscompares(reading) == ({Gpu(2): 1.0}, {Gpu(2): str(found)})
     assert loads.miscompares("copy_own_p2p_miscompares") == ({}, {})
 
 
 def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -> None:
     given = output(
-        LoadReading("copy_own_miscompares", "count", "gpu0", 1.0),
-        LoadReading("copy_own_p2p_miscompares", "count", "gpu0->gpu1", 1.0),
-        LoadReading("elementwise_miscompares", "count", "gpu0", 0.0),
+        LoadReading("copy_own_miscompares", "count", Gpu(0), 1.0),
+        LoadReading("copy_own_p2p_miscompares", "count", Pair(Gpu(0), Gpu(1)), 1.0),
+        LoadReading("elementwise_miscompares", "count", Gpu(0), 0.0),
         miscompares=(OF_PAIR, OF_COPY, {**OF_COPY, "copy": 8}),
     )
-    loads = GpuLoads(DUE, {"gpu0": given})
-    assert loads.miscompares("copy_own_miscompares") == ({"gpu0": 1.0}, {"gpu0": str(OF_COPY)})
+    loads = GpuLoads(DUE, {Gpu(0): given})
+    assert loads.miscompares("copy_own_miscompares") == ({Gpu(0): 1.0}, {Gpu(0): str(OF_COPY)})
     assert loads.miscompares("copy_own_p2p_miscompares") == (
-        {"gpu0->gpu2": 1.0},
-        {"gpu0->gpu2": str(OF_PAIR)},
+        {Pair(Gpu(0), Gpu(2)): 1.0},
+        {Pair(Gpu(0), Gpu(2)): str(OF_PAIR)},
     )
-    assert loads.miscompares("elementwise_miscompares") == ({"gpu0": 0.0}, {"gpu0": None})
+    assert loads.miscompares("elementwise_miscompares") == ({Gpu(0): 0.0}, {Gpu(0): None})
 
 
 # --- the burn and the memory test ---
@@ -139,25 +140,25 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
 @pytest.mark.parametrize(
     ("found", "reading", "counts"),
     [
-        (RING, "burn_f16_miscompares", {"gpu2": 1.0}),
+        (RING, "burn_f16_miscompares", {Gpu(2): 1.0}),
         (RING, "burn_f32_miscompares", {}),
-        ({**INPUTS, "dtype": "f16"}, "burn_f16_miscompares", {"gpu2": 1.0}),
+        ({**INPUTS, "dtype": "f16"}, "burn_f16_miscompares", {Gpu(2): 1.0}),
         (RING, "burn_copy_miscompares", {}),
-        (TO_GPU, "burn_copy_miscompares", {"gpu2": 1.0}),
-        ({**TO_GPU, "check": "copy_d2h"}, "burn_copy_miscompares", {"gpu2": 1.0}),
+        (TO_GPU, "burn_copy_miscompares", {Gpu(2): 1.0}),
+        ({**TO_GPU, "check": "copy_d2h"}, "burn_copy_miscompares", {Gpu(2): 1.0}),
         (TO_GPU, "burn_peer_miscompares", {}),
-        (TO_PEER, "burn_peer_miscompares", {"gpu2->gpu0": 1.0}),
+        (TO_PEER, "burn_peer_miscompares", {Pair(Gpu(2), Gpu(0)): 1.0}),
         (TO_PEER, "burn_copy_miscompares", {}),
-        (vram([(64, 0, 4)]), "vram_miscompares", {"gpu2": 1.0}),
-        ({"component": "gpu0"}, "burn_f16_miscompares", {"gpu2": 1.0}),
-        ({"component": "gpu0"}, "vram_miscompares", {"gpu2": 1.0}),
+        (vram([(64, 0, 4)]), "vram_miscompares", {Gpu(2): 1.0}),
+        ({"component": "gpu0"}, "burn_f16_miscompares", {Gpu(2): 1.0}),
+        ({"component": "gpu0"}, "vram_miscompares", {Gpu(2): 1.0}),
         ({"component": "gpu0"}, "burn_peer_miscompares", {}),
     ],
 )
 def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
     found: dict[str, object], reading: str, counts: dict[str, float]
 ) -> None:
-    loads = GpuLoads(DUE, {}, {"gpu2": LoadFailed("it died", all_of(found))})
+    loads = GpuLoads(DUE, {}, {Gpu(2): LoadFailed("it died", all_of(found))})
     assert loads.miscompares(reading)[0] == counts
     assert loads.wrong(reading) == {name: [*all_of(found)] for name in counts}
 
@@ -165,14 +166,16 @@ def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
 def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:
     three = (gpu(0), gpu(1), gpu(2))
     given = output(
-        LoadReading("p2p", "GiB", "gpu0->gpu1", 2.0),
+        LoadReading("p2p", "GiB", Pair(Gpu(0), Gpu(1)), 2.0),
         miscompares=(TO_PEER,),
     )
-    loads = GpuLoads(three, {"gpu0": given}, shown={"gpu0": ["gpu0", "gpu2"]})
-    assert loads.values("p2p") == {"gpu0->gpu2": 2.0}
-    assert set(loads.wrong("burn_peer_miscompares")) == {"gpu0->gpu2"}
+    loads = GpuLoads(three, {Gpu(0): given}, shown={Gpu(0): [Gpu(0), Gpu(2)]})
+    assert loads.values("p2p") == {Pair(Gpu(0), Gpu(2)): 2.0}
+    assert set(loads.wrong("burn_peer_miscompares")) == {Pair(Gpu(0), Gpu(2))}
     stray = GpuLoads(
-        three, {"gpu0": output(LoadReading("p2p", "GiB", "gpu0->gpu2", 2.0))}, shown=loads.shown
+        three,
+        {Gpu(0): output(LoadReading("p2p", "GiB", Pair(Gpu(0), Gpu(2)), 2.0))},
+        shown=loads.shown,
     )
     with pytest.raises(ToolError, match="gpu0->gpu2, and was given 2 GPUs"):
         stray.values("p2p")

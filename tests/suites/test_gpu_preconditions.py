@@ -4,13 +4,15 @@ the limits that they really have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
 import pytest
+from cases import each
 from gpu_machine import (
     COUNTERS,
     SOMEBODY,
@@ -26,6 +28,8 @@ from gpu_machine import (
 from product_session import collected
 from suite_box import Box, Said, ask, planned
 
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import Skipped
 from acceptance.expect import components, plan_builder
 from acceptance.machine.gpu import gpus
@@ -51,9 +55,9 @@ def test_a_machine_that_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     outcomes = box.run(*BEFORE, name="host-before")
     assert outcomes == {"gpu.ready": "pass", "gpu.memory_health": "pass", "link.paths": "pass"}
     assert [note.split(":")[0] for note in box.notes()] == ["gpu1 drives the display"]
-    assert box.measured("gpu_ready") == {"gpu0": 1.0, "gpu1": 1.0}
-    assert box.measured("p2p_supported") == {"gpu0->gpu1": 0.0, "gpu1->gpu0": 0.0}
-    assert box.measured("gpu_retired_pages") == {"gpu0": 0.0, "gpu1": 0.0}
+    assert box.measured("gpu_ready") == {Gpu(0): 1.0, Gpu(1): 1.0}
+    assert box.measured("p2p_supported") == {Pair(Gpu(0), Gpu(1)): 0.0, Pair(Gpu(1), Gpu(0)): 0.0}
+    assert box.measured("gpu_retired_pages") == {Gpu(0): 0.0, Gpu(1): 0.0}
 
 
 def test_what_gpus_counted_in_all_is_recorded_of_those_that_count(
@@ -63,9 +67,9 @@ def test_what_gpus_counted_in_all_is_recorded_of_those_that_count(
     silent = replace(COUNTERS, ecc_corrected_total=None, remapped_corrected=None, pcie_replays=None)
     box = before(tmp_path, monkeypatch, device(0, counters=counting), device(1, counters=silent))
     assert box.run("totals.counted", name="host-before") == {"totals.counted": "pass"}
-    assert box.measured("gpu_ecc_corrected_total") == {"gpu0": 12.0}
-    assert box.measured("gpu_remapped_corrected") == {"gpu0": 1.0}
-    assert box.measured("gpu_pcie_replays_total") == {"gpu0": 345.0}
+    assert box.measured("gpu_ecc_corrected_total") == {Gpu(0): 12.0}
+    assert box.measured("gpu_remapped_corrected") == {Gpu(0): 1.0}
+    assert box.measured("gpu_pcie_replays_total") == {Gpu(0): 345.0}
 
 
 def test_a_gpu_that_is_not_ready_stops_the_session_with_its_cure(
@@ -76,7 +80,7 @@ def test_a_gpu_that_is_not_ready_stops_the_session_with_its_cure(
     )
     box = before(tmp_path, monkeypatch, device(0), busy)
     assert box.run(*BEFORE, name="host-before") == {"gpu.ready": "error"}
-    assert box.measured("gpu_ready") == {"gpu0": 1.0}
+    assert box.measured("gpu_ready") == {Gpu(0): 1.0}
     assert "gpu1: compute mode is prohibited: `sudo nvidia-smi -i GPU-00000001" in box.message()
     assert "gpu1: python3 (process 4711, 1.5 GiB) computes on it" in box.message()
 
@@ -90,7 +94,7 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
         seen.nvml, devices=tuple(one for one in seen.nvml.devices if one.index != lost)
     )
     monkeypatch.setattr(nvml, "probe", lambda **_: inside)
-    made = planned(seen, ("gpu1",), ("gpu.granted",), "d")
+    made = planned(seen, (Gpu(1),), ("gpu.granted",), "d")
     programs = SimpleNamespace(deadline=None)
     due = gpus(seen)[1:2]
     said = ask(
@@ -107,7 +111,7 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
 
 def asked(seen: Inventory, name: str, function: Callable[..., None], **given: object) -> Said:
     """Run a check that only looks."""
-    made = planned(seen, ("gpu0", "gpu1"), (name,), "d")
+    made = planned(seen, [gpu.name for gpu in gpus(seen)], (name,), "d")
     given |= {"inventory": seen} if name != "link.nvlinks" else {}
     return ask(made, name, function, due_gpus=gpus(seen), **given)
 
@@ -158,7 +162,7 @@ def test_ecc_that_is_off_where_the_model_has_it_is_an_error_with_its_cure(tmp_pa
 
 def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
     seen = machine(device(0), device(1))
-    made = planned(seen, ("gpu0", "gpu1"), ("gpu.memory_health",), "d")
+    made = planned(seen, (Gpu(0), Gpu(1)), ("gpu.memory_health",), "d")
     gone = replace(seen, nvml=replace(seen.nvml, devices=(device(0), device(1, counters=None))))
     pages = replace(
         seen,
@@ -199,27 +203,34 @@ def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
         machine(device(0), device(1), found=told), "link.paths", link_suite.test_paths, machine=None
     )
     assert said.measured("p2p_supported") == {}
-    assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
-    reasons = {body.reason for body in said.written if isinstance(body, Skipped)}
-    assert reasons == {link_suite.PEER_ACCESS_UNKNOWN}
+    assert said.skipped() == {
+        ("p2p_supported", Pair(Gpu(0), Gpu(1))),
+        ("p2p_supported", Pair(Gpu(1), Gpu(0))),
+    }
+    reasons = [body.reason for body in said.written if isinstance(body, Skipped)]
+    assert reasons == [Message("peer_access_unknown")] * 2
     assert said.outcome == "pass", "the fold calls what was skipped unjudged"
 
 
 def test_pairs_of_a_gpu_that_nvml_does_not_know_are_skipped_too() -> None:
     seen = machine(device(0), device(1))
-    due = tuple(replace(gpu, device=None) if gpu.name == "gpu1" else gpu for gpu in gpus(seen))
-    made = planned(seen, ("gpu0", "gpu1"), ("link.paths",), "d")
+    due = tuple(replace(gpu, device=None) if gpu.name == Gpu(1) else gpu for gpu in gpus(seen))
+    made = planned(seen, (Gpu(0), Gpu(1)), ("link.paths",), "d")
     said = ask(
         made, "link.paths", link_suite.test_paths, inventory=seen, due_gpus=due, machine=None
     )
-    assert said.skipped() == {("p2p_supported", "gpu0->gpu1"), ("p2p_supported", "gpu1->gpu0")}
+    assert said.skipped() == {
+        ("p2p_supported", Pair(Gpu(0), Gpu(1))),
+        ("p2p_supported", Pair(Gpu(1), Gpu(0))),
+    }
 
 
-def test_a_path_that_is_another_than_the_declared_one() -> None:
-    seen = machine(device(0), device(1), found=pairs(2, "not-supported", "not-supported"))
-    pair = {"between": [0, 1], "path": "NV4"}
-    declared = msgspec.convert({"schema": 1, "name": "m", "gpus": 2, "gpu_pair": [pair]}, Machine)
-    names = ("gpu0", "gpu1")
+def declared_paths(seen: Inventory, pair: dict[str, object]) -> Said:
+    """What `link.paths` says where a machine file declares this of a pair."""
+    names = tuple(gpu.name for gpu in gpus(seen))
+    declared = msgspec.convert(
+        {"schema": 1, "name": "m", "gpus": len(names), "gpu_pair": [pair]}, Machine
+    )
     made = plan_builder.build(
         collected().checks,
         profile="smoke",
@@ -235,7 +246,7 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
         digest="d",
         siblings=components.siblings(declared, seen, names),
     )
-    said = ask(
+    return ask(
         made,
         "link.paths",
         link_suite.test_paths,
@@ -243,9 +254,92 @@ def test_a_path_that_is_another_than_the_declared_one() -> None:
         due_gpus=gpus(seen),
         machine=declared,
     )
+
+
+def test_a_path_that_is_another_than_the_declared_one() -> None:
+    seen = machine(device(0), device(1), found=pairs(2, "not-supported", "not-supported"))
+    said = declared_paths(seen, {"between": [0, 1], "path": "NV4"})
     assert said.outcome == "fail"
     assert "gpu_path_differs on gpu1->gpu0: measured 1 (found PHB)" in said.message
-    assert said.measured("p2p_supported") == {"gpu0->gpu1": 0.0, "gpu1->gpu0": 0.0}
+    assert said.measured("p2p_supported") == {Pair(Gpu(0), Gpu(1)): 0.0, Pair(Gpu(1), Gpu(0)): 0.0}
+
+
+# NVLinks from each V100 of a DGX-1 to each: a hybrid cube mesh (NVIDIA/nccl#671).
+CUBE_MESH = (
+    "01122000", "10210200", "12020010", "21200001", "20000112", "02001021", "00101202", "00012120",
+)  # fmt: skip
+
+
+def v100s(
+    folder: Path, wires: Sequence[str] = CUBE_MESH, *, refused: frozenset[int] = frozenset()
+) -> Inventory:
+    """V100s joined so; the driver offers peer access where NVLinks are, but none to the GPUs of
+    `refused`.
+    """
+    tree = tree_of(folder, 0)
+    devices, found = [], []
+    for index, row in enumerate(wires):
+        tree.gpu(index + 1, device="0x1db1")
+        to = [other for other, count in enumerate(row) for _ in range(int(count))]
+        links = [link(number, to=other) for number, other in enumerate(to)]
+        links += [link(number, active=False) for number in range(len(to), 6)]
+        devices.append(device(index, name="Tesla V100-SXM2-16GB", links=tuple(links)))
+        for other, count in enumerate(row):
+            offered = count != "0" and not {index, other} & refused
+            state = "ok" if offered else "topology-not-supported"
+            path = "PXB" if index // 4 == other // 4 else "SYS"
+            if other != index:
+                found.append(NvmlPair(index, other, path, state, state, "not-supported"))
+    return look(tree, devices, found)
+
+
+def test_a_cube_mesh_is_sound_though_not_all_pairs_are_joined(tmp_path: Path) -> None:
+    seen = v100s(tmp_path)
+    said = asked(seen, "link.paths", link_suite.test_paths, machine=None)
+    assert said.outcome == "pass", said.message
+    offered = said.measured("p2p_supported")
+    assert (offered[Pair(Gpu(0), Gpu(4))], offered[Pair(Gpu(0), Gpu(5))]) == (1.0, 0.0)
+    links = asked(seen, "link.nvlinks", link_suite.test_nvlinks)
+    assert links.outcome == "pass", links.message
+    assert set(links.measured("nvlink_active").values()) == {6.0}
+
+
+def test_a_joined_pair_of_a_cube_mesh_without_peer_access_fails(tmp_path: Path) -> None:
+    seen = v100s(tmp_path, refused=frozenset({5}))
+    said = asked(seen, "link.paths", link_suite.test_paths, machine=None)
+    assert said.outcome == "fail"
+    assert "p2p_supported on gpu1->gpu5: measured 0" in said.message
+    assert "gpu0->gpu5" not in said.message
+
+
+def test_a_pair_of_a_cube_mesh_that_is_declared_joined_and_is_not(tmp_path: Path) -> None:
+    said = declared_paths(v100s(tmp_path), {"between": [0, 5], "path": "NV2", "p2p": True})
+    assert said.outcome == "fail"
+    assert "gpu_path_differs on gpu0->gpu5: measured 1 (found SYS)" in said.message
+    assert "p2p_supported on gpu5->gpu0: measured 0" in said.message
+    assert "gpu0->gpu6" not in said.message
+
+
+@each(
+    "wires, failed",
+    [
+        (CUBE_MESH, set()),
+        (("01112000", *CUBE_MESH[1:]), {"gpu0"}),
+        (("0222", "2022", "2202", "2220"), set()),  # four cards, each joined to each by two
+        (("0222", "2012", "2102", "2220"), {"gpu1", "gpu2"}),
+        # of these the board, or what a VM has of it, decides
+        (("02", "20"), set()),
+        (("0112", "1021", "1202", "2120"), set()),
+        (("00", "00"), {"gpu0", "gpu1"}),
+    ],
+)
+def test_a_v100_that_has_less_links_than_its_equals(
+    tmp_path_factory: pytest.TempPathFactory, wires: tuple[str, ...], failed: set[str]
+) -> None:
+    seen = v100s(tmp_path_factory.mktemp("mesh"), wires)
+    said = asked(seen, "link.nvlinks", link_suite.test_nvlinks)
+    told = set(re.findall(r"nvlink_active on (gpu\d): measured", said.message))
+    assert (said.outcome, told) == ("fail" if failed else "pass", failed), said.message
 
 
 def bridged(index: int, *, up: int = 4, speed_gbs: float = 14.0625) -> NvmlDevice:
@@ -272,7 +366,31 @@ def test_nvlinks(tmp_path: Path, second: dict[str, float], told: str | None) -> 
     said = asked(seen, "link.nvlinks", link_suite.test_nvlinks)
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
-    assert said.measured("nvlink_active")["gpu0"] == 4.0
+    assert said.measured("nvlink_active")[Gpu(0)] == 4.0
+
+
+@pytest.mark.parametrize("name", ["link.nvlinks", "watch.nvlinks"])
+def test_the_speed_of_links_is_measured_where_their_number_is_not_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x2204")
+    seen = look(tree, [bridged(0), bridged(1, up=3)], pairs(2))
+    (check,) = (made := planned(seen, (Gpu(0), Gpu(1)), (name,), "d")).checks
+    speeds = tuple(due for due in check.due if due.measurement == "nvlink_speed")
+    made = msgspec.structs.replace(made, checks=(msgspec.structs.replace(check, due=speeds),))
+    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    if name == "link.nvlinks":
+        said = ask(made, name, link_suite.test_nvlinks, due_gpus=gpus(seen))
+    else:
+        monkeypatch.setattr(nvml, "probe", lambda **_: seen.nvml)
+        said = ask(made, name, watch.test_nvlinks, **given)
+        monkeypatch.setattr(nvml, "probe", lambda **_: answer([bridged(0)]))
+        lost = ask(made, name, watch.test_nvlinks, **given)
+        assert lost.message.startswith("gpu1: NVML does not list it any more")
+    assert (said.outcome, said.measured("nvlink_active")) == ("pass", {})
+    assert set(said.measured("nvlink_speed")) == {Gpu(0), Gpu(1)}
 
 
 def test_nvlinks_whose_speed_nobody_tells_are_an_error(tmp_path: Path) -> None:
@@ -297,7 +415,7 @@ def again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: NvmlAnswer) -> S
         tree.gpu(bus, device="0x2204")
     seen = look(tree, [bridged(0), bridged(1)], pairs(2))
     monkeypatch.setattr(nvml, "probe", lambda **_: now)
-    made = planned(seen, ("gpu0", "gpu1"), ("watch.nvlinks",), "d")
+    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
     given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
     return ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
 
@@ -317,7 +435,7 @@ def test_nvlinks_after_the_load(
     said = again(tmp_path, monkeypatch, answer([bridged(0), bridged(1, **second)]))  # type: ignore[arg-type]
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
-    assert said.measured("nvlink_active")["gpu0"] == 4.0
+    assert said.measured("nvlink_active")[Gpu(0)] == 4.0
 
 
 @pytest.mark.parametrize(
@@ -340,7 +458,7 @@ def test_a_gpu_that_nvml_lost_under_load_has_no_figure(
     said = again(tmp_path, monkeypatch, now)
     assert said.outcome == "error"
     assert said.message.startswith(told)
-    assert said.measured("nvlink_active") == ({"gpu0": 4.0} if now.devices else {})
+    assert said.measured("nvlink_active") == ({Gpu(0): 4.0} if now.devices else {})
 
 
 def test_a_link_that_came_up_under_load_is_no_stray(
@@ -351,7 +469,7 @@ def test_a_link_that_came_up_under_load_is_no_stray(
         tree.gpu(bus, device="0x2204")
     seen = look(tree, [bridged(0), bridged(1, up=0)], pairs(2))
     monkeypatch.setattr(nvml, "probe", lambda **_: answer([bridged(0), bridged(1)]))
-    made = planned(seen, ("gpu0", "gpu1"), ("watch.nvlinks",), "d")
+    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
     given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
     said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
-    assert (said.outcome, said.measured("nvlink_speed")) == ("pass", {"gpu0": 14.0625})
+    assert (said.outcome, said.measured("nvlink_speed")) == ("pass", {Gpu(0): 14.0625})

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from gpu_machine import TRAITS, device, gpu, look, machine, tree_of, uuid
 
+from acceptance.core.parts import CPU, MACHINE, Gpu, Pair
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.machine.gpu import gpus
@@ -27,6 +28,7 @@ from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import Reading, ToolOutput
+from acceptance.wording import words
 
 DUE = tuple(
     gpu(index, name=model) for index, model in ((1, "L4"), (3, "L40"), (4, "L4"), (5, None))
@@ -78,9 +80,9 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
         "fail",
         "so it is",
         (
-            Reading("count", "count", {"machine": 2.0}),
-            Reading("rate", "W", {"gpu0": 1.0, "gpu1": 2.0}),
-            Reading("copy", "GB/s", {"gpu1->gpu0": 3.0}),
+            Reading("count", "count", {MACHINE: 2.0}),
+            Reading("rate", "W", {Gpu(0): 1.0, Gpu(1): 2.0}),
+            Reading("copy", "GB/s", {Pair(Gpu(1), Gpu(0)): 3.0}),
         ),
     )
     assert gpu_tools.with_gpu_names(output, DUE) == ToolOutput(
@@ -88,21 +90,21 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
         "fail",
         "so it is",
         (
-            Reading("rate", "W", {"gpu1": 1.0, "gpu3": 2.0}),
-            Reading("copy", "GB/s", {"gpu3->gpu1": 3.0}),
+            Reading("rate", "W", {Gpu(1): 1.0, Gpu(3): 2.0}),
+            Reading("copy", "GB/s", {Pair(Gpu(3), Gpu(1)): 3.0}),
         ),
     )
 
 
-@pytest.mark.parametrize("component", ["gpu4", "gpu0->gpu4", "gpu4->gpu0", "cpu"])
+@pytest.mark.parametrize("component", [Gpu(4), Pair(Gpu(0), Gpu(4)), Pair(Gpu(4), Gpu(0)), CPU])
 def test_a_device_that_is_not_due_is_trouble(component: str) -> None:
-    output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {"gpu0": 1.0, component: 2.0}),))
+    output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {Gpu(0): 1.0, component: 2.0}),))
     with pytest.raises(ToolError, match=f"^tool tells of {component}, and was given 4 GPUs$"):
         gpu_tools.with_gpu_names(output, DUE)
 
 
 def test_siblings_are_of_one_model() -> None:
-    assert asked("siblings", DUE) == {"L4": ("gpu1", "gpu4"), "L40": ("gpu3",)}
+    assert asked("siblings", DUE) == {"L4": (Gpu(1), Gpu(4)), "L40": (Gpu(3),)}
 
 
 def test_programs_see_the_gpus_that_are_due() -> None:
@@ -125,7 +127,7 @@ def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
     assert tools.ran == [("bandwidthTest", *tools.ran[0][1:])] * 2
     assert "--device=0" in tools.ran[0]
     rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.items()}
-    assert rates == {"gpu1": {"gpu1": 26.2}, "gpu2": {"gpu2": 12.5}}
+    assert rates == {Gpu(1): {Gpu(1): 26.2}, Gpu(2): {Gpu(2): 12.5}}
     with pytest.raises(ToolError, match="tells of gpu1, and was given 1 GPUs"):
         asked("bandwidth_test", Tools(gpu_texts.bandwidth_test(1)), due)
 
@@ -134,7 +136,7 @@ def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
     seen = machine(*(device(index) for index in range(3)))
     tools = Tools(gpu_texts.device_query([3, 1]))
     shown = asked("device_query", tools, tools.run, gpus(seen), seen)
-    assert {name: found.index for name, found in shown.devices.items()} == {"gpu0": 1, "gpu2": 0}
+    assert {name: found.index for name, found in shown.devices.items()} == {Gpu(0): 1, Gpu(2): 0}
     assert (shown.fault, shown.mismatch) == (None, None)
 
 
@@ -193,7 +195,7 @@ def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
     assert query(lambda text: text).mismatch is None
     shown = query(lambda text: text.replace(old, new))
     assert shown.mismatch is not None
-    assert why in shown.mismatch
+    assert why in words.text(shown.mismatch or "")
     with pytest.raises(
         ToolError, match=r"^deviceQuery .*: the text is of other GPUs or of another run"
     ):
@@ -207,7 +209,8 @@ def test_versions_of_cuda() -> None:
         )
     )
     assert (
-        older.mismatch == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
+        words.text(older.mismatch or "")
+        == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
     )
     newer = query(
         lambda text: text.replace("/ 12.8", "/ 12.9").replace(
@@ -623,7 +626,7 @@ def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> N
             device(1, traits=None, error="NVML says: GPU is lost"),
             "what gpu1 is: NVML says: GPU is lost",
         ),
-        (device(1, memory_bytes=None), "the driver did not tell what gpu1 is: "),
+        (device(1, memory_bytes=None), "the driver did not tell what gpu1 is$"),
         (None, "the driver did not tell what gpu1 is: NVML does not know it"),
     ],
 )

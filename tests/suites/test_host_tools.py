@@ -5,10 +5,13 @@ long their process lived.
 from __future__ import annotations
 
 import pytest
+from wrong_results import ARRAY, all_of, vram
 
+from acceptance.loads.miscompare import details
 from acceptance.process.command import ProgramResult
 from acceptance.suites.fixtures import host_tools
 from acceptance.tools.proof import ToolError
+from acceptance.wording import words
 
 STRESS_NG = """\
 stress-ng: info:  [1] setting to a 10 second run per stressor
@@ -69,3 +72,14 @@ def test_another_stressor_beside_cpu() -> None:
         ToolError, match="tells of the stressors cpu, vm, and cpu alone was started"
     ):
         host_tools.of_stress_ng(done(two, 10.1), seconds=10.0, threads=2)
+
+
+def test_wrong_words_of_memory_are_told_by_what_they_have_in_common() -> None:
+    ram = all_of(*({**vram([(64, 0, 4)], number=number), "check": "ram"} for number in (1, 2)))
+    note = host_tools.wrong_note(ram)
+    assert note is not None
+    assert words.text(note).startswith(
+        "The same bit at the same address in 2 of 2 passes (byte 0x40, bit 2)"
+    )
+    assert host_tools.wrong_note((*ram, *all_of(ARRAY))) == str(details(ram[0]))[:300]
+    assert host_tools.wrong_note(()) is None

@@ -16,11 +16,13 @@ import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 from wrong_results import ARRAY, all_of
 
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
 from acceptance.diagnosis.series import Series
 from acceptance.loads.miscompare import WrongResult, read
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Disk, Inventory, NvmlAnswer, NvmlDevice
+from acceptance.machine.inventory import Dimm, Disk, EmptySlot, Inventory, NvmlAnswer, NvmlDevice
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import draft
 from acceptance.observe.inventory import observe
@@ -32,6 +34,7 @@ from acceptance.tools import stress_ng
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolError, prove
 from acceptance.tools.reading import Reading, ToolOutput
+from acceptance.wording import words
 
 HEALTHY = """\
 stress-ng: info:  [1] setting to a 10 second run per stressor
@@ -156,18 +159,18 @@ def test_what_the_kernel_does_not_show_is_no_difference(tree: Tree, check: Any) 
     assert (
         set(check.skipped["cpu_model_differs"])
         == set(check.skipped["cpu_governor_differs"])
-        == {"cpu"}
+        == {CPU}
     )
 
 
 def test_the_processor_is_counted_and_named(tree: Tree, check: Any) -> None:
     seen = look(tree)
     inventory.test_cpu(seen, machine(cpu={"model": "another", "governor": " PERFORMANCE "}), check)
-    assert check.readings["cpu_cores"] == {"cpu": 2.0}
-    assert check.readings["cpu_threads"] == {"cpu": 4.0}
-    assert check.readings["cpu_model_differs"] == {"cpu": 1.0}
-    assert check.readings["cpu_governor_differs"] == {"cpu": 0.0}
-    assert check.notes["cpu_model_differs"] == {"cpu": f"found {seen.cpu.model}"}
+    assert check.readings["cpu_cores"] == {CPU: 2.0}
+    assert check.readings["cpu_threads"] == {CPU: 4.0}
+    assert check.readings["cpu_model_differs"] == {CPU: 1.0}
+    assert check.readings["cpu_governor_differs"] == {CPU: 0.0}
+    assert words.text(check.notes["cpu_model_differs"][CPU]) == f"found {seen.cpu.model}"
 
 
 def test_unread_modules_are_skips_with_the_reason(tree: Tree, check: Any) -> None:
@@ -176,14 +179,36 @@ def test_unread_modules_are_skips_with_the_reason(tree: Tree, check: Any) -> Non
     inventory.test_dimms(
         seen, machine(memory={"dimm": [{"slot": "A1", "size_gib": 32, "part_number": "P"}]}), check
     )
-    assert check.readings["memory_total"] == {"memory": 64.0}
+    assert check.readings["memory_total"] == {MEMORY: 64.0}
     for name, component in (
-        ("dimm_count", "memory"),
-        ("dimm_present", "dimm:A1"),
-        ("dimm_part_number_differs", "dimm:A1"),
+        ("dimm_count", MEMORY),
+        ("dimm_present", Part("dimm", "A1")),
+        ("dimm_part_number_differs", Part("dimm", "A1")),
     ):
         assert check.readings[name] == {}
         assert check.skipped[name] == {component: seen.memory.dimms_unread}
+
+
+def test_channels_that_are_empty_or_unequal(tree: Tree, check: Any) -> None:
+    seen = look(tree)
+    modules = tuple(
+        Dimm(slot, size << 30, "DDR5", 5600, 5200, None, None, None, 64, 64, None)
+        for slot, size in (("DIMM_A1", 32), ("DIMM_B1", 16))
+    )
+    empty = (EmptySlot("DIMM_C1", None),)
+    memory = dataclasses.replace(seen.memory, dimms=modules, empty_slots=empty)
+    inventory.test_memory(dataclasses.replace(seen, memory=memory), check)
+    assert check.readings["memory_channels"] == {MEMORY: 2.0}
+    assert "DIMM_C" in words.text(check.notes["memory_channels"][MEMORY])
+    assert check.readings["memory_channels_unequal"] == {MEMORY: 1.0}
+    assert "DIMM_B (16 GiB)" in words.text(check.notes["memory_channels_unequal"][MEMORY])
+    unsized = (modules[0], dataclasses.replace(modules[1], size_bytes=None))
+    fresh = type(check)()
+    inventory.test_memory(
+        dataclasses.replace(seen, memory=dataclasses.replace(memory, dimms=unsized)), fresh
+    )
+    assert fresh.readings["memory_channels_unequal"] == {}
+    assert fresh.skipped["memory_channels_unequal"] == {MEMORY: Message("module_size_untold")}
 
 
 def test_disks_and_links(tree: Tree, check: Any) -> None:
@@ -195,12 +220,12 @@ def test_disks_and_links(tree: Tree, check: Any) -> None:
     )
     inventory.test_disks(look(tree), declared, check)
     inventory.test_network(look(tree), declared, check)
-    assert check.readings["disk_count"] == {"declared-disk:1": 0.0}
-    assert "sda" in check.notes["disk_count"]["declared-disk:1"]
-    assert "None" not in check.notes["disk_count"]["declared-disk:1"]
-    assert check.readings["link_up"] == {"net:enp5s0": 1.0, "net:enp9s0": 0.0}
-    assert check.readings["link_speed"] == {"net:enp5s0": 2500.0}
-    assert check.skipped["link_speed"] == {"net:enp9s0": "the link is down or missing"}
+    assert check.readings["disk_count"] == {Part("declared-disk", "1"): 0.0}
+    assert "sda" in words.text(check.notes["disk_count"][Part("declared-disk", "1")])
+    assert "None" not in words.text(check.notes["disk_count"][Part("declared-disk", "1")])
+    assert check.readings["link_up"] == {Part("net", "enp5s0"): 1.0, Part("net", "enp9s0"): 0.0}
+    assert check.readings["link_speed"] == {Part("net", "enp5s0"): 2500.0}
+    assert check.skipped["link_speed"] == {Part("net", "enp9s0"): Message("link_down")}
 
 
 def disk(name: str, size_gb: int, serial: str | None = None, model: str = "SSD 990") -> Disk:
@@ -235,7 +260,7 @@ def test_no_disk_stands_for_two_declarations(
         seen, machine(disk=[{"model": "SSD 990", **one} for one in declared]), check
     )
     assert check.readings["disk_count"] == {
-        f"declared-disk:{n}": count for n, count in enumerate(counts, start=1)
+        Part("declared-disk", str(n)): count for n, count in enumerate(counts, start=1)
     }
 
 
@@ -246,16 +271,22 @@ def test_a_draft_of_two_sizes_of_one_model_passes_and_notices_a_dead_disk(
     seen = dataclasses.replace(look(tree), disks=both)
     drafted = msgspec.convert(tomllib.loads(draft.render(seen)), Machine)
     inventory.test_disks(seen, drafted, check)
-    assert check.readings["disk_count"] == {"declared-disk:1": 1.0, "declared-disk:2": 1.0}
+    assert check.readings["disk_count"] == {
+        Part("declared-disk", "1"): 1.0,
+        Part("declared-disk", "2"): 1.0,
+    }
     inventory.test_disks(dataclasses.replace(seen, disks=both[:1]), drafted, check)
-    assert check.readings["disk_count"] == {"declared-disk:1": 1.0, "declared-disk:2": 0.0}
+    assert check.readings["disk_count"] == {
+        Part("declared-disk", "1"): 1.0,
+        Part("declared-disk", "2"): 0.0,
+    }
 
 
 def test_a_system_is_compared_as_text(tree: Tree, check: Any) -> None:
     inventory.test_system(look(tree), None, check)
     assert check.readings == {}
     inventory.test_system(look(tree), machine(system={"board": "X13", "driver": "1"}), check)
-    assert set(check.skipped["board_differs"]) == set(check.skipped["driver_differs"]) == {"system"}
+    assert set(check.skipped["board_differs"]) == set(check.skipped["driver_differs"]) == {SYSTEM}
     assert "kernel_differs" not in check.readings
 
 
@@ -268,9 +299,9 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
     tree.driver(nodes=("nvidia0", "nvidia1", "nvidiactl"))
     seen = look(tree, known(0, "0000:01:00.0"), known(1, "0000:41:00.0"))
     gpu.test_present(seen, gpus(seen), check)
-    both = {"gpu0": 1.0, "gpu1": 1.0}
+    both = {Gpu(0): 1.0, Gpu(1): 1.0}
     assert check.readings == {
-        "gpu_count": {"machine": 2.0},
+        "gpu_count": {MACHINE: 2.0},
         "gpu_answers": both,
         "gpu_driver_bound": both,
         "gpu_in_nvml": both,
@@ -290,10 +321,10 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
     assert (
         check.readings["gpu_model_differs"]
         == check.readings["gpu_pci_id_differs"]
-        == {"gpu0": 0.0, "gpu1": 0.0}
+        == {Gpu(0): 0.0, Gpu(1): 0.0}
     )
-    assert check.readings["gpu_link_width_max"] == {"gpu0": 16.0, "gpu1": 16.0}
-    assert check.readings["gpu_link_gen_max"] == {"gpu0": 4.0, "gpu1": 4.0}
+    assert check.readings["gpu_link_width_max"] == {Gpu(0): 16.0, Gpu(1): 16.0}
+    assert check.readings["gpu_link_gen_max"] == {Gpu(0): 4.0, Gpu(1): 4.0}
 
 
 def test_the_port_that_a_vm_shows_does_not_make_a_card_lesser(check: Any) -> None:
@@ -307,8 +338,8 @@ def test_the_port_that_a_vm_shows_does_not_make_a_card_lesser(check: Any) -> Non
     ]
     seen = dataclasses.replace(seen, pci=tuple(narrow))
     gpu.test_identity(seen, gpus(seen), machine(gpu=[{"count": 2}]), check)
-    assert check.readings["gpu_link_width_max"] == {"gpu0": 1.0, "gpu1": 16.0}
-    assert check.readings["gpu_link_gen_max"] == {"gpu0": 1.0, "gpu1": 4.0}
+    assert check.readings["gpu_link_width_max"] == {Gpu(0): 1.0, Gpu(1): 16.0}
+    assert check.readings["gpu_link_gen_max"] == {Gpu(0): 1.0, Gpu(1): 4.0}
 
 
 def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
@@ -319,12 +350,12 @@ def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
         gpu.NotReady, match="gpu1: not to be tested as the machine is set up now\nPCI bus: "
     ):
         gpu.test_present(seen, gpus(seen), check)
-    assert check.readings["gpu_answers"] == {"gpu0": 0.0, "gpu1": 1.0}
-    assert check.readings["gpu_driver_bound"] == {"gpu0": 1.0}, (
+    assert check.readings["gpu_answers"] == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert check.readings["gpu_driver_bound"] == {Gpu(0): 1.0}, (
         "what is not set up is no fault of the card"
     )
-    assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0}
-    told = check.notes["gpu_count"]["machine"].split("\n")
+    assert check.readings["gpu_in_nvml"] == {Gpu(0): 0.0}
+    told = words.text(check.notes["gpu_count"][MACHINE]).split("\n")
     assert [line.split(":")[0] for line in told] == [
         "PCI bus",
         "kernel driver",
@@ -337,7 +368,7 @@ def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
     assert check.readings["gpu_model_differs"] == {}, (
         "a model that nobody told is not another model"
     )
-    assert set(check.skipped["gpu_model_differs"]) == {"gpu0", "gpu1"}
+    assert set(check.skipped["gpu_model_differs"]) == {Gpu(0), Gpu(1)}
 
 
 def test_a_gpu_that_nvml_has_lost_is_not_present(tree: Tree, check: Any) -> None:
@@ -349,8 +380,8 @@ def test_a_gpu_that_nvml_has_lost_is_not_present(tree: Tree, check: Any) -> None
     )
     seen = look(tree, lost, known(1, "0000:41:00.0"))
     gpu.test_present(seen, gpus(seen), check)
-    assert check.readings["gpu_in_nvml"] == {"gpu0": 0.0, "gpu1": 1.0}
-    assert "GPU is lost" in check.notes["gpu_in_nvml"]["gpu0"]
+    assert check.readings["gpu_in_nvml"] == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert "GPU is lost" in words.text(check.notes["gpu_in_nvml"][Gpu(0)])
     assert "gpu1" not in check.notes["gpu_in_nvml"]
 
 
@@ -366,13 +397,13 @@ def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> 
     tree.gpu(0x41)
     seen = look(tree, known(1, "0000:41:00.0"))
     gpu.test_present(seen, gpus(seen)[1:], check)
-    assert check.readings["gpu_count"] == {"machine": 2.0}
-    assert check.readings["gpu_answers"] == check.readings["gpu_in_nvml"] == {"gpu1": 1.0}
+    assert check.readings["gpu_count"] == {MACHINE: 2.0}
+    assert check.readings["gpu_answers"] == check.readings["gpu_in_nvml"] == {Gpu(1): 1.0}
     declared = machine(
         gpu=[{"model": "RTX", "count": 1}, {"model": "NVIDIA GeForce RTX 4090", "count": 1}]
     )
     gpu.test_identity(seen, gpus(seen)[1:], declared, check)
-    assert check.readings["gpu_model_differs"] == {"gpu1": 0.0}
+    assert check.readings["gpu_model_differs"] == {Gpu(1): 0.0}
 
 
 # --- loads ---
@@ -390,22 +421,26 @@ def load(*readings: tuple[str, str, float], miscompares: tuple[Any, ...] = ()) -
 
 def test_gemm_passes_on_what_the_load_measured(check: Any) -> None:
     readings = [
-        ("cpu_gemm_f64", "cpu", 90.0),
-        ("cpu_gemm_core_f64", "core:0", 45.0),
-        ("cpu_gemm_miscompares_f64", "cpu", 1.0),
+        ("cpu_gemm_f64", CPU, 90.0),
+        ("cpu_gemm_core_f64", Core(0), 45.0),
+        ("cpu_gemm_miscompares_f64", CPU, 1.0),
     ]
-    output = load(*readings, ("cpu_gemm_products_f64", "cpu", 4.0), miscompares=(read(ARRAY),))
+    output = load(*readings, ("cpu_gemm_products_f64", CPU, 4.0), miscompares=(read(ARRAY),))
     cpu.test_gemm(
-        "f64", lambda _dtype: output, check, conftest.record_miscompares.__wrapped__(check)
-    )  # type: ignore[attr-defined]
-    assert check.readings["cpu_gemm_f64"] == {"cpu": 90.0}
-    assert check.readings["cpu_gemm_core_f64"] == {"core:0": 45.0}
+        "f64",
+        lambda *_, **__: output,
+        {},
+        check,
+        conftest.record_miscompares.__wrapped__(check),  # type: ignore[attr-defined]
+    )
+    assert check.readings["cpu_gemm_f64"] == {CPU: 90.0}
+    assert check.readings["cpu_gemm_core_f64"] == {Core(0): 45.0}
     assert check.readings["cpu_gemm_core_ratio_f64"] == {}
-    assert check.notes["cpu_gemm_miscompares_f64"] == {"cpu": str(ARRAY)}
+    assert check.notes["cpu_gemm_miscompares_f64"] == {CPU: str(ARRAY)}
 
 
 def died(*miscompares: WrongResult) -> Any:
-    def run(*_dtype: str) -> LoadOutput:
+    def run(*_: object, **__: object) -> LoadOutput:
         raise LoadFailed("the load died", miscompares)
 
     return run
@@ -415,11 +450,11 @@ def died(*miscompares: WrongResult) -> Any:
 def test_what_a_load_found_before_it_died_stays(check: Any, found: tuple[WrongResult, ...]) -> None:
     record = conftest.record_miscompares.__wrapped__(check)  # type: ignore[attr-defined]
     with pytest.raises(LoadFailed):
-        cpu.test_gemm("f32", died(*found), check, record)
+        cpu.test_gemm("f32", died(*found), {}, check, record)
     with pytest.raises(LoadFailed):
-        memory.test_bandwidth(died(*found), check, record)
+        memory.test_bandwidth(died(*found), {}, 1, check, record)
     expected = (
-        {"cpu_gemm_miscompares_f32": {"cpu": 1.0}, "memory_copy_miscompares": {"memory": 1.0}}
+        {"cpu_gemm_miscompares_f32": {CPU: 1.0}, "memory_copy_miscompares": {MEMORY: 1.0}}
         if found
         else {}
     )
@@ -431,7 +466,7 @@ def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
         "stressapptest",
         outcome,
         "said so",
-        tuple(Reading(name, "count", {"memory": value}) for name, value in readings),
+        tuple(Reading(name, "count", {MEMORY: value}) for name, value in readings),
     )
 
 
@@ -454,23 +489,23 @@ def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
 )
 def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
     memory.test_stressapptest(output, check)
-    assert check.readings["stressapptest_errors"] == {"memory": errors}
-    assert check.readings["stressapptest_copy"] == ({} if errors else {"memory": 40.0})
-    assert check.readings["memory_tested"] == ({} if errors else {"memory": 4.0})
+    assert check.readings["stressapptest_errors"] == {MEMORY: errors}
+    assert check.readings["stressapptest_copy"] == ({} if errors else {MEMORY: 40.0})
+    assert check.readings["memory_tested"] == ({} if errors else {MEMORY: 4.0})
     assert bool(check.skipped["stressapptest_copy"]) is bool(errors)
 
 
 def test_cooling_reads_the_telemetry(check: Any) -> None:
     cpu.test_cooling({}, check)
     assert check.readings == {}
-    warm = Series("cpu_temperature_c", "cpu", "degC", ((0.0, 40.0), (1.0, 71.0), (2.0, 60.0)))
-    counter = Series("cpu_throttle_count", "cpu", "count", ((0.0, 7.0), (2.0, 9.0)))
+    warm = Series("cpu_temperature_c", CPU, "degC", ((0.0, 40.0), (1.0, 71.0), (2.0, 60.0)))
+    counter = Series("cpu_throttle_count", CPU, "count", ((0.0, 7.0), (2.0, 9.0)))
     cpu.test_cooling({"cpu_temperature_c": warm, "cpu_throttle_count": counter}, check)
-    assert check.readings == {"cpu_temperature": {"cpu": 71.0}, "cpu_throttle_events": {"cpu": 2.0}}
+    assert check.readings == {"cpu_temperature": {CPU: 71.0}, "cpu_throttle_events": {CPU: 2.0}}
 
 
 def series(name: str, moments: Iterable[float]) -> Series:
-    return Series(name, "cpu", "degC", tuple((moment, 50.0) for moment in moments))
+    return Series(name, CPU, "degC", tuple((moment, 50.0) for moment in moments))
 
 
 @pytest.mark.parametrize(
@@ -496,7 +531,7 @@ def test_a_sensor_covers_the_run_or_not(
         "load_1m": series("load_1m", (0, ended)),
     }
     said = cpu.coverage_gap("cpu_temperature_c", watched)
-    assert (said is None) if told is None else (told in str(said))
+    assert (said is None) if told is None else (told in words.message(said))
     assert cpu.coverage_gap("cpu_throttle_count", watched) is None
 
 
@@ -509,7 +544,7 @@ def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: A
         cpu.SensorUnread, match="cpu_temperature_c was last read 7 s before the end of the run: see"
     ):
         cpu.test_cooling(watched, check)
-    assert check.readings == {"cpu_temperature": {"cpu": 50.0}}
+    assert check.readings == {"cpu_temperature": {CPU: 50.0}}
 
 
 # --- disks and the kernel's log ---
@@ -533,20 +568,20 @@ SMART = '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true}}'
 @pytest.mark.parametrize(
     ("text", "code", "readings", "skipped"),
     [
-        (SMART, 0, {"disk:sda": 0.0}, set()),
+        (SMART, 0, {Part("disk", "sda"): 0.0}, set()),
         (
             SMART.replace("true", "false").replace('"exit_status": 0', '"exit_status": 8'),
             8,
-            {"disk:sda": 1.0},
+            {Part("disk", "sda"): 1.0},
             set(),
         ),
-        (SMART.replace('"exit_status": 0', '"exit_status": 4'), 4, {}, {"disk:sda"}),
-        (SMART.replace('{"passed": true}', "{}"), 0, {}, {"disk:sda"}),
+        (SMART.replace('"exit_status": 0', '"exit_status": 4'), 4, {}, {Part("disk", "sda")}),
+        (SMART.replace('{"passed": true}', "{}"), 0, {}, {Part("disk", "sda")}),
         (
             '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}',
             2,
             {},
-            {"disk:sda"},
+            {Part("disk", "sda")},
         ),
     ],
 )
@@ -575,7 +610,7 @@ NVME = """{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true},
 @pytest.mark.parametrize(
     ("text", "code", "worn", "skipped"),
     [
-        (NVME, 0, {"disk:nvme0n1": 0.07}, None),
+        (NVME, 0, {Part("disk", "nvme0n1"): 0.07}, None),
         (NVME.replace(', "percentage_used": 7', ""), 0, {}, "does not tell how far it is worn"),
         (
             '{"smartctl": {"exit_status": 2, "messages": [{"string": "Permission denied"}]}}',
@@ -600,10 +635,10 @@ def test_wear_is_read_of_nvme_disks_only(
     programs: Any = Disks(completed(text, "", code))
     storage.test_smart_health(look(tree), programs, check)
     assert check.readings["disk_wear"] == worn
-    assert [skipped in why for why in check.skipped["disk_wear"].values()] == (
+    assert [skipped in words.text(why) for why in check.skipped["disk_wear"].values()] == (
         [] if skipped is None else [True]
     )
-    assert set(check.skipped["disk_wear"]) <= {"disk:nvme0n1"}
+    assert set(check.skipped["disk_wear"]) <= {Part("disk", "nvme0n1")}
 
 
 @pytest.mark.parametrize(

@@ -15,20 +15,24 @@ from gpu_machine import device, machine
 from suite_box import Box, Said, ask, planned
 from test_watch_suite import write
 
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample, Table
+from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Outcome, Sample, Table
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured, Outcome
 from acceptance.diagnosis.gpu_history import GpuHistory, HistoryPoint
 from acceptance.journal.reader import GPU_TELEMETRY
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS
 from acceptance.suites import thermal
+from acceptance.wording import words
 
 BEGIN, SECONDS = 1000.0, 240.0
 # Samples a second: the watch takes five, and what is asked here takes time by their number.
 RATE = 5 if thoroughness.ALL else 1
 SPANS = (("link.p2p", 900.0, 930.0), ("together.burn", BEGIN - 5.0, BEGIN + SECONDS + 5.0))
-NAMES = ("gpu0", "gpu1", "gpu2")
+NAMES = (GpuName(0), GpuName(1), GpuName(2))
 Change = Callable[[float], Mapping[str, float | None]]
 
 
@@ -77,7 +81,7 @@ def box() -> tuple[Inventory, tuple[Gpu, ...], Plan]:
 
 @functools.cache
 def sound() -> GpuHistory:
-    return history("gpu0", unchanged)
+    return history(GpuName(0), unchanged)
 
 
 class Seen:
@@ -95,7 +99,7 @@ class Seen:
             name: GpuHistory(name, sound().points) for name in NAMES if name not in missing
         }
         for change in changes:
-            histories["gpu2"] = history("gpu2", change)
+            histories[GpuName(2)] = history(GpuName(2), change)
         self.tables: dict[str, tuple[tuple[float | str, ...], ...]] = {}
 
         def table(
@@ -121,27 +125,27 @@ class Seen:
             table=table,
         )
 
-    def note(self, measurement: str, component: str = "gpu2") -> str | None:
+    def note(self, measurement: str, component: Component = GpuName(2)) -> str | None:
         (found,) = [
             body.note
             for body in self.said.written
             if isinstance(body, Measured)
             and (body.measurement, body.component) == (measurement, component)
         ]
-        return found
+        return None if found is None else words.text(found)
 
 
 def test_a_machine_that_comes_to_rest() -> None:
     seen = Seen()
     assert (seen.said.outcome, seen.said.message) == ("pass", "")
     assert set(seen.said.measured("burn_settled")) == set(NAMES)
-    settled = seen.said.measured("burn_settled")["gpu2"]
+    settled = seen.said.measured("burn_settled")[GpuName(2)]
     assert settled is not None
     assert 30.0 < settled < 50.0
     assert seen.said.measured("burn_clock_kept") == pytest.approx(dict.fromkeys(NAMES, 1950 / 1980))
     assert seen.said.measured("burn_temperature_spread") == dict.fromkeys(NAMES, 0.0)
     assert seen.said.measured("burn_errors_new") == dict.fromkeys(NAMES, 0.0)
-    assert len(seen.tables["gpu2"]) == 24
+    assert len(seen.tables[GpuName(2)]) == 24
     slot = box()[1][2].pci_address
     assert seen.note("burn_settled") == f"slot {slot}: 70 degC at the end, 17 degC below its limit"
     assert (
@@ -177,7 +181,7 @@ def test_telemetry_of_an_idle_card_proves_nothing_of_cooling(
     said = Seen(change).said
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
-    assert set(said.measured("burn_settled")) == ({"gpu0", "gpu1"} if told else set(NAMES))
+    assert set(said.measured("burn_settled")) == ({GpuName(0), GpuName(1)} if told else set(NAMES))
 
 
 def test_a_card_that_is_held_back_by_heat() -> None:
@@ -196,7 +200,7 @@ def test_a_card_that_is_hotter_than_its_equals() -> None:
     assert seen.said.outcome == "fail"
     assert "burn_temperature_spread on gpu2: measured 18 degC" in seen.said.message
     spread = seen.said.measured("burn_temperature_spread")
-    assert spread == pytest.approx({"gpu0": -9.0, "gpu1": -9.0, "gpu2": 18.0})
+    assert spread == pytest.approx({GpuName(0): -9.0, GpuName(1): -9.0, GpuName(2): 18.0})
     note = seen.note("burn_temperature_spread")
     assert note is not None
     assert "88 degC, its equals 70 degC; likely: the slot between two others" in note
@@ -206,7 +210,11 @@ def test_a_link_that_sends_packets_again_under_load() -> None:
     seen = Seen(
         lambda after: {"pcie_replays": 3.0 + max(0.0, min(200.0, after)) // 2 + (after > 250.0)}
     )
-    assert seen.said.measured("burn_errors_new") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 100.0}
+    assert seen.said.measured("burn_errors_new") == {
+        GpuName(0): 0.0,
+        GpuName(1): 0.0,
+        GpuName(2): 100.0,
+    }
     assert seen.said.outcome == "fail"
     note = seen.note("burn_errors_new")
     assert note is not None
@@ -220,7 +228,11 @@ def test_nvlinks_that_make_errors_under_load() -> None:
             "nvlink_crc_errors": 50.0 * (after > 99.0),
         }
     )
-    assert seen.said.measured("burn_nvlink_errors_new") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 110.0}
+    assert seen.said.measured("burn_nvlink_errors_new") == {
+        GpuName(0): 0.0,
+        GpuName(1): 0.0,
+        GpuName(2): 110.0,
+    }
     assert seen.said.outcome == "fail"
     assert "burn_nvlink_errors_new on gpu2: measured 110" in seen.said.message
     note = seen.note("burn_nvlink_errors_new")
@@ -254,20 +266,20 @@ def test_formats_are_compared_with_themselves_where_laps_are_known() -> None:
         bf16 = after % 120.0 > 60.0
         return {"sm_clock_mhz": 1400.0 if bf16 else 1980.0 if after < 100.0 else 1970.0}
 
-    seen = Seen(change, tables=(laps("gpu2", 60.0),))
+    seen = Seen(change, tables=(laps(GpuName(2), 60.0),))
     assert seen.said.outcome == "pass"
     slot = box()[1][2].pci_address
-    assert seen.said.measured("burn_clock_kept")["gpu2"] == pytest.approx(1970 / 1980)
+    assert seen.said.measured("burn_clock_kept")[GpuName(2)] == pytest.approx(1970 / 1980)
     assert (
         seen.note("burn_clock_kept")
         == f"slot {slot}: f64: 1980 MHz in the first lap, 1970 MHz in the last"
     )
-    assert seen.said.measured("burn_settled")["gpu2"] == 60.0
+    assert seen.said.measured("burn_settled")[GpuName(2)] == 60.0
     assert (
         seen.note("burn_settled")
         == f"slot {slot}: 70 degC in the last lap, 17 degC below its limit"
     )
-    assert "in the first quarter" in str(seen.note("burn_clock_kept", "gpu0"))
+    assert "in the first quarter" in str(seen.note("burn_clock_kept", GpuName(0)))
 
 
 def test_a_format_that_loses_its_clock_is_a_failure_with_its_causes() -> None:
@@ -285,29 +297,29 @@ def test_a_short_burn_with_laps_is_no_error() -> None:
     """Seven formats of a second and a half, twice."""
     formats = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8")
     short = (("together.burn", BEGIN - 1.0, BEGIN + 22.0),)
-    tables = (laps("gpu2", 1.5, formats=formats),)
+    tables = (laps(GpuName(2), 1.5, formats=formats),)
     seen = Seen(
         lambda after: {"utilisation": float(0.0 <= after <= 21.0)}, spans=short, tables=tables
     )
     assert seen.said.outcome == "pass"
-    assert seen.said.measured("burn_clock_kept")["gpu2"] == 1.0
+    assert seen.said.measured("burn_clock_kept")[GpuName(2)] == 1.0
     assert str(seen.note("burn_settled")).endswith(
         "; only 21 s under load, which tells little of heat"
     )
 
 
 def test_turns_that_nothing_was_sampled_of_are_an_error() -> None:
-    early = Table("together.burn", "gpu2", "burn_laps", ("lap", "format", "from s", "to s"),
+    early = Table("together.burn", GpuName(2), "burn_laps", ("lap", "format", "from s", "to s"),
                   ((0.0, "f64", 1.0, 2.0), (1.0, "f64", 2.0, 3.0)))  # fmt: skip
     said = Seen(unchanged, tables=(early,)).said
     assert said.outcome == "error"
     assert "sm_clock_mhz of gpu2 was sampled too seldom in full use" in said.message
-    assert set(said.measured("burn_clock_kept")) == {"gpu0", "gpu1"}
+    assert set(said.measured("burn_clock_kept")) == {GpuName(0), GpuName(1)}
 
 
 def test_a_card_that_still_warms_is_recorded() -> None:
     seen = Seen(lambda after: {"temperature_c": 30.0 + after / 4.0})
-    assert seen.said.measured("burn_settled")["gpu2"] == pytest.approx(SECONDS, abs=0.5)
+    assert seen.said.measured("burn_settled")[GpuName(2)] == pytest.approx(SECONDS, abs=0.5)
     note = seen.note("burn_settled")
     assert note is not None
     assert "still warming" in note
@@ -369,18 +381,18 @@ def test_what_cannot_be_told_is_an_error_and_the_rest_is_journalled(
     names = {
         body.measurement
         for body in said.written
-        if isinstance(body, Measured) and body.component == "gpu2"
+        if isinstance(body, Measured) and body.component == GpuName(2)
     }
     assert kept <= names
     for name in ("burn_settled", "burn_clock_kept", "burn_errors_new"):
-        assert {"gpu0", "gpu1"} <= set(said.measured(name))
+        assert {GpuName(0), GpuName(1)} <= set(said.measured(name))
 
 
 def test_a_gpu_without_telemetry_is_an_error() -> None:
-    said = Seen(missing=("gpu2",)).said
+    said = Seen(missing=(GpuName(2),)).said
     assert said.outcome == "error"
     assert "gpu2: no telemetry was recorded" in said.message
-    assert set(said.measured("burn_clock_kept")) == {"gpu0", "gpu1"}
+    assert set(said.measured("burn_clock_kept")) == {GpuName(0), GpuName(1)}
 
 
 # --- in a session ---
@@ -396,10 +408,10 @@ def test_in_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples: list[tuple[float, Body]] = [
         (point.boot_s, Sample(dict(point.values), component=name))
         for point in sound().points
-        for name in ("gpu0", "gpu1")
+        for name in (GpuName(0), GpuName(1))
     ]
     write(box.product.run_dir, GPU_TELEMETRY, samples)
     assert box.run("thermal.steady", name="host-after") == {"thermal.steady": "pass"}
-    assert box.measured("burn_temperature_spread") == {"gpu0": 0.0, "gpu1": 0.0}
+    assert box.measured("burn_temperature_spread") == {GpuName(0): 0.0, GpuName(1): 0.0}
     tables = [body for body in box.product.journalled("host-after") if isinstance(body, Table)]
-    assert [table.component for table in tables] == ["gpu0", "gpu1"]
+    assert [table.component for table in tables] == [GpuName(0), GpuName(1)]

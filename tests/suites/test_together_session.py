@@ -10,6 +10,8 @@ import pytest
 from gpu_machine import device, machine
 from suite_box import Box
 
+from acceptance.core.parts import CPU, MEMORY
+
 STRESS_NG = """\
 stress-ng: info:  [1] setting to a 1 second run per stressor
 stress-ng: info:  [1] dispatching hogs: 8 cpu
@@ -44,9 +46,9 @@ def test_a_machine_without_gpus_burns_processors_and_ram(
     box = Box(tmp_path, monkeypatch, machine(found=()))
     tools(box)
     assert box.run("together", names=()) == {"together.burn": "pass"}
-    assert box.measured("burn_cpu_failures") == {"cpu": 0.0}
-    assert box.measured("burn_memory_errors") == {"memory": 0.0}
-    assert box.measured("burn_memory_filled") == {"memory": 1.0}
+    assert box.measured("burn_cpu_failures") == {CPU: 0.0}
+    assert box.measured("burn_memory_errors") == {MEMORY: 0.0}
+    assert box.measured("burn_memory_filled") == {MEMORY: 1.0}
     stress_ng, stressapptest = box.commands()
     assert stress_ng[:3] == stressapptest[:3] == ("nice", "-n", "10")
     assert Path(stress_ng[3]).name == "stress-ng"
@@ -76,8 +78,8 @@ def test_loads_that_cannot_begin_leave_what_processors_and_ram_proved(
     box = Box(tmp_path, monkeypatch, machine(device(0), device(1)))
     tools(box, seconds=2)
     assert box.run("together") == {"together.burn": "error"}
-    assert box.measured("burn_cpu_failures") == {"cpu": 0.0}
-    assert box.measured("burn_memory_filled") == {"memory": 1.0}
+    assert box.measured("burn_cpu_failures") == {CPU: 0.0}
+    assert box.measured("burn_memory_filled") == {MEMORY: 1.0}
     assert box.measured("burn_bf16") == {}
     first, second = box.message().split("gpu1: the load burn ")
     assert first.startswith("gpu0: the load burn ended with exit code 1")

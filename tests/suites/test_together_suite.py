@@ -15,8 +15,10 @@ from suite_box import Said, ask, planned
 from synthetic_machines import inventory
 from wrong_results import COPIED, all_of
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES
 from acceptance.core.judgement import judge_due
+from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
@@ -31,8 +33,9 @@ from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import Reading, ToolOutput
+from acceptance.wording import words
 
-NAMES = ("gpu0", "gpu1", "gpu2")
+NAMES = (Gpu(0), Gpu(1), Gpu(2))
 SIBLINGS = {"NVIDIA H200": NAMES}
 LIBRARY = "cuBLAS 12.8"
 SHAPE = "8192x8192x8192"
@@ -66,9 +69,9 @@ STRESSAPPTEST = ToolOutput(
     "pass",
     "51.2 GiB for 240 s without wrong data",
     (
-        Reading("stressapptest_incidents", "count", {"memory": 0.0}),
-        Reading("stressapptest_errors", "count", {"memory": 0.0}),
-        Reading("stressapptest_tested", "GiB", {"memory": 51.2}),
+        Reading("stressapptest_incidents", "count", {MEMORY: 0.0}),
+        Reading("stressapptest_errors", "count", {MEMORY: 0.0}),
+        Reading("stressapptest_tested", "GiB", {MEMORY: 51.2}),
     ),
 )
 BAD_CPU = ToolOutput(
@@ -87,33 +90,33 @@ def made() -> Plan:
     return planned(seen(), NAMES, ("together", "vram"), "d")
 
 
-def burned() -> dict[tuple[str, str], float]:
+def burned() -> dict[tuple[str, Component], float]:
     """What a healthy H200 gives, by reading and by the load's own count, in
     which its GPU is gpu0.
     """
-    found: dict[tuple[str, str], float] = {
-        ("burn_filled", "gpu0"): 0.9,
-        ("burn_copied", "gpu0"): 40.0,
+    found: dict[tuple[str, Component], float] = {
+        ("burn_filled", Gpu(0)): 0.9,
+        ("burn_copied", Gpu(0)): 40.0,
     }
-    found |= {("burn_copy_miscompares", "gpu0"): 0.0}
-    for peer in ("gpu1", "gpu2"):
+    found |= {("burn_copy_miscompares", Gpu(0)): 0.0}
+    for peer in (Gpu(1), Gpu(2)):
         found |= {
-            ("burn_peer_copied", f"gpu0->{peer}"): 20.0,
-            ("burn_peer_miscompares", f"gpu0->{peer}"): 0.0,
+            ("burn_peer_copied", Pair(Gpu(0), peer)): 20.0,
+            ("burn_peer_miscompares", Pair(Gpu(0), peer)): 0.0,
         }
     for dtype in DTYPES:
         found |= {
-            (f"burn_{dtype}", "gpu0"): 0.99 * H200[f"gemm_{dtype}"],
-            (f"burn_{dtype}_kept", "gpu0"): 0.99,
+            (f"burn_{dtype}", Gpu(0)): 0.99 * H200[f"gemm_{dtype}"],
+            (f"burn_{dtype}_kept", Gpu(0)): 0.99,
         }
-        found[f"burn_{dtype}_miscompares", "gpu0"] = 0.0
+        found[f"burn_{dtype}_miscompares", Gpu(0)] = 0.0
     return found
 
 
-def memory_values() -> dict[tuple[str, str], float]:
+def memory_values() -> dict[tuple[str, Component], float]:
     """What the memory test of a healthy H200 gives."""
     values = {"vram_tested": 0.98, "vram_rate": 0.9, "vram_copy": 4200.0, "vram_miscompares": 0.0}
-    return {(name, "gpu0"): value for name, value in values.items()}
+    return {(name, Gpu(0)): value for name, value in values.items()}
 
 
 def tables() -> dict[str, LoadTable]:
@@ -132,7 +135,7 @@ def tables() -> dict[str, LoadTable]:
 class Machine:
     """Three H200 and their host under full load, healthy until a test changes it."""
 
-    given: dict[str, dict[tuple[str, str], float]] = field(
+    given: dict[str, dict[tuple[str, Component], float]] = field(
         default_factory=lambda: {name: burned() for name in NAMES}
     )
     wrong: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -148,10 +151,10 @@ class Machine:
         default_factory=list
     )
 
-    def change(self, gpu: str, reading: str, value: float, where: str = "gpu0") -> None:
+    def change(self, gpu: Component, reading: str, value: float, where: Component = Gpu(0)) -> None:
         self.given[gpu][reading, where] = value
 
-    def digest(self, gpu: str, dtype: str, inputs: str, result: str) -> None:
+    def digest(self, gpu: Component, dtype: str, inputs: str, result: str) -> None:
         """The burn of a GPU came to this."""
         own = self.tables[gpu]["burn_digests"]
         rows = tuple((dtype, SHAPE, inputs, result) if row[0] == dtype else row for row in own.rows)
@@ -175,7 +178,7 @@ class Machine:
         }
         return GpuLoads(gpus(seen()), outputs, self.died)
 
-    def heat(self, gpu: str, boot_s: float) -> GpuHeat | None:
+    def heat(self, gpu: Component, boot_s: float) -> GpuHeat | None:
         return self.heats.get(gpu)
 
     def table(self, *words: object) -> None:
@@ -206,7 +209,7 @@ class Machine:
             table=self.table,
         )
 
-    def rows(self, gpu: str) -> list[dict[str, float | str]]:
+    def rows(self, gpu: Component) -> list[dict[str, float | str]]:
         """The table of wrong results of a GPU."""
         found = [words for words in self.written if words[:2] == (gpu, "burn_miscompares")]
         return [
@@ -231,17 +234,18 @@ def chips() -> Machine:
     )
 
 
-def note(said: Said, measurement: str, component: str) -> str | None:
+def note(said: Said, measurement: str, component: Component) -> str | None:
+    """The note of a measurement in English."""
     (found,) = [
         body.note
         for body in said.written
         if isinstance(body, Measured)
         and (body.measurement, body.component) == (measurement, component)
     ]
-    return found
+    return None if found is None else words.text(found)
 
 
-def excused(said: Said, check: str, measurement: str, component: str) -> list[str]:
+def excused(said: Said, check: str, measurement: str, component: Component) -> list[str]:
     """What is found of a measurement that a machine file would let be as it is."""
     (due,) = [
         due
@@ -250,8 +254,13 @@ def excused(said: Said, check: str, measurement: str, component: str) -> list[st
         for due in one.due
         if (due.measurement, due.component) == (measurement, component)
     ]
-    waiver = Waiver(reason="known", measurement=measurement, component=component, worst=1e9)
-    measured = [body for body in said.written if isinstance(body, Measured)]
+    waiver = Waiver(reason="known", measurement=measurement, component=str(component), worst=1e9)
+    measured = [
+        body
+        for body in said.written
+        if isinstance(body, Measured)
+        and (body.measurement, body.component) == (measurement, component)
+    ]
     return [finding.kind for finding in judge_due(due, check, measured, [], [waiver]).findings]
 
 
@@ -268,7 +277,7 @@ def test_a_healthy_machine_passes_with_everything_measured(box: Machine) -> None
     assert measured == {(due.measurement, due.component) for due in check.due}
     assert said.measured("burn_digests_differ") == dict.fromkeys(NAMES, 0.0)
     assert len(said.measured("burn_peer_copied")) == 6
-    assert said.measured("burn_memory_filled") == {"memory": 51.2}
+    assert said.measured("burn_memory_filled") == {MEMORY: 51.2}
 
 
 def test_the_tables_of_every_gpu_are_journalled_and_none_of_wrong_results(box: Machine) -> None:
@@ -295,8 +304,8 @@ def test_the_burn_is_the_last_check_that_loads_the_machine_and_memory_comes_befo
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_gpu_15_percent_slower_than_its_siblings_fails_by_name(box: Machine, dtype: str) -> None:
     for gpu in NAMES:
-        box.given[gpu][f"burn_{dtype}", "gpu0"] *= 1.25
-    box.given["gpu1"][f"burn_{dtype}", "gpu0"] *= 0.85
+        box.given[gpu][f"burn_{dtype}", Gpu(0)] *= 1.25
+    box.given[Gpu(1)][f"burn_{dtype}", Gpu(0)] *= 0.85
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith(f"burn_{dtype}_ratio on gpu1: measured 0.85, limit >= 0.9")
@@ -305,7 +314,7 @@ def test_a_gpu_15_percent_slower_than_its_siblings_fails_by_name(box: Machine, d
 
 def test_gpus_that_are_all_slow_fail_by_the_floor_of_products(box: Machine) -> None:
     for gpu in NAMES:
-        box.given[gpu]["burn_bf16", "gpu0"] *= 0.6
+        box.given[gpu]["burn_bf16", Gpu(0)] *= 0.6
     said = box.said()
     assert said.outcome == "fail"
     lines = said.message.splitlines()
@@ -324,20 +333,20 @@ def test_gpus_that_are_all_slow_fail_by_the_floor_of_products(box: Machine) -> N
 def test_a_figure_below_its_limit_fails(
     box: Machine, reading: str, value: float, line: str
 ) -> None:
-    box.change("gpu2", reading, value)
+    box.change(Gpu(2), reading, value)
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith(line)
 
 
 def test_a_way_to_a_peer_that_carried_nothing_fails_by_its_pair(box: Machine) -> None:
-    box.change("gpu1", "burn_peer_copied", 0.0, "gpu0->gpu2")
+    box.change(Gpu(1), "burn_peer_copied", 0.0, Pair(Gpu(0), Gpu(2)))
     said = box.said()
     assert said.message.startswith("burn_peer_copied on gpu1->gpu2: measured 0 GiB, limit >= 1 GiB")
 
 
 def test_a_format_that_was_not_measured_is_an_error(box: Machine) -> None:
-    del box.given["gpu1"]["burn_f8", "gpu0"]
+    del box.given[Gpu(1)]["burn_f8", Gpu(0)]
     said = box.said()
     assert said.outcome == "error"
     assert "burn_f8 on gpu1 was not measured" in said.message
@@ -350,27 +359,27 @@ def test_a_format_that_was_not_measured_is_an_error(box: Machine) -> None:
 def test_one_wrong_product_fails_with_what_it_looks_like_and_no_waiver_excuses_it(
     box: Machine, dtype: str
 ) -> None:
-    box.change("gpu1", f"burn_{dtype}_miscompares", 1.0)
-    box.wrong["gpu1"] = [{**RING, "dtype": dtype}]
+    box.change(Gpu(1), f"burn_{dtype}_miscompares", 1.0)
+    box.wrong[Gpu(1)] = [{**RING, "dtype": dtype}]
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith(f"burn_{dtype}_miscompares on gpu1: measured 1")
     assert len(said.message.splitlines()) == 1
-    told = note(said, f"burn_{dtype}_miscompares", "gpu1")
+    told = note(said, f"burn_{dtype}_miscompares", Gpu(1))
     assert told is not None
     assert "bit" in told
     assert f"{123456:#x}" in told
-    assert note(said, f"burn_{dtype}_miscompares", "gpu0") is None
-    assert excused(said, "together.burn", f"burn_{dtype}_miscompares", "gpu1") == ["fail"]
+    assert note(said, f"burn_{dtype}_miscompares", Gpu(0)) is None
+    assert excused(said, "together.burn", f"burn_{dtype}_miscompares", Gpu(1)) == ["fail"]
 
 
 def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machine) -> None:
-    box.change("gpu1", "burn_bf16_miscompares", 1.0)
-    box.wrong["gpu1"] = [RING]
-    box.heats["gpu1"] = GpuHeat(71.0, 1755.0)
+    box.change(Gpu(1), "burn_bf16_miscompares", 1.0)
+    box.wrong[Gpu(1)] = [RING]
+    box.heats[Gpu(1)] = GpuHeat(71.0, 1755.0)
     said = box.said()
     assert said.outcome == "fail", said.message
-    (row,) = box.rows("gpu1")
+    (row,) = box.rows(Gpu(1))
     kind = row.pop("kind")
     assert isinstance(kind, str)
     assert kind not in ("", "-", "unknown")
@@ -386,7 +395,7 @@ def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machin
         "degC": 71.0,
         "MHz": 1755.0,
     }
-    assert box.rows("gpu0") == []
+    assert box.rows(Gpu(0)) == []
 
 
 @pytest.mark.parametrize(
@@ -394,14 +403,14 @@ def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machin
     [
         (
             "burn_copy_miscompares",
-            "gpu0",
-            "gpu1",
+            Gpu(0),
+            Gpu(1),
             {**COPIED, "component": "gpu0", "check": "copy_d2h"},
         ),
         (
             "burn_peer_miscompares",
-            "gpu0->gpu1",
-            "gpu1->gpu0",
+            Pair(Gpu(0), Gpu(1)),
+            Pair(Gpu(1), Gpu(0)),
             COPIED,
         ),
     ],
@@ -409,21 +418,21 @@ def test_wrong_products_are_in_a_table_with_the_heat_of_their_moment(box: Machin
 def test_data_that_arrives_changed_fails_and_no_waiver_excuses_it(
     box: Machine, reading: str, where: str, named: str, wrong: dict[str, Any]
 ) -> None:
-    box.change("gpu1", reading, 1.0, where)
-    box.wrong["gpu1"] = [wrong]
+    box.change(Gpu(1), reading, 1.0, where)
+    box.wrong[Gpu(1)] = [wrong]
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith(f"{reading} on {named}: measured 1")
     assert note(said, reading, named)
     assert excused(said, "together.burn", reading, named) == ["fail"]
-    assert [row["format"] for row in box.rows("gpu1")] == [wrong["check"]]
+    assert [row["format"] for row in box.rows(Gpu(1))] == [wrong["check"]]
 
 
 # --- equal GPUs, equal results ---
 
 
 def test_a_gpu_that_comes_to_another_result_than_its_siblings_fails_by_name(box: Machine) -> None:
-    box.digest("gpu1", "f64", RIGHT, WRONG)
+    box.digest(Gpu(1), "f64", RIGHT, WRONG)
     said = box.said()
     assert said.outcome == "fail"
     told = (
@@ -432,11 +441,11 @@ def test_a_gpu_that_comes_to_another_result_than_its_siblings_fails_by_name(box:
     )
     assert said.message.startswith(told)
     assert len(said.message.splitlines()) == 1
-    assert excused(said, "together.burn", "burn_digests_differ", "gpu1") == ["fail"]
+    assert excused(said, "together.burn", "burn_digests_differ", Gpu(1)) == ["fail"]
 
 
 def test_siblings_with_another_library_are_an_error_and_no_pass(box: Machine) -> None:
-    box.libraries["gpu2"] = "cuBLAS 13.0"
+    box.libraries[Gpu(2)] = "cuBLAS 13.0"
     said = box.said()
     assert said.outcome == "error"
     assert "ran with different libraries" in said.message
@@ -447,30 +456,30 @@ def test_siblings_with_another_library_are_an_error_and_no_pass(box: Machine) ->
 
 
 def test_a_load_that_died_is_an_error_and_what_the_others_proved_stays(box: Machine) -> None:
-    box.died["gpu1"] = LoadFailed("the load burn ended with exit code 1", ())
+    box.died[Gpu(1)] = LoadFailed("the load burn ended with exit code 1", ())
     said = box.said()
     assert (said.outcome, said.message) == ("error", "gpu1: the load burn ended with exit code 1")
-    assert set(said.measured("burn_bf16")) == {"gpu0", "gpu2"}
-    assert said.measured("burn_digests_differ") == {"gpu0": 0.0, "gpu2": 0.0}
-    assert said.measured("burn_cpu_failures") == {"cpu": 0.0}
-    assert said.measured("burn_memory_errors") == {"memory": 0.0}
+    assert set(said.measured("burn_bf16")) == {Gpu(0), Gpu(2)}
+    assert said.measured("burn_digests_differ") == {Gpu(0): 0.0, Gpu(2): 0.0}
+    assert said.measured("burn_cpu_failures") == {CPU: 0.0}
+    assert said.measured("burn_memory_errors") == {MEMORY: 0.0}
 
 
 def test_wrong_results_of_a_load_that_died_fail_the_machine_and_are_diagnosed(box: Machine) -> None:
-    box.died["gpu1"] = LoadFailed(
+    box.died[Gpu(1)] = LoadFailed(
         "the load burn was killed", all_of(RING, {**RING, "iteration": 18})
     )
     said = box.said()
     assert said.outcome == "error"
-    assert said.measured("burn_bf16_miscompares") == {"gpu0": 0.0, "gpu1": 2.0, "gpu2": 0.0}
-    assert set(said.measured("burn_f64_miscompares")) == {"gpu0", "gpu2"}
-    assert note(said, "burn_bf16_miscompares", "gpu1")
-    assert len(box.rows("gpu1")) == 2
-    assert excused(said, "together.burn", "burn_bf16_miscompares", "gpu1") == ["fail"]
+    assert said.measured("burn_bf16_miscompares") == {Gpu(0): 0.0, Gpu(1): 2.0, Gpu(2): 0.0}
+    assert set(said.measured("burn_f64_miscompares")) == {Gpu(0), Gpu(2)}
+    assert note(said, "burn_bf16_miscompares", Gpu(1))
+    assert len(box.rows(Gpu(1))) == 2
+    assert excused(said, "together.burn", "burn_bf16_miscompares", Gpu(1)) == ["fail"]
 
 
 def test_every_part_that_failed_is_named(box: Machine) -> None:
-    box.died = {"gpu0": LoadFailed("it died", ()), "gpu2": LoadFailed("it hung", ())}
+    box.died = {Gpu(0): LoadFailed("it died", ()), Gpu(2): LoadFailed("it hung", ())}
     box.processors = HostRun(trouble="stress-ng was ended by signal 9")
     said = box.said()
     assert said.message.splitlines() == [
@@ -490,7 +499,7 @@ def test_a_processor_that_computes_wrong_beside_hot_gpus_fails(box: Machine) -> 
     assert said.message.startswith(
         "burn_cpu_failures on cpu: measured 1 (cpu: float80 error detected"
     )
-    assert excused(said, "together.burn", "burn_cpu_failures", "cpu") == ["fail"]
+    assert excused(said, "together.burn", "burn_cpu_failures", CPU) == ["fail"]
 
 
 def test_ram_that_forgets_beside_hot_gpus_fails(box: Machine) -> None:
@@ -499,18 +508,18 @@ def test_ram_that_forgets_beside_hot_gpus_fails(box: Machine) -> None:
     assert said.outcome == "fail"
     assert said.message.startswith("burn_memory_errors on memory: measured 1 (wrong data: ")
     assert said.measured("burn_memory_filled") == {}
-    assert ("burn_memory_filled", "memory") in said.skipped()
-    assert excused(said, "together.burn", "burn_memory_errors", "memory") == ["fail"]
+    assert ("burn_memory_filled", MEMORY) in said.skipped()
+    assert excused(said, "together.burn", "burn_memory_errors", MEMORY) == ["fail"]
 
 
 def test_a_program_that_is_not_installed_is_a_skip_with_its_cure(box: Machine) -> None:
     box.memory = HostRun(missing="stressapptest is not installed: install it")
     said = box.said()
-    assert said.skipped() == {("burn_memory_errors", "memory"), ("burn_memory_filled", "memory")}
+    assert said.skipped() == {("burn_memory_errors", MEMORY), ("burn_memory_filled", MEMORY)}
     assert {body.reason for body in said.written if isinstance(body, Skipped)} == {
         box.memory.missing
     }
-    assert said.measured("burn_cpu_failures") == {"cpu": 0.0}
+    assert said.measured("burn_cpu_failures") == {CPU: 0.0}
 
 
 @pytest.mark.parametrize("part", ["processors", "memory"])
@@ -544,7 +553,7 @@ def test_healthy_memory_passes_and_its_tables_are_journalled(chips: Machine) -> 
 def test_memory_outside_a_limit_fails(
     chips: Machine, reading: str, value: float, line: str
 ) -> None:
-    chips.change("gpu1", reading, value)
+    chips.change(Gpu(1), reading, value)
     said = chips.memory_said()
     assert said.outcome == "fail"
     assert said.message.startswith(line)
@@ -555,7 +564,7 @@ def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_the
     chips: Machine,
 ) -> None:
     word = {"address": 4096, "expected": "0" * 16, "got": f"{32:016x}", "xor": f"{32:016x}"}
-    chips.wrong["gpu1"] = [
+    chips.wrong[Gpu(1)] = [
         {
             "component": "gpu0",
             "check": "vram",
@@ -569,23 +578,23 @@ def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_the
             "first": [word],
         }
     ]
-    chips.change("gpu1", "vram_miscompares", 1.0)
+    chips.change(Gpu(1), "vram_miscompares", 1.0)
     said = chips.memory_said()
     assert said.outcome == "fail"
-    told = note(said, "vram_miscompares", "gpu1")
+    told = note(said, "vram_miscompares", Gpu(1))
     assert told is not None
     assert "bit" in told
-    assert excused(said, "vram.patterns", "vram_miscompares", "gpu1") == ["fail"]
+    assert excused(said, "vram.patterns", "vram_miscompares", Gpu(1)) == ["fail"]
 
 
 def test_a_memory_test_that_died_is_an_error_and_the_others_stay(chips: Machine) -> None:
-    chips.died["gpu2"] = LoadFailed(
+    chips.died[Gpu(2)] = LoadFailed(
         "the load vram ended with exit code 1", all_of({"component": "gpu0", "check": "vram"})
     )
     said = chips.memory_said()
     assert (said.outcome, said.message) == ("error", "gpu2: the load vram ended with exit code 1")
-    assert said.measured("vram_miscompares") == {"gpu0": 0.0, "gpu1": 0.0, "gpu2": 1.0}
-    assert set(said.measured("vram_rate")) == {"gpu0", "gpu1"}
+    assert said.measured("vram_miscompares") == {Gpu(0): 0.0, Gpu(1): 0.0, Gpu(2): 1.0}
+    assert set(said.measured("vram_rate")) == {Gpu(0), Gpu(1)}
 
 
 def test_what_is_measured_is_in_the_plan_by_class() -> None:
@@ -600,12 +609,12 @@ def test_what_is_measured_is_in_the_plan_by_class() -> None:
             "vram_rate",
         )
     }
-    pairs = {f"{a}->{b}" for a in NAMES for b in NAMES if a != b}
+    pairs = {Pair(a, b) for a in NAMES for b in NAMES if a != b}
     assert per == {
         "burn_f64": {*NAMES},
         "burn_f64_ratio": {*NAMES},
         "burn_digests_differ": {*NAMES},
         "burn_peer_copied": pairs,
-        "burn_cpu_failures": {"cpu"},
+        "burn_cpu_failures": {CPU},
         "vram_rate": {*NAMES},
     }

@@ -17,15 +17,20 @@ from gpu_machine import NO_COUNTERS, TRAITS, device, machine
 from runs import BOOT
 from suite_box import Box, Said, ask, planned
 
+from acceptance.core.component import Component
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Text
+from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
-from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Sample, Skipped
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Skipped
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.journal.reader import GPU_TELEMETRY
-from acceptance.journal.segment import VERSION, SegmentHead, SegmentLine, read_segment
+from acceptance.journal.segment import VERSION, SegmentHead, SegmentLine, encoded, read_segment
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.observe.gpu_sample import REASONS, TIMES
 from acceptance.suites import watch
+from acceptance.wording import words
 
 BEGIN, END = 110.0, 140.0  # of the load, in seconds since boot
 SPANS = (("link.p2p", BEGIN, 115.0), ("burn.gpu_burn[float]", 115.5, END))
@@ -81,9 +86,7 @@ def write(folder: Path, name: str, records: list[tuple[float, Body]]) -> Path:
     """A segment whose records have these times."""
     lines = [msgspec.json.encode(SegmentHead(VERSION, name, BOOT, 1))]
     for number, (moment, body) in enumerate(records):
-        lines.append(
-            msgspec.json.encode(SegmentLine(number, moment, "2026-01-01T00:00:00.000Z", body))
-        )
+        lines.append(encoded(SegmentLine(number, moment, "2026-01-01T00:00:00.000Z", body)))
     path = folder / name
     path.write_bytes(b"\n".join(lines) + b"\n")
     return path
@@ -92,7 +95,7 @@ def write(folder: Path, name: str, records: list[tuple[float, Body]]) -> Path:
 @functools.cache
 def sound_sample(number: int, moment: float) -> Sample:
     """A sample of a healthy GPU, by its number: the same in every test."""
-    return Sample(healthy(moment), component=f"gpu{number}")
+    return Sample(healthy(moment), component=GpuName(number))
 
 
 def samples(
@@ -121,7 +124,7 @@ def samples(
                 for name, value in {**healthy(moment), **change(moment)}.items()
                 if value is not None
             }
-            found.append((moment, Sample(values, component=f"gpu{number}")))
+            found.append((moment, Sample(values, component=GpuName(number))))
     raise AssertionError
 
 
@@ -148,22 +151,23 @@ def entries(records: Sequence[tuple[float, Body]]) -> Iterator[Entry]:
 @functools.cache
 def sound() -> GpuHistory:
     """The history of a GPU that is healthy, as `samples(unchanged)` tells it."""
-    return histories(entries(samples(unchanged)))["gpu0"]
+    return histories(entries(samples(unchanged)))[GpuName(0)]
 
 
-def known(records: list[tuple[float, Body]]) -> Mapping[str, GpuHistory]:
+def known(records: list[tuple[float, Body]]) -> Mapping[Component, GpuHistory]:
     """The histories of telemetry; that of a healthy GPU is made once, because
     every test has one.
     """
-    by: dict[str, list[tuple[float, Body]]] = {}
+    by: dict[Component, list[tuple[float, Body]]] = {}
     for moment, body in records:
         assert isinstance(body, Sample)
-        by.setdefault(str(body.component), []).append((moment, body))
-    healthy = by.get("gpu0") == samples(unchanged)
+        assert body.component is not None
+        by.setdefault(body.component, []).append((moment, body))
+    healthy = by.get(GpuName(0)) == samples(unchanged)
     found = histories(
-        entries([one for gpu, own in by.items() if not healthy or gpu != "gpu0" for one in own])
+        entries([one for gpu, own in by.items() if not healthy or gpu != GpuName(0) for one in own])
     )
-    return {gpu: sound() if healthy and gpu == "gpu0" else found[gpu] for gpu in by}
+    return {gpu: sound() if healthy and gpu == GpuName(0) else found[gpu] for gpu in by}
 
 
 @functools.cache
@@ -177,7 +181,7 @@ def box() -> tuple[Inventory, tuple[Gpu, ...]]:
 @functools.cache
 def made(name: str) -> Plan:
     """The plan of one check of the watch on them."""
-    return planned(box()[0], ("gpu0", "gpu1"), (name,), "d")
+    return planned(box()[0], (GpuName(0), GpuName(1)), (name,), "d")
 
 
 class Watch:
@@ -187,7 +191,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.inventory, self.gpus = box()
-        self.notes: list[str] = []
+        self.notes: list[Text] = []
 
     def watched(self, records: list[tuple[float, Body]]) -> Mapping[Gpu, GpuHistory]:
         fixture: Any = watch.watched
@@ -235,8 +239,8 @@ def test_a_gpu_without_telemetry_is_an_error(see: Watch) -> None:
 def test_a_machine_that_was_watched(see: Watch) -> None:
     said = see.ask("sampled", samples(unchanged, unchanged), load_spans=SPANS)
     assert said.outcome == "pass"
-    assert said.measured("gpu_sample_period") == pytest.approx({"gpu0": 0.2, "gpu1": 0.2})
-    assert said.measured("gpu_sample_gap") == pytest.approx({"gpu0": 0.2, "gpu1": 0.2})
+    assert said.measured("gpu_sample_period") == pytest.approx({GpuName(0): 0.2, GpuName(1): 0.2})
+    assert said.measured("gpu_sample_gap") == pytest.approx({GpuName(0): 0.2, GpuName(1): 0.2})
 
 
 @pytest.mark.parametrize(
@@ -256,7 +260,7 @@ def test_a_gap_is_an_error_where_loads_ran(
     said = see.ask("sampled", samples(unchanged, unchanged, pause=pause), load_spans=SPANS)
     assert said.outcome == ("error" if told else "pass")
     assert said.message.startswith(told or "")
-    assert set(said.measured("gpu_sample_gap")) == {"gpu0", "gpu1"}
+    assert set(said.measured("gpu_sample_gap")) == {GpuName(0), GpuName(1)}
 
 
 def test_a_watch_that_is_slow_is_an_error(see: Watch) -> None:
@@ -293,7 +297,7 @@ def test_one_sample_has_no_period(see: Watch) -> None:
     said = see.ask("sampled", samples(unchanged, unchanged, pause=(100.1, 999.0)), load_spans=SPANS)
     assert said.outcome == "error"
     assert "gpu1 has fewer than two samples; not sampled: gpu1 for 30.0 s" in said.message
-    assert set(said.measured("gpu_sample_period")) == {"gpu0"}
+    assert set(said.measured("gpu_sample_period")) == {GpuName(0)}
 
 
 def test_without_a_load_nothing_was_watched_under_load(see: Watch) -> None:
@@ -318,7 +322,7 @@ def test_a_gpu_whose_clocks_were_not_held_back(see: Watch) -> None:
     said = see.throttling(unchanged)
     assert said.outcome == "pass"
     for measurement in (*HELD_BACK.values(), "gpu_power_cap"):
-        assert said.measured(measurement) == {"gpu0": 0.0, "gpu1": 0.0}
+        assert said.measured(measurement) == {GpuName(0): 0.0, GpuName(1): 0.0}
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -330,7 +334,7 @@ def test_each_reason_alone(see: Watch, reason: str) -> None:
         told = "measured 0.4 s (during burn.gpu_burn[float]), limit <= 0 s"
         assert said.message.startswith(f"{measurement} on gpu1: {told}")
         assert len(said.message.splitlines()) == 1
-        assert said.measured(measurement)["gpu0"] == 0.0
+        assert said.measured(measurement)[GpuName(0)] == 0.0
 
 
 @pytest.mark.parametrize(("first", "second"), [*itertools.combinations(HELD_BACK, 2)])
@@ -340,7 +344,7 @@ def test_two_reasons_at_once(see: Watch, first: str, second: str) -> None:
     lines = said.message.splitlines()
     assert {line.split(" on ")[0] for line in lines} == {HELD_BACK[first], HELD_BACK[second]}
     assert all("(during link.p2p, burn.gpu_burn[float])" in line for line in lines)
-    assert said.measured("gpu_power_cap") == pytest.approx({"gpu0": 0.0, "gpu1": 8.0})
+    assert said.measured("gpu_power_cap") == pytest.approx({GpuName(0): 0.0, GpuName(1): 8.0})
 
 
 def test_all_reasons_at_once(see: Watch) -> None:
@@ -371,10 +375,10 @@ def test_the_larger_of_flag_and_sum_counts(see: Watch) -> None:
             "hw_thermal_s": max(5.0, moment - 135),
         }
     )
-    assert both.measured("gpu_hw_thermal_slowdown")["gpu1"] == pytest.approx(5.0)
+    assert both.measured("gpu_hw_thermal_slowdown")[GpuName(1)] == pytest.approx(5.0)
     capped = see.throttling(at(120.0, 999.0, power_cap_s=17.0))
     assert capped.outcome == "pass"
-    assert capped.measured("gpu_power_cap") == {"gpu0": 0.0, "gpu1": 12.0}
+    assert capped.measured("gpu_power_cap") == {GpuName(0): 0.0, GpuName(1): 12.0}
 
 
 def test_a_sum_that_was_reset_is_an_error_and_flags_stay_evidence(see: Watch) -> None:
@@ -386,13 +390,13 @@ def test_a_sum_that_was_reset_is_an_error_and_flags_stay_evidence(see: Watch) ->
         "NVRM lines in `dmesg`"
     )
     assert reset.message.startswith(told)
-    assert reset.measured("gpu_power_brake")["gpu1"] == pytest.approx(25.0, abs=0.3)
+    assert reset.measured("gpu_power_brake")[GpuName(1)] == pytest.approx(25.0, abs=0.3)
 
 
 def test_a_driver_without_reasons_or_sums(see: Watch) -> None:
     none = dict.fromkeys((*REASONS, *TIMES))
     said = see.throttling(always(**none))
-    assert said.skipped() == {(name, "gpu1") for name in (*HELD_BACK.values(), "gpu_power_cap")}
+    assert said.skipped() == {(name, GpuName(1)) for name in (*HELD_BACK.values(), "gpu_power_cap")}
     assert said.outcome == "pass", "the fold calls what was skipped unjudged"
     without_sums = see.throttling(always(**dict.fromkeys(TIMES)))
     assert (without_sums.outcome, without_sums.skipped()) == ("pass", set())
@@ -402,7 +406,7 @@ def test_reasons_that_fell_silent_are_an_error(see: Watch) -> None:
     said = see.throttling(at(130.0, 999.0, reason_hw_slowdown=None))
     assert said.outcome == "error"
     assert said.message.startswith("reason_hw_slowdown of gpu1 fell silent for more than 5 s")
-    assert said.measured("gpu_hw_slowdown") == {"gpu0": 0.0}
+    assert said.measured("gpu_hw_slowdown") == {GpuName(0): 0.0}
 
 
 # --- heat and power ---
@@ -435,9 +439,9 @@ def test_heat(see: Watch, change: Change, told: str | None) -> None:
     said = see.heat(unchanged, change)
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
-    assert said.measured("gpu_temperature")["gpu0"] == 70.0
-    assert said.measured("gpu_power")["gpu0"] == 440.0
-    assert said.measured("gpu_temperature_margin")["gpu0"] == 14.0
+    assert said.measured("gpu_temperature")[GpuName(0)] == 70.0
+    assert said.measured("gpu_power")[GpuName(0)] == 440.0
+    assert said.measured("gpu_temperature_margin")[GpuName(0)] == 14.0
 
 
 def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
@@ -449,8 +453,8 @@ def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
         "gpu_memory_temperature",
         "gpu_power",
     )
-    assert said.skipped() == {(measurement, "gpu1") for measurement in measurements}
-    reasons = [body.reason for body in said.written if isinstance(body, Skipped)]
+    assert said.skipped() == {(measurement, GpuName(1)) for measurement in measurements}
+    reasons = [words.text(body.reason) for body in said.written if isinstance(body, Skipped)]
     assert reasons[0] == "the driver does not tell how near it is to its thermal limit: update it"
     assert not [reason for reason in reasons if "_" in reason]
 
@@ -461,7 +465,7 @@ def test_a_sensor_that_fell_silent_is_an_error_and_others_stay(see: Watch) -> No
     )
     assert said.outcome == "error"
     assert "temperature_margin_c of gpu1 fell silent" in said.message
-    assert said.measured("gpu_temperature_margin") == {"gpu0": 0.0}
+    assert said.measured("gpu_temperature_margin") == {GpuName(0): 0.0}
 
 
 def energy(share: float) -> Change:
@@ -513,7 +517,7 @@ def test_a_power_that_cannot_be_is_not_measured(
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
     assert said.message.startswith("the power of gpu1 was not measured" if told else "")
-    assert ("gpu1" in said.measured("gpu_power")) == (
+    assert (GpuName(1) in said.measured("gpu_power")) == (
         told is None and change(120.0).get("power_w", 1.0) is not None
     )
 
@@ -533,12 +537,12 @@ def test_what_no_sensor_can_mean_is_not_measured(
     see: Watch, reading: str, value: float, measurement: str
 ) -> None:
     said = see.heat(unchanged, always(**{reading: value}))
-    assert said.skipped() == {(measurement, "gpu1")}
+    assert said.skipped() == {(measurement, GpuName(1))}
     (reason,) = [body.reason for body in said.written if isinstance(body, Skipped)]
-    assert reason.startswith(f"{reading}: 226 samples of {value:g}, outside ")
+    assert words.text(reason).startswith(f"{reading}: 226 samples of {value:g}, outside ")
     once = see.heat(unchanged, at(120.0, 120.1, **{reading: value}))
     (note,) = [body.note for body in once.written if isinstance(body, Measured) and body.note]
-    assert note.startswith(f"left out: 1 sample of {value:g}, outside ")
+    assert words.text(note).startswith(f"left out: 1 sample of {value:g}, outside ")
     assert once.outcome == "pass"
 
 
@@ -603,15 +607,15 @@ def test_settings(see: Watch, change: Change, told: str | None) -> None:
     assert said.outcome == ("error" if told else "pass")
     assert (told or "") in said.message
     assert said.measured("gpu_settings_unchanged") == {
-        "gpu0": 1.0,
-        **({} if told else {"gpu1": 1.0}),
+        GpuName(0): 1.0,
+        **({} if told else {GpuName(1): 1.0}),
     }
     assert see.notes == []
 
 
 def test_what_was_set_from_the_start_is_a_note(see: Watch) -> None:
     assert see.settings(always(reason_clocks_setting=1.0)).outcome == "pass"
-    assert see.notes == [
+    assert [words.text(note) for note in see.notes] == [
         (
             "gpu1: its clocks are held at a value that somebody set (reason clocks-setting), "
             "from the start"
@@ -668,11 +672,12 @@ def test_one_sample_of_a_slowdown_at_the_edge_of_a_load_is_no_broken_machine(
 ) -> None:
     said = see.throttling(change)
     assert said.outcome == ("fail" if seconds else "pass")
-    assert said.measured("gpu_hw_slowdown")["gpu1"] == pytest.approx(seconds, abs=1e-6)
+    assert said.measured("gpu_hw_slowdown")[GpuName(1)] == pytest.approx(seconds, abs=1e-6)
     if not seconds:
         notes = [body.note for body in said.written if isinstance(body, Measured) and body.note]
         assert any(
-            "not counted: one sample or less at the edge of a load" in note for note in notes
+            "not counted: one sample or less at the edge of a load" in words.text(note)
+            for note in notes
         )
 
 
@@ -684,7 +689,7 @@ def test_a_tick_of_the_driver_s_own_sum_at_the_edge_of_a_load(
 ) -> None:
     said = see.throttling(at(from_s, 999.0, hw_thermal_s=5.0 + grown))
     assert said.outcome == ("fail" if counted else "pass")
-    assert said.measured("gpu_hw_thermal_slowdown")["gpu1"] == pytest.approx(counted)
+    assert said.measured("gpu_hw_thermal_slowdown")[GpuName(1)] == pytest.approx(counted)
 
 
 def test_many_lone_samples_count_like_any_other(see: Watch) -> None:
@@ -697,7 +702,7 @@ def test_many_lone_samples_count_like_any_other(see: Watch) -> None:
             "reason_hw_slowdown": float(turn % 20 == 10 and turn < 90),
         }
 
-    assert see.throttling(change).measured("gpu_hw_slowdown")["gpu1"] == pytest.approx(0.8)
+    assert see.throttling(change).measured("gpu_hw_slowdown")[GpuName(1)] == pytest.approx(0.8)
 
 
 # --- the link under load ---
@@ -725,7 +730,10 @@ def test_the_link_under_load(see: Watch, change: Change, told: str | None) -> No
     said = see.ask("pcie_link", samples(unchanged, change))
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
-    assert (said.measured("gpu_link_gen")["gpu0"], said.measured("gpu_link_width")["gpu0"]) == (
+    assert (
+        said.measured("gpu_link_gen")[GpuName(0)],
+        said.measured("gpu_link_width")[GpuName(0)],
+    ) == (
         4.0,
         16.0,
     )
@@ -739,13 +747,13 @@ def test_a_gpu_that_never_was_busy_proves_nothing_of_its_link(see: Watch) -> Non
         "longer one (BURN=120); gpu1 was never"
     )
     assert said.message.startswith(f"gpu1 {told}")
-    assert said.measured("gpu_link_gen") == {"gpu0": 4.0}
+    assert said.measured("gpu_link_gen") == {GpuName(0): 4.0}
 
 
 def test_a_link_that_nobody_tells_is_skipped(see: Watch) -> None:
     said = see.ask("pcie_link", samples(unchanged, always(link_gen=None)))
-    assert said.skipped() == {("gpu_link_gen", "gpu1")}
-    assert said.measured("gpu_link_width") == {"gpu0": 16.0, "gpu1": 16.0}
+    assert said.skipped() == {("gpu_link_gen", GpuName(1))}
+    assert said.measured("gpu_link_width") == {GpuName(0): 16.0, GpuName(1): 16.0}
 
 
 # --- counters of errors ---
@@ -799,7 +807,7 @@ def test_counters(see: Watch, change: Change, told: str | None) -> None:
     assert said.outcome == ("fail" if told else "pass")
     assert said.message.startswith(told or "")
     assert len(said.message.splitlines()) == int(told is not None)
-    assert {said.measured(name)["gpu0"] for name in watch.COUNTERS} == {0.0}
+    assert {said.measured(name)[GpuName(0)] for name in watch.COUNTERS} == {0.0}
 
 
 def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watch) -> None:
@@ -813,8 +821,8 @@ def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watc
         "for NVRM lines"
     )
     assert said.message.startswith(told)
-    assert said.measured("gpu_remapped_new") == {"gpu0": 0.0, "gpu1": 1.0}
-    assert said.measured("gpu_ecc_uncorrected_new") == {"gpu0": 0.0}
+    assert said.measured("gpu_remapped_new") == {GpuName(0): 0.0, GpuName(1): 1.0}
+    assert said.measured("gpu_ecc_uncorrected_new") == {GpuName(0): 0.0}
 
 
 def test_a_counter_that_is_due_and_was_never_sampled_is_an_error(see: Watch) -> None:
@@ -832,10 +840,10 @@ def test_a_card_without_counters_owes_none(tmp_path: Path) -> None:
             gpus(seen), histories(read_segment(path).entries).values(), strict=True
         )
     }
-    made = planned(seen, ("gpu0", "gpu1"), ("watch.counters",), "d")
+    made = planned(seen, (GpuName(0), GpuName(1)), ("watch.counters",), "d")
     said = ask(made, "watch.counters", watch.test_counters, watched=watched)
     assert said.outcome == "pass"
-    assert said.measured("gpu_ecc_uncorrected_new") == {"gpu0": 0.0}
+    assert said.measured("gpu_ecc_uncorrected_new") == {GpuName(0): 0.0}
 
 
 # --- as a session runs them ---
@@ -865,7 +873,9 @@ ALL = (
 def test_a_session_over_healthy_telemetry(session_box: Box) -> None:
     write(session_box.product.run_dir, GPU_TELEMETRY, samples(unchanged, unchanged))
     assert session_box.run("watch", name="host-after") == dict.fromkeys(ALL, "pass")
-    assert session_box.measured("gpu_sample_gap") == pytest.approx({"gpu0": 0.2, "gpu1": 0.2})
+    assert session_box.measured("gpu_sample_gap") == pytest.approx(
+        {GpuName(0): 0.2, GpuName(1): 0.2}
+    )
 
 
 def test_a_session_over_a_gpu_that_throttles_and_one_that_was_lost(session_box: Box) -> None:
@@ -876,7 +886,9 @@ def test_a_session_over_a_gpu_that_throttles_and_one_that_was_lost(session_box: 
     found = session_box.run("watch.sampled", "watch.throttling", name="host-after")
     assert found == {"watch.sampled": "error", "watch.throttling": "fail"}
     assert "gpu1 for 22.2 s" in session_box.ended()[0].message
-    assert session_box.measured("gpu_power_brake") == pytest.approx({"gpu0": 1.0, "gpu1": 0.0})
+    assert session_box.measured("gpu_power_brake") == pytest.approx(
+        {GpuName(0): 1.0, GpuName(1): 0.0}
+    )
 
 
 def test_a_session_without_telemetry(session_box: Box) -> None:

@@ -93,6 +93,17 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = {
         ),
     ),
     "topo-p2p": (r"^(?:\$ |Legend:|(?:X|OK|CNS|GNS|TNS|NS|DR|U) +=)",),
+    "nccl-log": (
+        (
+            r"INFO (?:cudaDriverVersion|NET/Socket|Using network|Bootstrap timings|Init timings"
+            r"|P2P Chunksize|threadThresholds|\d coll channels|\[Proxy|comm \w+ rank \d nRanks)"
+        ),
+        r"- Destroy COMPLETE$",
+        # each process says the same
+        r"INFO (?:NCCL version|P2P is disabled|NCCL_P2P_LEVEL)",
+        # what a ring has connected already; see LOST
+        r"INFO Channel 00(?:/1)? : ",
+    ),
     "smartctl": (
         r'^(?:7,|4|"version"|"temperature": 35,|"value": 0,)$',
         # smartctl derives it from the critical warning and says both.
@@ -136,6 +147,8 @@ LOST: dict[str, tuple[str, ...]] = {
             r"Number|Part Number|Configured Memory Speed):"
         ),
     ),
+    # A pair that no ring has, and what only one line says.
+    "nccl-log": (r"INFO Channel 00(?:/1)? : ", r"INFO NVLS multicast", r" Bytes -> Algo "),
     # An event that is cut is not told, one that is doubled is told twice.
     "kernel-log": (r"NVRM: Xid",),
 }
@@ -208,6 +221,15 @@ ALTERED: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("topo-m", r"GPU0\s+X\s+(\w+)", ("N/A", "NV0", "NV-1", "ERR", "OK", "PIX"), False),
     ("topo-p2p", r"\tX\t(\w+)", ("U", "ERR", "NV4"), False),
     ("topo-p2p", r"\tX\t(OK)", ("DR",), True),
+    ("nccl-log", r"via (SHM)/", ("P2P", "NET", "QUIC", ""), False),
+    ("nccl-log", r"via (P2P/CUMEM)", ("SHM/direct/direct", "P2P/", "P2P/CUDA"), False),
+    ("nccl-log", r"via (NET)/", ("SHM", "P2P", ""), False),
+    ("nccl-log", r"busId (\w+) commId \S+ - Init", ("12345", "14000", "ff008", "xyz"), False),
+    ("nccl-log", r"nvmlDev (\d)", ("7", "-1", "9" * 400), False),
+    ("nccl-log", r"nranks (\d) cudaDev .* - Init", ("1", "3", "99", "9" * 400), False),
+    ("nccl-log", r"commId (\w+)", ("0x1", "0", "c4cf3e318640a470"), False),
+    # another order of the same ranks leaves every way as it was: the log has one for each path
+    ("nccl-log", r"Channel \d\d/02 : (0 1 2 3)", ("0 1 2", "0 1 2 2", "-1"), False),
     ("smartctl", r'"passed": (true)', ("false", '"yes"', "1"), False),
     (
         "smartctl",

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
 
 from acceptance.core.dtype import GEMM_READINGS
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.names import (
     BURN_OF_GPU,
     BURN_OF_PEER,
@@ -29,6 +30,7 @@ from acceptance.loads.names import (
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import device_query
 from acceptance.tools.load_output import (
     LoadFailed,
@@ -37,6 +39,7 @@ from acceptance.tools.load_output import (
     read_gpu_gemm,
     read_vram,
 )
+from acceptance.tools.read import nccl_log
 from acceptance.tools.reading import ToolOutput
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
@@ -102,10 +105,29 @@ def _facts(parse: Callable[[str, int], Any]) -> Read:
     return worth
 
 
+def _nccl(text: str) -> object:
+    """All that NCCL's log says, in the form of a tool's readings; what is said twice is said."""
+    try:
+        log = nccl_log.parse([text])
+    except DECLARED:
+        return NOT_A_PASS
+    every: dict[str, dict[Any, Any]] = {
+        "version": {log.version: True},
+        "communicators": dict.fromkeys(log.communicators, True),
+        "transports": {ends: one.kind for ends, one in log.transports.items()},
+        "remarks": dict.fromkeys(log.remarks, True),
+        "choices": dict.fromkeys(log.choices, True),
+        "multicast": dict(log.multicast),
+        "environment": dict(log.environment),
+    }
+    return {name: ("", values) for name, values in every.items()}, [], None
+
+
 DTYPES = ["f64", "f8"]
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
+    "nccl-log": _nccl,
     "smartctl": _facts(smart.parse),
     "dmidecode": _facts(dmi.parse),
     "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),
@@ -167,8 +189,8 @@ def _units(
 
 
 def _burn() -> str:
-    readings = _units(BURN_READINGS, "gpu0", DTYPES) + _units(BURN_OF_GPU, "gpu0", DTYPES)
-    readings += _units(BURN_OF_PEER, "gpu0->gpu1", DTYPES)
+    readings = _units(BURN_READINGS, Gpu(0), DTYPES) + _units(BURN_OF_GPU, Gpu(0), DTYPES)
+    readings += _units(BURN_OF_PEER, Pair(Gpu(0), Gpu(1)), DTYPES)
     turns = [(lap, dtype) for lap in range(2) for dtype in DTYPES]
     laps = [
         (*turn, 50.0, 100, 2.0, 2.0 * place, 2.0 * place + 2.0) for place, turn in enumerate(turns)
@@ -202,14 +224,14 @@ def _loads() -> Iterator[Healthy]:
         printed("memory_bandwidth", {"seconds": 8.0}, memory),
     )
     own = {"seconds": 8.0, "uuid": "GPU-1"}
-    copies = [("copy_h2d", "GB/s", "gpu0", 50.0), ("copy_h2d_miscompares", "count", "gpu0", 0.0)]
+    copies = [("copy_h2d", "GB/s", Gpu(0), 50.0), ("copy_h2d_miscompares", "count", Gpu(0), 0.0)]
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
     names = {name: "count" if "miscompares" in name else "TFLOP/s" for name in GEMM_READINGS}
     said = {**own, "dtypes": DTYPES, "table": []}
-    yield Healthy("gpu_gemm", "gpu_gemm", printed("gpu_gemm", said, _units(names, "gpu0", DTYPES)))
+    yield Healthy("gpu_gemm", "gpu_gemm", printed("gpu_gemm", said, _units(names, Gpu(0), DTYPES)))
     yield Healthy("burn", "burn", _burn())
     passes = [(pattern, 2, 4000.0, 0) for pattern in PATTERNS]
-    vram = printed("vram", own, _units(VRAM_READINGS, "gpu0", DTYPES), vram_passes=(PASSES, passes))
+    vram = printed("vram", own, _units(VRAM_READINGS, Gpu(0), DTYPES), vram_passes=(PASSES, passes))
     yield Healthy("vram", "vram", vram)
 
 
@@ -287,7 +309,18 @@ def _hosts() -> Iterator[Healthy]:
     )
 
 
-HEALTHY = (*_recorded(), *_loads(), *_hosts())
+def _nccl_logs() -> Iterator[Healthy]:
+    said = (
+        "P2P is disabled between connected GPUs 1 and 2. You can repress this message with "
+        "NCCL_IGNORE_DISABLED_P2P=1.",
+        "NCCL_P2P_LEVEL set by environment to SYS",
+    )
+    for version in (V2_18, V2_28):
+        texts = processes(4, kinds, version, exchange=True, extra=said)
+        yield Healthy(f"nccl {version.name}", "nccl-log", "".join(texts))
+
+
+HEALTHY = (*_recorded(), *_loads(), *_hosts(), *_nccl_logs())
 
 
 def pieces(text: str) -> list[str]:

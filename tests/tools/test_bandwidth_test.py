@@ -6,9 +6,11 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import some
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import MACHINE, Gpu
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import bandwidth_test
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/bandwidthTest"
@@ -59,15 +61,15 @@ def test_argv() -> None:
 
 def test_a_sum_says_that_it_is_one() -> None:
     output = bandwidth_test.parse(SUM)
-    assert output.reason.startswith("sum over 4 GPUs, not one's rate: h2d 104.9 GB/s")
-    assert set(output.reading("bandwidth_test_d2h")) == {"machine"}
+    assert why_of(output).startswith("sum over 4 GPUs, not one's rate: h2d 104.9 GB/s")
+    assert set(output.reading("bandwidth_test_d2h")) == {MACHINE}
 
 
 def test_a_very_old_version() -> None:
     output = bandwidth_test.parse(OLD)
     assert output.outcome == "pass"
-    assert output.reading("bandwidth_test_h2d_pageable")["gpu0"] == pytest.approx(4.1371)
-    assert output.reading("bandwidth_test_d2d")["gpu0"] == pytest.approx(124.3259)
+    assert output.reading("bandwidth_test_h2d_pageable")[Gpu(0)] == pytest.approx(4.1371)
+    assert output.reading("bandwidth_test_d2d")[Gpu(0)] == pytest.approx(124.3259)
 
 
 @pytest.mark.parametrize("end", [" ", "\n"])
@@ -75,20 +77,20 @@ def test_write_combined_memory_is_another_reading(end: str) -> None:
     text = QUICK.replace(
         "   Transfer Size", f" Write-Combined Memory Writes are Enabled{end}  Transfer Size"
     )
-    assert bandwidth_test.parse(text).reading("bandwidth_test_h2d_wc") == {"gpu0": 26.2}
+    assert bandwidth_test.parse(text).reading("bandwidth_test_h2d_wc") == {Gpu(0): 26.2}
     csv = CSV.replace("H2D-Pinned", "H2D-Pinned-WriteCombined")
-    assert bandwidth_test.parse(csv).reading("bandwidth_test_h2d_wc") == {"gpu2": 26.2}
+    assert bandwidth_test.parse(csv).reading("bandwidth_test_h2d_wc") == {Gpu(2): 26.2}
 
 
 def test_pinned_and_pageable_in_two_runs() -> None:
     output = bandwidth_test.parse(
         QUICK + QUICK.replace("PINNED", "PAGEABLE").replace("26.2", "11.2")
     )
-    assert output.reading("bandwidth_test_h2d") == {"gpu0": 26.2}
-    assert output.reading("bandwidth_test_h2d_pageable") == {"gpu0": 11.2}
+    assert output.reading("bandwidth_test_h2d") == {Gpu(0): 26.2}
+    assert output.reading("bandwidth_test_h2d_pageable") == {Gpu(0): 11.2}
     assert bandwidth_test.parse(CSV.replace("D2H-Pinned", "D2H-Paged")).reading(
         "bandwidth_test_d2h_pageable"
-    ) == {"gpu2": 26.4}
+    ) == {Gpu(2): 26.4}
 
 
 def test_text_before_and_after_is_no_matter() -> None:
@@ -128,12 +130,12 @@ def test_the_rate_is_that_of_the_largest_size() -> None:
         csv_row("H2D-Pinned", 4096, 25.5),
         csv_row("H2D-Pinned", 2048, 45.5),
     )
-    assert bandwidth_test.parse(text).reading("bandwidth_test_h2d") == {"gpu0": 25.5}
+    assert bandwidth_test.parse(text).reading("bandwidth_test_h2d") == {Gpu(0): 25.5}
 
 
 def test_a_pass_names_the_gpu_and_its_rates() -> None:
     assert (
-        bandwidth_test.parse(QUICK).reason
+        why_of(bandwidth_test.parse(QUICK))
         == "gpu0 (NVIDIA L40S): h2d 26.2 GB/s, d2h 26.4 GB/s, d2d 3105 GB/s"
     )
 
@@ -201,9 +203,11 @@ def test_a_table_that_comes_twice_is_told() -> None:
 )
 def test_error(text: str, reason: str) -> None:
     output = bandwidth_test.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
-        output.reason
-    )
+    assert (output.outcome, reason in why_of(output), output.readings) == (
+        "error",
+        True,
+        (),
+    ), why_of(output)
 
 
 @each(

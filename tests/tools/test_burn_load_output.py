@@ -13,6 +13,7 @@ import pytest
 from cases import each
 from wrong_results import Fact, all_of, one_bit
 
+from acceptance.core.message import Message
 from acceptance.loads.burn import load as burn_load
 from acceptance.loads.miscompare import read
 from acceptance.loads.names import (
@@ -70,7 +71,7 @@ class Said:
         for found in self.wrong:
             output.miscompare(read(found))
         for name, component in self.absent:
-            output.absent(name, component, "it has none")
+            output.absent(name, component, Message("peer_out_of_reach"))
         for (name, component), (unit, value) in self.readings.items():
             output.reading(name, unit, component, value)
         for table, (columns, rows) in self.tables.items():

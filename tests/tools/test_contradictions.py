@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from reasons import why_of
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.message import Message
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import bandwidth_test, device_query, gpu_burn, nvbandwidth, p2p_bandwidth
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.reading import ToolOutput
+from acceptance.wording import words
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 TENSOR = "gpu-burn/ok_tensor_2gpu_2024.txt"
@@ -86,7 +89,7 @@ def test_gpu_burn(old: str, new: str, why: str) -> None:
     assert old in text
     found = gpu_burn.parse(text.replace(old, new))
     assert found.outcome == "error"
-    assert re.search(why, found.reason), found.reason
+    assert re.search(why, why_of(found)), why_of(found)
 
 
 @each(
@@ -101,9 +104,11 @@ def test_gpu_burn(old: str, new: str, why: str) -> None:
 def test_gpu_burn_of_another_run(mode: Mode, seconds: int, memory_mb: int, why: str | None) -> None:
     found = gpu_burn.mismatch(recording(TENSOR), mode=mode, seconds=seconds, memory_mb=memory_mb)
     if why is None:
-        assert found is None or "do not agree" in found  # the recording was put together by hand
+        # The recording was put together by hand.
+        assert found is None or found.code == "burn_rate_false"
     else:
-        assert why in str(found)
+        assert found is not None
+        assert why in words.message(found)
 
 
 # --- deviceQuery ---
@@ -198,7 +203,7 @@ def test_the_rate_of_gpu_burn_and_its_products(
 ) -> None:
     found = gpu_burn.mismatch(burn_text(*steps), mode="float", seconds=10, memory_mb=512)
     assert (found is None) == (why is None)
-    assert (why or "") in (found or "")
+    assert (why or "") in ("" if found is None else words.message(found))
 
 
 def test_gpu_burn_beside_a_gpu_that_is_lost() -> None:
@@ -208,3 +213,8 @@ def test_gpu_burn_beside_a_gpu_that_is_lost() -> None:
         "GPU has fallen off the bus: CUDA error",
     ):
         assert gpu_burn.parse(f"{recording(H200_BURN)}\n{said}\n").outcome == "fail", said
+
+
+def test_a_burn_that_does_not_say_how_long_it_is() -> None:
+    found = gpu_burn.mismatch("nothing", mode="float", seconds=10, memory_mb=512)
+    assert found == Message("burn_time_missing", {"due": 10})

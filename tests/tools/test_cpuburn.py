@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from reasons import why_of
 
+from acceptance.core.parts import CPU
 from acceptance.tools import cpuburn
 
 
@@ -42,7 +44,7 @@ def test_argv_refuses(binary: str, threads: int) -> None:
 )
 def test_judge(binary: str, returncode: int, timed_out: bool, outcome: str, words: str) -> None:
     output = cpuburn.judge(binary, returncode=returncode, timed_out=timed_out, seconds=12.5)
-    assert (output.outcome, words in output.reason) == (outcome, True), output.reason
+    assert (output.outcome, words in why_of(output)) == (outcome, True), why_of(output)
     assert [dict(reading.values) for reading in output.readings] == (
-        [{"cpu": 12.5}] if outcome == "pass" else []
+        [{CPU: 12.5}] if outcome == "pass" else []
     )

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from reasons import why_of
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import cuda_error
 
 
@@ -55,9 +56,9 @@ def test_died(line: str, cure: str, hardware: bool) -> None:
     trouble = cuda_error.crash_reason(["Device 0: something", line, "more"])
     assert trouble is not None
     assert trouble.hardware is hardware
-    assert trouble.reason.startswith(f"it died: '{line.strip()}'")
-    assert cure in trouble.reason
-    assert trouble.reason.endswith(")") is bool(cure)
+    assert why_of(trouble).startswith(f"it died: '{line.strip()}'")
+    assert cure in why_of(trouble)
+    assert why_of(trouble).endswith(")") is bool(cure)
 
 
 def test_a_fault_of_the_hardware_comes_first() -> None:
@@ -82,8 +83,8 @@ def test_not_started() -> None:
     )
     output = cuda_error.not_started("nvbandwidth", "", ["$ ./nvbandwidth", line])
     assert (output.tool, output.outcome) == ("nvbandwidth", "error")
-    assert output.reason.startswith("it did not start: './nvbandwidth: error while")
-    assert "a library is missing" in output.reason
+    assert why_of(output).startswith("it did not start: './nvbandwidth: error while")
+    assert "a library is missing" in why_of(output)
     with pytest.raises(
         UnreadableOutput, match=r"^nvbandwidth: the text holds no line of .*'hello'"
     ):

@@ -4,6 +4,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 
 from acceptance.tools import cuda_error
 
@@ -91,18 +92,22 @@ def test_a_proven_fault_counts_before_an_earlier_error() -> None:
 )
 def test_cause_and_cure(code: int, word: str) -> None:
     error = cuda_error.CudaError(code, None)
-    assert word in error.reason
+    assert word in why_of(error)
     assert not error.hardware
 
 
 def test_a_code_that_is_not_in_the_table() -> None:
     error = cuda_error.CudaError(12345, "odd")
-    assert "12345 (odd)" in error.reason
+    assert "12345 (odd)" in why_of(error)
     assert not error.hardware
 
 
 def test_only_memory_and_link_errors_prove_a_fault() -> None:
-    assert {code for code, cause in cuda_error.CAUSES.items() if cause.hardware} == {39, 214, 220}
+    assert {code for code in cuda_error.CAUSES if cuda_error.CudaError(code, None).hardware} == {
+        39,
+        214,
+        220,
+    }
 
 
 @given(st.lists(st.text()))

@@ -6,9 +6,10 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import some
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import device_query
 from acceptance.tools.device_query import Device
 from acceptance.tools.reading import ToolOutput
@@ -137,9 +138,11 @@ def test_error(old: str, new: str, reason: str) -> None:
     assert old in TWO
     text = TWO.replace(old, new, 1)
     output = device_query.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
-        output.reason
-    )
+    assert (output.outcome, reason in why_of(output), output.readings) == (
+        "error",
+        True,
+        (),
+    ), why_of(output)
     with pytest.raises(UnreadableOutput, match="deviceQuery: "):
         device_query.devices(text)
 
@@ -150,7 +153,7 @@ def test_a_cuda_error_is_never_a_fault(code: int) -> None:
         f"./deviceQuery Starting...\n\ncudaGetDeviceCount returned {code}\n-> words\nResult "
         "= FAIL\n"
     )
-    assert (output.outcome, f"{code} (words)" in output.reason) == ("error", True)
+    assert (output.outcome, f"{code} (words)" in why_of(output)) == ("error", True)
 
 
 def test_uncorrectable_memory_is_a_fault() -> None:
@@ -165,7 +168,7 @@ def test_no_device_is_no_pass() -> None:
     output = device_query.parse(
         "Detected 0 CUDA Capable device(s)\ndeviceQuery, NumDevs = 0\nResult = PASS\n"
     )
-    assert (output.outcome, "no device" in output.reason) == ("error", True)
+    assert (output.outcome, "no device" in why_of(output)) == ("error", True)
 
 
 @each(

@@ -7,11 +7,14 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import ALL, some
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import Gpu
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
+from acceptance.tools.proof import ToolError
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/gpu-burn"
 # read_text turns the carriage returns of the progress into line ends.
@@ -63,7 +66,7 @@ def device(number: int, used_mb: int, ring: int, size: int = 268435456) -> str:
 
 def outcome(text: str) -> tuple[str, str]:
     output = gpu_burn.parse(text)
-    return output.outcome, output.reason
+    return output.outcome, why_of(output)
 
 
 # The command
@@ -137,7 +140,7 @@ def test_memory(mode: Mode, rate: float, compare_s: float, free: int, expected: 
     ],
 )
 def test_memory_refuses(rate: float, compare_s: float, free: int, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises((ValueError, ToolError), match=why):
         gpu_burn.memory_mb("float", rate_tflops=rate, compare_s=compare_s, free_mb=free)
 
 
@@ -174,14 +177,14 @@ def test_faulty_is_named(old: str) -> None:
 )
 def test_an_error_count_is_a_fail_whatever_the_table_says(shown: str, count: float) -> None:
     output = gpu_burn.parse(TENSOR.replace("errors: 0", f"errors: {shown}", 1))
-    assert output.outcome == "fail", output.reason
-    assert "wrong results on GPU 0, whatever the table says" in output.reason
-    assert output.reading("gpu_burn_errors") == {"gpu0": count, "gpu1": 0.0}
+    assert output.outcome == "fail", why_of(output)
+    assert "wrong results on GPU 0, whatever the table says" in why_of(output)
+    assert output.reading("gpu_burn_errors") == {Gpu(0): count, Gpu(1): 0.0}
 
 
 def test_an_error_count_in_a_cut_text_is_a_fail() -> None:
     text = "3.3%  proc'd: 8 (145936 Gflop/s) - 0 (0 Gflop/s)   errors: 0 - 5  (WARN"
-    assert gpu_burn.parse(text).reason == "wrong results on GPU 1, whatever the table says"
+    assert why_of(gpu_burn.parse(text)) == "wrong results on GPU 1, whatever the table says"
 
 
 def test_the_oldest_versions_tell_each_wrong_result() -> None:
@@ -189,7 +192,7 @@ def test_the_oldest_versions_tell_each_wrong_result() -> None:
         f"WE FOUND 3 FAULTY ELEMENTS from GPU 1\nWE FOUND 5 FAULTY ELEMENTS from GPU 1\n{OLDEST}"
     )
     assert output.outcome == "fail"
-    assert output.reading("gpu_burn_errors") == {"gpu0": 0.0, "gpu1": 5.0}
+    assert output.reading("gpu_burn_errors") == {Gpu(0): 0.0, Gpu(1): 5.0}
 
 
 def test_a_dead_process_leaves_no_error_count() -> None:
@@ -197,8 +200,8 @@ def test_a_dead_process_leaves_no_error_count() -> None:
         "Burning for 9 seconds.\n0.0%  proc'd: -1 (0 Gflop/s)   errors: 1641686072  (DIED!)  "
         "temps: 3 C"
     )
-    assert output.outcome == "fail", output.reason
-    assert "died on GPU 0: see the kernel log" in output.reason
+    assert output.outcome == "fail", why_of(output)
+    assert "died on GPU 0: see the kernel log" in why_of(output)
     with pytest.raises(KeyError):
         output.reading("gpu_burn_errors")
 
@@ -319,17 +322,17 @@ def test_a_missing_nvidia_smi_spoils_only_the_temperatures() -> None:
     output = gpu_burn.parse(
         f"sh: 1: nvidia-smi: not found\nCould not invoke nvidia-smi, no temps available\n{text}"
     )
-    assert output.outcome == "pass", output.reason
+    assert output.outcome == "pass", why_of(output)
     assert "gpu_burn_temperature" not in [reading.name for reading in output.readings]
 
 
 @each(
     "text, died",
     [
-        (DIED, {"gpu0": 1.0}),
-        (f"No clients are alive!  Aborting\n{DIED}", {"gpu0": 1.0}),
-        ("No clients are alive!  Aborting", {"gpu0": 1.0}),
-        (f"{TENSOR}No clients are alive!  Aborting", {"gpu0": 1.0, "gpu1": 1.0}),
+        (DIED, {Gpu(0): 1.0}),
+        (f"No clients are alive!  Aborting\n{DIED}", {Gpu(0): 1.0}),
+        ("No clients are alive!  Aborting", {Gpu(0): 1.0}),
+        (f"{TENSOR}No clients are alive!  Aborting", {Gpu(0): 1.0, Gpu(1): 1.0}),
         (f"{DIED}\nCouldn't init a GPU test: Error: uncorrectable ECC error encountered", None),
         ("No clients are alive!  Aborting\nGPU 0000:3B:00.0: GPU is lost.", None),
         (TENSOR, None),
@@ -434,48 +437,48 @@ def test_what_proves_nothing(text: str, why: str) -> None:
 )
 def test_what_is_enough(text: str) -> None:
     output = gpu_burn.parse(text)
-    assert output.outcome == "pass", output.reason
-    assert output.reading("gpu_burn_rate") == {"gpu0": 52.0}
-    assert output.reading("gpu_burn_errors") == {"gpu0": 0.0}
+    assert output.outcome == "pass", why_of(output)
+    assert output.reading("gpu_burn_rate") == {Gpu(0): 52.0}
+    assert output.reading("gpu_burn_errors") == {Gpu(0): 0.0}
 
 
 def test_compares_follow_from_the_ring_or_else_from_the_products() -> None:
-    assert gpu_burn.parse(one(16, 32, 64)).reading("gpu_burn_compares") == {"gpu0": 8.0}
-    assert gpu_burn.parse(one(16, 32, 64, head="")).reading("gpu_burn_compares") == {"gpu0": 4.0}
+    assert gpu_burn.parse(one(16, 32, 64)).reading("gpu_burn_compares") == {Gpu(0): 8.0}
+    assert gpu_burn.parse(one(16, 32, 64, head="")).reading("gpu_burn_compares") == {Gpu(0): 4.0}
 
 
 def test_a_ring_that_does_not_follow_from_the_memory_is_not_used() -> None:
     two = TENSOR.replace("performing 8 iterations", "performing 4 iterations", 1).replace(
         "using 2560 MB", "using 999 MB", 1
     )
-    assert gpu_burn.parse(two).reading("gpu_burn_compares") == {"gpu0": 19.0, "gpu1": 14.0}
+    assert gpu_burn.parse(two).reading("gpu_burn_compares") == {Gpu(0): 19.0, Gpu(1): 14.0}
     mixed = TENSOR.replace("268435456 bytes", "1 bytes", 1)
     assert gpu_burn.parse(mixed.replace("performing 8", "performing 4", 1)).outcome == "pass"
 
 
 def test_the_ring_of_one_gpu_is_known_without_its_memory() -> None:
     text = one(16, 32, 64, head=HEAD.replace("using 2560 MB", "using 999 MB"))
-    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {"gpu0": 8.0}
+    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {Gpu(0): 8.0}
 
 
 def test_rings_of_two_lengths_are_told_apart_by_the_memory_used() -> None:
     shown = ((8, 8), (16, 16), (24, 24), (32, 32))
     unequal = device(0, 2560, 8) + device(1, 1536, 4)
     assert gpu_burn.parse(two(*shown, head=unequal)).reading("gpu_burn_compares") == {
-        "gpu0": 4.0,
-        "gpu1": 8.0,
+        Gpu(0): 4.0,
+        Gpu(1): 8.0,
     }
     sizes = device(0, 2560, 8) + device(1, 3072, 4, size=536870912)
     assert gpu_burn.parse(two(*shown, head=sizes)).reading("gpu_burn_compares") == {
-        "gpu0": 4.0,
-        "gpu1": 4.0,
+        Gpu(0): 4.0,
+        Gpu(1): 4.0,
     }
 
 
 def test_a_device_beyond_the_columns_has_no_say() -> None:
     heads = device(0, 2560, 8) + device(1, 1536, 4) + device(2, 768, 1)
     output = gpu_burn.parse(two((8, 8), (16, 16), (24, 24), head=heads))
-    assert output.outcome == "pass", output.reason
+    assert output.outcome == "pass", why_of(output)
 
 
 def test_a_ring_of_two_is_enough() -> None:
@@ -494,7 +497,7 @@ def test_a_pass_says_how_often_it_compared_at_least() -> None:
 
 def test_who_is_faulty_is_a_reading() -> None:
     found = gpu_burn.parse(TENSOR.replace("GPU 1: OK", "GPU 1: FAULTY"))
-    assert found.reading("gpu_burn_faulty") == {"gpu0": 0.0, "gpu1": 1.0}
+    assert found.reading("gpu_burn_faulty") == {Gpu(0): 0.0, Gpu(1): 1.0}
 
 
 @pytest.mark.parametrize("text", ["Segmentation fault", "Burning for 10 seconds."])
@@ -517,8 +520,8 @@ def test_a_process_died_by_its_products_or_by_its_note(shown: str) -> None:
     output = gpu_burn.parse(
         f"{one(8, 16, 24, head='').partition(TABLE)[0]}100.0%  proc'd: {shown}\n{TABLE}"
     )
-    assert (output.outcome, "died on GPU 0" in output.reason) == ("fail", True), output.reason
-    assert output.reading("gpu_burn_compares") == {"gpu0": 3.0}
+    assert (output.outcome, "died on GPU 0" in why_of(output)) == ("fail", True), why_of(output)
+    assert output.reading("gpu_burn_compares") == {Gpu(0): 3.0}
 
 
 def test_a_clipped_line_at_the_end_is_read_to_its_last_letter() -> None:
@@ -534,20 +537,20 @@ def test_products_that_may_lack_digits_count_for_no_rate() -> None:
         .replace("66.7%", "60.0%  proc'd: 16\n66.7%")
         .replace("8 (52000", "8 (1000", 1)
     )
-    assert gpu_burn.parse(text).reading("gpu_burn_rate") == {"gpu0": 52.0}
+    assert gpu_burn.parse(text).reading("gpu_burn_rate") == {Gpu(0): 52.0}
 
 
 def test_one_gpu_chosen_by_number_is_gpu0_of_the_text() -> None:
     text = one(8, 16, 24).replace("device 0", "device 5")
-    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {"gpu0": 3.0}
+    assert gpu_burn.parse(text).reading("gpu_burn_compares") == {Gpu(0): 3.0}
 
 
 def test_clipped_lines_leave_unknown_what_they_do_not_show() -> None:
     line = "73.6% proc'd: 28954 (20000Gflop/s) - 29800 (31108 Gflop/s) - 35434"
     output = gpu_burn.parse(f"{line}\n{line}\n")
-    assert (output.outcome, "clipped" in output.reason) == ("error", True)
+    assert (output.outcome, "clipped" in why_of(output)) == ("error", True)
     assert {reading.name: dict(reading.values) for reading in output.readings} == {
-        "gpu_burn_rate": {"gpu0": 20.0, "gpu1": 31.108}
+        "gpu_burn_rate": {Gpu(0): 20.0, Gpu(1): 31.108}
     }
 
 
@@ -600,7 +603,7 @@ def test_no_line_cut_or_doubled_changes_a_pass(text: str) -> None:
         if "100.0%" in line and text.count("100.0%") == 1:
             assert cut.outcome == "error", line
         else:
-            assert cut.outcome == "pass", cut.reason
+            assert cut.outcome == "pass", why_of(cut)
             assert cut.reading("gpu_burn_errors") == whole.reading("gpu_burn_errors")
             for gpu, count in whole.reading("gpu_burn_compares").items():
                 assert cut.reading("gpu_burn_compares")[gpu] <= count

@@ -8,6 +8,7 @@ from cases import each
 from wrong_results import REPEATED
 
 from acceptance.core.dtype import GEMM_READINGS
+from acceptance.core.message import Message
 from acceptance.loads.gemm.load import arguments
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import Output
@@ -43,7 +44,7 @@ def printed(
     output.miscompare(read(REPEATED))
     for dtype in absent:
         for name in GEMM_READINGS:
-            output.absent(name.format(dtype), "gpu0", "it has none")
+            output.absent(name.format(dtype), "gpu0", Message("peer_out_of_reach"))
     for dtype in measured:
         for name in GEMM_READINGS:
             output.reading(name.format(dtype), "count" if "mis" in name else "TFLOP/s", "gpu0", 1.0)

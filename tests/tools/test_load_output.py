@@ -20,9 +20,8 @@ from acceptance.process.deadline import Deadline
 from acceptance.tools.load_output import (
     LoadFailed,
     cores_argument,
-    cpu_gemm_argv,
+    cpu_argv,
     gpu_copy_argv,
-    memory_bandwidth_argv,
     read,
 )
 
@@ -117,8 +116,14 @@ GROUPS = {"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}
 
 def test_command_lines_are_what_the_loads_read() -> None:
     assert by_group(parse_cores(cores_argument(GROUPS))) == GROUPS
-    argv = cpu_gemm_argv(
-        "python3", dtype="float32", seconds=60, groups=GROUPS, size=512, inject="slow:30"
+    argv = cpu_argv(
+        "python3",
+        "cpu_gemm",
+        seconds=60,
+        groups=GROUPS,
+        dtype="float32",
+        size=512,
+        inject="slow:30",
     )
     assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.gemm")
     options = gemm_arguments().parse_args(argv[3:])
@@ -129,11 +134,12 @@ def test_command_lines_are_what_the_loads_read() -> None:
         "slow:30",
     )
     assert by_group(options.cores) == GROUPS
-    argv = cpu_gemm_argv("python3", dtype="float64", seconds=0.5, groups={"all": [[0]]})
-    assert argv[3:] == ("--dtype", "float64", "--seconds", "0.5", "--cores", "all=0")
+    argv = cpu_argv("python3", "cpu_gemm", seconds=0.5, groups={"all": [[0]]}, inject=None)
+    assert argv[3:] == ("--seconds", "0.5", "--cores", "all=0")
 
-    argv = memory_bandwidth_argv(
+    argv = cpu_argv(
         "python3",
+        "memory_bandwidth",
         seconds=10,
         groups=GROUPS,
         llc_bytes=33554432,
@@ -148,8 +154,6 @@ def test_command_lines_are_what_the_loads_read() -> None:
         500,
         "die",
     )
-    argv = memory_bandwidth_argv("python3", seconds=10, groups={"all": [[0]]}, llc_bytes=1)
-    assert argv[3:] == ("--seconds", "10.0", "--cores", "all=0", "--llc-bytes", "1")
 
 
 def test_the_command_line_of_the_copies() -> None:
@@ -165,7 +169,9 @@ def test_the_command_line_of_the_copies() -> None:
 
 
 def test_a_long_time_is_passed_on_exactly() -> None:
-    argv = cpu_gemm_argv("python3", dtype="float64", seconds=1234567.5, groups={"all": [[0]]})
+    argv = cpu_argv(
+        "python3", "cpu_gemm", seconds=1234567.5, groups={"all": [[0]]}, dtype="float64"
+    )
     assert gemm_arguments().parse_args(argv[3:]).seconds == 1234567.5
 
 
@@ -173,8 +179,13 @@ def test_a_real_load_is_run_and_read() -> None:
     import os
 
     cpu = min(os.sched_getaffinity(0))
-    argv = cpu_gemm_argv(
-        sys.executable, dtype="float64", seconds=0.02, groups={"all": [[cpu]]}, size=32
+    argv = cpu_argv(
+        sys.executable,
+        "cpu_gemm",
+        seconds=0.02,
+        groups={"all": [[cpu]]},
+        dtype="float64",
+        size=32,
     )
     root = Path(acceptance.__file__).resolve().parent.parent
     output = read(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsers import PARSERS
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import log_prefix, topo
 from acceptance.tools.reading import tool_lines
 

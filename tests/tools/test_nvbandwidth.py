@@ -10,10 +10,12 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import examples, some
 
 from acceptance.core.limit import UNITS
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import Gpu, Pair
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import nvbandwidth
 from acceptance.tools.reading import ToolOutput
 
@@ -23,8 +25,8 @@ JSON = (RECORDINGS / "h200_x3_v0.8.json.txt").read_text()
 H2D = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
 D2D = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
 BIDIRECTIONAL = "device_to_device_bidirectional_memcpy_read_ce"
-PAIRS = {f"gpu{row}->gpu{column}" for row in range(3) for column in range(3) if row != column}
-GPUS = {"gpu0", "gpu1", "gpu2"}
+PAIRS = {Pair(Gpu(row), Gpu(column)) for row in range(3) for column in range(3) if row != column}
+GPUS = {Gpu(0), Gpu(1), Gpu(2)}
 
 
 def parsed(text: str) -> ToolOutput | None:
@@ -96,7 +98,7 @@ def test_argv_refuses(names: list[str], buffer: int, samples: int) -> None:
 
 def test_text() -> None:
     output = nvbandwidth.parse(TEXT)
-    assert (output.outcome, output.reason) == ("pass", "measured 8 matrices")
+    assert (output.outcome, why_of(output)) == ("pass", "measured 8 matrices")
     assert {reading.unit for reading in output.readings} == {"GB/s", "ns"} <= UNITS
     units = {reading.name: reading.unit for reading in output.readings}
     assert [name for name, unit in units.items() if unit == "ns"] == ["device_to_device_latency_sm"]
@@ -116,7 +118,7 @@ def test_text() -> None:
 
 def test_json_gives_what_the_text_gives() -> None:
     output = nvbandwidth.parse(JSON)
-    assert (output.outcome, output.reason) == (
+    assert (output.outcome, why_of(output)) == (
         "pass",
         "measured 6 matrices; waived: all_to_one_write_ce",
     )
@@ -134,17 +136,17 @@ def test_older_text() -> None:
     )
     output = nvbandwidth.parse(text + host("6.20", "12.36"))
     assert dict(output.reading("device_to_device_memcpy_write_ce")) == {
-        "gpu0->gpu1": 276.07,
-        "gpu1->gpu0": 276.36,
+        Pair(Gpu(0), Gpu(1)): 276.07,
+        Pair(Gpu(1), Gpu(0)): 276.36,
     }
-    assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 6.20, "gpu1": 12.36}
+    assert dict(output.reading("host_to_device_memcpy_ce")) == {Gpu(0): 6.20, Gpu(1): 12.36}
 
 
 def test_the_oldest_text_calls_its_testcases_benchmarks() -> None:
     text = host("6.20", "12.36").replace("Running ", "Running benchmark ")
     assert dict(nvbandwidth.parse(text).reading("host_to_device_memcpy_ce")) == {
-        "gpu0": 6.20,
-        "gpu1": 12.36,
+        Gpu(0): 6.20,
+        Gpu(1): 12.36,
     }
 
 
@@ -161,11 +163,11 @@ def run(*devices: int, name: str, total: str = "50.00") -> str:
 def test_several_runs_of_one_machine() -> None:
     one = run(0, 1, name="host_to_device_memcpy_ce")
     output = nvbandwidth.parse(one + run(0, 1, name="device_to_host_memcpy_ce"))
-    assert (output.outcome, output.reason) == ("pass", "measured 2 matrices")
+    assert (output.outcome, why_of(output)) == ("pass", "measured 2 matrices")
     for other in ((0,), (1,), (0, 2), (0, 1, 2), (0, 1, 0, 1)):
         output = nvbandwidth.parse(one + run(*other, name="device_to_host_memcpy_ce"))
         assert output.outcome == "error"
-        assert "or another run has another" in output.reason
+        assert "or another run has another" in why_of(output)
     with pytest.raises(UnreadableOutput, match="comes twice"):
         nvbandwidth.parse(one + one)
 
@@ -190,7 +192,7 @@ def across(*processes: int) -> str:
 
 def test_across_machines_rows_and_columns_are_processes() -> None:
     output = nvbandwidth.parse(across(0, 1, 2))
-    assert (output.outcome, output.reason) == ("pass", "measured 2 matrices")
+    assert (output.outcome, why_of(output)) == ("pass", "measured 2 matrices")
     assert output.reading("multinode_device_to_device_memcpy_write_ce").keys() == PAIRS
     assert output.reading("multinode_device_to_device_all_to_one_write_sm").keys() == GPUS
     for lost in ((0, 1), (1, 2), (0, 2)):
@@ -204,7 +206,7 @@ def test_one_to_all_has_one_row_of_gpus() -> None:
     text = host("N/A", "43.10", name="one_to_all_write_ce", total="43.10").replace(
         "CPU(row)", "GPU(row)"
     )
-    assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {"gpu1": 43.10}
+    assert dict(nvbandwidth.parse(text).reading("one_to_all_write_ce")) == {Gpu(1): 43.10}
 
 
 @each("kind, said", [("read", "Read"), ("write", "Write"), ("write", "Read")])
@@ -219,7 +221,7 @@ def test_parts_without_sums(kind: str, said: str) -> None:
         f"{testcase}_{part}" for part in (f"{kind}1", f"{kind}2", "total")
     ]
     cut = nvbandwidth.parse(f"Running {testcase}.\n" + "".join(head + table for head in heads[:2]))
-    assert (cut.outcome, "gives three matrices" in cut.reason) == ("error", True)
+    assert (cut.outcome, "gives three matrices" in why_of(cut)) == ("error", True)
 
 
 WEATHER: list[Callable[[str], str]] = [
@@ -336,7 +338,7 @@ LATENCY = "memory latency SM CPU(row) <-> GPU(column) (ns)\n"
 )
 def test_worthless(text: str, reason: str) -> None:
     output = nvbandwidth.parse(text)
-    assert (output.outcome, reason in output.reason) == ("error", True), output.reason
+    assert (output.outcome, reason in why_of(output)) == ("error", True), why_of(output)
 
 
 def test_what_can_be_read_beside_an_error_stays() -> None:
@@ -344,7 +346,7 @@ def test_what_can_be_read_beside_an_error_stays() -> None:
         "Device 0: NVIDIA L4\n" + GOOD + "Waived:\n" + host("0.00", name="host_to_all_memcpy_ce")
     )
     assert output.outcome == "error"
-    assert output.reason.endswith("; waived: 1 that the text does not name")
+    assert why_of(output).endswith("; waived: 1 that the text does not name")
     assert [reading.name for reading in output.readings] == ["host_to_device_memcpy_ce"]
 
 
@@ -366,7 +368,7 @@ def test_a_fault_is_a_fail_wherever_it_stands(line: str) -> None:
     ):
         output = nvbandwidth.parse(text)
         assert output.outcome == "fail"
-        assert line.strip() in output.reason
+        assert line.strip() in why_of(output)
 
 
 @each(
@@ -431,7 +433,7 @@ def test_unreadable(text: str) -> None:
 
 
 def test_a_pass_counts_its_matrices() -> None:
-    assert nvbandwidth.parse(GOOD).reason == "measured 1 matrix"
+    assert why_of(nvbandwidth.parse(GOOD)) == "measured 1 matrix"
 
 
 def test_no_figure_of_json_may_be_what_json_has_not() -> None:
@@ -456,7 +458,7 @@ def test_a_sum_may_differ_by_what_was_rounded(cells: list[str], total: float, ou
 
 @pytest.mark.parametrize("error", ["", 5])
 def test_an_error_without_words_is_not_quoted(error: object) -> None:
-    assert nvbandwidth.parse(document(status="Error", error=error)).reason.endswith(
+    assert why_of(nvbandwidth.parse(document(status="Error", error=error))).endswith(
         "could not run: 'Error'"
     )
 
@@ -499,7 +501,7 @@ def test_a_total_may_differ_by_what_was_rounded() -> None:
 
 def test_json_figures_may_be_numbers() -> None:
     output = nvbandwidth.parse(document(bandwidth_matrix=[[55.3123, 55]], sum=110.3123))
-    assert dict(output.reading("host_to_device_memcpy_ce")) == {"gpu0": 55.3123, "gpu1": 55.0}
+    assert dict(output.reading("host_to_device_memcpy_ce")) == {Gpu(0): 55.3123, Gpu(1): 55.0}
 
 
 def test_json_of_a_bidirectional_test_with_one_matrix() -> None:
@@ -523,8 +525,14 @@ def test_json_of_a_bidirectional_write() -> None:
     matrix = [["N/A", "1"], ["2", "N/A"], ["N/A", "3"], ["4", "N/A"], ["N/A", "4"], ["6", "N/A"]]
     name = BIDIRECTIONAL.replace("read", "write")
     output = nvbandwidth.parse(document(name=name, bandwidth_matrix=matrix, sum=10))
-    assert dict(output.reading(f"{name}_write2")) == {"gpu0->gpu1": 3.0, "gpu1->gpu0": 4.0}
-    assert dict(output.reading(f"{name}_total")) == {"gpu0->gpu1": 4.0, "gpu1->gpu0": 6.0}
+    assert dict(output.reading(f"{name}_write2")) == {
+        Pair(Gpu(0), Gpu(1)): 3.0,
+        Pair(Gpu(1), Gpu(0)): 4.0,
+    }
+    assert dict(output.reading(f"{name}_total")) == {
+        Pair(Gpu(0), Gpu(1)): 4.0,
+        Pair(Gpu(1), Gpu(0)): 6.0,
+    }
 
 
 @pytest.mark.parametrize("text", [TEXT, JSON], ids=["text", "json"])
@@ -556,7 +564,10 @@ def test_json_cut_anywhere_is_no_pass(cut: int) -> None:
 def test_one_changed_figure_is_seen(old: str) -> None:
     changed = TEXT.replace(old, "9" + old, 1)
     output = nvbandwidth.parse(changed)
-    assert (output.outcome, "a figure was changed" in output.reason) == ("error", changed != TEXT)
+    assert (output.outcome, "a figure was changed" in why_of(output)) == (
+        "error",
+        changed != TEXT,
+    )
 
 
 PIECES = st.sampled_from(
@@ -586,7 +597,10 @@ def test_a_matrix_names_its_part_only_where_the_description_does() -> None:
 def test_a_sum_that_only_one_matrix_lacks_was_cut() -> None:
     text = (RECORDINGS / "h200_x3_v0.8.txt").read_text()
     output = nvbandwidth.parse(re.sub(r"SUM device_to_host_memcpy_ce.*\n", "", text))
-    assert (output.outcome, "'SUM device_to_host_memcpy_ce' is missing" in output.reason) == (
+    assert (
+        output.outcome,
+        "'SUM device_to_host_memcpy_ce' is missing" in why_of(output),
+    ) == (
         "error",
         True,
     )

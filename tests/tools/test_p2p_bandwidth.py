@@ -7,10 +7,12 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import examples, some
 
 from acceptance.core.limit import UNITS
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import Gpu, Pair
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import p2p_bandwidth
 from acceptance.tools.reading import ToolOutput
 
@@ -20,7 +22,7 @@ OLD = (RECORDINGS / "titan_x2_old_without_cpu_tables.txt").read_text()
 READS = (RECORDINGS / "l40s_x2_p2p_read.txt").read_text()
 ONE = (RECORDINGS / "h200_x1.txt").read_text()
 ENABLED = "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n"
-PAIRS = {f"gpu{row}->gpu{column}" for row in range(4) for column in range(4) if row != column}
+PAIRS = {Pair(Gpu(row), Gpu(column)) for row in range(4) for column in range(4) if row != column}
 
 # The builders' figures of 2 x RTX 4090, no peer access. Row by row.
 BOX_B = {
@@ -67,17 +69,38 @@ def test_argv() -> None:
 def test_box_b() -> None:
     output = p2p_bandwidth.parse(box_b())
     assert output.outcome == "pass"
-    assert output.reason == "2 devices, peer access in 0 of 2 ordered pairs; no data was compared"
-    assert dict(output.reading("p2p_connectivity")) == {"gpu0->gpu1": 0, "gpu1->gpu0": 0}
-    assert dict(output.reading("p2p_off")) == {"gpu0->gpu1": 21.89, "gpu1->gpu0": 22.46}
-    assert dict(output.reading("p2p_on")) == {"gpu0->gpu1": 22.43, "gpu1->gpu0": 22.50}
-    assert dict(output.reading("p2p_on_bidirectional")) == {
-        "gpu0->gpu1": 31.35,
-        "gpu1->gpu0": 31.35,
+    assert why_of(output) == "2 devices, peer access in 0 of 2 ordered pairs; no data was compared"
+    assert dict(output.reading("p2p_connectivity")) == {
+        Pair(Gpu(0), Gpu(1)): 0,
+        Pair(Gpu(1), Gpu(0)): 0,
     }
-    assert dict(output.reading("p2p_local")) == {"gpu0": 911.08, "gpu1": 920.74}
+    assert dict(output.reading("p2p_off")) == {
+        Pair(Gpu(0), Gpu(1)): 21.89,
+        Pair(Gpu(1), Gpu(0)): 22.46,
+    }
+    assert dict(output.reading("p2p_on")) == {
+        Pair(Gpu(0), Gpu(1)): 22.43,
+        Pair(Gpu(1), Gpu(0)): 22.50,
+    }
+    assert dict(output.reading("p2p_on_bidirectional")) == {
+        Pair(Gpu(0), Gpu(1)): 31.35,
+        Pair(Gpu(1), Gpu(0)): 31.35,
+    }
+    assert dict(output.reading("p2p_off")) == {
+        Pair(Gpu(0), Gpu(1)): 21.89,
+        Pair(Gpu(1), Gpu(0)): 22.46,
+    }
+    assert dict(output.reading("p2p_on")) == {
+        Pair(Gpu(0), Gpu(1)): 22.43,
+        Pair(Gpu(1), Gpu(0)): 22.50,
+    }
+    assert dict(output.reading("p2p_on_bidirectional")) == {
+        Pair(Gpu(0), Gpu(1)): 31.35,
+        Pair(Gpu(1), Gpu(0)): 31.35,
+    }
+    assert dict(output.reading("p2p_local")) == {Gpu(0): 911.08, Gpu(1): 920.74}
     assert p2p_bandwidth.gain(output) == pytest.approx(
-        {"gpu0->gpu1": 22.43 / 21.89, "gpu1->gpu0": 22.50 / 22.46}
+        {Pair(Gpu(0), Gpu(1)): 22.43 / 21.89, Pair(Gpu(1), Gpu(0)): 22.50 / 22.46}
     )
 
 
@@ -94,10 +117,10 @@ def test_readings_of_four() -> None:
         assert output.reading(name).keys() == PAIRS
     for name in ("p2p_latency_off", "p2p_latency_on", "p2p_cpu_latency_off", "p2p_cpu_latency_on"):
         assert output.reading(name).keys() == PAIRS
-        assert output.reading(f"{name}_local").keys() == {"gpu0", "gpu1", "gpu2", "gpu3"}
+        assert output.reading(f"{name}_local").keys() == {Gpu(0), Gpu(1), Gpu(2), Gpu(3)}
     gain = p2p_bandwidth.gain(output)
     assert gain.keys() == PAIRS
-    assert gain["gpu0->gpu1"] > 1.3 > 1.1 > gain["gpu0->gpu2"]
+    assert gain[Pair(Gpu(0), Gpu(1))] > 1.3 > 1.1 > gain[Pair(Gpu(0), Gpu(2))]
 
 
 def test_reads_are_readings_of_their_own() -> None:
@@ -145,17 +168,17 @@ def grouped(pairs: str = PAIR_LINES, groups: str = "[0 1]\n[2]\n") -> str:
 
 def test_groups_of_gpus_instead_of_a_connectivity_matrix() -> None:
     output = p2p_bandwidth.parse(grouped())
-    assert (output.outcome, output.reason) == (
+    assert (output.outcome, why_of(output)) == (
         "pass",
         "3 devices, peer access in 2 of 6 ordered pairs; no data was compared",
     )
     assert {pair for pair, can in output.reading("p2p_connectivity").items() if can} == {
-        "gpu0->gpu1",
-        "gpu1->gpu0",
+        Pair(Gpu(0), Gpu(1)),
+        Pair(Gpu(1), Gpu(0)),
     }
-    assert output.reading("p2p_on")["gpu2->gpu0"] == 9.87
+    assert output.reading("p2p_on")[Pair(Gpu(2), Gpu(0))] == 9.87
     without = p2p_bandwidth.parse(grouped(pairs=""))
-    assert (without.outcome, without.reason) == (
+    assert (without.outcome, why_of(without)) == (
         "pass",
         "3 devices, in 2 groups; no data was compared",
     )
@@ -185,8 +208,8 @@ def test_groups_with_a_line_lost_or_added(text: str) -> None:
 
 def test_one_gpu_has_no_pairs() -> None:
     output = p2p_bandwidth.parse(ONE)
-    assert output.reason.startswith("1 devices, peer access in 0 of 0")
-    assert output.reading("p2p_local").keys() == {"gpu0"}
+    assert why_of(output).startswith("1 devices, peer access in 0 of 0")
+    assert output.reading("p2p_local").keys() == {Gpu(0)}
     assert all(reading.name.endswith("_local") for reading in output.readings)
     assert p2p_bandwidth.gain(output) == {}
 
@@ -270,15 +293,17 @@ def cell(text: str, heading: str, value: str) -> str:
 )
 def test_worthless(text: str, reason: str) -> None:
     output = p2p_bandwidth.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
-        output.reason
-    )
+    assert (output.outcome, reason in why_of(output), output.readings) == (
+        "error",
+        True,
+        (),
+    ), why_of(output)
 
 
 def test_a_matrix_of_other_size() -> None:
     small = "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)\n   D\\D     0 \n     0 918.58 \n"
     output = p2p_bandwidth.parse(box_b().partition("Bidirectional P2P=Enabled")[0] + small)
-    assert (output.outcome, output.reason) == (
+    assert (output.outcome, why_of(output)) == (
         "error",
         "p2p_on_bidirectional holds 1 GPUs and p2p_connectivity 2",
     )
@@ -384,7 +409,7 @@ def test_sections_that_come_together_are_needed_together() -> None:
         (READS[: READS.rindex("   CPU")], "p2p_cpu_latency_on_read"),
     ):
         output = p2p_bandwidth.parse(text)
-        assert (output.outcome, lost in output.reason) == ("error", True), output.reason
+        assert (output.outcome, lost in why_of(output)) == ("error", True), why_of(output)
 
 
 @pytest.mark.timeout(60)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from cases import each
 
-from acceptance.core.plain_text import UnreadableOutput
 from acceptance.process.command import ProgramResult
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.proof import ToolError, prove
 from acceptance.tools.reading import ToolOutput
 

@@ -7,8 +7,9 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptance.cli.read import json_object
 from acceptance.core import plain_text
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools import reading
 from acceptance.tools.reading import Reading, ToolOutput
 
@@ -68,7 +69,7 @@ def test_a_reading_is_finite(value: float) -> None:
 @each("digits", ["9" * 400, "nan", "1,5", "x"])
 def test_number_refuses(digits: str) -> None:
     with pytest.raises(UnreadableOutput, match="a number cannot be read"):
-        plain_text.number("tool", "the line", digits)
+        number("tool", "the line", digits)
 
 
 def test_first_line() -> None:
@@ -80,7 +81,7 @@ def test_json_object_has_designs_shape() -> None:
     output = ToolOutput(
         "tool", "pass", "fine", (Reading("rate", "GB/s", {"gpu0": 1.5}),), ({"kind": "xid"},)
     )
-    assert output.to_json_object() == {
+    assert json_object(output) == {
         "tool": "tool",
         "outcome": "pass",
         "reason": "fine",

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from cases import each
 from parsers import PARSERS
+from reasons import why_of
 
-from acceptance.core import plain_text
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import TOOLS
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
@@ -28,13 +29,15 @@ def test_recording_is_read_as_indexed(entry: dict[str, Any]) -> None:
     text = (RECORDINGS / entry["path"]).read_text()
     parse = PARSERS[entry["tool"]]
     if entry["outcome"] == "unreadable":
-        with pytest.raises(plain_text.UnreadableOutput):
+        with pytest.raises(UnreadableOutput):
             parse(text)
         return
     output = parse(text)
-    assert (output.tool, output.outcome) == (entry["tool"], entry["outcome"]), output.reason
+    assert (output.tool, output.outcome) == (entry["tool"], entry["outcome"]), why_of(output)
     for name, values in entry.get("readings", {}).items():
-        assert dict(output.reading(name)) == pytest.approx(values)
+        assert {str(one): value for one, value in output.reading(name).items()} == pytest.approx(
+            values
+        )
     if "events" in entry:
         assert [
             f"{e['kind']} {e['code']} {e['component']} {e['severity']}" for e in output.events

@@ -6,11 +6,13 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import some
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core import parts
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import stress_ng
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/stress-ng"
@@ -129,7 +131,7 @@ def line(level: str, text: str) -> str:
 )
 def test_one_more_line(level: str, text: str, outcome: str) -> None:
     output = stress_ng.parse(CPU + line(level, text))
-    assert output.outcome == outcome, output.reason
+    assert output.outcome == outcome, why_of(output)
     assert (output.readings != ()) == (outcome == "pass")
 
 
@@ -153,7 +155,7 @@ def test_one_more_line(level: str, text: str, outcome: str) -> None:
 def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert old in CPU
     output = stress_ng.parse(CPU.replace(old, new))
-    assert (output.outcome, reason in output.reason) == (outcome, True), output.reason
+    assert (output.outcome, reason in why_of(output)) == (outcome, True), why_of(output)
 
 
 TIMES = HEALTHY[2]
@@ -210,7 +212,7 @@ def test_a_run_that_ends_a_twentieth_early_is_whole() -> None:
 )
 def test_how_a_fault_is_told(texts: list[tuple[str, str]], reason: str) -> None:
     output = stress_ng.parse(CPU + "".join(line(*each) for each in texts))
-    assert (output.outcome, output.reason) == ("fail", reason)
+    assert (output.outcome, why_of(output)) == ("fail", reason)
 
 
 def test_a_reason_names_the_skipped_stressor() -> None:
@@ -218,7 +220,7 @@ def test_a_reason_names_the_skipped_stressor() -> None:
         "info", "successful run completed in 1.00s"
     )
     text = line("info", "skipped: 0") + text
-    assert stress_ng.parse(text).reason == (
+    assert why_of(stress_ng.parse(text)) == (
         "no metrics: run it with --metrics-brief ('mincore: this stressor is not implemented "
         "on this system')"
     )
@@ -282,7 +284,9 @@ def test_reordering_never_changes_a_number_of_a_pass(order: list[str]) -> None:
         output = stress_ng.parse("\n".join(order))
     except UnreadableOutput:
         return
-    assert output.outcome == "error" or output.reading("stress_ng_bogo_ops") == {"cpu": 5120384.0}
+    assert output.outcome == "error" or output.reading("stress_ng_bogo_ops") == {
+        parts.CPU: 5120384.0
+    }
 
 
 PIECES = st.sampled_from(
@@ -326,8 +330,8 @@ def test_the_real_one(tmp_path: Path) -> None:
     arguments = stress_ng.argv(binary, seconds=1, workers=1, temp_path=str(tmp_path))
     completed = command.run(arguments, deadline=Deadline.after(30.0))
     output = stress_ng.parse(completed.stdout + completed.stderr)
-    assert output.outcome == "pass", output.reason
-    assert output.reading("stress_ng_bogo_ops")["cpu"] > 0
+    assert output.outcome == "pass", why_of(output)
+    assert output.reading("stress_ng_bogo_ops")[parts.CPU] > 0
 
 
 @each("text", HEALTHY[:4])
@@ -336,7 +340,9 @@ def test_a_text_that_does_not_say_what_was_to_run_and_how_long_is_cut(text: str,
     output = stress_ng.parse(
         "".join(line for line in text.splitlines(keepends=True) if lost not in line)
     )
-    assert (output.outcome, f"the line '{lost}" in output.reason) == ("error", True), output.reason
+    assert (output.outcome, f"the line '{lost}" in why_of(output)) == ("error", True), why_of(
+        output
+    )
 
 
 def test_two_times_that_were_asked_for_are_two_runs() -> None:

@@ -6,10 +6,12 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import MEMORY
 from acceptance.process import command as process_command
 from acceptance.process.deadline import Deadline
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import stressapptest
 
 PASS = (Path(__file__).parents[2] / "fixtures/recordings/stressapptest/pass_1.0.6.txt").read_text()
@@ -48,7 +50,10 @@ def test_the_smallest_run() -> None:
 
 def test_without_its_command_line_nobody_knows_what_was_checked() -> None:
     output = stressapptest.parse("".join(PASS.splitlines(keepends=True)[1:]))
-    assert (output.outcome, "'Log: Commandline' is missing" in output.reason) == ("error", True)
+    assert (output.outcome, "'Log: Commandline' is missing" in why_of(output)) == (
+        "error",
+        True,
+    )
 
 
 @pytest.mark.parametrize(("seconds", "outcome"), [("2.50", "pass"), ("2.49", "error")])
@@ -59,8 +64,8 @@ def test_how_early_a_run_may_end(seconds: str, outcome: str) -> None:
 def test_how_wrong_data_is_told() -> None:
     line = "Report Error: miscompare : DIMM Unknown : 1 : 0s"
     one, two = (stressapptest.parse(f"{line}\n" * count + PASS) for count in (1, 2))
-    assert one.reason == f"wrong data: '{line}'"
-    assert two.reason == f"wrong data: '{line}' (and 1 more such lines)"
+    assert why_of(one) == f"wrong data: '{line}'"
+    assert why_of(two) == f"wrong data: '{line}' (and 1 more such lines)"
     assert one.readings == (), "nobody counted"
 
 
@@ -88,7 +93,7 @@ def test_how_wrong_data_is_told() -> None:
 )
 def test_one_more_line(line: str, outcome: str) -> None:
     output = stressapptest.parse(f"{line}\n{PASS}")
-    assert output.outcome == outcome, output.reason
+    assert output.outcome == outcome, why_of(output)
 
 
 @each(
@@ -120,7 +125,7 @@ def test_one_more_line(line: str, outcome: str) -> None:
 def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert old in PASS
     output = stressapptest.parse(PASS.replace(old, new, 1))
-    assert (output.outcome, reason in output.reason) == (outcome, True), output.reason
+    assert (output.outcome, reason in why_of(output)) == (outcome, True), why_of(output)
 
 
 @each(
@@ -206,11 +211,11 @@ def test_the_real_one() -> None:
     output = stressapptest.parse(
         process_command.run(arguments, deadline=Deadline.after(60.0)).stdout
     )
-    assert output.outcome == "pass", output.reason
-    assert output.reading("stressapptest_copy")["memory"] > 0
+    assert output.outcome == "pass", why_of(output)
+    assert output.reading("stressapptest_copy")[MEMORY] > 0
 
 
 def test_a_second_command_line_takes_nothing_back() -> None:
     command = next(line for line in PASS.splitlines(keepends=True) if "Commandline" in line)
     output = stressapptest.parse(PASS.replace(command, command.replace(" -W", " -W -F") + command))
-    assert (output.outcome, "-F" in output.reason) == ("error", True)
+    assert (output.outcome, "-F" in why_of(output)) == ("error", True)

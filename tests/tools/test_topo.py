@@ -6,9 +6,11 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import why_of
 from thoroughness import some
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.parts import Gpu, Pair
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import topo
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings"
@@ -51,7 +53,7 @@ def test_old_words() -> None:
     assert found.cells["GPU0", "mlx5_0"] == "SOC"
     assert found.affinity["GPU3"] == {"CPU Affinity": "8-15"}
     output = topo.parse(OLD)
-    assert output.reading("topo_path_rank")["gpu0->gpu3"] == 5
+    assert output.reading("topo_path_rank")[Pair(Gpu(0), Gpu(3))] == 5
     with pytest.raises(KeyError):
         output.reading("topo_nvlinks")
 
@@ -59,14 +61,19 @@ def test_old_words() -> None:
 def test_nvlinks_of_bridged_pairs() -> None:
     output = topo.parse(BRIDGED)
     links = output.reading("topo_nvlinks")
-    assert (links["gpu0->gpu1"], links["gpu1->gpu0"], links["gpu0->gpu2"], len(links)) == (
+    assert (
+        links[Pair(Gpu(0), Gpu(1))],
+        links[Pair(Gpu(1), Gpu(0))],
+        links[Pair(Gpu(0), Gpu(2))],
+        len(links),
+    ) == (
         4,
         4,
         0,
         6,
     )
     ranks = output.reading("topo_path_rank")
-    assert (ranks["gpu0->gpu1"], ranks["gpu2->gpu1"]) == (0, 4)
+    assert (ranks[Pair(Gpu(0), Gpu(1))], ranks[Pair(Gpu(2), Gpu(1))]) == (0, 4)
 
 
 @each(
@@ -91,7 +98,7 @@ def test_nvlinks_of_bridged_pairs() -> None:
     ],
 )
 def test_reason(text: str, reason: str) -> None:
-    assert (topo.parse(text).outcome, topo.parse(text).reason) == ("pass", reason)
+    assert (topo.parse(text).outcome, why_of(topo.parse(text))) == ("pass", reason)
 
 
 def test_many_nics_are_counted() -> None:
@@ -101,7 +108,7 @@ def test_many_nics_are_counted() -> None:
         for a in names
     ]
     assert (
-        topo.parse("\n".join([" ".join([*names, "CPU Affinity"]), *rows])).reason
+        why_of(topo.parse("\n".join([" ".join([*names, "CPU Affinity"]), *rows])))
         == "1 GPU: no pair; 5 NICs"
     )
 
@@ -109,7 +116,7 @@ def test_many_nics_are_counted() -> None:
 def test_switches_are_left_out() -> None:
     text = "GPU0 NVSwitch0 CPU Affinity\nGPU0 X NV6 0-7\nNVSwitch0 {} X\n"
     for path in ("NV6", "NV4"):
-        assert topo.parse(text.format(path)).reason == "1 GPU: no pair"
+        assert why_of(topo.parse(text.format(path))) == "1 GPU: no pair"
 
 
 @each(
@@ -146,7 +153,7 @@ def test_gpus_without_cpus_beside_gpus_with_some() -> None:
 )
 def test_a_table_in_markdown(corner: str) -> None:
     text = f"{corner}\n|---|:-:|---|---|\n| GPU0 | X | PIX | 0-7 |\n| GPU1 | PIX | X | 0-7 |\n"
-    assert topo.parse(text).reason == "2 GPUs: gpu0-gpu1 PIX"
+    assert why_of(topo.parse(text)) == "2 GPUs: gpu0-gpu1 PIX"
     with pytest.raises(UnreadableOutput):
         topo.parse(text.replace("| GPU1 | PIX | X | 0-7 |\n", ""))
 
@@ -194,9 +201,11 @@ def test_both_matrices_in_one_text() -> None:
 )
 def test_error(text: str, reason: str) -> None:
     output = topo.parse(text)
-    assert (output.outcome, reason in output.reason, output.readings) == ("error", True, ()), (
-        output.reason
-    )
+    assert (output.outcome, reason in why_of(output), output.readings) == (
+        "error",
+        True,
+        (),
+    ), why_of(output)
 
 
 def test_p2p_says_why_there_is_no_matrix() -> None:
@@ -247,7 +256,7 @@ NAMED = "\tGPU0\tIB0\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nIB0\tSYS\t X \n"
 
 
 def test_names_of_devices_stay_as_they_are() -> None:
-    assert topo.parse(NAMED).reason == "1 GPU: no pair; 1 NIC: IB0"
+    assert why_of(topo.parse(NAMED)) == "1 GPU: no pair; 1 NIC: IB0"
 
 
 def test_many_pairs_of_several_paths_are_not_all() -> None:
@@ -258,7 +267,7 @@ def test_many_pairs_of_several_paths_are_not_all() -> None:
         for a in FIVE
     ]
     text = "\n".join([" ".join([*FIVE, "CPU Affinity"]), *rows])
-    assert topo.parse(text).reason == "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"
+    assert why_of(topo.parse(text)) == "5 GPUs: gpu0-gpu1 NV4, 9 pairs SYS"
 
 
 def test_a_gpu_alone_gives_no_reading() -> None:
@@ -266,7 +275,7 @@ def test_a_gpu_alone_gives_no_reading() -> None:
 
 
 def test_where_all_directions_are_ok_nothing_is_refused() -> None:
-    assert topo.parse(REFUSED.replace("NS", "OK")).reason == "2 GPUs: OK for 2 of 2 directions"
+    assert why_of(topo.parse(REFUSED.replace("NS", "OK"))) == "2 GPUs: OK for 2 of 2 directions"
 
 
 def test_a_line_that_only_begins_with_a_gpu_is_no_header() -> None:

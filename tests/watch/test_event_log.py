@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from runs import machine_root
+from worded import worded
 
 from acceptance.core.record import Event, Note
 from acceptance.journal import segment
@@ -22,7 +23,10 @@ def test_a_storm_is_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     bodies = [entry.body for entry in segment.read_segment(path).entries]
     assert [body.code for body in bodies if isinstance(body, Event)] == [79, 79, 48]
     told = Note("xid 79: seen more than 2 times; further ones are counted no more")
-    assert [body for body in bodies if isinstance(body, Note)] == [told, Note("a word", True)]
+    assert worded([body for body in bodies if isinstance(body, Note)]) == [
+        told,
+        Note("a word", True),
+    ]
 
 
 def test_ever_other_events_fill_no_disk_and_hide_no_graver_ones(
@@ -42,4 +46,4 @@ def test_ever_other_events_fill_no_disk_and_hide_no_graver_ones(
     bodies = [entry.body for entry in segment.read_segment(path).entries]
     assert [body.code for body in bodies if isinstance(body, Event)] == [0, 1, 2, 1, 79, None]
     told = "more than 3 different events of severity warning: further ones are left out"
-    assert [body for body in bodies if isinstance(body, Note)] == [Note(told)]
+    assert worded([body for body in bodies if isinstance(body, Note)]) == [Note(told)]

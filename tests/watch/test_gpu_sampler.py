@@ -11,8 +11,13 @@ import msgspec
 import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
 from runs import machine_root, until
+from worded import worded
 
-from acceptance.core.record import Body, Event, Note, Sample
+from acceptance.core import parts
+from acceptance.core.evidence import Sample
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu, parse
+from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import nvml
 from acceptance.watch import gpu_sampler, targets
@@ -23,7 +28,7 @@ from acceptance.watch.targets import WatchError, WatchTarget
 
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")
 BOTH = tuple(
-    WatchTarget(f"gpu{index}", f"GPU-{index}", address) for index, address in enumerate(ADDRESSES)
+    WatchTarget(Gpu(index), f"GPU-{index}", address) for index, address in enumerate(ADDRESSES)
 )
 COOL: dict[Any, Any] = {"nvmlDeviceGetTemperatureV": 40, "nvmlDeviceGetSupportedEventTypes": 8}
 
@@ -61,9 +66,9 @@ class Watching:
     def told(self) -> list[Body]:
         return self._bodies(gpu_sampler.EVENTS)
 
-    def lost(self) -> list[str | None]:
+    def lost(self) -> list[str]:
         return [
-            body.component
+            str(body.component)
             for body in self.told()
             if isinstance(body, Event) and body.kind == "gpu-lost"
         ]
@@ -85,8 +90,8 @@ def test_every_gpu_is_sampled_under_its_name(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     assert watching.watch.sample()
     assert watching.sampled() == [
-        ("gpu0", {"temperature_c": 40.0}),
-        ("gpu1", {"temperature_c": 40.0}),
+        (Gpu(0), {"temperature_c": 40.0}),
+        (Gpu(1), {"temperature_c": 40.0}),
     ]
 
 
@@ -95,7 +100,7 @@ def test_counters_once_a_second(tmp_path: Path, now: Callable[[float], None]) ->
     for moment in (1000.0, 1000.2, 1000.9, 1001.0, 1001.2):
         now(moment)
         watching.watch.sample()
-    assert ["ecc_corrected" in values for name, values in watching.sampled() if name == "gpu1"] == [
+    assert ["ecc_corrected" in values for name, values in watching.sampled() if name == Gpu(1)] == [
         *(True, False, False),
         *(True, False),
     ]
@@ -127,10 +132,10 @@ def test_after_an_hour_each_gpu_is_thinned_by_itself(
     kept = [entry.body for entry in segment.read_segment(tmp_path / reader.GPU_TELEMETRY).entries]
     samples = [body for body in kept if isinstance(body, Sample)]
     assert [(body.component, body.span_s, body.high) for body in samples] == [
-        ("gpu0", 10.0, {}),
-        ("gpu1", 10.0, {"temperature_c": 41.0}),
-        ("gpu0", 4.0, {}),
-        ("gpu1", 4.0, {"temperature_c": 41.0}),
+        (Gpu(0), 10.0, {}),
+        (Gpu(1), 10.0, {"temperature_c": 41.0}),
+        (Gpu(0), 4.0, {}),
+        (Gpu(1), 4.0, {"temperature_c": 41.0}),
     ]
     assert samples[0].values["temperature_c"] == 40.0
 
@@ -153,7 +158,7 @@ def test_xids_are_events(
     assert (event.kind, event.code, event.component, event.severity) == (
         "xid",
         code,
-        ADDRESSES[1],
+        parse(ADDRESSES[1]),
         severity,
     )
     assert (event.source, event.boot_s, event.text) == (
@@ -178,7 +183,7 @@ def test_a_gpu_that_tells_no_events_is_noted_once(tmp_path: Path) -> None:
     watching.watch.sample()
     watching.watch.sample()
     said = "NVML tells no Xid events of gpu0 (Unknown Error): those of the kernel log count alone"
-    assert watching.told() == [Note(said)]
+    assert worded(watching.told()) == [Note(said)]
 
 
 @pytest.mark.parametrize("supported", [Refusal(3), 0x17])
@@ -193,7 +198,7 @@ def test_where_nobody_listens_for_xids_the_run_must_not_pass(
     (note,) = watching.told()
     assert isinstance(note, Note)
     assert note.trouble
-    assert note.text == (
+    assert worded(note.text) == (
         "nobody listened for Xid errors of gpu1: run as root, or `sudo sysctl "
         "kernel.dmesg_restrict=0`; "
         "NVML tells no Xid events of gpu1 (it offers none)"
@@ -221,12 +226,12 @@ def test_a_lost_gpu_is_told_once_and_sampled_no_more(
     watching.nvml.tell_xid(0, 79)
     assert watching.watch.sample()
     assert watching.watch.sample()
-    assert [name for name, _ in watching.sampled()] == ["gpu0", "gpu1", "gpu1", "gpu1"]
+    assert [name for name, _ in watching.sampled()] == [Gpu(0), Gpu(1), Gpu(1), Gpu(1)]
     assert watching.lost() == [ADDRESSES[0]]
     xid, lost = watching.told()
     assert isinstance(xid, Event)
     assert isinstance(lost, Event)
-    assert (xid.component, lost.text) == (ADDRESSES[0], "NVML says of gpu0: GPU is lost")
+    assert (str(xid.component), lost.text) == (ADDRESSES[0], "NVML says of gpu0: GPU is lost")
     assert (lost.severity, lost.source, lost.hardware, lost.action.startswith(action)) == (
         "fatal",
         "nvml",
@@ -247,7 +252,7 @@ def test_when_every_gpu_is_lost_there_is_nothing_to_wait_for(tmp_path: Path) -> 
 def test_a_gpu_that_was_lost_before(tmp_path: Path) -> None:
     watching = Watching(tmp_path, {("nvmlDeviceGetUUID", 1): Refusal(LOST)})
     watching.watch.sample()
-    assert (watching.lost(), [name for name, _ in watching.sampled()]) == ([ADDRESSES[1]], ["gpu0"])
+    assert (watching.lost(), [name for name, _ in watching.sampled()]) == ([ADDRESSES[1]], [Gpu(0)])
 
 
 def test_a_gpu_that_refuses_everything_is_lost_after_a_while(
@@ -275,7 +280,7 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
         watching.nvml.answers["nvmlDeviceGetTemperatureV", 0] = answer
         watching.watch.sample()
     assert watching.lost() == []
-    assert [values for name, values in watching.sampled() if name == "gpu0"] == [
+    assert [values for name, values in watching.sampled() if name == Gpu(0)] == [
         {"temperature_c": 41.0},
         {"temperature_c": 42.0},
     ]
@@ -287,11 +292,11 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
 @pytest.mark.parametrize(
     ("second", "told"),
     [
-        (WatchTarget("gpu0", "GPU-1", ADDRESSES[1]), "the same name gpu0"),
-        (WatchTarget("gpu1", "GPU-0", ADDRESSES[1]), "the same uuid GPU-0"),
-        (WatchTarget("gpu1", "GPU-1", ADDRESSES[0]), f"the same pci_address {ADDRESSES[0]}"),
+        (WatchTarget(Gpu(0), "GPU-1", ADDRESSES[1]), "the same name gpu0"),
+        (WatchTarget(Gpu(1), "GPU-0", ADDRESSES[1]), "the same uuid GPU-0"),
+        (WatchTarget(Gpu(1), "GPU-1", ADDRESSES[0]), f"the same pci_address {ADDRESSES[0]}"),
         (
-            WatchTarget("gpu1", "GPU-7", ADDRESSES[1]),
+            WatchTarget(Gpu(1), "GPU-7", ADDRESSES[1]),
             f"gpu1: at {ADDRESSES[1]} is GPU-1 and not GPU-7",
         ),
     ],
@@ -326,7 +331,8 @@ def context(folder: Path, gpus: tuple[WatchTarget, ...] = BOTH) -> Path:
     root = machine_root(folder / "root")
     path.write_bytes(
         msgspec.json.encode(
-            SamplerContext(str(folder), str(root), gpus, kernel_log=True, period_s=0.01)
+            SamplerContext(str(folder), str(root), gpus, kernel_log=True, period_s=0.01),
+            enc_hook=parts.encode,
         )
     )
     return path
@@ -359,8 +365,8 @@ def test_it_watches_until_it_is_told_to_end(tmp_path: Path, number: signal.Signa
         for entry in segment.read_segment(path).entries
         if isinstance(entry.body, Sample)
     } == {
-        "gpu0",
-        "gpu1",
+        Gpu(0),
+        Gpu(1),
     }
 
 
@@ -380,7 +386,11 @@ def test_the_file_is_touched_only_while_a_gpu_answers(
     monkeypatch.setattr(GpuWatch, "sample", look)
     monkeypatch.setattr(os, "utime", touched.append)
     gpu_sampler.run(
-        FakeNvml(2), msgspec.json.decode(context(tmp_path).read_bytes(), type=SamplerContext), over
+        FakeNvml(2),
+        msgspec.json.decode(
+            context(tmp_path).read_bytes(), type=SamplerContext, dec_hook=parts.decode
+        ),
+        over,
     )
     assert touched == [tmp_path / reader.GPU_TELEMETRY]
 
@@ -392,7 +402,10 @@ def test_a_library_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFix
         )
         == 1
     )
-    assert capsys.readouterr().err == "NVML says: Driver Not Loaded\n"
+    said = capsys.readouterr()
+    assert said.err == "NVML says: Driver Not Loaded\n"
+    why = Message("nvml_says", {"error": "Driver Not Loaded"})
+    assert msgspec.json.decode(said.out, type=Message) == why
     assert not (tmp_path / reader.GPU_TELEMETRY).exists()
 
 

@@ -5,10 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 from runs import machine_root, until, write_segment
+from worded import worded
 
+from acceptance.core.message import Message
+from acceptance.core.parts import Function, Gpu
 from acceptance.core.record import Event, Note
 from acceptance.journal import reader
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
@@ -18,9 +22,16 @@ from acceptance.watch import gpu_sampler, gpu_supervisor
 from acceptance.watch.gpu_supervisor import SamplerProcess
 from acceptance.watch.targets import WatchTarget
 
-GPU = (WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),)
+GPU = (WatchTarget(Gpu(0), "GPU-0", "0000:01:00.0"),)
 LOST = Event(
-    "gpu-lost", "fatal", "text", "meaning", "action", "nvml", "0000:01:00.0", source="nvml"
+    "gpu-lost",
+    "fatal",
+    "text",
+    "meaning",
+    "action",
+    "nvml",
+    Function("0000:01:00.0"),
+    source="nvml",
 )
 Child = Callable[..., SamplerProcess]
 SAMPLES = "open('telemetry-gpu.jsonl', 'w').close()"
@@ -86,8 +97,18 @@ def test_a_child_that_dies_says_why(child: Child) -> None:
     one.check_alive()
     one.stop()
     assert one.failure is not None
-    assert one.failure.startswith("the watch over the GPUs ended with exit code 1 after ")
-    assert one.failure.endswith(" s, before the run did: gpu0 cannot be watched")
+    assert worded(one.failure).startswith("the watch over the GPUs ended with exit code 1 after ")
+    assert worded(one.failure).endswith(" s, before the run did: gpu0 cannot be watched")
+
+
+def test_a_child_that_says_why_is_told_in_the_readers_language(child: Child) -> None:
+    why = Message("nvml_says", {"error": "Driver Not Loaded"})
+    one = child(f"print({msgspec.json.encode(why).decode()!r}); sys.exit('NVML says: the same')")
+    assert one._running is not None
+    until(one._running.poll, "the child ends")
+    one.stop()
+    assert one.failure is not None
+    assert one.failure.values["last"] == why
 
 
 def test_a_child_that_dies_without_a_word(child: Child) -> None:
@@ -96,8 +117,8 @@ def test_a_child_that_dies_without_a_word(child: Child) -> None:
     until(one._running.poll, "the child ends")
     one.stop()
     assert one.failure is not None
-    assert "was ended by signal 9" in one.failure
-    assert one.failure.endswith(", before the run did")
+    assert "was ended by signal 9" in worded(one.failure)
+    assert worded(one.failure).endswith(", before the run did")
 
 
 def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,13 +128,13 @@ def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(command, "start", refuse)
     one = SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True)
     one.stop()
-    assert one.failure == "the watch over the GPUs could not be started: no more processes"
+    assert worded(one.failure) == "the watch over the GPUs could not be started: no more processes"
 
 
 def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
     one = SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
     assert one.failure is not None
-    assert "could not be started: " in one.failure
+    assert "could not be started: " in worded(one.failure)
 
 
 def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +151,7 @@ def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.Monk
     (run_dir / reader.GPU_TELEMETRY).write_text("too late")
     one.check_alive()
     one.stop()
-    assert one.failure == "the watch over the GPUs hung: no sample of any GPU for 5 s"
+    assert worded(one.failure) == "the watch over the GPUs hung: no sample of any GPU for 5 s"
 
 
 def test_a_child_that_never_begins(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +161,7 @@ def test_a_child_that_never_begins(child: Child, monkeypatch: pytest.MonkeyPatch
     one.check_alive()
     at(monkeypatch, 160.0)
     one.stop()
-    assert one.failure == "the watch over the GPUs hung: no sample of any GPU for 60 s"
+    assert worded(one.failure) == "the watch over the GPUs hung: no sample of any GPU for 60 s"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +181,7 @@ def test_a_lost_gpu_explains_silence(
     at(monkeypatch, 70.0)
     one.check_alive()
     one.stop()
-    assert one.failure == failure
+    assert worded(one.failure) == failure
 
 
 def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
@@ -170,15 +191,15 @@ def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
     one = SamplerProcess(
         run_dir,
         machine_root(run_dir / "root"),
-        (WatchTarget("gpu0", "GPU-none", "0fff:ff:1f.0"),),
+        (WatchTarget(Gpu(0), "GPU-none", "0fff:ff:1f.0"),),
         kernel_log=True,
     )
     assert one._running is not None
     until(one._running.poll, "the child ends")
     one.stop()
     assert one.failure is not None
-    assert "before the run did: " in one.failure
-    assert "Traceback" not in one.failure
+    assert "before the run did: " in worded(one.failure)
+    assert "Traceback" not in worded(one.failure)
 
 
 def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
@@ -200,9 +221,9 @@ def test_due_are_the_named_gpus_that_answer_nvml(tmp_path: Path) -> None:
     inventory = observe(
         tree.root, run=Programs(nvml=completed(answer), dmidecode=completed(*NO_DMI))
     )
-    every = ("gpu0", "gpu1", "gpu2", "gpu3")
+    every = (Gpu(0), Gpu(1), Gpu(2), Gpu(3))
     assert gpu_supervisor.due_targets(inventory, every) == (
-        WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),
-        WatchTarget("gpu3", "GPU-2", "0000:04:00.0"),
+        WatchTarget(Gpu(0), "GPU-0", "0000:01:00.0"),
+        WatchTarget(Gpu(3), "GPU-2", "0000:04:00.0"),
     )
-    assert gpu_supervisor.due_targets(inventory, ("gpu1", "gpu2")) == ()
+    assert gpu_supervisor.due_targets(inventory, (Gpu(1), Gpu(2))) == ()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from fake_nvml import LOST, FakeNvml, Refusal
+from worded import worded
 
 from acceptance.core.record import Body, ForeignProcess, Note
 from acceptance.journal import clock
@@ -290,7 +291,7 @@ def test_what_a_listed_program_holds_is_its_own(scene: Scene) -> None:
     scene.use(0, 104 << 30)
     (told,) = scene.seconds(15)
     assert isinstance(told, ForeignProcess)
-    assert told.who == "4.0 GiB of its memory that no listed process holds"
+    assert worded(told.who) == "4.0 GiB of its memory that no listed process holds"
 
 
 def test_memory_that_is_listed_twice_is_no_growth_when_it_is_free_again(scene: Scene) -> None:
@@ -330,7 +331,9 @@ def test_processes_that_are_not_told_any_more(scene: Scene, refusal: int) -> Non
     (told,) = scene.seconds(10)
     assert isinstance(told, Note)
     assert told.trouble
-    assert told.text.startswith("gpu0: the driver no longer tells which processes compute on it")
+    assert worded(told.text).startswith(
+        "gpu0: the driver no longer tells which processes compute on it"
+    )
 
 
 def test_a_driver_that_never_told_them_was_remarked_before_the_run(scene: Scene) -> None:

@@ -10,8 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from runs import machine_root, until
+from worded import worded
 
-from acceptance.core.record import Event, Note, Sample
+from acceptance.core.evidence import Sample
+from acceptance.core.parts import Function, Gpu, parse
+from acceptance.core.record import Event, Note
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import event, kernel_log, kmsg
 from acceptance.observe.kernel_line import KernelLine
@@ -86,7 +89,7 @@ def test_it_runs_by_itself(machine: Machine, monkeypatch: pytest.MonkeyPatch) ->
     assert (events[0].kind, events[0].code, events[0].component, events[0].severity) == (
         "xid",
         79,
-        "0000:01:00.0",
+        parse("0000:01:00.0"),
         "fatal",
     )
 
@@ -146,21 +149,23 @@ def test_a_storm_is_cut_short(
     machine.say(*[GONE] * 20)
     watched._sample(last=True)
     found = machine.journalled()
-    assert [body.component for body in found if isinstance(body, Event)] == ["0000:01:00.0"] * 5 + [
-        "0000:41:00.0"
-    ]
+    assert [str(body.component) for body in found if isinstance(body, Event)] == [
+        "0000:01:00.0"
+    ] * 5 + ["0000:41:00.0"]
     told = "xid 79 0000:01:00.0: seen more than 5 times; further ones are counted no more"
-    assert [body for body in found if isinstance(body, Note)] == [Note(told)]
+    assert worded([body for body in found if isinstance(body, Note)]) == [Note(told)]
 
 
 def test_lost_messages_are_trouble(machine: Machine, watched: HostWatch) -> None:
     machine.say("one", skip=3)
     watched._sample(last=True)
-    assert [
-        (body.trouble, "overwrote" in body.text)
-        for body in machine.journalled()
-        if isinstance(body, Note)
-    ] == [(True, True)]
+    assert worded(
+        [
+            (body.trouble, "overwrote" in worded(body.text))
+            for body in machine.journalled()
+            if isinstance(body, Note)
+        ]
+    ) == [(True, True)]
     watched._sample(last=True)
     assert len(machine.journalled()) == 1
 
@@ -189,10 +194,9 @@ def test_a_log_that_cannot_be_read_is_said(machine: Machine, content: str | None
     watched.stop()
     assert (watched.kernel_log_after, watched.failure) == (None, None)
     notes = machine.journalled()
-    assert [
-        isinstance(note, Note) and note.text.startswith("the kernel log was not followed: ")
-        for note in notes
-    ] == [True]
+    (note,) = notes
+    assert isinstance(note, Note)
+    assert worded(note.text).startswith("the kernel log was not followed: ")
     assert len(machine.journalled(reader.TELEMETRY)) == 2
 
 
@@ -200,8 +204,8 @@ def test_a_log_that_breaks_later(machine: Machine, watched: HostWatch) -> None:
     machine.log.write_text(machine.log.read_text() + "rubbish\n")
     watched.stop()
     assert watched.failure is not None
-    assert watched.failure.startswith("the watch over sensors and kernel log stopped: ")
-    assert "rubbish" in watched.failure
+    assert worded(watched.failure).startswith("the watch over sensors and kernel log stopped: ")
+    assert "rubbish" in worded(watched.failure)
 
 
 def test_a_journal_that_cannot_be_written(
@@ -217,7 +221,7 @@ def test_a_journal_that_cannot_be_written(
     monkeypatch.setattr(os, "fsync", fsync)
     watched.stop()
     assert watched.failure is not None
-    assert "telemetry.jsonl: cannot be written (No space left on device)" in watched.failure
+    assert "telemetry.jsonl: cannot be written (No space left on device)" in worded(watched.failure)
 
 
 def test_a_segment_that_cannot_be_begun(machine: Machine) -> None:
@@ -234,7 +238,7 @@ def test_an_error_of_its_own_is_no_silence(
     monkeypatch.setattr(kmsg.Kmsg, "read_new", lambda _: empty["slip"])
     watched.stop()
     assert (
-        watched.failure
+        worded(watched.failure)
         == "the watch over sensors and kernel log died of an error of its own: please report it"
     )
 
@@ -247,7 +251,7 @@ def test_a_sensor_that_hangs(
     monkeypatch.setattr(watched._thread, "join", lambda _: real(0.01))
     watched.stop()
     assert watched.failure is not None
-    assert "does not answer" in watched.failure
+    assert "does not answer" in worded(watched.failure)
     monkeypatch.undo()
     watched.stop()
 
@@ -255,7 +259,7 @@ def test_a_sensor_that_hangs(
 # --- the GPUs ---
 
 
-GPU = (WatchTarget("gpu0", "GPU-0", "0000:01:00.0"),)
+GPU = (WatchTarget(Gpu(0), "GPU-0", "0000:01:00.0"),)
 
 
 def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
@@ -272,8 +276,8 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
     machine.log.write_text(machine.log.read_text() + "rubbish\n")
     watched.stop()
     assert watched.failure is not None
-    assert watched.failure.startswith("the watch over sensors and kernel log stopped: ")
-    assert watched.failure.endswith("before the run did: no driver")
+    assert worded(watched.failure).startswith("the watch over sensors and kernel log stopped: ")
+    assert worded(watched.failure).endswith("before the run did: no driver")
 
 
 @pytest.mark.parametrize("readable", [True, False])
@@ -306,7 +310,15 @@ def test_a_child_that_watches_is_no_failure(
 
 def seen(stamp: float | str | None) -> event.KernelEvent:
     return event.KernelEvent(
-        "xid", 79, "0000:01:00.0", "fatal", stamp, "text", "meaning", "action", hardware=True
+        "xid",
+        79,
+        Function("0000:01:00.0"),
+        "fatal",
+        stamp,
+        "text",
+        "meaning",
+        "action",
+        hardware=True,
     )
 
 
@@ -333,7 +345,15 @@ def test_a_machine_that_slept() -> None:
     # The kernel's messages carry a clock that stands still in sleep; ours does not.
     assert to_record(seen(99.5), 500.0, 400.0).boot_s == 499.5
     assert to_record(seen(99.5), 500.0, 400.0) == Event(
-        "xid", "fatal", "text", "meaning", "action", 79, "0000:01:00.0", 499.5, hardware=True
+        "xid",
+        "fatal",
+        "text",
+        "meaning",
+        "action",
+        79,
+        Function("0000:01:00.0"),
+        499.5,
+        hardware=True,
     )
 
 

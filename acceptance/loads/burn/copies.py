@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
+from acceptance.core.component import Component
+from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import bits
 from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import steps
@@ -60,7 +62,9 @@ class HostWords:
 class CopyPath:
     """One copy path, which begins again once its piece is compared, at most every `pause_s` s."""
 
-    def __init__(self, check: CopyCheck, component: str, pause_s: float, turn: int = 0) -> None:
+    def __init__(
+        self, check: CopyCheck, component: Component, pause_s: float, turn: int = 0
+    ) -> None:
         self.check, self.component, self.pause_s, self.turn = check, component, pause_s, turn
         self.pieces = self.wrong = 0
         self._next_s = float("-inf")
@@ -141,7 +145,7 @@ class GpuBoundPath(CopyPath):
     """A path to a GPU, which overwrites its buffer before each copy and compares it afterwards."""
 
     def __init__(
-        self, check: CopyCheck, component: str, pause_s: float, pattern: Pattern, index: int
+        self, check: CopyCheck, component: Component, pause_s: float, pattern: Pattern, index: int
     ) -> None:
         import torch
 
@@ -220,7 +224,7 @@ class PeerPath(GpuBoundPath):
     def __init__(self, pattern: Pattern, theirs: Pattern, peer: int, pause_s: float) -> None:
         import torch
 
-        super().__init__("copy_p2p", f"{OWN}->gpu{peer}", pause_s, theirs, peer)
+        super().__init__("copy_p2p", Pair(OWN, Gpu(peer)), pause_s, theirs, peer)
         self._uuids = uuid(0), uuid(peer)
         self._writing = pattern
         self._home = torch.cuda.Stream(device=0)

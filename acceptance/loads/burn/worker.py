@@ -27,7 +27,7 @@ from acceptance.loads.names import (
     LAPS,
     OWN,
 )
-from acceptance.loads.protocol import Output
+from acceptance.loads.protocol import Lap, LapFormat, Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn
 
@@ -147,17 +147,16 @@ class BurnWorker:
         for lap in range(self._order.laps if formats else 0):
             for one in formats:
                 self._turn(one, lap, free)
-            rates = {row[1]: row[2] for row in self._laps[-len(formats) :]}
-            text = ", ".join(
-                (
-                    f"{one.dtype.short} at {rates[one.dtype.short]:.4g} TFLOP/s "
-                    f"{one.products - one.wrong} right {one.wrong} wrong"
+            proved = tuple(
+                LapFormat(
+                    one.dtype.short,
+                    float(f"{one.first_last[1]:.4g}"),
+                    max(0, one.products - one.wrong),
+                    one.wrong,
                 )
                 for one in formats
             )
-            self._output.note(
-                f"lap {lap + 1} of {self._order.laps}: {self._done_s:.0f} s of burn done; {text}"
-            )
+            self._output.lap(Lap(lap + 1, self._order.laps, round(self._done_s), proved))
         self._beside.finish()
         for one in formats:
             self._report(one)

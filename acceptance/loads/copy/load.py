@@ -50,6 +50,8 @@ from typing import Any
 
 import numpy as np
 
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.card import gpu_identity, uuid
 from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.pattern import WORD, first_number
@@ -239,7 +241,7 @@ class CopyRun:
         source = torch.empty(count, dtype=torch.int64, device="cuda")
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
         way = DeviceToDevice(source, destination, (uuid(0), uuid(index)))
-        pair = f"{OWN}->gpu{index}"
+        pair = Pair(OWN, Gpu(index))
         tally = self.measure(UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way))
         self.output.reading("copy_own_p2p_miscompares", "count", pair, tally.wrong)
 
@@ -288,8 +290,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
         else:
             output.absent(
                 "copy_own_p2p",
-                f"{OWN}->gpu{index}",
-                "torch says that the one GPU cannot reach the other's memory",
+                Pair(OWN, Gpu(index)),
+                Message("peer_out_of_reach"),
             )
     output.reading("copy_own_miscompares", "count", OWN, course.wrong)
     course.products(about.L2_cache_size)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from acceptance.core.component import Component
 from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.miscompare import TransferCheck, WrongTransfer
 
@@ -25,7 +26,7 @@ class Transfer(Protocol):
     """One data path to measure; `counted` is the number of bytes that one copy counts for."""
 
     name: TransferCheck
-    component: str
+    component: Component
     counted: int
 
     def ready(self) -> None:

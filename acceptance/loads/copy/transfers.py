@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from acceptance.core.component import Component
 from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import (
@@ -138,7 +139,9 @@ class DeviceToDevice:
 class UnidirectionalTransfer:
     """One direction by itself, timed by CUDA events."""
 
-    def __init__(self, name: TransferCheck, component: str, counted: int, way: Direction) -> None:
+    def __init__(
+        self, name: TransferCheck, component: Component, counted: int, way: Direction
+    ) -> None:
         self.name, self.component, self.counted, self.way = name, component, counted, way
 
     def ready(self) -> None:
@@ -195,7 +198,7 @@ class BidirectionalTransfer(UnidirectionalTransfer):
     def __init__(
         self,
         name: TransferCheck,
-        component: str,
+        component: Component,
         counted: int,
         way: Direction,
         other: Direction,

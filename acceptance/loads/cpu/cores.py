@@ -16,6 +16,20 @@ import os
 import re
 from dataclasses import dataclass
 
+from acceptance.core import parts
+
+# Read by OpenBLAS, MKL, BLIS and OpenMP when they are loaded; a second thread would share the
+# core's one CPU and slow it down.
+ONE_THREAD = {
+    name: "1"
+    for name in (
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "GOTO_NUM_THREADS",
+    )
+}
 _GROUP = re.compile(r"(?:(?P<name>[a-z][a-z0-9_-]*)=)?(?P<cores>\d{1,6}(?:[,;]\d{1,6})*)", re.ASCII)
 
 
@@ -25,7 +39,7 @@ class CoresError(argparse.ArgumentTypeError):
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """One physical core: the group it is compared with, and its logical CPUs."""
+    """One physical core, a rank of a load: its group for comparison, and its logical CPUs."""
 
     group: str
     cpus: tuple[int, ...]
@@ -36,9 +50,14 @@ class Core:
         return self.cpus[0]
 
     @property
-    def component(self) -> str:
+    def component(self) -> parts.Core:
         """The core's name in readings."""
-        return f"core:{self.cpu}"
+        return parts.Core(self.cpu)
+
+    def prepare(self) -> None:
+        """Pin this process to the core and its libraries to one thread."""
+        os.sched_setaffinity(0, {self.cpu})
+        os.environ.update(ONE_THREAD)
 
 
 def parse_cores(text: str) -> tuple[Core, ...]:

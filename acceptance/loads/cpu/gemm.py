@@ -28,19 +28,39 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import CPU_DTYPES
+from acceptance.core.parts import CPU
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
-from acceptance.loads.cpu.workers import Team, WorkerLost
 from acceptance.loads.miscompare import DifferingDigests, Miscompare
-from acceptance.loads.program import seconds
+from acceptance.loads.program import exit_load, seconds
 from acceptance.loads.protocol import Output
+from acceptance.loads.ranks import RankLost, Ranks
 
 NAME = "cpu_gemm"
+# Of each number format: the rates of all cores and of each, each core's ratio to the others, and
+# how many products were wrong and right.
+READINGS: Mapping[str, tuple[str, str, str, str, str]] = {
+    "float64": (
+        "cpu_gemm_f64",
+        "cpu_gemm_core_f64",
+        "cpu_gemm_core_ratio_f64",
+        "cpu_gemm_miscompares_f64",
+        "cpu_gemm_products_f64",
+    ),
+    "float32": (
+        "cpu_gemm_f32",
+        "cpu_gemm_core_f32",
+        "cpu_gemm_core_ratio_f32",
+        "cpu_gemm_miscompares_f32",
+        "cpu_gemm_products_f32",
+    ),
+}
 _PROGRESS_S = 5.0
 
 
@@ -111,13 +131,13 @@ def ratios(rates: dict[Core, float]) -> dict[Core, float]:
     return found
 
 
-def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[str]]:
+def digest_outliers(ready: dict[Core, WorkerReady]) -> dict[str, list[Component]]:
     """Components by digest, where the first products of the cores differ; else empty.
 
     Only cores whose first product passed the integer check count. That check compares values, this
     one compares bits: two right products agree in both.
     """
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[Component]] = {}
     for core, answer in ready.items():
         if answer.right:
             groups.setdefault(answer.digest, []).append(core.component)
@@ -132,7 +152,7 @@ def conclude(
     laps: dict[Core, LoopResult],
 ) -> None:
     """Write the readings from the workers' messages, and end the output."""
-    short = next(short for short, name in CPU_DTYPES.items() if name == dtype)
+    whole, of_core, of_others, miscompares, products = READINGS[dtype]
     groups = digest_outliers(ready)
     if groups:
         output.miscompare(
@@ -153,18 +173,18 @@ def conclude(
     wrong_first = sum(not answer.right for answer in ready.values())
     wrong = sum(lap.wrong for lap in laps.values()) + wrong_first + minority
     made = sum(lap.products for lap in laps.values()) + len(laps)
-    output.reading(f"cpu_gemm_{short}", "GFLOP/s", "cpu", sum(rates.values()))
+    output.reading(whole, "GFLOP/s", CPU, sum(rates.values()))
     for core, rate in rates.items():
-        output.reading(f"cpu_gemm_core_{short}", "GFLOP/s", core.component, rate)
+        output.reading(of_core, "GFLOP/s", core.component, rate)
     for core, ratio in ratios(rates).items():
-        output.reading(f"cpu_gemm_core_ratio_{short}", "ratio", core.component, ratio)
-    output.reading(f"cpu_gemm_miscompares_{short}", "count", "cpu", wrong)
-    output.reading(f"cpu_gemm_products_{short}", "count", "cpu", made - wrong)
+        output.reading(of_others, "ratio", core.component, ratio)
+    output.reading(miscompares, "count", CPU, wrong)
+    output.reading(products, "count", CPU, made - wrong)
     output.end()
 
 
 def run(options: argparse.Namespace, output: Output) -> None:
-    """Run the workers from fork to the last reading; raises WorkerLost."""
+    """Run the workers from fork to the last reading; raises RankLost."""
     cores: tuple[Core, ...] = options.cores
     parameters: dict[str, Any] = {
         "dtype": options.dtype,
@@ -193,8 +213,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
     def miscompare(_core: Core, wrong: Miscompare) -> None:
         output.miscompare(wrong)
 
-    with Team(cores, body) as team:
-        ready = team.collect("ready", options.grace, miscompare)
+    with Ranks(cores, body) as ranks:
+        ready = ranks.collect("ready", options.grace, miscompare)
         began = time.monotonic()
         said = began
 
@@ -205,8 +225,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
                 said = now
                 output.progress(round(min(now - began, options.seconds), 1), options.seconds)
 
-        team.start(lambda moment: (moment, moment + options.seconds))
-        laps = team.collect("lap", options.seconds + options.grace, miscompare, tick)
+        ranks.start(lambda moment: (moment, moment + options.seconds))
+        laps = ranks.collect("lap", options.seconds + options.grace, miscompare, tick)
         # In the order of the command line, not of arrival.
         conclude(
             output,
@@ -229,11 +249,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     try:
         run(options, Output(sys.stdout))
-    except WorkerLost as error:
+    except RankLost as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_load(main())

@@ -16,13 +16,14 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
+from acceptance.core.component import Component
 from acceptance.loads import bits
 from acceptance.loads.bits import Buffer, flip
 from acceptance.loads.cpu.cores import Core
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady, run_loop
-from acceptance.loads.cpu.workers import sleep_until
 from acceptance.loads.exact_product import Matrix, faults, operand
 from acceptance.loads.miscompare import Miscompare, WrongFirstProduct, WrongRepeat
+from acceptance.loads.ranks import sleep_until
 
 Multiply = Callable[[int, Buffer], None]
 
@@ -70,7 +71,7 @@ class ProductCheck:
     first: Matrix
     result: Matrix
     report: Callable[[WrongRepeat], None]
-    component: str
+    component: Component
     began: float
     wrong: int = 0
 

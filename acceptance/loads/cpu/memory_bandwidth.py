@@ -38,14 +38,20 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from acceptance.core.parts import MEMORY
 from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
-from acceptance.loads.cpu.workers import Team, WorkerLost
 from acceptance.loads.miscompare import Miscompare
-from acceptance.loads.program import seconds
+from acceptance.loads.program import exit_load, seconds
 from acceptance.loads.protocol import Output
+from acceptance.loads.ranks import RankLost, Ranks
 
 NAME = "memory_bandwidth"
 BYTES_AN_ELEMENT = {"copy": 16, "triad": 24}
+# Of each kernel: the rate, and the wrong results.
+READINGS = {
+    "copy": ("memory_copy", "memory_copy_miscompares"),
+    "triad": ("memory_triad", "memory_triad_miscompares"),
+}
 # https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
 CACHE_FACTOR = 4
 # minimum bytes of an array: a pass takes milliseconds even on one fast core
@@ -159,7 +165,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def run(options: argparse.Namespace, count: int, output: Output) -> None:
-    """Run the workers from fork to the last reading; raises WorkerLost."""
+    """Run the workers from fork to the last reading; raises RankLost."""
     cores: tuple[Core, ...] = options.cores
     parameters: dict[str, Any] = {
         "seconds": options.seconds,
@@ -183,19 +189,19 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
         output.miscompare(wrong)
 
     tallies = {kernel: KernelTally() for kernel in BYTES_AN_ELEMENT}
-    with Team(cores, body) as team:
+    with Ranks(cores, body) as ranks:
 
         def repeat(kernel: str, passes: int) -> float:
             """One repeat on all cores; returns its seconds."""
-            team.start(lambda moment: (moment, kernel, passes))
-            done = team.collect("done", options.grace, miscompare)
+            ranks.start(lambda moment: (moment, kernel, passes))
+            done = ranks.collect("done", options.grace, miscompare)
             tallies[kernel].wrong += sum(wrong for _, _, wrong in done.values())
             took: float = max(ended for _, ended, _ in done.values()) - min(
                 began for began, _, _ in done.values()
             )
             return took
 
-        team.collect("ready", options.grace, miscompare)
+        ranks.collect("ready", options.grace, miscompare)
         passes = {kernel: math.ceil(_REPEAT_S / max(repeat(kernel, 1), 1e-6)) for kernel in tallies}
         began = said = time.monotonic()
         while (now := time.monotonic()) - began < options.seconds or len(
@@ -213,8 +219,9 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
             f"worst {min(tally.rates):.2f} GB/s"
             f" of {len(tally.rates)} repeats of {passes[kernel]} passes"
         )
-        output.reading(f"memory_{kernel}", "GB/s", "memory", statistics.median(tally.rates))
-        output.reading(f"memory_{kernel}_miscompares", "count", "memory", tally.wrong)
+        rate, miscompares = READINGS[kernel]
+        output.reading(rate, "GB/s", MEMORY, statistics.median(tally.rates))
+        output.reading(miscompares, "count", MEMORY, tally.wrong)
     output.end()
 
 
@@ -233,11 +240,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     try:
         run(options, count, Output(sys.stdout))
-    except WorkerLost as error:
+    except RankLost as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_load(main())

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from acceptance.loads import bits
 from acceptance.loads.cpu.cores import Core
-from acceptance.loads.cpu.workers import sleep_until
 from acceptance.loads.exact_product import spread
 from acceptance.loads.miscompare import WrongArray
+from acceptance.loads.ranks import sleep_until
 
 Array = NDArray[np.float64]
 

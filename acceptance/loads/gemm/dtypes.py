@@ -40,6 +40,7 @@ import math
 from dataclasses import dataclass
 
 from acceptance.core.dtype import FIRST_CAPABILITY, DtypeName
+from acceptance.core.message import Message
 
 LIKELY = 9.0
 _ACCUMULATOR_BITS = {"f64": 53, "f32": 24, "tf32": 24}
@@ -89,15 +90,13 @@ class Dtype:
         """Bytes of two operands and one result."""
         return (2 * self.operand_bytes + self.result_bytes) * size**2
 
-    def missing(self, capability: tuple[int, int]) -> str | None:
+    def missing(self, capability: tuple[int, int]) -> Message | None:
         """Why a GPU of this compute capability lacks the format; None where it has it."""
         since = FIRST_CAPABILITY[self.short]
         if capability >= since:
             return None
         has, needs = (".".join(map(str, version)) for version in (capability, since))
-        return (
-            f"{self.name} is not native before compute capability {needs}, and this GPU has {has}"
-        )
+        return Message("format_not_native", {"format": self.name, "needs": needs, "has": has})
 
 
 _CUT = 2.0**-23  # tensor cores truncate sums in float32

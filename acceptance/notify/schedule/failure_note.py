@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
+from acceptance.core.message import Message, known
 from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
 from acceptance.notify.schedule import units
@@ -27,9 +28,9 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a night ended, in one sentence; `told` if the run itself has notified every target."""
+    """How a night ended; `told` if the run itself has notified every target."""
 
-    text: str
+    message: Message
     told: bool
 
 
@@ -43,18 +44,18 @@ def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bo
     )
     is_reported = note is not None and note.told
     own = " --user" if user else ""
-    untold = "" if is_reported else ", and not everybody was told of it"
-    cure = f"see `journalctl{own} --unit {units.SERVICE}`"
+    see = f"`journalctl{own} --unit {units.SERVICE}`"
     if not result:
-        return Ending(f"the nightly run did not end with PASS: {cure}", is_reported)
-    if code == "exited" and note is not None and status in _WORDS:
-        return Ending(f"the nightly run ended with {_WORDS[status]}{untold}: {cure}", is_reported)
-    if code == "exited":
-        return Ending(
-            f"the nightly run did not come to a verdict (exit code {status}): {cure}", is_reported
-        )
-    how = f"{result}, signal {status}" if status else result
-    return Ending(f"the nightly run was ended before its verdict ({how}): {cure}", is_reported)
+        message = Message("night_not_passed", {"see": see})
+    elif code == "exited" and note is not None and status in _WORDS:
+        about = {"verdict": _WORDS[status], "see": see}
+        message = Message("night_told", about) if is_reported else Message("night_untold", about)
+    elif code == "exited":
+        message = Message("night_without_verdict", {"code": status, "see": see})
+    else:
+        signal = status or None
+        message = Message("night_cut_off", known(how=result, signal=signal, see=see))
+    return Ending(message, is_reported)
 
 
 NAME = ".told"  # in the folder of the runs
@@ -89,7 +90,7 @@ def write_note(
             content = msgspec.json.encode(
                 FailureNote(invocation, str(run_dir) if run_dir is not None else None, told)
             )
-            run_folder.write_whole(out / NAME, content, then="start again")
+            run_folder.write_whole(out / NAME, content, then=run_folder.START_AGAIN)
 
 
 def find(out: Path, environment: Mapping[str, str]) -> FailureNote | None:

@@ -16,6 +16,7 @@ from acceptance.notify.schedule.units import FAILED, SERVICE, TIMER, Schedule
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import one_line
+from acceptance.wording import words
 
 _SYSTEMCTL_S = 60.0
 _STARTED_BY = "timers.target.wants"
@@ -188,6 +189,6 @@ def _systemctl(place: UnitLocation, *arguments: str) -> None:
         said = one_line(done.last_lines(2), 400)
         raise ScheduleError(
             f"the units lie in {place.folder}, and `{text}` "
-            f"{done.describe()}{f': {said}' if said else ''}: "
+            f"{words.message(done.describe())}{f': {said}' if said else ''}: "
             "mend that, then type it"
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
+from acceptance.core.message import Message, Value
 from acceptance.core.verdict import CheckResult
 from acceptance.reports import summary
 from acceptance.reports.page import heat
@@ -120,14 +121,27 @@ def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[
 
     Bases that differ only in the component's name count as the same.
     """
-    found: dict[str, list[Judgement]] = {}
+    found: dict[Hashable, list[Judgement]] = {}
     for one in siblings:
-        found.setdefault(summary.basis_text(one).replace(one.due.component, "\0"), []).append(one)
+        due, name = one.due, str(one.due.component)
+        texts = (due.limit.basis if due.limit else None, due.origin, due.unlimited)
+        most = due.ceiling.high if due.ceiling else None
+        found.setdefault((*(_unnamed(told, name) for told in texts), most), []).append(one)
     for group in found.values():
-        bases = {summary.basis_text(one) for one in group}
-        basis = summary.basis_text(group[0])
+        bases = {summary.basis_text(one, language) for one in group}
+        basis = summary.basis_text(group[0], language)
         text = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
-        yield "" if len(found) == 1 else _names([one.due.component for one in group]), text
+        yield "" if len(found) == 1 else _names([str(one.due.component) for one in group]), text
+
+
+def _unnamed(told: Value | None, name: str) -> Hashable:
+    """What is said, without the name of the component that it is said of."""
+    if isinstance(told, Message):
+        values = told.values.items()
+        return told.code, tuple((key, _unnamed(value, name)) for key, value in values)
+    if isinstance(told, tuple):
+        return tuple(_unnamed(one, name) for one in told)
+    return "" if told == name else repr(told)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -173,7 +187,7 @@ def _row(
         )
         bar = Bar(round(100 * judgement.value / scale, 1), low, high, top)
     return BarRow(
-        (judgement.due.component,),
+        (str(judgement.due.component),),
         judgement.serial if judgement.serial not in told else None,
         summary.value_text(judgement) if judgement.value is not None else language("not measured"),
         _limit(judgement, language) if own_limit else None,

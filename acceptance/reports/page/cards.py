@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
-from acceptance.core.limit import Limit, number, quantity
+from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Quantity
 from acceptance.core.verdict import Verdict
+from acceptance.machine import waiver_lines
 from acceptance.reports import summary
 from acceptance.reports.explanation import Explanation, explain, note_lines
-from acceptance.reports.headline import headline
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
+from acceptance.wording import words
+from acceptance.wording.quantities import limit_text, quantity
 
-MeasurementKey = tuple[str, str, str]  # check, measurement, component
+# Findings about a value outside its limit, or outside what is usual.
+_OUTSIDE = frozenset({"outside_limit", "outside_usual", "worse_than_waived"})
+MeasurementKey = tuple[str, str, Component]  # check, measurement, component
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,13 @@ class FindingCard:
 
     `faults` are values outside a limit, `texts` all other findings. `where` is the component's
     location in pairs of label and value; `bases` are the bases of the limits in pairs of
-    measurements and basis.
+    measurements and basis. `waiver` are the lines to paste into a machine file, where a message
+    recommends that.
     """
 
     kind: str
     checks: tuple[str, ...]
-    component: str | None
+    component: Component | None
     where: tuple[tuple[str, str], ...]
     faults: tuple[LimitBreach, ...]
     bases: tuple[tuple[str, str], ...]
@@ -57,6 +64,7 @@ class FindingCard:
     notes: tuple[str, ...]
     quotes: tuple[str, ...]
     teaching: Explanation | None
+    waiver: tuple[str, ...] = ()
 
 
 def margin(limit: Limit, value: float, language: Language) -> str | None:
@@ -95,41 +103,52 @@ def cards(
     A card is about one component. Its findings share an explanation; without one they are of one
     check, or of several with the same text.
     """
-    alike: dict[tuple[str, str, str | None, Explanation | None], list[Finding]] = {}
+    alike: dict[tuple[str, str, Component | None, Explanation | None], list[Finding]] = {}
     for finding in findings:
         lesson = explain(finding, places, language)
         check = finding.check if lesson is None else ""
         alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
     same: dict[object, list[Finding]] = {}
     for key, found in alike.items():
-        said = (key[0], key[2], tuple((one.text, one.note, one.quote) for one in found))
+        said = (key[0], key[2], tuple((words.of(one), _note(one), one.quote) for one in found))
         same.setdefault(key if key[3] else said, []).extend(found)
     for found in same.values():
         lesson = explain(found[0], places, language)
         faults = [_fault(finding, judged, language) for finding in found]
-        texts = {
-            one.text: headline(one, language)
+        texts = dict.fromkeys(
+            words.of(one, language)
             for one, fault in zip(found, faults, strict=True)
             if fault is None
-        }
+        )
         yield FindingCard(
             found[0].kind,
             tuple(dict.fromkeys(finding.check for finding in found)),
             found[0].component,
             tuple(_where(places.of(found[0].component), _serial(found[0], judged), language)),
             tuple(fault for fault in faults if fault),
-            tuple(_bases([one for one, fault in zip(found, faults, strict=True) if fault], judged)),
-            tuple(map(one_line, texts.values())),
+            tuple(
+                _bases(
+                    [one for one, fault in zip(found, faults, strict=True) if fault],
+                    judged,
+                    language,
+                )
+            ),
+            tuple(map(one_line, texts)),
             tuple(
                 line
-                for finding in {one.note: one for one in found}.values()
+                for finding in {_note(one): one for one in found}.values()
                 for line in note_lines(finding, language)
             ),
             tuple(
                 map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))
             ),
             lesson,
+            tuple(map(one_line, waiver_lines.recommended(found))),
         )
+
+
+def _note(finding: Finding) -> str:
+    return words.text(words.note_beside(finding) or "")
 
 
 def _judged(finding: Finding, judged: Mapping[MeasurementKey, Judgement]) -> Judgement | None:
@@ -148,43 +167,51 @@ def _fault(
 ) -> LimitBreach | None:
     """The parts of a finding; None if it is not about a value and its limit."""
     found = _judged(finding, judged)
+    measured = finding.values.get("measured")
     if (
         found is None
-        or found.value is None
         or found.due.limit is None
-        or finding.kind not in ("fail", "warn")
+        or finding.code not in _OUTSIDE
+        or not isinstance(measured, Quantity)
     ):
         return None
     limit = found.due.limit
-    outside = margin(limit, found.value, language)
-    shown = quantity(found.value, limit.unit)
-    said, mark, rest = finding.text.partition(f"; basis: {limit.basis}")
-    if outside is None or not mark or not said:
+    outside = margin(limit, measured.value, language)
+    if outside is None:
         return None
-    if limit.grade(float(number(found.value))) != limit.grade(
-        found.value
-    ):  # rounded, it would look as if it were within
-        shown = shown.replace(number(found.value), repr(found.value))
-    note = found.note if found.note and finding.note is None else None
-    more = "; ".join(part for part in (note, rest.strip(" ;")) if part)
+    note = found.note if found.note and words.note_beside(finding) is None else None
+    more = [
+        words.text(note or "", language),
+        *(words.message(one, language) for one in _besides(finding)),
+    ]
     return LimitBreach(
         finding.check,
         found.due.measurement,
-        shown,
-        f"{limit}",
+        words.measured(measured),
+        limit_text(limit),
         outside,
-        one_line(more) or None,
+        one_line("; ".join(filter(None, more))) or None,
     )
 
 
+def _besides(finding: Finding) -> Iterator[Message]:
+    """What a finding says of a value beside its limit."""
+    if finding.code == "outside_usual":
+        yield Message("only_unusual")
+    if finding.code == "worse_than_waived":
+        yield Message("waiver_bound", finding.values)
+
+
 def _bases(
-    findings: Iterable[Finding], judged: Mapping[MeasurementKey, Judgement]
+    findings: Iterable[Finding],
+    judged: Mapping[MeasurementKey, Judgement],
+    language: Language,
 ) -> Iterator[tuple[str, str]]:
     """Each basis once, with the measurements whose limits have it; "" if all do."""
     named: dict[str, list[str]] = {}
     for finding in findings:
         if (found := _judged(finding, judged)) is not None:
-            named.setdefault(summary.basis_text(found), []).append(found.due.measurement)
+            named.setdefault(summary.basis_text(found, language), []).append(found.due.measurement)
     for basis, names in named.items():
         yield "" if len(named) == 1 else ", ".join(dict.fromkeys(names)), basis
 

@@ -71,7 +71,7 @@ def curves(timeline: Timeline) -> Iterator[Curves]:
             for metric in METRICS
             if track.cells[metric]
         )
-        yield Curves(gpu, plots, _rectangles(track.slowed), _rectangles(track.capped))
+        yield Curves(str(gpu), plots, _rectangles(track.slowed), _rectangles(track.capped))
 
 
 def cells(timeline: Timeline) -> int:

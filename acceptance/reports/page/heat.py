@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import number
 from acceptance.reports.page.names import nvlinks, pair
@@ -39,7 +40,7 @@ def pairs(judged: Iterable[Judgement]) -> HeatMatrix | None:
 
     None if a component is no such pair. The colour is the value's share of the largest.
     """
-    found: dict[tuple[str, str], Judgement] = {}
+    found: dict[tuple[Component, Component], Judgement] = {}
     for one in judged:
         ends = pair(one.due.component)
         if ends is None:
@@ -47,13 +48,15 @@ def pairs(judged: Iterable[Judgement]) -> HeatMatrix | None:
         found[ends] = one
     if len(found) < 2:
         return None
-    names = sorted({name for ends in found for name in ends}, key=lambda name: int(name[3:]))
+    names = sorted({name for ends in found for name in ends})
     most = max((one.value for one in found.values() if one.value is not None), default=0.0)
-    rows = tuple((a, tuple(_value(a, b, found.get((a, b)), most) for b in names)) for a in names)
-    return HeatMatrix(tuple(names), rows)
+    rows = tuple(
+        (str(a), tuple(_value(a, b, found.get((a, b)), most) for b in names)) for a in names
+    )
+    return HeatMatrix(tuple(map(str, names)), rows)
 
 
-def _value(a: str, b: str, judgement: Judgement | None, most: float) -> HeatCell:
+def _value(a: Component, b: Component, judgement: Judgement | None, most: float) -> HeatCell:
     if a == b:
         return HeatCell("")
     if judgement is None or judgement.value is None:

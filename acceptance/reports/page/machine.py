@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
+from acceptance.core.message import Text
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Cpu, Inventory, Memory, NvmlDevice
 from acceptance.machine.observation import NOTHING
+from acceptance.wording import words as wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ def _modules(memory: Memory, _: Language) -> Iterator[tuple[str, str]]:
             else f"{text}, {slots[0]}",
         )
     if memory.dimms_unread:
-        yield _("modules"), _("not read: {reason}", reason=memory.dimms_unread)
+        reason = wording.text(memory.dimms_unread, _)
+        yield _("modules"), _("not read: {reason}", reason=reason)
 
 
 def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
@@ -106,13 +109,19 @@ def gpu_cards(inventory: Inventory, language: Language) -> Iterator[GpuCard]:
     due = gpus(inventory)
     for gpu in due:
         own = _facts(gpu.device, language) if gpu.device is not None else ()
-        yield GpuCard(gpu.name, gpu.model, (*_link(gpu, language), *own), gpu.error)
+        facts = (*_link(gpu, language), *own)
+        yield GpuCard(str(gpu.name), gpu.model, facts, _trouble(gpu.error, language))
     placed = {gpu.pci_address for gpu in due}
     others = [device for device in inventory.nvml.devices if device.pci_address not in placed]
     # those without an address last
     for device in sorted(others, key=lambda device: not device.pci_address):
         name = "NVML" if device.index is None else f"NVML {device.index}"
-        yield GpuCard(name, device.name, tuple(_facts(device, language)), device.error)
+        facts = tuple(_facts(device, language))
+        yield GpuCard(name, device.name, facts, _trouble(device.error, language))
+
+
+def _trouble(error: Text | None, language: Language) -> str | None:
+    return None if error is None else wording.text(error, language)
 
 
 def _link(gpu: Gpu, language: Language) -> Iterator[tuple[str, str]]:

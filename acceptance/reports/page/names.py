@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 
-_GPU = r"gpu\d{1,3}"
-_PAIR = re.compile(rf"({_GPU})->({_GPU})")
+from acceptance.core.component import Component
+from acceptance.core.parts import Gpu, Pair, parse
+
 _NVLINK = re.compile(r"NV(\d{1,3})")
 
 
 def is_gpu(name: str) -> bool:
     """Whether it is a GPU's name: `gpu0`."""
-    return re.fullmatch(_GPU, name) is not None
+    return isinstance(parse(name), Gpu)
 
 
-def pair(component: str) -> tuple[str, str] | None:
+def pair(component: Component) -> tuple[Component, Component] | None:
     """The GPUs of an ordered pair, `gpu0->gpu1`; None if it is not one."""
-    match = _PAIR.fullmatch(component)
-    return (match[1], match[2]) if match else None
+    of_gpus = isinstance(component, Pair) and all(isinstance(end, Gpu) for end in component.ends)
+    return component.ends if isinstance(component, Pair) and of_gpus else None
 
 
 def nvlinks(cell: str) -> int | None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.language import Language
+from acceptance.core.message import Message
 from acceptance.expect import sheet
 from acceptance.expect.gpu import COPIES
 from acceptance.expect.sheet import LOCAL_COPY, Sheet
 from acceptance.machine import pcie
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
+from acceptance.wording import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Peak:
     source: str
 
 
-Peaks = Mapping[tuple[str, str], Peak]  # by measurement and component
+Peaks = Mapping[tuple[str, Component], Peak]  # by measurement and component
 
 
 def peaks(inventory: Inventory, sheets: Sequence[Sheet], language: Language) -> Peaks:
@@ -36,7 +39,7 @@ def peaks(inventory: Inventory, sheets: Sequence[Sheet], language: Language) -> 
 
 def _all(
     inventory: Inventory, sheets: Sequence[Sheet], language: Language
-) -> Iterator[tuple[tuple[str, str], Peak]]:
+) -> Iterator[tuple[tuple[str, Component], Peak]]:
     for gpu in gpus(inventory):
         own = sheet.find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model)
         if own is not None:
@@ -47,7 +50,8 @@ def _all(
                 )
         rate = _link(gpu)
         if rate is not None:
-            yield from (((copy, gpu.name), Peak(*rate)) for copy in COPIES)
+            found = Peak(rate[0], words.message(rate[1], language))
+            yield from (((copy, gpu.name), found) for copy in COPIES)
         limit = gpu.traits.power_limit_w if gpu.traits is not None else None
         if limit is not None:
             yield ("gpu_power", gpu.name), Peak(limit, language("power limit of the card"))
@@ -59,7 +63,7 @@ def _of_sheet(own: Sheet) -> Iterator[tuple[str, float]]:
     yield LOCAL_COPY, own.memory.bandwidth_gbs
 
 
-def _link(gpu: Gpu) -> tuple[float, str] | None:
+def _link(gpu: Gpu) -> tuple[float, Message] | None:
     """The one-way data rate of card and slot together in GB/s, and its source."""
     generation, width = gpu.link_generation, gpu.link_width
     if generation is None or width is None or (gpu.traits and gpu.traits.virtualised):

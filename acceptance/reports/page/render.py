@@ -12,7 +12,6 @@ import jinja2
 from markupsafe import Markup
 
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.limit import quantity
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.reports import summary, templating
@@ -20,6 +19,8 @@ from acceptance.reports import text as reports_text
 from acceptance.reports.page import run_log, topology
 from acceptance.reports.page.sections import SECTIONS, page_run
 from acceptance.reports.text import one_line
+from acceptance.wording import words
+from acceptance.wording.quantities import quantity
 
 MOST_ROWS = 60  # of one table; the journal has all
 
@@ -64,7 +65,7 @@ def _words(language: Language) -> dict[str, str]:
 
 def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -> str:
     """The page as HTML; `sheets` are the model sheets, for the peaks of bars."""
-    page = page_run(run, sheets, language)
+    page, closed = page_run(run, sheets, language), run_log.interruption(run.entries)
     shared = {"_": language, "ngettext": language.ngettext, "words": _words(language)}
     contents: list[tuple[str, str]] = []
     shown: list[Markup] = []
@@ -84,11 +85,12 @@ def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH)
             shared,
             language=language,
             verdict=run.verdict,
-            closing=summary.closing_line(run.verdict, language),
+            closing=summary.closing_line(run, language),
             host=run.verdict.provenance.get("host", language("this machine")),
             began=run_log.moment(run.first.utc),
             seconds=max(run.seconds, page.seen.ended_s - run.first.boot_s),
-            broke_off=run_log.interruption(run.entries),
+            broke_off=closed and words.text(closed.detail, language),
+            selftest=summary.provenance(run, language).get("selftest"),
             contents=contents,
             sections=shown,
         )

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from acceptance.core.record import Entry, Event, RunClosed, RunEnded, ToolRan
+from acceptance.core.evidence import ToolRan
+from acceptance.core.record import Entry, Event, RunClosed, RunEnded
 from acceptance.journal.run import Run
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z?")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.evidence import Table
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
-from acceptance.core.record import Table
+from acceptance.core.message import Message
 from acceptance.core.spans import CheckSpans
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
-from acceptance.reports import drift_words
+from acceptance.reports import languages, pair_table, summary
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.page import (
     bars,
@@ -26,9 +27,11 @@ from acceptance.reports.page import (
     tables,
     timeline,
     topology,
+    train,
 )
 from acceptance.reports.page.cards import MeasurementKey
 from acceptance.reports.page.timeline import Timeline
+from acceptance.wording import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class PageRun:
     language: Language
     sheets: Sequence[Sheet]
     seen: Timeline
-    damage: tuple[str, ...]
+    damage: tuple[Message, ...]
     places: Locations
     judged: Mapping[MeasurementKey, Judgement]
 
@@ -72,13 +75,13 @@ class Section:
 
 def page_run(run: Run, sheets: Sequence[Sheet], language: Language) -> PageRun:
     """A run as its sections take it."""
-    damage: list[str] = []
+    damage: list[Message] = []
     seen = timeline.timeline(run.first.boot_s, _readable(run.samples(), damage), run.seconds)
     places, judged = find_locations(run.inventory), cards.by_key(run.verdict)
     return PageRun(run, language, sheets, seen, tuple(damage), places, judged)
 
 
-def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[TimedSample]:
+def _readable(samples: Iterable[TimedSample], damage: list[Message]) -> Iterator[TimedSample]:
     """The samples up to the first that cannot be read.
 
     The damage is reported: a view of the rest is worth more than none.
@@ -86,7 +89,7 @@ def _readable(samples: Iterable[TimedSample], damage: list[str]) -> Iterator[Tim
     try:
         yield from samples
     except JournalError as error:
-        damage.append(f"{error}")
+        damage.append(error.message)
 
 
 def _cards(page: PageRun, title: str, *kinds: str) -> Content | None:
@@ -121,7 +124,7 @@ def machine_as_found(page: PageRun) -> Content:
     matrix = page.run.matrix
     values = {
         "parts": list(machine.parts(inventory, language)),
-        "changed": [drift_words.translate(text, language) for text in page.run.verdict.changed],
+        "changed": [words.message(one, language) for one in page.run.verdict.changed],
         "gpus": list(machine.gpu_cards(inventory, language)),
         "picture": topology.picture(inventory, matrix, language),
         "ways": heat.way_matrix(matrix),
@@ -142,6 +145,26 @@ def measurements(page: PageRun) -> Content:
     return Content(page.language("Everything measured"), {"groups": groups})
 
 
+def pairs(page: PageRun) -> Content | None:
+    """What the run says of each path between two GPUs, as one table with its heat maps."""
+    found = pair_table.rows(page.run, page.language)
+    if not found:
+        return None
+    told = [
+        (
+            name,
+            heat.pairs(one for one in pair_table.judged(page.run) if one.due.measurement == name),
+        )
+        for name in ("p2p_write", "collective_send_receive")
+    ]
+    values = {
+        "rows": found,
+        "heads": pair_table.heads(page.language),
+        "maps": [(name, matrix) for name, matrix in told if matrix is not None],
+    }
+    return Content(page.language("Paths between GPUs"), values)
+
+
 def telemetry(page: PageRun) -> Content | None:
     """The GPUs' temperature, power and clock over the run."""
     run, seen = page.run, page.seen
@@ -159,16 +182,27 @@ def telemetry(page: PageRun) -> Content | None:
     return Content(page.language("Over time"), values)
 
 
+def pulse_trains(page: PageRun) -> Content | None:
+    """Power and clock in the first wave of the power steps."""
+    drawn = [
+        (one, one.step and words.message(one.step, page.language))
+        for one in train.trains(page.run.entries)
+    ]
+    return Content(page.language("Power that comes and goes"), {"trains": drawn}) if drawn else None
+
+
 def text_tables(page: PageRun) -> Content | None:
-    """The tables that the checks recorded."""
+    """The tables that the checks recorded, but for those that are drawn."""
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
-    found = tables.text_tables(recorded)
+    found = tables.text_tables(table for table in recorded if table.name != train.TABLE)
     return Content(page.language("Tables"), {"tables": found}) if found else None
 
 
 def events(page: PageRun) -> Content | None:
     """What the kernel and the driver reported during the run."""
-    found = list(run_log.events(page.run))
+    found = [
+        (one, languages.said(one.event.meaning, page.language)) for one in run_log.events(page.run)
+    ]
     title = page.language("What the machine told by itself")
     return Content(title, {"events": found}) if found else None
 
@@ -178,8 +212,13 @@ def untold(page: PageRun) -> Content:
     run = page.run
     values = {
         "plan": run.plan,
-        "notes": [*run.verdict.notes, *run.torn, *page.damage],
-        "stale_waivers": run.verdict.stale_waivers,
+        "not_tested": [words.text(one, page.language) for one in run.plan.not_tested],
+        "notes": [
+            *(words.message(one, page.language) for one in (*run.notes, *run.torn, *page.damage)),
+        ],
+        "stale_waivers": [
+            words.message(one, page.language) for one in summary.stale_waivers(run.verdict)
+        ],
     }
     return Content(page.language("What this run cannot tell"), values)
 
@@ -187,7 +226,8 @@ def untold(page: PageRun) -> Content:
 def provenance(page: PageRun) -> Content:
     """Versions, host, image, and the programs that were run."""
     values = {
-        "provenance": page.run.verdict.provenance,
+        "provenance": summary.provenance(page.run, page.language),
+        "spoken": page.run.seal.spoken,
         "programs": list(run_log.programs(page.run.entries)),
     }
     return Content(page.language("Where this came from"), values)
@@ -199,8 +239,10 @@ SECTIONS = (
     Section("warned", "cards.html.j2", warned, listed=False),
     Section("waived", "cards.html.j2", waived, listed=False),
     Section("machine", "machine.html.j2", machine_as_found),
+    Section("pairs", "pairs.html.j2", pairs),
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
+    Section("train", "train.html.j2", pulse_trains),
     Section("tables", "tables.html.j2", text_tables),
     Section("events", "events.html.j2", events, listed=False),
     Section("untold", "untold.html.j2", untold),

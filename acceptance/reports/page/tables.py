@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from acceptance.core.component import Component
+from acceptance.core.evidence import Table
 from acceptance.core.limit import number
-from acceptance.core.record import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
     They are joined row by row; a missing cell is empty. A table with a repeated first cell stays by
     itself.
     """
-    groups: dict[tuple[str, str, str, str], list[Table]] = {}
+    groups: dict[tuple[str, Component, str, str], list[Table]] = {}
     for table in tables:
         if table.columns:
             firsts = [row[0] for row in table.rows if row]
@@ -46,7 +47,7 @@ def _by_itself(table: Table) -> TextTable:
     return TextTable(f"{table.check} on {table.component}: {table.name}", table.columns, rows)
 
 
-def _beside(check: str, component: str, key: str, tables: list[Table]) -> TextTable:
+def _beside(check: str, component: Component, key: str, tables: list[Table]) -> TextTable:
     first = list(dict.fromkeys(row[0] for table in tables for row in table.rows if row))
     first.sort(key=lambda cell: (isinstance(cell, str), cell))
     head = [key]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from acceptance.core import clock_reasons
+from acceptance.core.component import Component
 from acceptance.diagnosis.gpu_history import GAP_S
 from acceptance.journal.samples import GpuSample, TimedSample
 
@@ -87,7 +88,7 @@ class Timeline:
     began_s: float
     ended_s: float
     width_s: float
-    tracks: Mapping[str, Track]
+    tracks: Mapping[Component, Track]
 
 
 class _Gatherer:
@@ -99,13 +100,13 @@ class _Gatherer:
     def __init__(self, began_s: float) -> None:
         self.began_s = self.ended_s = began_s
         self.width_s = FIRST_WIDTH_S
-        self.tracks: dict[str, Track] = {}
+        self.tracks: dict[Component, Track] = {}
         # The open cell, its start and end, and its samples by GPU: reducing them together is
         # several times as fast.
         self.number, self.since_s, self.until_s = 0, began_s, began_s
-        self.open: dict[str, list[GpuSample]] = {}
+        self.open: dict[Component, list[GpuSample]] = {}
 
-    def add(self, gpu: str, sample: TimedSample) -> None:
+    def add(self, gpu: Component, sample: TimedSample) -> None:
         body, moment = sample.body, sample.boot_s
         if not self.since_s <= moment < self.until_s:
             self._turn_to(moment)
@@ -145,7 +146,7 @@ class _Gatherer:
             for track in self.tracks.values():
                 track.halve()
 
-    def _put(self, gpu: str, number: int, samples: list[GpuSample]) -> None:
+    def _put(self, gpu: Component, number: int, samples: list[GpuSample]) -> None:
         track = self.tracks.setdefault(gpu, Track())
         spans = [one for one in samples if one.span_s]
         for name, (mean, low, high) in _METRICS.items():

@@ -159,7 +159,7 @@ def _devices(inventory: Inventory) -> Iterator[_Device]:
         node = place.numa_node if place else None
         if node is None and gpu.traits is not None:
             node = gpu.traits.numa_node
-        yield _device(gpu.name, "gpu", gpu.model or "", gpu.pci_address, places, node, shared)
+        yield _device(str(gpu.name), "gpu", gpu.model or "", gpu.pci_address, places, node, shared)
     seen: set[str] = set()
     for link in sorted(inventory.links or (), key=lambda link: "/" not in link.name):
         address = link.pci_address

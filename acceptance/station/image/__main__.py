@@ -43,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
         help="where the build's log goes (%(default)s)",
     )
     parser.add_argument(
-        "--minutes", type=float, default=60.0, help="after which the build is stopped (%(default)g)"
+        "--minutes",
+        type=float,
+        default=120.0,
+        help="after which the build is stopped (%(default)g)",
     )
     parser.add_argument(
         "--context",
@@ -55,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if chosen.context:
             inputs.lay_out(
-                inputs.files(inputs.checkout()),
+                inputs.files(),
                 recipe.ca_bundle(os.environ, Path("/")),
                 chosen.context,
             )

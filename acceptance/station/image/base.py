@@ -17,6 +17,7 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import progress, recipe
 from acceptance.station.image.engine import BuildEngine, ImageError
+from acceptance.wording import words
 
 BOOTSTRAPPED = "rigproof-base:trixie"
 ANSWER_S = 60.0  # a registry that is silent for this long counts as unreachable
@@ -76,7 +77,11 @@ class Bootstrap:
             return None
         if not watch.heard:
             return f"the registry did not answer within {self.answer_s:.0f} s"
-        return f"`docker pull` {done.describe()}" if done.timed_out else done.last_lines(1)
+        return (
+            f"`docker pull` {words.message(done.describe())}"
+            if done.timed_out
+            else done.last_lines(1)
+        )
 
     def _bootstrapped(self, instead_of: str, why: str) -> None:
         """Make the Debian base where it is not here yet. Raises ImageError."""
@@ -88,7 +93,8 @@ class Bootstrap:
             return
         if os.geteuid() != 0:
             raise ImageError(
-                "a base can be bootstrapped by root only: run `sudo make image` once, or bring "
+                "a base can be bootstrapped by root only: run `sudo make image` or "
+                "`sudo rigproof image save FILE` once, or bring "
                 f"{instead_of} here "
                 "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
             )
@@ -140,8 +146,8 @@ class Bootstrap:
         done = progress.follow(running, log, progress.Progress(self.say))
         if done.returncode != 0:
             raise ImageError(
-                f"the base could not be made: `{name}` {done.describe()}; the whole log: "
-                f"{log}\n{done.last_lines()}"
+                f"the base could not be made: `{name}` {words.message(done.describe())}; "
+                f"the whole log: {log}\n{done.last_lines()}"
             )
 
     def _remove(self, folder: Path) -> None:

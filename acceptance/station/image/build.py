@@ -6,19 +6,42 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acceptance.journal import provenance
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.station.image import engine as engines
-from acceptance.station.image import inputs, network, progress, recipe, record
+from acceptance.station.image import inputs, network, progress, recipe, record, stages
 from acceptance.station.image.base import ANSWER_S, Bases, Bootstrap
-from acceptance.station.image.engine import BuildEngine, ImageError
+from acceptance.station.image.engine import BuildEngine, ImageError, gigabytes
 from acceptance.station.image.record import ImageRef
+from acceptance.wording import words
 
 NAME = "rigproof"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedImage:
+    """The image of this rigproof: its tag, the digest of its inputs, and what it is built from."""
+
+    tag: str
+    digest: str
+    context: dict[str, Path]
+    bases: Bases
+
+
+def wanted(base: str | None = None, tools_base: str | None = None) -> WantedImage:
+    """The image of this rigproof, on the pinned bases or those named. Raises ImageError."""
+    context = inputs.files()
+    pins = inputs.read_pins(context[inputs.PINS].read_text(encoding="utf-8"))
+    bases = Bases(
+        base or inputs.pinned_version(pins, "image", "base"),
+        tools_base or inputs.pinned_version(pins, "image", "tools-base"),
+    )
+    digest = inputs.digest(context, {"base": bases.base, "tools_base": bases.tools_base})
+    return WantedImage(f"{NAME}:{digest[:12]}", digest, context, bases)
 
 
 def build(
@@ -31,7 +54,7 @@ def build(
     root: Path = Path("/"),
     answer_s: float = ANSWER_S,
 ) -> ImageRef:
-    """The image of this checkout's inputs: found, or built from nothing.
+    """The image of this rigproof's inputs: found, or built from nothing.
 
     `base` and `tools_base` replace the pinned ones. `say` receives lines for the user. Logs go to
     `log_dir`. The host's certificates, name servers and package sources are read under `root`.
@@ -41,31 +64,55 @@ def build(
     log's path.
     """
     began = time.monotonic()
-    checkout = inputs.checkout()
-    context = inputs.files(checkout)
-    pins = inputs.read_pins(context[inputs.PINS].read_text(encoding="utf-8"))
-    wanted = Bases(
-        base or inputs.pinned_version(pins, "image", "base"),
-        tools_base or inputs.pinned_version(pins, "image", "tools-base"),
-    )
-    digest = inputs.digest(context, {"base": wanted.base, "tools_base": wanted.tools_base})
+    want = wanted(base, tools_base)
     engine = engines.find()
-    tag = f"{NAME}:{digest[:12]}"
+    tag = want.tag
     if engine.image_id(tag):
         return record.inspect(engine, tag)
+    log = log_dir / f"image-{want.digest[:12]}.log"
+    pins = inputs.digest({inputs.PINS: want.context[inputs.PINS]}, {})
+    say(f"building the image {tag}, {_announced(engine, pins, root)}; its log: {log}")
     log_dir.mkdir(parents=True, exist_ok=True)
-    log = log_dir / f"image-{digest[:12]}.log"
-    say(f"building the image {tag}: minutes, once; its log: {log}")
     bootstrap = Bootstrap(engine, log, say, deadline, root, answer_s)
-    bases = bootstrap.bases(wanted.base, wanted.tools_base, named=base is not None)
+    bases = bootstrap.bases(want.bases.base, want.bases.tools_base, named=base is not None)
     labels = recipe.labels(
-        inputs=digest,
-        pins=inputs.digest({inputs.PINS: context[inputs.PINS]}, {}),
+        inputs=want.digest,
+        pins=pins,
         base=bases.base,
         commit=provenance.commit(),
     )
-    _build(engine, context, bases, tag, labels, log, say, deadline, root)
+    with stages.build_lock(root) as lock:
+        _build(engine, want.context, bases, tag, labels, log, say, deadline, root)
+        stages.tidy(engine, lock, say)
     return replace(record.inspect(engine, tag), built=True, seconds=time.monotonic() - began)
+
+
+def _announced(engine: BuildEngine, pins: str, root: Path) -> str:
+    """What the build costs, for the user. Raises ImageError where the disk has no room for it.
+
+    An image of the same pins alone does not tell that the stages are here: it may come from a file.
+    """
+    again = bool(engine.images(f"{recipe.LABELS}.pins={pins}")) and (
+        engine.build_cache() >= recipe.STAGES_BYTES
+        if engine.buildkit
+        else engine.image_id(f"{stages.NAME}:python") is not None
+    )
+    needed = recipe.REBUILD_BYTES if again else recipe.IMAGE_BYTES + recipe.STAGES_BYTES
+    disk = engine.disk(root)
+    if disk is not None:
+        disk.require(needed, "the image cannot be built")
+    where = f" in {disk.folder}, where {gigabytes(disk.free_bytes)} are free" if disk else ""
+    if again:
+        return (
+            "of which an earlier one is here: seconds where only rigproof has changed and its "
+            "stages are kept, else as long as the first one, with about "
+            f"{gigabytes(recipe.DOWNLOAD_BYTES)} to download{where and f' (it goes{where})'}"
+        )
+    return (
+        f"once: it downloads about {gigabytes(recipe.DOWNLOAD_BYTES)} and takes about 6 minutes "
+        "(with a network of 10 Mbit/s about an hour more), and occupies about "
+        f"{gigabytes(needed)}{where}, more than half of it to make the next build quick"
+    )
 
 
 def _build(
@@ -112,6 +159,6 @@ def _build(
     if done.returncode != 0:
         last = progress.tail((done.stdout, done.stderr))
         raise ImageError(
-            f"the image could not be built: `docker build` {done.describe()}; the whole log: "
-            f"{log}\n{last}"
+            f"the image could not be built: `docker build` {words.message(done.describe())}; "
+            f"the whole log: {log}\n{last}"
         )

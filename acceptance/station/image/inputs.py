@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from acceptance.core import regular_file
+from acceptance.journal import provenance
 from acceptance.station.image.engine import ImageError
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -72,49 +73,43 @@ def pinned_version(pins: tuple[Pin, ...], place: str, name: str) -> str:
     raise ImageError(f"{PINS}: {name} is not pinned for {place}")
 
 
-def checkout() -> Path:
-    """The root of the checkout that this package runs from.
-
-    Raises ImageError for an installed wheel, which has no recipe.
-    """
-    if not in_checkout():
-        raise ImageError(
-            "the image is built from a checkout of rigproof, and this is an installed package: "
-            "run `make image` in a checkout, "
-            "or name a ready image with --image"
-        )
-    return _ROOT
-
-
-def in_checkout() -> bool:
-    """Whether this package runs from a checkout, which has the recipe, and not from a wheel."""
-    return (_ROOT / "containers" / "Dockerfile").is_file()
-
-
-def files(root: Path) -> dict[str, Path]:
+def files(root: Path = _ROOT) -> dict[str, Path]:
     """The build context: path in the context (POSIX, relative) to the file that is copied there.
 
+    `root` is a checkout, or the folder in which a wheel is installed; both give the same context.
     The host's certificates are not included. `source/` has the inputs of the wheel: the package,
-    and the data that pyproject.toml adds to it.
+    and what pyproject.toml adds to it. Raises ImageError where a file is missing.
     """
-    found = {f"containers/{name}": root / "containers" / name for name in _RECIPE}
-    pyproject = root / "pyproject.toml"
+    inside = root / "acceptance"
+    source = inside / "_source"
+    installed = source.is_dir()
+    pyproject = (source if installed else root) / "pyproject.toml"
     try:
-        data = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"][
-            "targets"
-        ]["wheel"]["force-include"]
+        added: dict[str, str] = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"][
+            "hatch"
+        ]["build"]["targets"]["wheel"]["force-include"]
     except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
         raise ImageError(
             f"{pyproject}: cannot be read for what goes into the wheel: {error!r}"
         ) from error
-    for name in ("pyproject.toml", "README.md", "LICENSE", "acceptance", *data):
-        for path in _below(root / name):
-            found[f"source/{PurePosixPath(path.relative_to(root))}"] = path
+    found = {
+        f"source/acceptance/{PurePosixPath(path.relative_to(inside))}": path
+        for path in _below(inside)
+        if path.relative_to(inside).parts[0] not in provenance.WHEEL_ONLY
+    }
+    for name, place_in_wheel in added.items():
+        place = root / (place_in_wheel if installed else name)
+        for path in _below(place):
+            found[f"source/{PurePosixPath(name) / path.relative_to(place)}"] = path
+    for name in _RECIPE:
+        found[f"containers/{name}"] = found.get(
+            f"source/containers/{name}", root / "containers" / name
+        )
     for path in found.values():
         if not path.is_file():
             raise ImageError(
                 f"{path}: is missing, and the image is made from it: check the checkout with "
-                "`git status`"
+                "`git status`, or install rigproof again"
             )
     return dict(sorted(found.items()))
 

@@ -18,6 +18,11 @@ _CA_FILES = (
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 MIRRORS = ("DEBIAN_MIRROR", "DEBIAN_SID_MIRROR", "UBUNTU_MIRROR", "PIP_INDEX_URL")
 LABELS = "org.rigproof"
+# Sizes of a cold build, measured (containers/README.md); a new harness alone takes little.
+DOWNLOAD_BYTES = 4.4e9
+IMAGE_BYTES = 8e9
+STAGES_BYTES = 10e9
+REBUILD_BYTES = 2e9
 
 
 def ca_bundle(environment: Mapping[str, str], root: Path) -> Path | None:

@@ -93,8 +93,8 @@ def inspect(engine: BuildEngine, reference: str) -> ImageRef:
         inputs, pins, base = (labels[key + name] for name in ("inputs", "pins", "base"))
     except KeyError as error:
         raise ImageError(
-            f"{reference} is no image of rigproof: it has no label {error}; build one with "
-            "`make image`"
+            f"{reference} is no image of rigproof: it has no label {error}: without --image "
+            "(make: IMAGE=) rigproof builds its own"
         ) from error
     done = engine.ask(
         "run", "--rm", "--network", "none", "--entrypoint", "cat", reference, RECORD, seconds=120.0
@@ -108,7 +108,7 @@ def inspect(engine: BuildEngine, reference: str) -> ImageRef:
     identity = engine.image_id(reference)
     if identity is None:
         raise ImageError(
-            f"{reference} was removed while it was looked at: build it with `make image`"
+            f"{reference} was removed while it was looked at: start again, and it is built"
         )
     commit = labels.get("org.opencontainers.image.revision")
     return ImageRef(reference, identity, base, inputs, pins, commit, contents)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Term, Text, Value, known
+from acceptance.core.parts import MACHINE
 from acceptance.observe.event import RANK, KernelEvent
 from acceptance.observe.kernel_line import kernel_lines
 from acceptance.observe.kernel_log import CUT, events_of, storms
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.reading import Outcome, Reading, ToolOutput
 
 TOOL = "kernel-log"
@@ -22,13 +25,14 @@ def events(text: str) -> tuple[KernelEvent, ...]:
     return events_of(kernel_lines(text))
 
 
-def _name(event: KernelEvent) -> str:
+def _told(event: KernelEvent) -> dict[str, Value]:
+    """The event and where it was, and its meaning."""
     code = f" {event.code}" if event.code is not None else ""
-    where = f" on {event.component}" if event.component else ""
-    return f"{event.kind}{code}{where}"
+    where = None if event.component is None else str(event.component)
+    return known(event=f"{event.kind}{code}", where=str(where), meaning=Term(event.meaning))
 
 
-def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
+def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, Text]:
     """Outcome and reason for the events of a whole log.
 
     *fail*: a fatal or error event that proves a fault, or a storm of corrected errors. *error*:
@@ -47,8 +51,8 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
     ]
     if faults:
         first = max(faults, key=lambda event: RANK[event.severity])
-        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        return "fail", f"{_name(first)}: {first.meaning} {first.action}{more}"
+        rest = known(advice=Term(first.advice), more=len(faults) - 1 or None)
+        return "fail", Message("fault_logged", {**_told(first), **rest})
     if stormy := storms(events):
         return "fail", stormy[0]
     unjudged = [
@@ -57,23 +61,11 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, str]:
         if e.kind == "lost" or (not e.hardware and RANK[e.severity] >= RANK["error"])
     ]
     if unjudged:
-        return (
-            "error",
-            (
-                f"{_name(unjudged[0])}: {unjudged[0].meaning} It proves no fault of the "
-                "hardware, and no health either."
-            ),
-        )
+        return "error", Message("unjudged_logged", _told(unjudged[0]))
     warnings = [event for event in events if event.severity == "warning"]
     if warnings:
-        return (
-            "pass",
-            (
-                f"no fault; {len(warnings)} warnings, the first: {_name(warnings[0])}: "
-                f"{warnings[0].meaning}"
-            ),
-        )
-    return "pass", "no fault"
+        return "pass", Message("warnings_logged", {"count": len(warnings), **_told(warnings[0])})
+    return "pass", Message("no_fault_logged")
 
 
 def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
@@ -83,15 +75,15 @@ def _readings(events: Sequence[KernelEvent]) -> tuple[Reading, ...]:
     """
     found = []
     for code, name in (("CE", "edac_corrected"), ("UE", "edac_uncorrected")):
-        counts: dict[str, float] = defaultdict(float)
+        counts: dict[Component, float] = defaultdict(float)
         for event in events:
             if event.kind == "edac" and event.code == code:
-                counts[event.component or "machine"] += event.count
+                counts[event.component or MACHINE] += event.count
         if counts:
             found.append(Reading(name, "count", dict(counts)))
     for severity in ("fatal", "error", "warning"):
         total = sum((1.0 for event in events if event.severity == severity), 0.0)
-        found.append(Reading(f"kernel_{severity}", "count", {"machine": total}))
+        found.append(Reading(f"kernel_{severity}", "count", {MACHINE: total}))
     return tuple(found)
 
 
@@ -105,10 +97,10 @@ def parse(text: str) -> ToolOutput:
     """
     lines = kernel_lines(text)
     if not lines:
-        raise UnreadableOutput(TOOL, "", "the text is empty")
+        raise UnreadableOutput(TOOL, "", Message("text_empty"))
     found = events_of(lines)
     if all(event.code == CUT for event in found) and not any(line.stamped for line in lines):
-        raise UnreadableOutput(TOOL, lines[0].text, "this is no kernel log")
+        raise UnreadableOutput(TOOL, lines[0].text, Message("no_kernel_log"))
     outcome, reason = conclude(found)
     return ToolOutput(
         TOOL, outcome, reason, _readings(found), tuple(event.to_json_object() for event in found)

@@ -7,8 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acceptance.core import plain_text
-from acceptance.core.plain_text import UnreadableOutput
+from acceptance.core import parts, plain_text
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, known
+from acceptance.core.parts import Pair
+from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools import reading
 from acceptance.tools.reading import Reading, ToolOutput
 
@@ -26,6 +29,10 @@ def _component(name: str) -> str:
     return name.lower() if name.startswith(("GPU", "NIC")) else name
 
 
+def _pair(row: str, column: str) -> Component:
+    return Pair(parts.parse(row), parts.parse(column))
+
+
 def _check_directions(table: MatrixTable) -> None:
     """Raise UnreadableOutput if a path differs between its two directions."""
     names = [name for name in table.names if not name.startswith("NVSwitch")]
@@ -37,37 +44,46 @@ def _check_directions(table: MatrixTable) -> None:
                 raise UnreadableOutput(
                     TOOL,
                     f"{row} ... {column}",
-                    f"{a}->{b} is {there} and {b}->{a} is {back}: the text is damaged",
+                    Message(
+                        "directions_differ", {"one": a, "other": b, "there": there, "back": back}
+                    ),
                 )
 
 
-def _reason(table: MatrixTable) -> str:
+def _gpus(table: MatrixTable) -> Message:
+    return Message("number_of_gpus", {"n": len(table.gpus())})
+
+
+def _reason(table: MatrixTable) -> Message:
     paths: dict[str, list[str]] = {}
     gpus = table.gpus()
     place = {gpu: index for index, gpu in enumerate(gpus)}
     for (a, b), path in sorted(table.pairs().items(), key=lambda pair: _rank(pair[1])):
         if place[a] < place[b]:
             paths.setdefault(path, []).append(f"{a}-{b}")
-    texts = [
-        f"{' '.join(names) if len(names) <= _SHORT else f'{len(names)} pairs'} {path}"
+    many = "all_pairs_of_path" if len(paths) == 1 else "pairs_of_path"
+    texts = tuple(
+        f"{' '.join(names)} {path}"
+        if len(names) <= _SHORT
+        else Message(many, {"count": len(names), "path": path})
         for path, names in paths.items()
-    ]
-    if len(paths) == 1:
-        texts = [entry.replace("pairs", "pairs, all") for entry in texts]
+    )
     others = [
         _component(name)
         for name in table.names
         if name not in gpus.values() and not name.startswith("NVSwitch")
     ]
-    nics = f"; {len(others)} NIC{'s' * (len(others) > 1)}" if others else ""
-    if 0 < len(others) <= _SHORT:
-        nics += f": {' '.join(others)}"
-    return f"{len(gpus)} GPU{'s' * (len(gpus) > 1)}: {', '.join(texts) or 'no pair'}{nics}"
+    nics = None
+    if others:
+        names = " ".join(others) if len(others) <= _SHORT else None
+        nics = Message("number_of_nics", known(n=len(others), names=names))
+    pairs = Listed(texts) if texts else Message("no_pair")
+    return Message("gpus_and_paths", known(gpus=_gpus(table), pairs=pairs, nics=nics))
 
 
 def _output(table: MatrixTable) -> ToolOutput:
     _check_directions(table)
-    pairs = {f"{a}->{b}": path for (a, b), path in table.pairs().items()}
+    pairs = {_pair(a, b): path for (a, b), path in table.pairs().items()}
     ranks = {pair: float(_rank(path)) for pair, path in pairs.items()}
     readings = [Reading("topo_path_rank", "count", ranks)] if pairs else []
     links = {
@@ -95,9 +111,7 @@ def parse(text: str) -> ToolOutput:
         return parse_p2p(text)
     table = only_table(paths)
     if table is None:
-        return ToolOutput(
-            TOOL, "error", "the text holds topo -m matrices that differ: give one machine at a time"
-        )
+        return ToolOutput(TOOL, "error", Message("topo_matrices_differ"))
     wired = _output(table)
     if len(paths) == len(tables):
         return wired
@@ -105,7 +119,7 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL,
             "error",
-            "the topo -m and topo -p2p matrices have different GPUs: give one machine at a time",
+            Message("topo_gpus_differ"),
         )
     access = parse_p2p(text)
     if access.outcome != "pass":
@@ -113,7 +127,7 @@ def parse(text: str) -> ToolOutput:
     return ToolOutput(
         TOOL,
         "pass",
-        f"{wired.reason}; peer access: {access.reason}",
+        Message("paths_and_access", {"paths": wired.reason, "access": access.reason}),
         wired.readings + access.readings,
     )
 
@@ -123,31 +137,43 @@ P2P_TOOL = "topo-p2p"
 
 def p2p_output(table: MatrixTable) -> ToolOutput:
     """Judge one matrix. *error* if the driver says U (unknown)."""
-    gpus, pairs = table.gpus(), table.pairs()
-    unknown = [f"{a}->{b}" for (a, b), cell in pairs.items() if cell == "U"]
+    pairs = table.pairs()
+    unknown = [str(_pair(a, b)) for (a, b), cell in pairs.items() if cell == "U"]
     if unknown:
-        return ToolOutput(
-            P2P_TOOL, "error", f"the driver does not know (U) whether {unknown[0]} works"
-        )
+        return ToolOutput(P2P_TOOL, "error", Message("peer_unknown", {"pair": unknown[0]}))
     refused: dict[str, list[str]] = defaultdict(list)
     for (a, b), cell in pairs.items():
         if cell != "OK":
-            refused[cell].append(f"{a}->{b}")
-    count = f"{len(gpus)} GPU{'s' * (len(gpus) > 1)}"
+            refused[cell].append(str(_pair(a, b)))
     if not pairs:
-        return ToolOutput(P2P_TOOL, "pass", f"{count}: no pair")
-    text = ", ".join(
-        f"{cell} ({ANSWERS[cell]}) for {len(names)} ({names[0]}{' ...' * (len(names) > 1)})"
+        reason = Message("gpus_and_paths", {"gpus": _gpus(table), "pairs": Message("no_pair")})
+        return ToolOutput(P2P_TOOL, "pass", reason)
+    told = tuple(
+        Message(
+            "directions_refused",
+            {
+                "cell": cell,
+                "meaning": ANSWERS[cell],
+                "count": len(names),
+                "first": names[0] + " ..." * (len(names) > 1),
+            },
+        )
         for cell, names in refused.items()
     )
-    reason = (
-        f"{count}: OK for {len(pairs) - sum(map(len, refused.values()))} of {len(pairs)} directions"
+    reason = Message(
+        "directions_ok",
+        known(
+            gpus=_gpus(table),
+            count=len(pairs) - sum(map(len, refused.values())),
+            pairs=len(pairs),
+            refused=Listed(told) if told else None,
+        ),
     )
-    values = {f"{a}->{b}": float(cell == "OK") for (a, b), cell in pairs.items()}
+    values = {_pair(a, b): float(cell == "OK") for (a, b), cell in pairs.items()}
     return ToolOutput(
         P2P_TOOL,
         "pass",
-        reason + (f", {text}" if text else ""),
+        reason,
         (Reading("p2p_ok", "count", values),),
     )
 
@@ -165,10 +191,7 @@ def parse_p2p(text: str) -> ToolOutput:
         return ToolOutput(
             P2P_TOOL,
             "error",
-            (
-                "the text holds topo -p2p matrices that differ: give one machine and capability "
-                "at a time"
-            ),
+            Message("answers_differ"),
         )
     return p2p_output(table)
 
@@ -177,13 +200,13 @@ def parse_p2p(text: str) -> ToolOutput:
 PATHS = ("PSB", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC")
 # Values of `topo -p2p`, as its legend explains them.
 ANSWERS = {
-    "OK": "ok",
-    "CNS": "chipset not supported",
-    "GNS": "GPU not supported",
-    "TNS": "topology not supported",
-    "NS": "not supported",
-    "DR": "disabled by a key in the registry",
-    "U": "unknown",
+    "OK": Message("peers_work"),
+    "CNS": Message("peer_chipset_unsupported"),
+    "GNS": Message("peer_gpu_unsupported"),
+    "TNS": Message("peer_topology_unsupported"),
+    "NS": Message("peer_unsupported"),
+    "DR": Message("peer_disabled"),
+    "U": Message("peer_not_known"),
 }
 _PATH = re.compile(rf"NV[1-9]\d?|{'|'.join(PATHS)}")
 _CELL = re.compile(rf"X|{_PATH.pattern}|{'|'.join(ANSWERS)}")
@@ -202,23 +225,23 @@ _ROW_LIKE = re.compile(rf"\s*(?:(?:GPU|NIC)\d+|mlx\d+_\d+)\s+(?:{_CELL.pattern})
 _TROUBLES = (
     (
         re.compile(r"library version mismatch", re.IGNORECASE),
-        "reboot, or unload and load the nvidia modules",
+        Message("cure_modules"),
     ),
     (
         re.compile(r"communicate with the NVIDIA driver"),
-        "install or load the driver: modprobe nvidia, then dmesg",
+        Message("cure_driver"),
     ),
-    (re.compile(r"No devices were found"), "read lspci and the kernel log: the driver has no GPU"),
+    (re.compile(r"No devices were found"), Message("cure_no_gpu")),
     (
         re.compile(r"Unable to determine the device handle|GPU is lost"),
-        "read the kernel log for Xid messages",
+        Message("cure_xid"),
     ),
     (
         re.compile(r"Failed to initialize NVML|Insufficient Permissions"),
-        "run it as root, and look at /dev/nvidia*",
+        Message("cure_root"),
     ),
-    (re.compile(r"is missing its value"), "give the capability: nvidia-smi topo -p2p r"),
-    (re.compile(r"nvidia-smi: (?:command )?not found"), "install the driver's utilities"),
+    (re.compile(r"is missing its value"), Message("cure_capability")),
+    (re.compile(r"nvidia-smi: (?:command )?not found"), Message("cure_utilities")),
 )
 
 
@@ -267,14 +290,11 @@ class _Open:
         name, words = self.names[len(self.tails)], line.split()
         cells = words[1 : 1 + len(self.names)]
         if words[0] != name or len(cells) < len(self.names) or not all(map(_CELL.fullmatch, cells)):
-            raise UnreadableOutput(
-                self.tool, line, f"the row of {name} is missing, cut or of unknown form"
-            )
+            raise UnreadableOutput(self.tool, line, Message("row_broken", {"name": name}))
         for column, cell in zip(self.names, cells, strict=True):
             if (cell == "X") is not (column == name):
-                raise UnreadableOutput(
-                    self.tool, line, f"the cell of {name} and {column} cannot be {cell}"
-                )
+                values = {"row": name, "column": column, "cell": cell}
+                raise UnreadableOutput(self.tool, line, Message("cell_impossible", values))
             self.cells[name, column] = cell
         self.tails[name] = re.sub(rf"^\s*\S+(?:\s+\S+){{{len(cells)}}}", "", line)
 
@@ -284,9 +304,7 @@ class _Open:
         paths = {cell for cell in self.cells.values() if _PATH.fullmatch(cell)}
         is_p2p = not paths and not self.headings
         if answers and not is_p2p:
-            raise UnreadableOutput(
-                self.tool, self.line, "a matrix mixes paths and answers of topo -p2p"
-            )
+            raise UnreadableOutput(self.tool, self.line, Message("matrix_mixed"))
         return MatrixTable(self.names, self.cells, self._affinity(), is_p2p)
 
     def _affinity(self) -> dict[str, Mapping[str, str | None]]:
@@ -306,7 +324,7 @@ class _Open:
                 raise UnreadableOutput(
                     self.tool,
                     f"{name} ... {tail.strip()}",
-                    "the affinities of a row are cut or unknown",
+                    Message("affinities_unknown"),
                 )
         return {name: self._values(tail) for name, tail in gpus.items()}
 
@@ -345,7 +363,7 @@ def _header(tool: str, line: str) -> _Open | None:
             else None
         )
     if headings != _HEADINGS[: len(headings)] or _HEADING.sub("", words[first.start() :]).strip():
-        raise UnreadableOutput(tool, line, "the header of a matrix has unknown or cut columns")
+        raise UnreadableOutput(tool, line, Message("header_unknown"))
     return _Open(tool, line, _checked(tool, line, names), headings)
 
 
@@ -359,7 +377,7 @@ def _checked(tool: str, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
         raise UnreadableOutput(
             tool,
             line,
-            "the columns of a matrix are not GPU0, GPU1 and so on, or one is there twice",
+            Message("matrix_columns_unknown"),
         )
     return names
 
@@ -386,7 +404,7 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
         if current is not None:
             current.row(line)
         elif (current := _header(tool, line)) is None and _ROW_LIKE.match(line):
-            raise UnreadableOutput(tool, line, "a row stands outside its matrix or comes twice")
+            raise UnreadableOutput(tool, line, Message("row_astray"))
         if current is not None and len(current.tails) == len(current.names):
             found.append(current.table())
             current = None
@@ -394,7 +412,7 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
         raise UnreadableOutput(
             tool,
             current.line,
-            f"the text is cut after {len(current.tails)} of {len(current.names)} rows",
+            Message("rows_cut", {"rows": len(current.tails), "due": len(current.names)}),
         )
     return tuple(found)
 
@@ -404,12 +422,10 @@ def only_table(tables: Sequence[MatrixTable]) -> MatrixTable | None:
     return tables[0] if all(table == tables[0] for table in tables[1:]) else None
 
 
-def table_trouble(tool: str, text: str) -> str:
+def table_trouble(tool: str, text: str) -> Message:
     """Why a text has no matrix, with the fix. Raises UnreadableOutput if it does not say."""
     for line in reading.tool_lines(text):
         for pattern, cure in _TROUBLES:
             if pattern.search(line):
-                return f"nvidia-smi could not do it: '{plain_text.quote(line)}'; {cure}"
-    raise UnreadableOutput(
-        tool, plain_text.first_line(text), "the text holds no matrix of nvidia-smi topo"
-    )
+                return Message("smi_failed", {"line": plain_text.quote(line), "cure": cure})
+    raise UnreadableOutput(tool, plain_text.first_line(text), Message("matrix_absent"))

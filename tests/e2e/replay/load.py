@@ -205,20 +205,128 @@ def vram(words: list[str]) -> None:
         print(json.dumps(one), flush=True)
 
 
-def scaled(name: str, words: list[str]) -> None:
-    """The real load, with one reading (`fault`: its name and component) at a share of a healthy
-    one.
+def collective(words: list[str]) -> None:
+    """The real one over gloo, in small, with its own faults; its rates and latencies, and the logs
+    of NCCL, are made up for the described machine.
 
-    What the other components showed of it is replaced by the healthy 1: a ratio beside siblings,
-    which the machine's other work moves.
+    Of the fault "slow PATH" that path has a share of its rate, of "host-memory" NCCL goes that way
+    whatever joins the GPUs.
+    """
+    import collective_texts
+    import nccl_texts
+
+    told = plan("acceptance.loads.collective.load")
+    found = seen.machine()
+    shown = seen.gpus(found)
+    fault, _, path = told["fault"].partition(" ")
+    own = ["--inject", fault] if fault in ("wrong", "order", "lost", "die", "hang") else []
+    real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
+    seconds = option(words, "--seconds")
+    small = ["--backend", "gloo", "--ranks", str(len(shown)), "--seconds", "0.1", "--turns", "1"]
+    argv = [*small, "--most", "4096", "--grace", "120", *own]
+    name = "acceptance.loads.collective.load"
+    done = subprocess.run([*real, "-m", name, *argv], stdout=subprocess.PIPE, text=True)
+
+    def rate(arm: str, first: int, second: int) -> float:
+        one, other = shown[first], shown[second]
+        staged = 0.6 * seen.staged_rate(one, other)
+        share = told["share"] if path == f"gpu{first}->gpu{second}" and arm == "default" else 1.0
+        return share * (staged if arm == "p2p_off" else 0.8 * seen.peer_rate(found, one, other))
+
+    def via(first: int, second: int) -> str:
+        linked = seen.nvlink_rate(shown[first]) and seen.nvlink_rate(shown[second])
+        return nccl_texts.P2P if linked and fault != "host-memory" else nccl_texts.SHM
+
+    uuids = [gpu.readings["uuid"] for gpu in shown]
+    addresses = [gpu.address for gpu in shown]
+    made = collective_texts.lines(uuids, addresses, seconds=float(seconds), rate=rate, via=via)
+    figures = {
+        (one["reading"], one["component"]): one["value"]
+        for one in made
+        if one.get("unit") in ("GB/s", "us")
+    }
+    extra = [one for one in made if "log" in one]
+    extra += [one for one in made if "latency" in str(one.get("reading"))]
+    dropped = 0
+    for line in done.stdout.splitlines():
+        one = json.loads(line)
+        if "parameters" in one:
+            one = made[0]
+        if "reading" in one:
+            one["value"] = figures.get((one["reading"], one["component"]), one["value"])
+        if one.get("table") == "collectives":
+            for row in one["rows"]:
+                key = f"collective_{row[1]}{collective_texts.ARMS[row[0]]}", row[2]
+                row[-1] = round(figures[key], 3)
+        if one.get("table") == "collective_slow_paths":
+            dropped = 1  # its rates are gloo's
+            continue
+        if "end" in one:
+            for more in extra:
+                print(json.dumps(more))
+            one["readings"] += len(extra) - dropped
+        print(json.dumps(one))
+    sys.stdout.flush()
+    sys.exit(done.returncode)
+
+
+def pulse(words: list[str]) -> None:
+    """The real one, on GPUs of clockwork: a product takes a millisecond."""
+    from acceptance.core.dtype import DtypeName
+    from acceptance.loads.pulse import load
+    from acceptance.loads.pulse.clocks import Alignment
+    from acceptance.loads.pulse.device import Compared
+
+    told = plan("acceptance.loads.pulse.load")
+
+    class Clockwork:
+        dtype: DtypeName = "bf16"
+
+        def __init__(self) -> None:
+            gpu, self.about = who()
+            self._bad = told["fault"] == "element" and gpu.index == told["gpu"]
+            self._free_s = 0.0
+
+        def start(self, count: int) -> Any:
+            self._free_s = max(self._free_s, time.monotonic()) + 1e-3 * count
+            bad, self._bad = self._bad, False
+            return self._free_s, Compared(count - bad, (1,) * bad, 1e-3 * count)
+
+        def waves(self, begin_s: float, half_s: float, count: int) -> Any:
+            whole_s = 2 * half_s * count
+            return begin_s + whole_s, Compared(count, (), whole_s, count)
+
+        def align(self) -> Alignment:
+            return Alignment(0, 1000)
+
+        def compared(self, ticket: Any) -> Compared:
+            until_s, found = ticket
+            time.sleep(max(0.0, until_s - time.monotonic()))
+            done: Compared = found
+            return done
+
+    if status := load.main(words, Clockwork):
+        sys.exit(status)
+
+
+def changed(name: str, words: list[str]) -> None:
+    """The real load, with a fault that it makes by itself (`fault`: of its --inject), which its
+    hello line keeps to itself; or with one reading (`fault`: name and component) at a share of a
+    healthy one.
+
+    What the other components showed of that reading is replaced by the healthy 1: a ratio beside
+    siblings, which the machine's other work moves.
     """
     told = plan(name)
     real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
-    done = subprocess.run([*real, "-m", name, *words], stdout=subprocess.PIPE, text=True)
     which, _, component = told["fault"].partition(" ")
+    own = [] if component else ["--inject", which]
+    done = subprocess.run([*real, "-m", name, *words, *own], stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():
         one = json.loads(line)
-        if one.get("reading") == which:
+        if "parameters" in one:
+            one["parameters"].pop("inject", None)
+        if component and one.get("reading") == which:
             one["value"] = told["share"] if one["component"] == component else 1.0
         print(json.dumps(one))
     sys.stdout.flush()
@@ -230,12 +338,14 @@ def main() -> None:
     own = {
         "acceptance.loads.burn.load": burn,
         "acceptance.loads.gemm.load": gpu_gemm,
+        "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.vram.load": vram,
+        "acceptance.loads.collective.load": collective,
     }
     if name in own:
         own[name](words)
     else:
-        scaled(name, words)
+        changed(name, words)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ def main() -> None:
                 else seen.staged_rate(a, b)
             )
             found *= 3.0 if how == "is too fast" and on else 1.0
+            if how == "takes the long way":
+                found = 0.5 * seen.staged_rate(a, b)
             return seen.wobble(
                 found * (1.9 if on and both else 1.4 if both else 1.0), a.index, b.index, int(on)
             )

@@ -33,7 +33,7 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @functools.cache
-def context_files(root: Path) -> dict[str, Path]:
+def context_files(root: Path = inputs._ROOT) -> dict[str, Path]:
     """The recipe with one module of the package: what else the wheel is made from is
     test_image_inputs' matter.
     """

@@ -76,7 +76,7 @@ def test_buildkit_is_taken_where_the_client_has_it(build: Build, stub: Path) -> 
     [
         (
             "permission denied while trying to connect",
-            "refuses this user: add the user to the group docker",
+            r"refuses this user: let yourself in with `sudo usermod -aG docker \$USER`",
         ),
         (
             "Cannot connect to the Docker daemon. Is it running?",
@@ -108,7 +108,8 @@ def test_without_a_client_there_is_no_engine(build: Build, monkeypatch: pytest.M
     monkeypatch.setattr(command, "find", missing)
     with pytest.raises(
         ImageError,
-        match="there is no container engine: install and start one with `sudo make engine`",
+        match=r"there is no container engine: install and start one with "
+        r"`sudo apt install docker\.io` or `sudo make engine`",
     ):
         build()
 

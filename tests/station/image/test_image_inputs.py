@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,11 @@ def tree(tmp_path: Path) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(name)
     (root / "pyproject.toml").write_text(
-        '[tool.hatch.build.targets.wheel.force-include]\n"fixtures/profiles.toml" = "x"\n'
+        "[tool.hatch.build.targets.wheel.force-include]\n"
+        + "".join(
+            f'"{name}" = "x"\n'
+            for name in ("fixtures/profiles.toml", "README.md", "LICENSE", "pyproject.toml")
+        )
     )
     return root
 
@@ -132,11 +137,35 @@ def test_without_certificates_an_empty_file_stands_for_them(tree: Path, tmp_path
     assert (tmp_path / "context/build/ca.crt").read_bytes() == b""
 
 
-def test_this_checkout_is_found_and_an_installed_package_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert (inputs.checkout() / "containers" / "pins.txt").is_file()
-    monkeypatch.setattr(inputs, "_ROOT", tmp_path / "site-packages")
-    assert not inputs.in_checkout()
-    with pytest.raises(ImageError, match="installed package: run `make image` in a checkout"):
-        inputs.checkout()
+def test_an_installed_wheel_gives_the_same_context(tree: Path, tmp_path: Path) -> None:
+    """Whoever installed rigproof has the recipe too, and the same image."""
+    recipe = [f"containers/{name}" for name in inputs._RECIPE]
+    source = (*recipe, "README.md", "LICENSE", "pyproject.toml")
+    added = {name: f"acceptance/_source/{name}" for name in source}
+    added["fixtures/profiles.toml"] = "acceptance/_fixtures/profiles.toml"
+    lines = "".join(f'"{key}" = "{value}"\n' for key, value in added.items())
+    table = "[tool.hatch.build.targets.wheel.force-include]\n"
+    (tree / "pyproject.toml").write_text(table + lines)
+    (tree / "containers/take").chmod(0o755)
+    (tree / "containers/README.md").write_text("not in the wheel")
+    site = tmp_path / "site-packages"
+    shutil.copytree(tree / "acceptance", site / "acceptance")
+    for key, value in added.items():
+        (site / value).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tree / key, site / value)
+    (site / "README.md").write_text("another package's")
+    ours, theirs = inputs.files(tree), inputs.files(site)
+    assert list(ours) == list(theirs)
+    assert inputs.digest(ours, {}) == inputs.digest(theirs, {})
+    (site / "acceptance/_source/containers/take").write_text("changed")
+    assert inputs.digest(inputs.files(site), {}) != inputs.digest(ours, {})
+    (site / "acceptance/_source/LICENSE").unlink()
+    with pytest.raises(ImageError, match=r"LICENSE: is missing.*install rigproof again"):
+        inputs.files(site)
+
+
+def test_the_whole_recipe_is_in_the_wheel() -> None:
+    """The image's own wheel is built from the context, so the context holds what it adds."""
+    found = inputs.files()
+    for name in inputs._RECIPE:
+        assert found[f"containers/{name}"] == found[f"source/containers/{name}"]

@@ -1,0 +1,42 @@
+"""`rigproof sign`: sign a recorded run."""
+
+from __future__ import annotations
+
+import argparse
+
+from acceptance.cli import closing, options
+from acceptance.journal import run as journal_run
+from acceptance.reports.terminal import Terminal
+from acceptance.run import signature
+from acceptance.wording import words
+
+EPILOG = (
+    "Exit codes, whatever the verdict is: 0 signed, 3 a file cannot be read or written, 2 usage "
+    "error, or the run or the key cannot sign."
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof sign`."""
+    parser.epilog = EPILOG
+    options.run_dir(parser, "RUN")
+    parser.add_argument(
+        "--key",
+        metavar="KEY",
+        type=options.path,
+        required=True,
+        help="private key of OpenSSH without a passphrase, or one whose agent runs",
+    )
+    options.language(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sign a run and show what was signed; returns 0 or raises."""
+    language = closing.language_of(args)
+    screen = Terminal.on_stdout(language)
+    made = signature.sign(journal_run.read(args.run_dir), args.key)
+    for line in signature.described(signature.verify(args.run_dir)):
+        screen.say(words.message(line, language))
+    screen.path(str(made))
+    closing.require_output(screen)
+    return 0

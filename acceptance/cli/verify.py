@@ -1,0 +1,49 @@
+"""`rigproof verify`: hold the signature of a run against its verdict and its evidence."""
+
+from __future__ import annotations
+
+import argparse
+
+from acceptance.cli import closing, options
+from acceptance.reports.terminal import Terminal
+from acceptance.run import signature
+from acceptance.wording import words
+
+DIFFERS, UNPROVED = 1, 3
+EPILOG = (
+    "Exit codes, whatever the verdict is: 0 all of it is as signed, 1 something is not, 3 there is "
+    "no signature, 2 usage error."
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof verify`."""
+    parser.epilog = EPILOG
+    options.run_dir(parser, "RUN")
+    parser.add_argument(
+        "--signer",
+        metavar="FILE",
+        type=options.path,
+        help="who may have signed it: a public key of OpenSSH, or a file of allowed signers",
+    )
+    options.language(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify a signed run.
+
+    Returns 0 where the signature fits, 1 where it does not, 3 where there is none.
+    """
+    language = closing.language_of(args)
+    screen = Terminal.on_stdout(language)
+    try:
+        found = signature.verify(args.run_dir, args.signer)
+    except signature.NotSigned as error:
+        screen.say(words.message(error.message, language), "yellow")
+        return UNPROVED
+    except signature.SignatureError as error:
+        screen.say(words.message(error.message, language), "red")
+        return DIFFERS
+    for line in signature.described(found):
+        screen.say(words.message(line, language))
+    return 0

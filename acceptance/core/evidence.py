@@ -1,0 +1,127 @@
+"""The records of a journal that no verdict is made of, and all kinds of them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from acceptance.core.component import Component
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Event,
+    ForeignProcess,
+    Measured,
+    Note,
+    Postponed,
+    RunClosed,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+    Skipped,
+)
+
+
+class Observed(Body, frozen=True, tag="observed"):
+    """The inventory before the run, undecoded: `acceptance.machine.observation` reads it.
+
+    `matrix` says how GPUs and network cards reach each other, as rows of cells; the first row is
+    the header.
+    """
+
+    inventory: Any
+    matrix: tuple[tuple[str, ...], ...] = ()
+
+
+class Table(Body, frozen=True, tag="table"):
+    """Values of one component that belong together; they decide nothing.
+
+    Every row has a cell for each of the `columns`.
+    """
+
+    check: str
+    component: Component
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[float | str, ...], ...]
+
+
+class ToolRan(Body, frozen=True, tag="tool-ran"):
+    """A program was run for a check: its command, exit code and log file."""
+
+    check: str
+    argv: tuple[str, ...]
+    returncode: int
+    seconds: float
+    log: str | None = None
+
+
+class PartBegan(Body, frozen=True, tag="part-began"):
+    """A part of a stage began to load a component; its end is in the ToolRan with the same log.
+
+    Written at the start, so that events and samples can be attributed where the machine does not
+    survive its load.
+    """
+
+    check: str
+    component: Component
+    log: str
+
+
+class Sample(Body, frozen=True, tag="sample"):
+    """Readings by name at one moment, or, with `span_s`, their means over that many seconds.
+
+    `low` and `high` are the minimum and maximum in that span; a reading without them was constant.
+    `component` is the GPU; None for the machine's own sensors.
+    """
+
+    values: dict[str, float]
+    span_s: float = 0.0
+    low: dict[str, float] | None = None
+    high: dict[str, float] | None = None
+    component: Component | None = None
+
+
+class SealedFile(msgspec.Struct, frozen=True):
+    """A file of the evidence: its name in the run's folder, its lines, and its SHA-256.
+
+    `lines` counts line ends. Of the segment that holds the seal both are of what stands before it.
+    """
+
+    name: str
+    lines: int
+    sha256: str
+
+
+class Sealed(Body, frozen=True, tag="sealed"):
+    """The last record of a run: every file of its evidence, and the digest over them."""
+
+    digest: str
+    files: tuple[SealedFile, ...]
+
+
+# What a line of a journal may hold.
+AnyBody = (
+    RunStarted
+    | Observed
+    | SessionStarted
+    | SessionEnded
+    | CheckStarted
+    | Measured
+    | Table
+    | Skipped
+    | CheckEnded
+    | ToolRan
+    | PartBegan
+    | Event
+    | ForeignProcess
+    | Sample
+    | Note
+    | Postponed
+    | RunEnded
+    | RunClosed
+    | Sealed
+)

@@ -1,0 +1,74 @@
+"""A message: a code with values; only `acceptance.wording` makes a sentence of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class _Value(
+    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="is"
+):
+    pass
+
+
+class Quantity(_Value, frozen=True, tag="quantity"):
+    """A value in its unit; `exact` is one that must not be shown rounded."""
+
+    value: float
+    unit: str
+    exact: bool = False
+
+
+class Range(_Value, frozen=True, tag="range"):
+    """The lowest and the highest allowed value in their unit; at least one of them is set."""
+
+    unit: str
+    low: float | None = None
+    high: float | None = None
+
+
+class Term(_Value, frozen=True, tag="term"):
+    """A text of rigproof's data files, which each language translates."""
+
+    text: str
+
+
+class Message(_Value, frozen=True, tag="message"):
+    """What is said: a code, which has a wording in each language, and the values in it.
+
+    A text among the values is shown as it is: a name, a date, or the words of somebody else, who
+    is not trusted. Several values stand one after the other. `n` is a number of things, which
+    decides the plural.
+    """
+
+    code: str
+    values: Mapping[str, Value] = {}
+
+
+class Listed(_Value, frozen=True, tag="list"):
+    """Names in a list, and the number of those that are left out."""
+
+    items: tuple[str | Term | Message, ...]
+    left_out: int = 0
+
+
+Single = float | str | Quantity | Range | Term | Message | Listed
+Value = Single | tuple[Single, ...]
+Values = Mapping[str, Value]
+# What a reader is told: a message, or the words of somebody else, which no language rewords.
+Text = str | Message
+# The same, or several texts, each on a line of its own.
+Texts = Text | tuple[Text, ...]
+NO_VALUES: Values = {}
+
+
+def translatable(text: Text) -> Term | Message:
+    """A text of a data file as a term, which each language translates."""
+    return Term(text) if isinstance(text, str) else text
+
+
+def known(**values: Value | None) -> dict[str, Value]:
+    """The values that are known: without a value, the part of the wording about it is left out."""
+    return {name: value for name, value in values.items() if value is not None and value != ()}

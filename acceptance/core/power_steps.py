@@ -1,0 +1,64 @@
+"""The steps of a power load as a journal has them: when each was under way. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from acceptance.core.evidence import ToolRan
+from acceptance.core.message import Message, Value, known
+from acceptance.core.record import CheckEnded, CheckStarted, Entry, Event, Note, SessionEnded
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpan:
+    """A step, from its announcement to its end, in seconds since that boot.
+
+    The end is infinite where the journal stops before it. `ended` says that the load reported it;
+    otherwise the load, its check or its session ended first.
+    """
+
+    step: Value
+    boot: int
+    began_s: float
+    ended_s: float = inf
+    ended: bool = False
+
+
+def steps_by_check(entries: Sequence[Entry]) -> Iterator[tuple[StepSpan, ...]]:
+    """The steps of each check that has some, in order."""
+    found: list[StepSpan] = []
+    for entry in entries:
+        body = entry.body
+        note = body.text if isinstance(body, Note) and isinstance(body.text, Message) else None
+        code = None if note is None else note.code
+        # a program is journalled when all parts of its stage have ended
+        if code in ("power_step_begins", "power_step_ended") or isinstance(
+            body, CheckStarted | CheckEnded | SessionEnded | ToolRan
+        ):
+            if found and found[-1].ended_s == inf:
+                ended = code == "power_step_ended"
+                found[-1] = replace(found[-1], ended_s=entry.boot_s, ended=ended)
+            if isinstance(body, CheckStarted) and found:
+                yield tuple(found)
+                found = []
+        if note is not None and code == "power_step_begins" and "step" in note.values:
+            found.append(StepSpan(note.values["step"], entry.boot, entry.boot_s))
+    if found:
+        yield tuple(found)
+
+
+def event_notes(entries: Sequence[Entry]) -> Iterator[Message]:
+    """For each event that came during a step, at which one."""
+    spans = [span for steps in steps_by_check(entries) for span in steps]
+    for entry in entries:
+        event = entry.body
+        if not isinstance(event, Event) or event.severity == "info":
+            continue
+        moment = entry.boot_s if event.boot_s is None else event.boot_s
+        for span in spans:
+            if span.boot == entry.boot and span.began_s <= moment <= span.ended_s:
+                name = event.kind if event.code is None else f"{event.kind} {event.code}"
+                part = None if event.component is None else str(event.component)
+                yield Message("power_step_event", known(event=name, part=part, step=span.step))

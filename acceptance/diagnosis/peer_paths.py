@@ -1,0 +1,316 @@
+"""Holds what a run says of each path between two GPUs together. Pure.
+
+Topology, the driver's status of peer access, NVLinks, copies and collectives are sources that say
+one thing about a path. Where two of them exclude each other, one is wrong or lies: that is a
+contradiction. It is not counted where a measurement of its own already fails for the same cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from acceptance.core.component import Component
+from acceptance.core.judgement import Judgement
+from acceptance.core.message import Listed, Message, Text, Values
+from acceptance.core.parts import Pair
+from acceptance.diagnosis.transports import PairLinks
+from acceptance.machine.gpu import Gpu
+
+CONTRADICTIONS = "link_contradictions"
+# Rates from one GPU to the other with peer access on, in GB/s.
+COPIES = ("p2p_write", "copy_d2d_write", "copy_d2d_read")
+COLLECTIVE, COLLECTIVE_OFF = "collective_send_receive", "collective_send_receive_p2p_off"
+STAGED = "p2p_staged"
+RATES = (*COPIES, STAGED, COLLECTIVE, COLLECTIVE_OFF)
+# All measurements of a path by itself, in the order of the table.
+OF_PATHS = (
+    "p2p_supported",
+    "gpu_path_differs",
+    "p2p_gain",
+    "collective_send_receive_ratio",
+    "collective_send_receive_miscompares",
+    "collective_send_receive_miscompares_p2p_off",
+    "transport_faults",
+    "transport_faults_p2p_off",
+    "burn_peer_miscompares",
+    "copy_own_p2p",
+    *RATES,
+)
+# What each GPU counts of its links in the run: over NVLink, and over PCI Express.
+NVLINK_ERRORS = ("gpu_nvlink_replays", "gpu_nvlink_crc_errors", "gpu_nvlink_recoveries")
+PCIE_ERRORS = ("gpu_pcie_replays",)
+# What a GPU's own failure explains of its paths.
+_NVLINK_FAULTS = ("nvlink_active", "nvlink_speed")
+_PCIE_LINK = ("gpu_link_gen", "gpu_link_width")
+_PCIE_FAULTS = (*_PCIE_LINK, "copy_h2d", "copy_d2h")
+
+# Staged copies on sound machines: equal with peer access on and off within 2 % (4090), and the
+# other way round within 6 %.
+NO_GAIN = 1.1
+# Without peer access both arms of p2pBandwidthLatencyTest take the same way.
+GAIN_WITHOUT_PEERS = 1.5
+# Peer copies over PCI Express reach what host copies of the slower card do (5090s: 55.6 of 57), and
+# staged ones 0.75 to 0.9 of it. Below that share both went the same long way.
+LINK_SHARE = 0.7
+# Sound paths over NVLink or with peer access are alike both ways: 0.92 in p2pBandwidthLatencyTest,
+# 0.99 in nvbandwidth (two H200s). A link with half its lanes gives 0.5.
+ONE_WAY = 0.7
+# Two tools on one path: 361 and 396 GB/s (H200), 0.91.
+TOOLS_SHARE = 0.6
+# NCCL's send and receive beside a copy over NVLink: sound machines reach 0.6 and more.
+COLLECTIVE_SHARE = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two sources that exclude each other.
+
+    `explained` are measurements that fail by their own limit for the same cause.
+    """
+
+    why: Message
+    explained: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PeerPath:
+    """What a run says of the path from one GPU to another.
+
+    `rates` are by measurement in GB/s, without those that were not measured. `failed` are the
+    measurements of this path, and of the links of its two GPUs, that are outside their limits.
+    `errors` is what both GPUs counted in the run on links of the kind that joins the two, None
+    where neither did. `nvlink_gbs` is the rate of all
+    NVLinks between the two in one direction, None where it is not known.
+    """
+
+    pair: Pair
+    links: PairLinks
+    rates: Mapping[str, float]
+    failed: tuple[str, ...] = ()
+    nvlink_gbs: float | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+    errors: float | None = None
+
+    @property
+    def joined(self) -> str:
+        """What joins the two, as in the matrix: "NV4", "PHB"; "-" where it is not known."""
+        return f"NV{self.links.nvlinks}" if self.links.nvlinks else self.links.path or "-"
+
+    @property
+    def open(self) -> tuple[Contradiction, ...]:
+        """The contradictions that no other measurement has said already."""
+        return tuple(one for one in self.contradictions if not one.explained)
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """Judgements of a run by measurement and component."""
+
+    found: Mapping[tuple[str, Component], Sequence[Judgement]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, judged: Iterable[Judgement]) -> _Figures:
+        found: dict[tuple[str, Component], list[Judgement]] = {}
+        for one in judged:
+            found.setdefault((one.due.measurement, one.due.component), []).append(one)
+        return cls(found)
+
+    def value(self, measurement: str, component: Component) -> float | None:
+        """The lowest value; None where none was measured."""
+        told = [one.value for one in self.found.get((measurement, component), ())]
+        return min((value for value in told if value is not None), default=None)
+
+    def fails(self, measurement: str, component: Component) -> bool:
+        """Whether it is outside its limit, waived or not."""
+        return any(
+            finding.kind in ("fail", "waived") and finding.code != "skip_waived"
+            for one in self.found.get((measurement, component), ())
+            for finding in one.findings
+        )
+
+
+def paths(
+    links: Mapping[Pair, PairLinks], due: Sequence[Gpu], judged: Iterable[Judgement]
+) -> tuple[PeerPath, ...]:
+    """Every path of `links`, with what the run measured on it and where its sources disagree."""
+    figures, gpus = _Figures.of(judged), {gpu.name: gpu for gpu in due}
+    plain = {
+        pair: _measured(pair, one, figures, (gpus[pair.first], gpus[pair.second]))
+        for pair, one in links.items()
+    }
+    return tuple(
+        replace(
+            one,
+            contradictions=tuple(
+                _Comparison(one, plain[Pair(pair.second, pair.first)], figures).contradictions()
+            ),
+        )
+        for pair, one in plain.items()
+    )
+
+
+def _measured(pair: Pair, links: PairLinks, figures: _Figures, both: tuple[Gpu, Gpu]) -> PeerPath:
+    """What was measured on a path, before it is compared."""
+    counters = NVLINK_ERRORS if links.nvlinks else PCIE_ERRORS
+    counted = [figures.value(name, end) for name in counters for end in pair.ends]
+    known = [value for value in counted if value is not None]
+    of_gpus = (*_NVLINK_FAULTS, *counters, *(() if links.nvlinks else _PCIE_LINK))
+    failed = [name for name in OF_PATHS if figures.fails(name, pair)]
+    failed += [name for name in of_gpus if any(figures.fails(name, end) for end in pair.ends)]
+    return PeerPath(
+        pair,
+        links,
+        {name: value for name in RATES if (value := figures.value(name, pair)) is not None},
+        tuple(failed),
+        _nvlink_gbs(*both, links),
+        errors=sum(known) if known else None,
+    )
+
+
+def _nvlink_gbs(first: Gpu, second: Gpu, links: PairLinks) -> float | None:
+    speeds = [link.speed_gbs for gpu in (first, second) for link in gpu.links if link.active]
+    told = [speed for speed in speeds if speed is not None]
+    if not links.nvlinks or not told or len(told) < len(speeds):
+        return None
+    return links.nvlinks * min(told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """A path beside the opposite one."""
+
+    path: PeerPath
+    back: PeerPath
+    figures: _Figures
+
+    def contradictions(self) -> Iterable[Contradiction]:
+        yield from self._topology()
+        yield from self._access()
+        yield from self._nvlinks()
+        yield from self._directions()
+
+    def _said(self, of_path: Iterable[str], of_gpus: Iterable[str] = ()) -> tuple[str, ...]:
+        """Which of these fail by their own limits, on the path both ways or on either GPU."""
+        pair, figures = self.path.pair, self.figures
+        ways = [
+            name
+            for name in of_path
+            if figures.fails(name, pair) or figures.fails(name, self.back.pair)
+        ]
+        gpus = [name for name in of_gpus if any(figures.fails(name, end) for end in pair.ends)]
+        return tuple(dict.fromkeys((*ways, *gpus)))
+
+    def _host_gbs(self) -> float | None:
+        """What host copies of the two cards' links reach from the first to the second."""
+        told = [
+            self.figures.value("copy_d2h", self.path.pair.first),
+            self.figures.value("copy_h2d", self.path.pair.second),
+        ]
+        known = [value for value in told if value is not None]
+        return min(known) if len(known) == len(told) else None
+
+    def _topology(self) -> Iterable[Contradiction]:
+        here, there = self.path.links, self.back.links
+        if here.nvlinks < there.nvlinks:
+            values: Values = {"here": here.nvlinks, "there": there.nvlinks}
+            said = self._said(("gpu_path_differs",), _NVLINK_FAULTS)
+            yield Contradiction(Message("peers_links_differ", values), said)
+        if here.offered is False and there.offered:
+            status: Values = {
+                "read": here.p2p_read or "unknown",
+                "write": here.p2p_write or "unknown",
+            }
+            yield Contradiction(
+                Message("peers_offered_one_way", status), self._said(("p2p_supported",))
+            )
+
+    def _access(self) -> Iterable[Contradiction]:
+        """What the driver says of peer access beside what copies gain by it."""
+        links, rates = self.path.links, self.path.rates
+        on, off = rates.get("p2p_write"), rates.get(STAGED)
+        if on is None or off is None:
+            return
+        if links.offered is False and on >= GAIN_WITHOUT_PEERS * off:
+            status: Values = {
+                "read": links.p2p_read or "unknown",
+                "write": links.p2p_write or "unknown",
+            }
+            said = self._said(("p2p_supported", "transport_faults"))
+            yield Contradiction(Message("peers_refused_and_used", status), said)
+        host = self._host_gbs()
+        if links.nvlinks or not links.offered or host is None:
+            return
+        if on <= NO_GAIN * off and on < LINK_SHARE * host:
+            said = self._said(("p2p_supported", "p2p_gain", "p2p_write"), _PCIE_FAULTS)
+            yield Contradiction(Message("peers_offered_without_gain"), said)
+
+    def _nvlinks(self) -> Iterable[Contradiction]:
+        """What NVLinks could carry beside what was carried."""
+        path, most = self.path, self.path.nvlink_gbs
+        if most is None:
+            return
+        host, links = self._host_gbs(), path.links.nvlinks
+        if host is not None and most >= 2 * host:
+            slow = [
+                name
+                for name in (*COPIES, COLLECTIVE)
+                if path.rates.get(name, most) <= NO_GAIN * host
+            ]
+            if slow:
+                said = self._said((*slow, "p2p_gain", "transport_faults"), _NVLINK_FAULTS)
+                values: Values = {"links": links, "rates": Listed(tuple(slow))}
+                yield Contradiction(Message("peers_nvlink_unused", values), said)
+                return
+        copied, sent = path.rates.get("copy_d2d_write"), path.rates.get(COLLECTIVE)
+        of_collectives = (COLLECTIVE, f"{COLLECTIVE}_ratio", "transport_faults")
+        if copied is not None and sent is not None and sent < COLLECTIVE_SHARE * copied:
+            said = self._said((*of_collectives, "copy_d2d_write"), _NVLINK_FAULTS)
+            yield Contradiction(Message("peers_collective_slow"), said)
+            return
+        off = path.rates.get(COLLECTIVE_OFF)
+        if sent is not None and off is not None and most >= 2 * off and sent <= NO_GAIN * off:
+            said = self._said(of_collectives, _NVLINK_FAULTS)
+            yield Contradiction(Message("peers_collective_without_gain", {"links": links}), said)
+
+    def _directions(self) -> Iterable[Contradiction]:
+        """Both directions of one path, and two tools on one direction.
+
+        Only with peer access: through host memory sound machines differ. Collectives go there
+        beyond NCCL's reach, whatever the driver offers.
+        """
+        links, rates = self.path.links, self.path.rates
+        if not links.offered:
+            return
+        for name in (*COPIES, COLLECTIVE) if links.within_reach else COPIES:
+            one, other = rates.get(name), self.back.rates.get(name)
+            if one is not None and other is not None and one < ONE_WAY * other:
+                of_path: tuple[str, ...] = (
+                    name,
+                    "p2p_gain",
+                    f"{COLLECTIVE}_ratio",
+                    "transport_faults",
+                )
+                said = self._said(of_path, (*_NVLINK_FAULTS, *_PCIE_FAULTS))
+                yield Contradiction(Message("peers_one_way_slow", {"name": name}), said)
+        sample, copied = rates.get("p2p_write"), rates.get("copy_d2d_write")
+        if sample is not None and copied is not None:
+            low, high = sorted((sample, copied))
+            if low < TOOLS_SHARE * high:
+                of_path = ("p2p_write", "copy_d2d_write", "p2p_gain")
+                yield Contradiction(Message("peers_tools_differ"), self._said(of_path))
+
+
+def note(path: PeerPath) -> Text | None:
+    """What the path's sources contradict each other in; None where they do not.
+
+    Contradictions that a measurement of its own has said stand last, with its name. Rates are left
+    out: paths with the same trouble share a line of the reports, and the table has the rates.
+    """
+    told: list[Message] = [one.why for one in path.open]
+    told += [
+        Message("peers_said_by", {"why": one.why, "names": Listed(one.explained)})
+        for one in path.contradictions
+        if one.explained
+    ]
+    return Message("clauses", {"why": tuple(told)}) if told else None

@@ -1,0 +1,66 @@
+"""The checks as pytest collected them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from acceptance.core.collection import Session
+from acceptance.core.message import Message, Text, known
+from acceptance.wording.errors import WordedError
+
+
+class PlanError(WordedError):
+    """The plan cannot be made; the message is one sentence for the user.
+
+    `place` is the path of the key at fault in the machine file (`("waiver", 0, "skip")`),
+    `sentence` what is wrong with it.
+    """
+
+    def __init__(
+        self, sentence: str, where: Text | None = None, place: tuple[str | int, ...] = ()
+    ) -> None:
+        told = Message("plan_refused", known(where=where, why=sentence))
+        super().__init__(told.code, **told.values)
+        self.sentence = sentence
+        self.place = place
+
+
+class Measures(msgspec.Struct, frozen=True):
+    """A measurement that a check declares, as its family has it.
+
+    `per` is the class of components. A *fact* is due only where the machine file declares it.
+    `waivable` is false for measurements that no waiver may excuse (miscompares). `ratio_of` is the
+    measurement that a ratio between equal components is made of.
+    """
+
+    name: str
+    unit: str
+    per: str
+    fact: bool = False
+    waivable: bool = True
+    ratio_of: str | None = None
+
+
+class CollectedCheck(msgspec.Struct, frozen=True):
+    """One check as pytest collected it.
+
+    Its cost is `seconds`, plus the time of the load named in `load`, plus `seconds_per_gib` for
+    each GiB of RAM and `seconds_per_gpu` for each tested GPU. `slack` is the extra time in seconds
+    before its programs are ended. `heats` marks a load that keeps its components in full use.
+    `loads_gpus` marks a load that keeps every due GPU busy at once, for its whole time. `last`
+    marks one that runs after all others, because the machine may not survive it.
+    """
+
+    id: str
+    title: str
+    session: Session
+    measures: tuple[Measures, ...]
+    seconds: float
+    load: str | None = None
+    gate: bool = False
+    seconds_per_gib: float = 0.0
+    seconds_per_gpu: float = 0.0
+    slack: float = 0.0
+    heats: bool = False
+    loads_gpus: bool = False
+    last: bool = False

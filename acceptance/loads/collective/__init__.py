@@ -1,0 +1,1 @@
+"""The load of collective operations between all GPUs, every element verified."""

@@ -1,0 +1,523 @@
+"""The load of collective operations between all GPUs: each timed, and every element verified.
+
+    python -m acceptance.loads.collective.load --backend nccl --ranks 2 --seconds 20
+
+One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. The operations
+are those of torch.distributed, over NCCL, or over gloo between processes without a GPU. Two arms,
+each with processes of its own: `default` as the machine comes, and `p2p_off` with
+NCCL_P2P_DISABLE=1. NCCL_* variables of the environment are removed, and NVLink multicast is off
+(NCCL_NVLS_ENABLE=0). A third arm runs only where it is asked for: `multicast` has it on
+(NCCL_NVLS_ENABLE=1), and leaves out send-receives, which have no use of it. NCCL writes a log for
+each rank, which is kept in the output.
+
+Each arm makes, each turn with numbers of its own (`pattern`):
+
+1. all-reduce and reduce-scatter of small and large size in bfloat16, float16 and int32;
+2. an all-reduce of random numbers, after which all ranks must hold the same bits;
+3. a send-receive from each rank to each other one, of a small and a large size; a path slower than
+   SLOW of the median path is tried again, with the sender's and the receiver's best other paths;
+4. all-reduce, all-gather, reduce-scatter, all-to-all and broadcast (from rank 0) in float32, of the
+   largest size up to 1 GiB, then of every other one from 8 bytes (`ladder`) to `--most` while
+   `--seconds` of the arm last;
+5. between GPUs, all-reduces of 8 bytes in a CUDA graph, which no call of the host delays.
+
+A turn is timed alone at every rank, and the slowest rank counts. One turn of each size warms up;
+the median of `--turns` others counts. Sizes and bus bandwidth are those of
+nccl-tests (`operation`). The destination is spoiled before each turn and compared whole after it.
+
+Readings, in GB/s of bus bandwidth: `collective_all_reduce` and so on of `gpus`, of the largest size
+up to 1 GiB, and `collective_send_receive` of `gpu0->gpu1`, of a path that was tried again the
+second; `collective_latency` in microseconds. `collective_miscompares` counts wrong
+elements at each GPU, `collective_send_receive_miscompares` those of each path,
+`collective_disagreements` turns with random numbers after which ranks held different bits. Each
+other arm has the same readings, which end in its name (`_p2p_off`). The table `collectives` has
+every size, with how many elements were compared, `collective_slow_paths` what was tried again; the
+logs `nccl`, `nccl_p2p_off` and so on are NCCL's.
+
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a rank died or
+did not answer within `--grace` seconds, or torch failed, with one sentence on standard error, which
+names the rank that never arrived, and no end line (NCCL's logs are there all the same); 2 for
+arguments that cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, get_args
+
+from acceptance.core.component import Component
+from acceptance.core.limit import GIB
+from acceptance.core.parts import GPUS, Gpu, Pair, listed
+from acceptance.loads.collective import ladder, worker
+from acceptance.loads.collective.digest import differing
+from acceptance.loads.collective.group import Join
+from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
+from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, MOST_RANKS, Numbers
+from acceptance.loads.collective.torch_group import TorchGroup
+from acceptance.loads.collective.worker import Done, Entered, Joined, LatencyStep, Step
+from acceptance.loads.miscompare import (
+    CollectiveArm,
+    CollectiveCheck,
+    DifferingDigests,
+    ElementType,
+    Miscompare,
+)
+from acceptance.loads.names import (
+    COLLECTIVE_ARMS,
+    COLLECTIVE_COLUMNS,
+    COLLECTIVE_RATES,
+    COLLECTIVE_SUMS,
+    COLLECTIVES,
+    NCCL_LOG,
+    SLOW_PATH_COLUMNS,
+    SLOW_PATHS,
+    of_arm,
+)
+from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.protocol import Output
+from acceptance.loads.ranks import RankLost, Ranks, RankSilent
+
+NAME = "collective"
+WHOLE_GROUP = tuple(one for one in OPERATIONS if one in COLLECTIVE_RATES)
+SMALL, LARGE = 4096, 16 * 2**20  # for NCCL's small and large protocols
+PATH = 128 * 2**20
+HEADLINE = GIB  # the largest size of a reading
+RANDOM_TURNS = 3
+SLOW = 0.9  # of the median of all paths
+MOST_SLOW = 8  # paths that are tried again
+# What NCCL writes to the log of a rank: the subsystems that `tools.read.nccl_log` reads.
+NCCL_DEBUG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,P2P,SHM,NET,NVLS,TUNING"}
+Row = tuple[str | float, ...]
+_PROGRESS_S = 5.0
+
+
+def _ranks(text: str) -> int:
+    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 2 <= int(text) <= MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of ranks from 2 to 64")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or int(text) not in ladder.SIZES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is none of the sizes {', '.join(map(str, ladder.SIZES))}"
+        )
+    return int(text)
+
+
+def _turns(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,2}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of turns from 1 to 999")
+    return int(text)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog=NAME, description="Collective operations between all GPUs, every element verified."
+    )
+    parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
+    parser.add_argument("--ranks", required=True, type=_ranks, help="one for each GPU")
+    parser.add_argument(
+        "--seconds", required=True, type=seconds, help="of each arm, for sizes besides 1 GiB"
+    )
+    parser.add_argument(
+        "--most",
+        type=_size,
+        default=ladder.SIZES[-1],
+        help="the largest size in bytes (default %(default)s)",
+    )
+    parser.add_argument(
+        "--turns",
+        type=_turns,
+        default=5,
+        help="that count, of each size, besides one to warm up (default %(default)s)",
+    )
+    parser.add_argument(
+        "--arm",
+        dest="arms",
+        action="append",
+        choices=get_args(CollectiveArm),
+        help=f"only this one; {' and '.join(COLLECTIVE_ARMS)} by default",
+    )
+    parser.add_argument(
+        "--grace",
+        type=seconds,
+        default=60.0,
+        help="seconds a rank may be late before it counts as hung",
+    )
+    parser.add_argument(
+        "--inject",
+        choices=get_args(worker.Fault),
+        help="a fault on the last rank; such a run never passes",
+    )
+    return parser
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRank:
+    """The process of one GPU, and the arm that it is of; `folder` is for NCCL's log."""
+
+    number: int
+    arm: CollectiveArm
+    folder: Path
+
+    @property
+    def component(self) -> Component:
+        """Its GPU."""
+        return Gpu(self.number)
+
+    @property
+    def log(self) -> Path:
+        """Where NCCL writes its log."""
+        return self.folder / f"nccl-{self.number}.log"
+
+    def prepare(self) -> None:
+        """Set the arm's variables of NCCL, and no others."""
+        for name in [name for name in os.environ if name.startswith("NCCL_")]:
+            del os.environ[name]
+        os.environ |= {**NCCL_DEBUG, "NCCL_DEBUG_FILE": str(self.log)}
+        os.environ["NCCL_NVLS_ENABLE"] = "1" if self.arm == "multicast" else "0"
+        if self.arm == "p2p_off":
+            os.environ["NCCL_P2P_DISABLE"] = "1"
+
+
+def _number(rank: GpuRank) -> int:
+    return rank.number
+
+
+@dataclass(slots=True)
+class ArmRun:
+    """One arm while it runs: its ranks, and what they found."""
+
+    options: argparse.Namespace
+    arm: CollectiveArm
+    ranks: Ranks[GpuRank]
+    output: Output
+    began: float
+    turns: int = 0
+    entered: set[GpuRank] = field(default_factory=set)
+    wrong: Counter[Component] = field(default_factory=Counter)
+    disagreements: int = 0
+    rows: list[Row] = field(default_factory=list)
+    slow: list[Row] = field(default_factory=list)
+    said: float = 0.0
+    joined: bool = False
+
+    def heard(self, rank: GpuRank, value: Miscompare | Entered) -> None:
+        """Take what a rank says besides its answers."""
+        if isinstance(value, Entered):
+            self.entered.add(rank)
+        else:
+            self.output.miscompare(value)
+
+    def collect(self, kind: str) -> dict[GpuRank, Any]:
+        """The answers of all ranks."""
+        return self.ranks.collect(kind, self.options.grace, self.heard, self.progress)
+
+    def progress(self) -> None:
+        """Say how far the arm is, now and then, once the first line is out."""
+        spent = time.monotonic() - self.began
+        if self.joined and spent - self.said >= _PROGRESS_S:
+            self.said = spent
+            self.output.progress(round(min(spent, self.options.seconds), 1), self.options.seconds)
+
+    def take(
+        self, operation: Operation, dtype: ElementType, share: int, *, random: bool = False
+    ) -> dict[GpuRank, Done]:
+        """One turn. Raises RankLost, with the ranks that never arrived where it does not end."""
+        return self._step(Step(operation, dtype, share, self.turns, random))
+
+    def _step(self, step: Step | LatencyStep) -> dict[GpuRank, Done]:
+        operation = step.operation
+        self.turns += 1
+        self.entered.clear()
+        self.ranks.start(lambda _moment: step)
+        self.collect("ready")
+        self.ranks.start(lambda _moment: None)
+        try:
+            done = self.collect("done")
+        except RankSilent as error:
+            entered = {rank.component for rank in self.entered}
+            every = map(Gpu, range(operation.ranks))
+            absent = [component for component in every if component not in entered]
+            who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
+            raise RankSilent(f"{error}: {who} at {operation.name} of {step.size} bytes") from None
+        for rank, one in done.items():
+            self.wrong[step.component(rank.number)] += one.wrong
+        return done
+
+    def measure(
+        self, operation: Operation, dtype: ElementType, size: int, component: Component = GPUS
+    ) -> float:
+        """Turns of one size, the first to warm up; GB/s of bus bandwidth."""
+        share = operation.share(size, ITEMSIZE[dtype])
+        took, compared = [], 0
+        for turn in range(1 + self.options.turns):
+            done = self.take(operation, dtype, share)
+            compared += sum(one.compared for one in done.values())
+            if turn:
+                took.append(slowest(operation, done))
+        moved, median = operation.size(share, ITEMSIZE[dtype]), statistics.median(took)
+        rate = operation.bus_rate(moved, median)
+        self.rows.append(
+            (
+                self.arm,
+                operation.name,
+                str(component),
+                dtype,
+                moved,
+                self.options.turns,
+                compared,
+                round(median * 1e6, 2),
+                round(rate, 3),
+            )
+        )
+        return rate
+
+    def sums(self, most: int) -> None:
+        """Sums in all formats but float32, where as many ranks have exact ones."""
+        ranks = self.options.ranks
+        for dtype in ELEMENT_TYPES:
+            if dtype == "f32":
+                continue
+            try:
+                Numbers(dtype, ranks)
+            except ValueError as error:
+                self.output.note(str(error))
+                continue
+            for size in sorted({min(SMALL, most), min(LARGE, most)}):
+                for name in COLLECTIVE_SUMS:
+                    self.measure(Operation(name, ranks), dtype, size)
+
+    def same_bits(self, most: int) -> None:
+        """Sums of random numbers, after which all ranks must hold the same bits."""
+        operation = Operation("all_reduce", self.options.ranks)
+        for _ in range(RANDOM_TURNS):
+            done = self.take(operation, "f32", min(LARGE, most) // ITEMSIZE["f32"], random=True)
+            digests = differing(
+                {Gpu(rank.number): done[rank].digest for rank in sorted(done, key=_number)}
+            )
+            if digests:
+                self.disagreements += 1
+                self.output.miscompare(
+                    DifferingDigests(
+                        check="digest",
+                        found="sums of random numbers that differ between ranks",
+                        digests=digests,
+                    )
+                )
+
+    def paths(self, most: int) -> None:
+        """A send-receive between the ranks of each ordered pair."""
+        small, large = min(SMALL, most), min(PATH, most)
+        rates: dict[tuple[int, int], float] = {}
+        for ends in pairs(self.options.ranks):
+            if small < large:
+                self.path(ends, small)
+            rates[ends] = self.path(ends, large)
+        slow = slow_paths(rates)
+        again = {
+            ends: self.path(ends, large) for ends in dict.fromkeys(itertools.chain(*slow.values()))
+        }
+        for ends, tried in slow.items():
+            self.slow += [
+                (
+                    self.arm,
+                    str(_pair(ends)),
+                    str(_pair(one)),
+                    round(rates[one], 3),
+                    round(again[one], 3),
+                )
+                for one in tried
+            ]
+        for ends, rate in rates.items():
+            pair = _pair(ends)
+            value = again[ends] if ends in slow else rate
+            self.reading("collective_send_receive", "GB/s", pair, value)
+            self.reading("collective_send_receive_miscompares", "count", pair, self.wrong[pair])
+
+    def path(self, ends: tuple[int, int], size: int) -> float:
+        """Turns of a send-receive of one size; GB/s."""
+        operation = Operation("send_receive", self.options.ranks, *ends)
+        return self.measure(operation, "f32", size, _pair(ends))
+
+    def ladder(self, sizes: Sequence[int]) -> None:
+        """The size of the readings for the other operations, then all other sizes in turn."""
+        headline = max(size for size in sizes if size <= HEADLINE)
+        took: dict[CollectiveCheck, float] = {}
+        for name in WHOLE_GROUP:
+            begin = time.monotonic()
+            rate = self.measure(Operation(name, self.options.ranks), "f32", headline)
+            took[name] = time.monotonic() - begin
+            self.reading(COLLECTIVE_RATES[name], "GB/s", GPUS, rate)
+        untried = []
+        for size in sizes:
+            for name in WHOLE_GROUP if size != headline else ():
+                left = self.options.seconds - (time.monotonic() - self.began)
+                if ladder.affordable(size, headline, took[name], left):
+                    self.measure(Operation(name, self.options.ranks), "f32", size)
+                else:
+                    untried.append(f"{name} of {size} bytes")
+        if untried:
+            self.output.note(f"{self.arm}: no time was left for {', '.join(untried)}")
+
+    def latency(self) -> None:
+        """All-reduces of the smallest size in a CUDA graph, where there are GPUs."""
+        operation = Operation("all_reduce", self.options.ranks)
+        done = self._step(LatencyStep(operation, self.turns))
+        if all(one.seconds is not None for one in done.values()):
+            self.reading("collective_latency", "us", GPUS, slowest(operation, done) * 1e6)
+
+    def reading(self, base: str, unit: str, component: Component, value: float) -> None:
+        """A reading of this arm."""
+        self.output.reading(of_arm(base, self.arm), unit, component, value)
+
+
+def slowest(operation: Operation, done: Mapping[GpuRank, Done]) -> float:
+    """The seconds of the slowest rank that takes part."""
+    return max(
+        one.seconds
+        for rank, one in done.items()
+        if operation.takes_part(rank.number) and one.seconds is not None
+    )
+
+
+def _pair(ends: tuple[int, int]) -> Pair:
+    return Pair(Gpu(ends[0]), Gpu(ends[1]))
+
+
+def slow_paths(
+    rates: Mapping[tuple[int, int], float],
+) -> dict[tuple[int, int], tuple[tuple[int, int], ...]]:
+    """The slowest paths below SLOW of the median, and what is to be tried again for each.
+
+    That is the path itself, the sender's best path to another rank, and the best path from another
+    rank to the receiver.
+    """
+    limit = SLOW * statistics.median(rates.values())
+    slow = sorted((rate, ends) for ends, rate in rates.items() if rate < limit)[:MOST_SLOW]
+    found = {}
+    for _, ends in slow:
+        source, destination = ends
+        sends = [one for one in rates if one[0] == source and one != ends]
+        receives = [one for one in rates if one[1] == destination and one != ends]
+        partners = [max(group, key=rates.__getitem__) for group in (sends, receives) if group]
+        found[ends] = (ends, *partners)
+    return found
+
+
+Opening = Callable[[Sequence[str]], None]  # called with the UUID of every rank's GPU
+
+
+def run_arm(
+    options: argparse.Namespace,
+    arm: CollectiveArm,
+    join: Join,
+    output: Output,
+    opening: Opening,
+) -> ArmRun:
+    """One arm, from fork to its last reading. Raises RankLost."""
+    inject = options.inject if arm == options.arms[0] else None
+    with tempfile.TemporaryDirectory() as folder:
+        every = tuple(GpuRank(number, arm, Path(folder)) for number in range(options.ranks))
+        try:
+            run = _run_ranks(options, arm, join, every, inject, output, opening)
+        finally:
+            # What NCCL wrote tells most where ranks were lost.
+            for rank in every:
+                if rank.log.is_file():
+                    text = rank.log.read_text(encoding="utf-8", errors="replace")
+                    output.log(of_arm(NCCL_LOG, arm), rank.component, text)
+    for rank in every:
+        run.reading("collective_miscompares", "count", rank.component, run.wrong[rank.component])
+    run.reading("collective_disagreements", "count", GPUS, run.disagreements)
+    return run
+
+
+def _run_ranks(
+    options: argparse.Namespace,
+    arm: CollectiveArm,
+    join: Join,
+    every: tuple[GpuRank, ...],
+    inject: str | None,
+    output: Output,
+    opening: Opening,
+) -> ArmRun:
+
+    def body(rank: GpuRank, connection: Connection) -> None:
+        fault: Any = inject if rank == every[-1] else None
+        worker.work(rank.number, options.ranks, connection, join, rank.folder, arm, fault)
+
+    with Ranks(every, body) as ranks:
+        run = ArmRun(options, arm, ranks, output, time.monotonic())
+        joined: dict[GpuRank, Joined] = run.collect("joined")
+        opening([joined[rank].uuid for rank in every])
+        run.joined = True
+        for about in sorted({one.about for one in joined.values()}):
+            output.note(f"{arm}: {about}")
+        room = min(one.free_bytes for one in joined.values())
+        sizes = [size for size in ladder.fitting(room, worker.WORK) if size <= options.most]
+        run.sums(sizes[-1])
+        run.began, run.said = time.monotonic(), 0.0  # libraries are loaded, and the group has met
+        run.same_bits(sizes[-1])
+        if arm != "multicast":
+            run.paths(sizes[-1])
+        run.ladder(sizes)
+        run.latency()
+        ranks.start(lambda _moment: None)
+        run.collect("left")
+    return run
+
+
+def run(options: argparse.Namespace, join: Join, output: Output) -> None:
+    """Run the arms one after the other; raises RankLost, ValueError where no size fits."""
+    options.arms = tuple(dict.fromkeys(options.arms or COLLECTIVE_ARMS))
+    parameters: dict[str, Any] = {
+        "backend": options.backend,
+        "ranks": options.ranks,
+        "seconds": options.seconds,
+        "most": options.most,
+        "turns": options.turns,
+        "arms": list(options.arms),
+    }
+    if options.inject is not None:
+        parameters["inject"] = options.inject
+
+    def opening(uuids: Sequence[str]) -> None:
+        """The first line, with the GPUs that the ranks of the first arm have."""
+        if "uuids" not in parameters:
+            parameters["uuids"] = list(uuids)
+            output.hello(NAME, parameters)
+        elif parameters["uuids"] != list(uuids):
+            raise RuntimeError(f"the ranks have other GPUs than before: {', '.join(uuids)}")
+
+    runs = [run_arm(options, arm, join, output, opening) for arm in options.arms]
+    output.table(COLLECTIVES, COLLECTIVE_COLUMNS, [row for one in runs for row in one.rows])
+    if slow := [row for one in runs for row in one.slow]:
+        output.table(SLOW_PATHS, SLOW_PATH_COLUMNS, slow)
+    output.end()
+
+
+def main(argv: Sequence[str] | None = None, join: Join | None = None) -> int:
+    """The program; the module's docstring lists its exit statuses. `join` is for tests."""
+    options = arguments().parse_args(argv)
+    entry = functools.partial(TorchGroup, options.backend) if join is None else join
+    return run_guarded(NAME, lambda: run(options, entry, Output(sys.stdout)), errors=(RankLost,))
+
+
+if __name__ == "__main__":
+    exit_load(main())

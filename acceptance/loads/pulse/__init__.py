@@ -1,0 +1,1 @@
+"""The power load: full load that comes and goes."""

@@ -1,0 +1,35 @@
+"""The observed machine on the terminal: a row for each part, and what to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acceptance.core.language import ENGLISH, Language
+from acceptance.machine.inventory import Inventory
+from acceptance.reports import grid
+from acceptance.reports.page import machine
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+
+def show(inventory: Inventory, screen: Terminal, language: Language = ENGLISH) -> None:
+    """Print the parts as they were observed, and the next command."""
+    rows = [*machine.parts(inventory, language), *_gpus(inventory, language)]
+    grid.show(screen.console, [("", row) for row in rows], right=2, watched=screen.watched)
+    screen.path(f"{language('next')}: rigproof inventory --write FILE")
+    screen.say(
+        language("It drafts a machine file from this; with --json all that was read is printed.")
+    )
+
+
+def _gpus(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
+    cards = list(machine.gpu_cards(inventory, language))
+    for card in cards:
+        facts = [f"{label} {text}" for label, text in card.facts]
+        trouble = [card.trouble] if card.trouble else []
+        model = card.model or language("model not shown")
+        yield card.name, ", ".join([model, *trouble, *facts])
+    if not cards:
+        yield language("GPUs"), language("none found")
+    if inventory.nvml.error is not None:
+        yield "NVML", words.text(inventory.nvml.error, language)

@@ -1,0 +1,258 @@
+"""The checks' own functions over the kept outputs of their programs: the values that logs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from acceptance.core.component import Component
+from acceptance.core.dtype import DtypeName
+from acceptance.core.evidence import AnyBody
+from acceptance.core.message import Message, Text
+from acceptance.core.plan import PlannedCheck
+from acceptance.core.record import Measured
+from acceptance.expect import components
+from acceptance.loads.protocol import LoadOutput, salvage
+from acceptance.machine import inventory
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import Inventory
+from acceptance.process.command import ProgramResult
+from acceptance.process.unreadable import UnreadableOutput
+from acceptance.session.check import Check, ErrorInLines
+from acceptance.suites import burn, compute, cpu, gpu, link, memory, power, together, vram
+from acceptance.suites.fixtures import burn as burn_fixtures
+from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
+from acceptance.suites.fixtures.burn import BurnResults, HostRun
+from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
+from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
+from acceptance.tools import TOOLS, Tool, load_output
+from acceptance.tools.gpu_burn import Mode
+from acceptance.tools.load_output import Groups
+from acceptance.tools.proof import ToolError
+from acceptance.tools.reading import ToolOutput
+from acceptance.wording.errors import said
+
+BURN = "acceptance.loads.burn.load"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A check, its programs as their logs show them, in their order, and the machine of the run.
+
+    How long and on what a program was to work is not asked again: the session did.
+    """
+
+    planned: PlannedCheck
+    done: Sequence[ProgramResult]
+    due: tuple[Gpu, ...]
+    inventory: Inventory
+
+    def of_program(self, program: str) -> Kept:
+        """The same with the runs of one program alone, which may stand behind `nice`."""
+        own = [one for one in self.done if any(Path(word).name == program for word in one.argv)]
+        return replace(self, done=own)
+
+    @property
+    def last(self) -> ProgramResult:
+        """The program that counts where it was run again."""
+        return self.done[-1]
+
+    def nvbandwidth(self, *_testcases: str) -> ToolOutput:
+        """The fixture of this name."""
+        return gpu_tools.of_nvbandwidth(self.last, self.due, self.inventory)
+
+    def stress_ng(self, done: ProgramResult) -> ToolOutput:
+        """The result of a run of stress-ng."""
+        threads = inventory.known(self.inventory.cpu.threads)
+        return host_tools.of_stress_ng(done, seconds=0.0, threads=threads)
+
+    def cpu_load(self, load: str, groups: Groups, **options: str | float) -> LoadOutput:
+        """The fixture of this name."""
+        return load_output.read(self.last, load, {}, least_s=0.0)
+
+    def gpu_loads(
+        self, load: str, shown: Mapping[Component, Sequence[Component]] | None = None
+    ) -> GpuLoads:
+        """The outputs of a load of every GPU, which were started in the order of the GPUs."""
+        by_name = {gpu.name: gpu for gpu in self.due}
+
+        def read(name: Component, done: ProgramResult) -> LoadOutput:
+            return load_output.read(done, load, gpu_identity.of_load(by_name[name]), least_s=0.0)
+
+        ended = dict(zip(by_name, self.done, strict=False))
+        return collect_loads(self.due, ended, read, shown)
+
+    def parameter(self) -> str:
+        """What stands in brackets in the id of the check."""
+        return self.planned.id.partition("[")[2].rstrip("]")
+
+
+def _table(*_told: object) -> None:
+    """Tables decide nothing."""
+
+
+def _heat(_gpu: Component, _moment: float) -> None:
+    """Heat is for notes."""
+
+
+def _gpu_burn(kept: Kept, check: Check) -> None:
+    output = gpu_tools.of_gpu_burn(kept.last, kept.due, kept.inventory, seconds=0.0)
+    burn.test_gpu_burn(cast(Mode, kept.parameter()), lambda _mode: output, kept.due, check)
+
+
+def _gemm_alone(kept: Kept, check: Check) -> None:
+    peaks: dict[Component, Mapping[str, float]] = {gpu.name: {} for gpu in kept.due}
+    compute.test_gemm_alone(lambda: kept.gpu_loads("gpu_gemm"), peaks, _table, check)
+
+
+def _bandwidth_test(kept: Kept, check: Check) -> None:
+    link.test_bandwidth_test(
+        {
+            gpu.name: gpu_tools.of_bandwidth_test(done, [gpu])
+            for gpu, done in zip(kept.due, kept.done, strict=False)
+        },
+        check,
+    )
+
+
+def _device_query(kept: Kept, check: Check) -> None:
+    found = gpu_tools.of_device_query(kept.last, kept.due, kept.inventory)
+    gpu.test_device_query(found, kept.due, check)
+
+
+def _cpu_gemm(kept: Kept, check: Check) -> None:
+    dtype = cast(DtypeName, kept.parameter())
+    cpu.test_gemm(dtype, kept.cpu_load, {}, check, host_tools.recorder(check))
+
+
+def _stressapptest(done: ProgramResult) -> ToolOutput:
+    return host_tools.of_stressapptest(done, seconds=0.0, gib=0.0)
+
+
+def _host(done: Sequence[ProgramResult], read: Callable[[ProgramResult], ToolOutput]) -> HostRun:
+    """The result of a program beside the burns; empty where it was not installed."""
+    try:
+        return HostRun(read(done[-1])) if done else HostRun()
+    except ToolError as error:
+        return HostRun(trouble=said(error))
+
+
+def _together(kept: Kept, check: Check) -> None:
+    found = BurnResults(
+        kept.of_program(BURN).gpu_loads("burn", burn_fixtures.shown(kept.planned, kept.due)),
+        _host(kept.of_program("stress-ng").done, kept.stress_ng),
+        _host(kept.of_program("stressapptest").done, _stressapptest),
+        memory_gib=0.0,
+    )
+    siblings = components.of_one_model(kept.due)
+    together.test_burn(lambda: found, kept.due, siblings, _heat, _table, check)
+
+
+def _power(names: tuple[str, str, str, str, str, str]) -> Callable[[Kept, Check], None]:
+    def values_of(kept: Kept, check: Check) -> None:
+        load, watch, *_ = kept.done
+        hosts: tuple[HostRun, ...] = (
+            _host(kept.of_program("stress-ng").done, kept.stress_ng),
+            _host(kept.of_program("stressapptest").done, _stressapptest),
+        )
+        if not ran_whole(load):
+            hosts = tuple(map(ended_with, hosts))
+        power.judge_power(
+            names, of_power(load, watch, kept.due, None, hosts), kept.due, _table, check
+        )
+
+    return values_of
+
+
+# By the id of a check without its parameter.
+_CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
+    "burn.gpu_burn": _gpu_burn,
+    "compute.copies": lambda kept, check: compute.test_copies(
+        lambda: kept.gpu_loads("gpu_copy"), _table, check
+    ),
+    "compute.gemm_alone": _gemm_alone,
+    "compute.gemm_together": lambda kept, check: compute.test_gemm_together(
+        lambda: kept.gpu_loads("gpu_gemm"), check
+    ),
+    "cpu.gemm": _cpu_gemm,
+    "cpu.stress_ng": lambda kept, check: cpu.test_stress_ng(kept.stress_ng(kept.last), check),
+    "gpu.device_query": _device_query,
+    "link.bandwidth_test": _bandwidth_test,
+    "link.collectives": lambda kept, check: link.test_collectives(
+        lambda arms: collectives.of_load(kept.last, kept.due, None, arms),
+        kept.inventory,
+        _table,
+        check,
+    ),
+    "link.device_alone": lambda kept, check: link.test_device_alone(kept.nvbandwidth, check),
+    "link.host_copies": lambda kept, check: link.test_host_copies(kept.nvbandwidth, check),
+    "link.p2p": lambda kept, check: link.test_p2p(gpu_tools.of_p2p(kept.last, kept.due), check),
+    "link.peer_copies": lambda kept, check: link.test_peer_copies(kept.nvbandwidth, check),
+    "memory.bandwidth": lambda kept, check: memory.test_bandwidth(
+        kept.cpu_load, {}, 0, check, host_tools.recorder(check)
+    ),
+    "memory.random": lambda kept, check: memory.test_random(
+        kept.cpu_load, {}, 0, 0.0, check, host_tools.recorder(check)
+    ),
+    "memory.stressapptest": lambda kept, check: memory.test_stressapptest(
+        _stressapptest(kept.last), check
+    ),
+    "power.ladder": _power(power.LADDER),
+    "power.pulses": _power(power.PULSES),
+    "power.step": _power(power.STEP),
+    "together.burn": _together,
+    "vram.patterns": lambda kept, check: vram.test_patterns(
+        lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check
+    ),
+}
+
+
+def known(check: str) -> bool:
+    """Whether the values of a check are made of what its programs print."""
+    return check.partition("[")[0] in _CHECKS
+
+
+def values(kept: Kept) -> tuple[list[Measured], Text | None]:
+    """The values that the check makes of these outputs, and why they prove nothing, if so.
+
+    Raises KeyError for a check that is not `known`.
+    """
+    written: list[AnyBody] = []
+    trouble: Text | None = None
+    try:
+        _CHECKS[kept.planned.id.partition("[")[0]](kept, Check(kept.planned, (), written.append))
+    except ErrorInLines as error:
+        trouble = Message("clauses", {"why": error.message})
+    except Exception as error:  # noqa: BLE001 - an error, as in a session
+        trouble = said(error) or type(error).__name__
+    return [one for one in written if isinstance(one, Measured)], trouble
+
+
+def reads(done: ProgramResult) -> bool:
+    """Whether the program is one of our loads or a tool with a parser here."""
+    return _is_load(done) or _tool(done) is not None
+
+
+def fault(done: ProgramResult) -> Text | None:
+    """The fault that a program's output proves by itself; None where it proves none."""
+    if _is_load(done):
+        return host_tools.wrong_note(salvage(done.stdout))
+    if (tool := _tool(done)) is None:
+        return None
+    try:
+        output = tool.parse(f"{done.stdout}\n{done.stderr}")
+    except UnreadableOutput:
+        return None
+    return output.reason if output.outcome == "fail" else None
+
+
+def _is_load(done: ProgramResult) -> bool:
+    return any(one.startswith("acceptance.loads.") for one in done.argv)
+
+
+def _tool(done: ProgramResult) -> Tool | None:
+    """The tool of a command, which may stand behind `nice`."""
+    names = {Path(one).name for one in done.argv}
+    return next((tool for tool in TOOLS if tool.name in names), None)

@@ -1,0 +1,1 @@
+"""The words of findings: the only place where a code and its values become a sentence."""

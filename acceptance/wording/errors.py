@@ -1,0 +1,30 @@
+"""The base of errors whose message every language words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from acceptance.core.coded import Coded
+from acceptance.core.message import Message, Text
+from acceptance.wording import words
+
+
+class WordedError(Coded):
+    """An error that is told to the user; its text is the English wording."""
+
+    def __str__(self) -> str:
+        return words.message(self.message)
+
+
+def said(error: Exception) -> Text:
+    """What an error says: its message, or the words of somebody else."""
+    return error.message if isinstance(error, Coded) else str(error)
+
+
+def each_once(told: Iterable[Message]) -> tuple[Message, ...]:
+    """The messages in their order, without those that say the same again."""
+    found: list[Message] = []
+    for one in told:
+        if one not in found:
+            found.append(one)
+    return tuple(found)

@@ -1,0 +1,192 @@
+"""Word findings and messages in the reader's language, by the catalogues of fixtures/locale.
+
+A wording has the code as its key. A part of it in square brackets is left out where a value in it
+is not there. A sentence within another is `{name:lower}`, which begins it with a small letter. What
+comes back is for printing: nobody takes it apart.
+"""
+
+from __future__ import annotations
+
+import functools
+import gettext
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import assert_never
+
+from acceptance import resources
+from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH, Language
+from acceptance.core.limit import number
+from acceptance.core.message import (
+    Listed,
+    Message,
+    Quantity,
+    Range,
+    Term,
+    Text,
+    Texts,
+    Value,
+    Values,
+    known,
+)
+from acceptance.wording import drift, po_file
+from acceptance.wording.quantities import quantity, span
+
+DOMAIN = "findings"
+NOTE_INLINE = 100
+_PART = re.compile(r"\[([^\[\]]+)\]")
+_MANY = 2  # stands for a fraction of things, which takes the form of many
+
+
+class _Filled(Formatter):
+    def format_field(self, value: object, format_spec: str) -> str:
+        if format_spec == "lower":
+            text = str(value)
+            return text[:1].lower() + text[1:]
+        return str(super().format_field(value, format_spec))
+
+
+_FILLED = _Filled()
+
+
+@functools.cache
+def catalogue(code: str) -> gettext.GNUTranslations:
+    """The wordings of one language. Raises BrokenCatalogue or FixtureMissing."""
+    folder = resources.locate("locale") / code.replace("-", "_") / "LC_MESSAGES"
+    return po_file.read(folder / f"{DOMAIN}.po")
+
+
+def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None) -> str:
+    """A finding's own line. Its texts are untrusted: the caller must pass it through `one_line`.
+
+    `shown` replaces the name of its component. A code of another version, or one without a value of
+    its wording, is shown with its values.
+
+    Raises BrokenCatalogue or FixtureMissing.
+    """
+    about = {"measurement": finding.measurement, "component": shown or finding.component}
+    named = {name: str(value) for name, value in about.items() if value is not None}
+    return _worded(finding.code, values(finding), named, language)
+
+
+def action(finding: Finding, language: Language = ENGLISH) -> str | None:
+    """What an event asks for; None for any other finding. Otherwise as `of`."""
+    if not finding.action:
+        return None
+    first, *catalog = finding.action
+    about: Values = {"action": Term(first)}
+    if not catalog:
+        return message(Message("action", about), language)
+    return message(Message("action_of_catalog", {**about, "catalog": _then(catalog)}), language)
+
+
+def _then(steps: Sequence[str]) -> Value:
+    """Steps one after the other."""
+    first, *rest = steps
+    return Message("then", {"first": first, "next": _then(rest)}) if rest else first
+
+
+def as_message(finding: Finding) -> Message:
+    """A finding's own line as a message, which may stand in another one."""
+    where = None if finding.component is None else str(finding.component)
+    about = known(measurement=finding.measurement, component=where)
+    return Message(finding.code, {**values(finding), **about})
+
+
+def values(finding: Finding) -> Values:
+    """What a finding's wording is filled with, by name; a brief note stands in the line."""
+    found = finding.values if finding.drift is None else drift.values(finding.drift)
+    inline = finding.note is not None and note_beside(finding) is None
+    return {**found, "note": finding.note} if inline and finding.note else found
+
+
+def note_beside(finding: Finding) -> Text | None:
+    """The note of a finding where it would hide the value and its limit in the line."""
+    told = text(finding.note or "")
+    return finding.note if "\n" in told or len(told) > NOTE_INLINE else None
+
+
+def message(told: Message, language: Language = ENGLISH) -> str:
+    """A message by itself; otherwise as `of`."""
+    return _worded(told.code, told.values, {}, language)
+
+
+def text(told: Texts, language: Language = ENGLISH) -> str:
+    """A message in words, or somebody else's text as it is; otherwise as `of`."""
+    if isinstance(told, tuple):
+        return "\n".join(text(one, language) for one in told)
+    return told if isinstance(told, str) else message(told, language)
+
+
+def measured(told: Quantity) -> str:
+    """A value with its unit."""
+    return quantity(told.value, told.unit, exact=told.exact)
+
+
+def _worded(code: str, values: Values, about: dict[str, str], language: Language) -> str:
+    shown = about | {name: _shown(value, about, language) for name, value in values.items()}
+    try:
+        form = _form(code, values.get("n"), language)
+        whole = _PART.sub(lambda part: part[1] if _names(part[1]) <= shown.keys() else "", form)
+        return _FILLED.vformat(whole, (), shown)
+    except LookupError:  # a journal of another version: its report is still made
+        return ": ".join([code, *shown.values()])
+
+
+def _names(form: str) -> set[str]:
+    """The names of the values in a wording."""
+    return {name for _, name, _, _ in Formatter().parse(form) if name is not None}
+
+
+def _form(code: str, count: Value | None, language: Language) -> str:
+    """The wording of a code, in the form for so many things."""
+    # the entry without a code is the head of a catalogue
+    for one in (language.code, ENGLISH.code) if code else ():
+        found = catalogue(one)
+        if isinstance(count, int | float):
+            form = found.ngettext(code, code, int(count) if count == int(count) else _MANY)
+        else:
+            form = found.gettext(code)
+        if form != code:
+            return form
+    raise LookupError(f"{code}: the catalogue of findings has no wording for it")
+
+
+def _shown(value: Value, about: dict[str, str], language: Language) -> str:
+    match value:
+        case str():
+            return value
+        case int() | float():
+            return number(value)
+        case Quantity():
+            return measured(value)
+        case Range():
+            return span(value.low, value.high, value.unit)
+        case Term():
+            return language.text(value.text)
+        case Message():  # on one line, whatever it quotes
+            return " ".join(_worded(value.code, value.values, about, language).split())
+        case Listed():
+            return _listed(value, about, language)
+        case tuple():
+            return _clauses([_shown(one, about, language) for one in value], language)
+        case _:
+            assert_never(value)
+
+
+def _listed(names: Listed, about: dict[str, str], language: Language) -> str:
+    if not names.items:
+        return ""
+    told, *others = (_shown(one, about, language) for one in names.items)
+    for one in others:
+        told = _form("and_name", None, language).format(first=told, next=one)
+    if names.left_out:
+        told = _form("and_more", None, language).format(names=told, more=names.left_out)
+    return told
+
+
+def _clauses(told: list[str], language: Language) -> str:
+    """Clauses one after the other."""
+    form = _form("and_clause", None, language)
+    return functools.reduce(lambda first, one: form.format(first=first, next=one), told or [""])

@@ -1,0 +1,52 @@
+"""`judge --from-logs`: what it says, and its exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import journals
+import pytest
+from runs import machine_root, write_segment
+from test_command_line import Call, call  # noqa: F401 - a fixture
+
+from acceptance.core.evidence import AnyBody, ToolRan
+from acceptance.core.parts import MEMORY
+from acceptance.core.record import CheckEnded
+from acceptance.journal import reader
+from acceptance.session.plugin import MARKS
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/stressapptest/pass_1.0.6.txt"
+COPY, NAME = "stressapptest_copy", "memory.stressapptest"
+VALUE = 53.61474994176  # GB/s, as the log has it
+PLAN = journals.plan(journals.check(NAME, journals.due(COPY, MEMORY, limit=None)))
+RAN = ToolRan(NAME, ("/usr/bin/nice", "/opt/stressapptest"), 0, 100.0, "logs/a.log")
+
+
+@pytest.fixture(autouse=True)
+def marks(pytestconfig: pytest.Config) -> None:
+    """Logs are read by the checks, whose marks the tests' own pytest does not know."""
+    for mark in MARKS:
+        pytestconfig.addinivalue_line("markers", mark)
+
+
+def run(folder: Path, value: float) -> Path:
+    """A run whose journal has this value; its log is a recorded one."""
+    bodies: list[AnyBody] = []
+    for body in journals.bodies(PLAN, {(COPY, MEMORY): value}):
+        bodies += [RAN, body] if isinstance(body, CheckEnded) else [body]
+    run_dir = folder / "run"
+    (run_dir / "logs").mkdir(parents=True)
+    (run_dir / "logs/a.log").write_text(RECORDED.read_text())
+    (run_dir / "logs/a.log.err").touch()
+    write_segment(run_dir / reader.SUPERVISOR, bodies, machine_root(folder / "root"), seals=True)
+    return run_dir
+
+
+@pytest.mark.parametrize(("value", "code"), [(VALUE, 0), (9999.0, 3)])
+def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, code: int) -> None:  # noqa: F811
+    found, out, err = call("judge", str(run(tmp_path, value)), "--from-logs")
+    assert (found, err) == (code, "")
+    told = f"{NAME}: the journal has {COPY} = 9999 on memory, and its log tells {VALUE:.9g}\n"
+    assert out.startswith(f"{told if code else ''}1 of 1 values were held against the logs")
+    chinese = call("judge", str(tmp_path / "run"), "--from-logs", "--lang", "zh-CN")[1]
+    assert "1 个值中有 1 个与程序的输出作了对照" in chinese

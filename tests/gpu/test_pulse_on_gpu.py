@@ -1,0 +1,87 @@
+"""The power load on one real GPU: its edges, its results and what NVML sees of them, beside a watch
+that holds its leash.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acceptance.core.parts import GPUS, Gpu
+from acceptance.loads.protocol import LoadOutput, parse
+from acceptance.observe import nvml as nvml_library
+from acceptance.observe.nvml_call import address
+from acceptance.suites.fixtures.power import begun, read_watch
+from acceptance.watch import power_watch
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
+STEPS = ("cold,6.5", "square,4,1", "square,4,5", "square,3,100", "square,3,200", "square,3,1000")
+
+
+def place() -> str:
+    """The PCI address of the first GPU."""
+    nvml = nvml_library.binding()
+    nvml.nvmlInit()
+    found = nvml.nvmlDeviceGetPciInfo(nvml.nvmlDeviceGetHandleByIndex(0))
+    return address(found)
+
+
+def load(*more: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "acceptance.loads.pulse.load", "--gpus", "1", *more]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=200)
+
+
+def values(output: LoadOutput) -> dict[str, float]:
+    return {one.name: one.value for one in output.readings}
+
+
+def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: Path) -> None:
+    leash = tmp_path / "leash"
+    argv = power_watch.argv(sys.executable, leash, [(Gpu(0), place())])
+    watch = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    time.sleep(2.0)
+    done = load("--leash", str(leash), *(w for one in STEPS for w in ("--step", one)))
+    told, _ = watch.communicate(timeout=20)  # it ends with the load
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    output = parse(done.stdout)
+    assert output.miscompares == ()
+    assert values(output) == {"power_miscompares": 0.0, "power_steps": 1.0}
+    (table,) = output.tables
+    for row in table.rows:
+        assert float(row[5]) >= 0.95 * float(row[4]), row
+        assert float(row[7]) > 0, row
+    seen = read_watch(told)
+    assert seen.began
+    assert seen.stop is None
+    own = seen.gpus[Gpu(0)]
+    assert own.limit_w is not None
+    rests = [one.step for one in begun(done.stdout)]
+    assert len(rests) == len(STEPS)
+    wave = next(one for one in begun(done.stdout) if one.step.hertz == 1.0)
+    power = [watts for _, watts, _ in own.within(wave.begins_s, wave.begins_s + 4.0).samples]
+    print(f"{len(power)} samples from {min(power)} to {max(power)} W of {own.limit_w}")
+    assert len(power) > 8
+    assert max(power) > 2 * min(power)
+
+
+def test_a_wrong_element_is_found_on_the_gpu() -> None:
+    done = load("--step", "square,2,5", "--inject", "element")
+    assert done.returncode == 0, done.stderr
+    output = parse(done.stdout)
+    assert output.injected == "element"
+    assert [one.component for one in output.readings if one.value and one.component != GPUS] == [
+        Gpu(0)
+    ]
+
+
+def test_a_load_that_nobody_watches_ends_by_itself(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = load("--leash", str(tmp_path / "none"), "--step", "square,120,1")
+    assert done.returncode == 0, done.stderr
+    assert values(parse(done.stdout))["power_steps"] == 0.0
+    assert time.monotonic() - began < 90.0

@@ -1,0 +1,179 @@
+"""The power load as the program it is, on GPUs of clockwork."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cases import each
+from load_program import ROOT, forked
+
+from acceptance.core.parts import GPUS, Gpu
+from acceptance.loads.miscompare import WrongRepeat
+from acceptance.loads.protocol import LoadOutput, StepBegins, StepEnded, decode, parse
+from acceptance.loads.pulse.leash import STOPPED, UNWATCHED, Holder, Leash
+from acceptance.loads.pulse.load import step_of, text_of
+from acceptance.loads.pulse.selection import due
+
+HERE = Path(__file__).parent
+EVERY_KIND = ("square,1,5", "square,1,500", "cold,5.3,,1", "ramp,3", "anti_phase,1,2")
+
+
+def program(*more: str, fault: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {name: one for name, one in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return forked(
+        *("-m", "pulse_program", "--gpus", "2", *more),
+        environ={**environment, "FAKE_PULSE": fault},
+    )
+
+
+def steps(*told: str) -> list[str]:
+    return [word for one in told for word in ("--step", one)]
+
+
+def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
+    assert done.returncode == 0, done.stderr
+    return parse(done.stdout)
+
+
+def test_every_kind_of_step_is_made_with_all_of_its_edges_and_no_wrong_result() -> None:
+    done = program(*steps(*EVERY_KIND))
+    output = whole(done)
+    assert output.miscompares == ()
+    assert output.parameters["uuids"] == ["GPU-0", "GPU-1"]
+    assert output.parameters["watched"] is False
+    assert {(one.name, one.component): one.value for one in output.readings} == {
+        ("power_miscompares", Gpu(0)): 0,
+        ("power_miscompares", Gpu(1)): 0,
+        ("power_steps", GPUS): 1,
+    }
+    (table,) = output.tables
+    assert [row[4] for row in table.rows] == [20, 2000, 2, 22, 8]
+    # a busy machine may miss one
+    assert all(0.9 * float(row[4]) <= float(row[5]) <= float(row[4]) for row in table.rows)
+    assert all(row[8] == 0 and float(row[7]) > 0 for row in table.rows)
+    # by their own clocks: the last one's moved 5 us, and each alignment may be wrong by 0.5 us
+    assert [(row[0], row[9]) for row in table.rows if row[9] != "-"] == [("square", 7.0)]
+    lines = [decode(line) for line in done.stdout.splitlines()]
+    begun = [one.step for one in lines if isinstance(one, StepBegins)]
+    ended = [one.step for one in lines if isinstance(one, StepEnded)]
+    assert begun == ended == [step_of(one, 2) for one in EVERY_KIND]
+
+
+def test_a_step_is_told_a_second_before_it_begins() -> None:
+    started = subprocess.Popen(
+        [sys.executable, str(HERE / "pulse_program.py"), "--gpus", "1", "--step", "square,1,2"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{HERE}", "FAKE_PULSE": ""},
+    )
+    assert started.stdout is not None
+    with started:
+        for line in started.stdout:
+            if isinstance(said := decode(line), StepBegins):
+                assert said.begins_s - time.clock_gettime(time.CLOCK_BOOTTIME) > 0.5
+    assert started.returncode == 0
+
+
+def test_a_wrong_product_is_counted_on_its_gpu() -> None:
+    output = whole(program(*steps("square,1,5"), fault="wrong"))
+    (wrong,) = output.miscompares
+    assert isinstance(wrong, WrongRepeat)
+    assert (wrong.component, wrong.after, wrong.elements) == (Gpu(1), "square 5 Hz", 7)
+    counts = {
+        one.component: one.value for one in output.readings if one.name == "power_miscompares"
+    }
+    assert counts == {Gpu(0): 0, Gpu(1): 1}
+
+
+def test_an_injected_fault_is_stamped() -> None:
+    output = whole(program(*steps("square,1,5"), "--inject", "element"))
+    assert output.injected == "element"
+    assert len(output.miscompares) == 1
+
+
+@each(
+    "fault, said",
+    [
+        ("die", "pulse: the worker on gpu1 was ended by signal 9"),
+        ("slow", "edges of the step square,2,5,2"),
+        ("busy", "edges of the step square,2,5,2 gpu1 made 1"),  # the other GPU made all of its own
+    ],
+)
+def test_a_load_that_fails_says_so_in_one_sentence(fault: str, said: str) -> None:
+    done = program(*steps("square,2,5"), fault=fault)
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
+    assert '"end"' not in done.stdout
+
+
+def test_a_wave_with_work_for_a_moment_is_not_made() -> None:
+    done = program(*steps("square,2,1"), fault="brief")
+    assert done.returncode == 1
+    assert re.search(r"of the 4 edges of the step square,2,1,2 gpu\d made 2$", done.stderr, re.M)
+
+
+@each(
+    "step",
+    ["square,1", "cold,2", "square,1,5,3", "anti_phase,1,2,1", "sine,1,5", "square,x,5", "square"],
+)
+def test_a_step_that_is_none_is_refused(step: str) -> None:
+    done = program(*steps(step))
+    assert done.returncode == 2
+    assert repr(step) in done.stderr
+
+
+def test_the_command_line_has_every_step_that_can_be_due() -> None:
+    every = [Gpu(number) for number in range(8)]
+    for extent in ("short", "whole"):
+        for own in due(extent, every).values():  # type: ignore[arg-type]  # both of them
+            assert [step_of(text_of(step), 8) for step in own] == list(own)
+
+
+# --- the leash ---
+
+
+def test_a_leash_is_fresh_pulled_old_or_not_there(tmp_path: Path) -> None:
+    place = tmp_path / "leash"
+    leash, holder = Leash(place), Holder(place)
+    assert Leash(None).reason() is None
+    assert leash.reason() == UNWATCHED
+    leash.wait(0.1)
+    holder.take()
+    leash.wait(9.0)
+    assert holder.keep()
+    assert leash.reason() is None
+    os.utime(place, (time.time() - 4.0,) * 2)
+    assert leash.reason() == UNWATCHED
+    os.utime(place, (time.time() + 4.0,) * 2)
+    assert leash.reason() == UNWATCHED
+    holder.pull()
+    assert leash.reason() == STOPPED
+    leash.drop()
+    Leash(None).drop()
+    assert not holder.keep()
+    assert leash.reason() == UNWATCHED
+
+
+@pytest.mark.parametrize("pulled", [True, False])
+def test_a_load_ends_with_the_step_at_which_its_leash_is_pulled(
+    tmp_path: Path, pulled: bool
+) -> None:
+    place = tmp_path / "leash"
+    holder = Holder(place)
+    holder.take()  # and never kept
+    if pulled:
+        holder.pull()
+    began = time.monotonic()
+    output = whole(program(*steps("square,19,5", "cold,9"), "--leash", str(place)))
+    assert time.monotonic() - began < 19.0
+    assert {one.name: one.value for one in output.readings if one.component == GPUS} == {
+        "power_steps": 0.0
+    }
+    assert any((STOPPED if pulled else UNWATCHED) in note for note in output.notes)
+    assert not place.exists()

@@ -1,0 +1,104 @@
+"""The load of collectives over gloo, and its numbers on tensors: run in the image by
+tests/containers/test_torch_loads.py.
+
+No GPU is needed; what NCCL does is not seen here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from acceptance.core.parts import GPUS, Gpu
+from acceptance.loads.collective import digest
+from acceptance.loads.collective.load import WHOLE_GROUP
+from acceptance.loads.collective.operation import Operation
+from acceptance.loads.collective.pattern import ELEMENT_TYPES, SPOILED, Numbers, before, due, fault
+from acceptance.loads.collective.torch_group import TorchMemory
+from acceptance.loads.miscompare import CollectiveCheck, ElementType
+from acceptance.loads.names import COLLECTIVES
+from acceptance.loads.protocol import LoadOutput, parse
+
+RANKS = 3
+
+
+def program(*more: str) -> subprocess.CompletedProcess[str]:
+    argv = ["--backend", "gloo", "--ranks", str(RANKS), "--seconds", "5", "--turns", "1", *more]
+    return subprocess.run(
+        [sys.executable, "-m", "acceptance.loads.collective.load", *argv],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
+    assert done.returncode == 0, done.stderr
+    return parse(done.stdout)
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+@pytest.mark.parametrize("name", ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"])
+def test_tensors_hold_the_numbers_of_arrays(name: CollectiveCheck, dtype: ElementType) -> None:
+    memory, operation, numbers = TorchMemory("cpu", 4), Operation(name, 4), Numbers(dtype, 4)
+    places = memory.places(5, 1000)
+    arrays = np.arange(5, 1005, dtype=np.int64)
+    expected = due(operation, numbers, 2, 7, 300, places)
+    old = before(operation, numbers, 2, 7, places)
+    assert (expected.numpy() == due(operation, numbers, 2, 7, 300, arrays)).all()
+    got = memory.buffer(dtype, 1000)
+    got[:] = expected
+    assert fault(places, expected, old, got) is None
+    got[30] = SPOILED
+    found = fault(places, expected, old, got)
+    assert found is not None
+    assert (found.elements, found.first[0].index) == (1, (35,))
+    got[:] = old
+    nothing = fault(places, expected, old, got)
+    assert nothing is not None
+    assert nothing.elements == nothing.unwritten == 1000
+
+
+def test_a_tensor_and_an_array_have_one_digest() -> None:
+    memory, words = TorchMemory("cpu", 2), np.arange(-500, 500, dtype=np.float32)
+    of_tensor = digest.part(memory.places(0, 1000), memory.words(torch.from_numpy(words)))
+    of_array = digest.part(np.arange(1000), words.view(np.int32).astype(np.int64))
+    assert of_tensor == of_array
+
+
+def test_all_operations_are_right_over_gloo_and_all_ranks_hold_the_same_bits() -> None:
+    output = whole(program("--most", "32768"))
+    assert output.miscompares == ()
+    found = {(one.name, one.component): one.value for one in output.readings}
+    for name in WHOLE_GROUP:
+        assert found[f"collective_{name}", GPUS] > 0
+    for rank in range(RANKS):
+        assert found["collective_miscompares", Gpu(rank)] == 0
+    assert found["collective_disagreements_p2p_off", GPUS] == 0
+    # a busy machine has slow paths, of which another table says
+    (table,) = [one for one in output.tables if one.name == COLLECTIVES]
+    assert {row[4] for row in table.rows if row[1] == "broadcast"} == {8 << 3 * k for k in range(5)}
+
+
+@pytest.mark.parametrize("fault_", ["wrong", "order", "unwritten"])
+def test_an_injected_fault_is_found(fault_: str) -> None:
+    output = whole(program("--most", "4096", "--arm", "default", "--inject", fault_))
+    assert output.injected == fault_
+    assert len(output.miscompares) == (RANKS if fault_ == "order" else 1)
+
+
+@pytest.mark.parametrize(
+    ("fault_", "said"),
+    [
+        ("hang", "gpu2 never arrived at all_reduce of 4096 bytes"),
+        ("die", "the worker on gpu2 was ended by signal 9"),
+    ],
+)
+def test_a_rank_that_does_not_arrive_is_named(fault_: str, said: str) -> None:
+    done = program("--most", "4096", "--grace", "20", "--inject", fault_)
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]

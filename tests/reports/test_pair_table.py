@@ -1,0 +1,105 @@
+"""The table of paths between GPUs on the page and the terminal, from the journal of a run."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import faults
+import pages
+import sample_runs
+from rich.console import Console
+
+from acceptance.core.language import ENGLISH
+from acceptance.core.parts import Gpu, Pair
+from acceptance.core.plan import Due
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
+from acceptance.reports import junit, pair_table
+from acceptance.reports.page import render
+from acceptance.reports.terminal import Terminal
+
+THERE = Pair(Gpu(0), Gpu(1))
+HEAD = "paths between GPUs where something is wrong:"
+
+
+def lying(check: str, due: Due, value: float) -> float:
+    return 1.0 if (check, due.component) == ("link.peers", THERE) else value
+
+
+def all_lying(check: str, _due: Due, value: float) -> float:
+    return 1.0 if check == "link.peers" else value
+
+
+def dead_link(_check: str, due: Due, value: float) -> float:
+    told = {"nvlink_active": 17.0, "gpu_nvlink_replays": 7.0}
+    return told.get(due.measurement, value) if due.component == Gpu(1) else value
+
+
+def made(folder: Path, machine: str, change: faults.Change | None = None) -> Run:
+    sample_runs.put(sample_runs.Made(machine, "a sample", change), folder)
+    return journal_run.read(folder)
+
+
+def closing(run: Run) -> list[str]:
+    out = io.StringIO()
+    Terminal(Console(file=out, width=300)).verdict(run, [])
+    return [line.strip() for line in out.getvalue().splitlines()]
+
+
+def test_a_sound_machine_has_its_table_on_the_page_and_nothing_at_the_end(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "2x3090ti-bridge")
+    assert [(row.path, row.joined, row.verdict) for row in pair_table.rows(run, ENGLISH)] == [
+        ("gpu0->gpu1", "NV4", "sound"),
+        ("gpu1->gpu0", "NV4", "sound"),
+    ]
+    assert HEAD not in closing(run)
+    found = pages.page(render.render(run)).xpath("//section[@aria-labelledby='pairs']")
+    text = pages.words(found[0])
+    assert "Paths between GPUs" in text
+    assert "gpu0->gpu1" in text
+    assert "sources contradict each other" not in text
+    assert found[0].xpath(".//table[@class='heat']")
+
+
+def test_a_contradiction_is_in_the_table_the_closing_block_and_junit(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "2x3090ti-bridge", lying)
+    assert [row.bad for row in pair_table.rows(run, ENGLISH)] == [True, False]
+    said = closing(run)
+    line = said[said.index(HEAD) + 1]
+    assert line.startswith("gpu0->gpu1 (0000:")
+    assert line.endswith("GB/s: sources contradict each other")
+    assert any(one.startswith("FAIL link.peers: link_contradictions on gpu0->gpu1") for one in said)
+    assert b"link_contradictions on gpu0-&gt;gpu1: measured 1" in junit.render(run)
+    text = render.render(run)
+    assert "sources contradict each other" in text
+
+
+def test_a_path_outside_its_own_limit_is_named_with_it(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "2x3090ti-bridge", faults.without_bridge)
+    (first, _) = pair_table.rows(run, ENGLISH)
+    assert first.verdict.startswith("outside its limit: ")
+    assert "p2p_gain" in first.verdict
+
+
+def test_a_dead_link_and_errors_of_a_gpu_are_on_its_paths(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "8xh200", dead_link)
+    for row in pair_table.rows(run, ENGLISH):
+        sick = "gpu1" in row.path
+        assert (row.bad, row.errors) == (sick, "7" if sick else "0")
+        assert row.verdict == ("outside its limit: nvlink_active" if sick else "sound")
+
+
+def test_of_very_many_paths_the_first_are_told(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "8xh200", all_lying)
+    said = closing(run)
+    begin = said.index(HEAD)
+    assert said[begin + 9] == "48 more paths"
+    (told,) = [one for one in said if one.startswith("FAIL link.peers")]
+    assert "link_contradictions on gpu0->gpu1, gpu0->gpu2" in told
+
+
+def test_with_one_gpu_there_is_no_table(tmp_path: Path) -> None:
+    run = made(tmp_path / "run", "4090-7950x")
+    assert pair_table.rows(run, ENGLISH) == ()
+    assert not pages.page(render.render(run)).xpath("//section[@aria-labelledby='pairs']")

@@ -1,0 +1,448 @@
+"""The check of collective operations, with a load that prints what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import collective_texts
+import nccl_texts
+import pytest
+import suite_box
+from cases import each
+from gpu_machine import device, link, machine, pairs
+
+from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.record import Measured
+from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import DeclaredCollectives, Machine
+from acceptance.process.command import ProgramResult
+from acceptance.suites import link as links
+from acceptance.suites.fixtures import collectives
+from acceptance.suites.fixtures.collectives import RunArms
+from acceptance.tools import load_output
+from acceptance.tools.load_output import LoadFailed
+from acceptance.wording import words
+
+ARGV = load_output.collective_argv("python", ranks=2, seconds=1.0)
+Spoil = Callable[[list[dict[str, Any]]], None]
+
+
+def linked(count: int, read: str = "ok") -> Inventory:
+    """GPUs of which each has an NVLink to each other."""
+    return machine(
+        *(
+            device(
+                index,
+                name="a card without a sheet",
+                links=tuple(link(other, to=other) for other in range(count) if other != index),
+            )
+            for index in range(count)
+        ),
+        found=pairs(count, read, read),
+    )
+
+
+def done(
+    seen: Inventory, spoil: Spoil = lambda _told: None, code: int = 0, **more: Any
+) -> ProgramResult:
+    due = gpus(seen)
+    told = collective_texts.lines(
+        [str(gpu.uuid) for gpu in due], [gpu.pci_address for gpu in due], seconds=1.0, **more
+    )
+    spoil(told)
+    text = collective_texts.printed(told)
+    return ProgramResult(ARGV, code, text, "", 9.0)
+
+
+def asked(
+    seen: Inventory,
+    result: ProgramResult,
+    waited: list[Any] | None = None,
+    declared: Machine | None = None,
+) -> suite_box.Said:
+    due = gpus(seen)
+    names = tuple(gpu.name for gpu in due)
+    made = suite_box.planned(seen, names, ("link.collectives",), "digest", declared)
+    return suite_box.ask(
+        made,
+        "link.collectives",
+        links.test_collectives,
+        collectives=lambda arms: collectives.of_load(result, due, 1.0, arms),
+        inventory=seen,
+        table=lambda *words: None if waited is None else waited.append(words),
+    )
+
+
+def notes(said: suite_box.Said, measurement: str) -> dict[str, str]:
+    """The notes of a measurement by component."""
+    return {
+        str(body.component): words.text(body.note)
+        for body in said.written
+        if isinstance(body, Measured) and body.measurement == measurement and body.note is not None
+    }
+
+
+def via(first: int, second: int) -> str:
+    return nccl_texts.P2P
+
+
+def test_linked_gpus_whose_data_goes_over_the_links_pass() -> None:
+    seen, tables = linked(3), list[Any]()
+    said = asked(seen, done(seen, via=via), tables)
+    assert (said.outcome, said.message) == ("pass", "")
+    every = {Pair(Gpu(a), Gpu(b)) for a in range(3) for b in range(3) if a != b}
+    for name in links.TRANSPORTS:
+        assert said.measured(name) == dict.fromkeys(every, 0.0)
+    assert said.measured("collective_send_receive_ratio") == dict.fromkeys(every, 1.0)
+    for name in links.COLLECTIVE_RATES[:-1]:
+        assert said.measured(name).keys() == {GPUS}
+    assert [(component, name) for component, name, _, _ in tables] == [(GPUS, "collectives")]
+
+
+MULTICAST = Machine(schema=1, name="m", collectives=DeclaredCollectives(multicast=True))
+
+
+def test_multicast_is_a_third_arm_where_the_machine_file_asks_for_it() -> None:
+    seen = linked(3)
+    arms = collective_texts.MULTICAST
+    said = asked(seen, done(seen, via=via, arms=arms), declared=MULTICAST)
+    assert (said.outcome, said.message) == ("pass", "")
+    for name in (*links.MULTICAST_RATES, "collective_disagreements_multicast"):
+        assert said.measured(name).keys() == {GPUS}
+    assert set(said.measured("collective_miscompares_multicast").values()) == {0.0}
+    counts = {("collective_miscompares_multicast", "gpu1"): 2.0}
+    wrong_one = asked(seen, done(seen, via=via, arms=arms, counts=counts), declared=MULTICAST)
+    assert wrong_one.outcome == "fail"
+    assert "collective_miscompares_multicast on gpu1: measured 2" in wrong_one.message
+    without = asked(seen, done(seen, via=via), declared=MULTICAST)
+    assert without.outcome == "error"
+    unasked = asked(seen, done(seen, via=via, arms=arms))
+    assert unasked.outcome == "error"
+
+
+@each(
+    "instead, said",
+    [("AllReduce: 8 Bytes -> Algo RING proto LL time 1.0", "it used RING"), ("Other line", "log")],
+)
+def test_multicast_that_nccl_did_not_use_proves_nothing(instead: str, said: str) -> None:
+    seen = linked(3)
+    line = "AllReduce: 1073741824 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}"
+    spoil = changed_log(line, instead)
+    result = done(seen, spoil, via=via, arms=collective_texts.MULTICAST)
+    told = asked(seen, result, declared=MULTICAST)
+    assert told.outcome == "error"
+    assert "shows no all-reduce that used it" in told.message
+    assert said in told.message
+    assert told.measured("collective_all_reduce_multicast") == {}
+
+
+def test_geforce_cards_through_host_memory_pass() -> None:
+    seen = machine(device(0), device(1), found=pairs(2, "chipset-not-supported", "not-supported"))
+    said = asked(seen, done(seen))
+    assert (said.outcome, said.message) == ("pass", "")
+
+
+def test_linked_gpus_whose_data_goes_through_host_memory_fail_with_the_cause() -> None:
+    seen = linked(2)
+    said = asked(seen, done(seen))
+    assert said.outcome == "fail"
+    assert "transport_faults on gpu0->gpu1: measured 1, limit <= 0" in said.message
+    told = notes(said, "transport_faults")["gpu0->gpu1"]
+    assert told.startswith("through host memory, although 1 NVLinks join the two")
+    assert "transport_faults_p2p_off" not in said.message
+
+
+def test_peer_access_within_reach_that_is_not_used_is_a_doubt() -> None:
+    seen = machine(device(0), device(1), found=pairs(2, path="PIX"))
+    said = asked(seen, done(seen))
+    assert said.outcome == "pass"
+    assert set(said.measured("transport_doubts").values()) == {1.0}
+    assert set(said.measured("transport_faults").values()) == {0.0}
+
+
+def test_a_driver_that_does_not_tell_leaves_the_path_unjudged() -> None:
+    seen = machine(
+        device(0, name="a card without a sheet"),
+        device(1, name="a card without a sheet"),
+        found=pairs(2, None, None),
+    )
+    said = asked(seen, done(seen))
+    both = {Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))}
+    for name in ("transport_faults", "transport_doubts"):
+        assert said.measured(name) == {}
+        assert {(name, path) for path in both} <= said.skipped()
+    assert said.measured("transport_faults_p2p_off") == dict.fromkeys(both, 0.0)
+
+
+def test_a_slow_path_fails_and_says_what_it_points_to() -> None:
+    seen = linked(4)
+
+    def rate(arm: str, first: int, second: int) -> float:
+        return 10.0 if (arm, first, second) == ("default", 0, 1) else 20.0
+
+    said = asked(seen, done(seen, via=via, rate=rate))
+    assert said.outcome == "fail"
+    assert "collective_send_receive_ratio on gpu0->gpu1: measured 0.5" in said.message
+    for name in links.PATH_RATE:
+        (path, told), *others = notes(said, name).items()
+        assert (path, others) == ("gpu0->gpu1", [])
+        assert told.startswith("points to what joins gpu0 (")
+        assert "(1 x NVLink)" in told
+
+
+WRONG = {
+    "all_reduce": ("collective_miscompares", "gpu1", Gpu(1)),
+    "send_receive": (
+        "collective_send_receive_miscompares",
+        "gpu0->gpu1",
+        Pair(Gpu(0), Gpu(1)),
+    ),
+}
+
+
+def wrong(check: str, arm: str) -> dict[str, Any]:
+    first = {"index": [3], "expected": "5.0", "got": "-1.0"}
+    return {
+        "miscompare": {
+            "component": WRONG[check][1],
+            "check": check,
+            "format": "f32",
+            "arm": arm,
+            "size": 4096,
+            "turn": 7,
+            "elements": 1,
+            "unwritten": 1,
+            "first": [first],
+        }
+    }
+
+
+@each("check, arm", [(check, arm) for check in WRONG for arm in collective_texts.ARMS])
+def test_a_wrong_element_is_counted_where_it_was(check: str, arm: Any) -> None:
+    seen = linked(2)
+    base, told, component = WRONG[check]
+    name = of_arm(base, arm)
+
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        lines.insert(1, wrong(check, arm))
+
+    said = asked(seen, done(seen, spoil, via=via, counts={(name, told): 1.0}))
+    assert said.outcome == "fail"
+    assert f"{name} on {told}: measured 1" in said.message
+    assert "'got': '-1.0'" in notes(said, name)[told]
+    dead = asked(seen, done(seen, spoil, 1, via=via))
+    assert dead.outcome == "error"
+    assert dead.measured(name) == {component: 1.0}
+    assert "'got': '-1.0'" in notes(dead, name)[told]
+
+
+def test_ranks_that_hold_other_bits_fail() -> None:
+    seen = linked(2)
+    digests = {"0" * 16: ["gpu0"], "1" * 16: ["gpu1"]}
+    differing = {"check": "digest", "found": "sums that differ", "digests": digests}
+
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        lines.insert(1, {"miscompare": differing})
+
+    counts = {("collective_disagreements_p2p_off", "gpus"): 3.0}
+    said = asked(seen, done(seen, spoil, via=via, counts=counts))
+    assert said.outcome == "fail"
+    assert "collective_disagreements_p2p_off on gpus: measured 3" in said.message
+
+
+def drop(**keys: str) -> Spoil:
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        kept = [
+            line for line in lines if any(line.get(key) != value for key, value in keys.items())
+        ]
+        kept[-1]["readings"] -= len(lines) - len(kept)
+        lines[:] = kept
+
+    return spoil
+
+
+def hello(**parameters: object) -> Spoil:
+    return lambda lines: lines[0]["parameters"].update(parameters)
+
+
+def uncounted(lines: list[dict[str, Any]]) -> None:
+    lines.insert(1, wrong("all_reduce", "default"))
+
+
+def one_arm(lines: list[dict[str, Any]]) -> None:
+    (table,) = (line for line in lines if "table" in line)
+    table["rows"] = [row for row in table["rows"] if row[0] == "default"]
+
+
+def rows_of(lines: list[dict[str, Any]]) -> list[list[Any]]:
+    (table,) = (line for line in lines if "table" in line)
+    found: list[list[Any]] = table["rows"]
+    return found
+
+
+def without(arm: str, operation: str, dtype: str) -> Spoil:
+    """The load that left out an operation in one format."""
+
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        rows = rows_of(lines)
+        rows[:] = [row for row in rows if [row[0], row[1], row[3]] != [arm, operation, dtype]]
+
+    return spoil
+
+
+def compared(count: int, operation: str, dtype: str) -> Spoil:
+    """The load that compared so many elements more of an operation in one format."""
+
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        due = ["p2p_off", operation, dtype]
+        (row,) = (row for row in rows_of(lines) if [row[0], row[1], row[3]] == due)
+        row[6] += count
+
+    return spoil
+
+
+def nothing_compared(lines: list[dict[str, Any]]) -> None:
+    for row in rows_of(lines):
+        row[4:7] = 0, 5, 0
+
+
+def other_operation(lines: list[dict[str, Any]]) -> None:
+    rows = rows_of(lines)
+    rows.append([rows[0][0], "gather", *rows[0][2:]])
+
+
+def other_rate(lines: list[dict[str, Any]]) -> None:
+    (line,) = (line for line in lines if line.get("reading") == "collective_broadcast")
+    line["value"] *= 2
+
+
+@each(
+    "spoil, said",
+    [
+        (one_arm, "collective_all_reduce_p2p_off of gpus is not in its table collectives"),
+        (other_rate, "collective_broadcast of gpus is not in its table collectives"),
+        (drop(reading="collective_latency"), "did not measure collective_latency of gpus"),
+        (drop(table="collectives"), "collectives"),
+        (drop(log="nccl_p2p_off", component="gpu1"), "NCCL left no log of gpu1"),
+        *(
+            (without(arm, name, dtype), f"show that every element of {name} {dtype} .{arm}. was")
+            for arm in collective_texts.ARMS
+            for name in ("all_reduce", "reduce_scatter")
+            for dtype in ("bf16", "f16", "i32")
+        ),
+        (compared(-1, "all_reduce", "i32"), "all_reduce i32 .p2p_off. was compared"),
+        (compared(-1, "all_to_all", "f32"), "all_to_all f32 .p2p_off. was compared"),
+        (nothing_compared, "broadcast f32 .default., "),
+        (other_operation, "of gather bf16 .default. was compared"),
+        (hello(uuids=["GPU-0", "GPU-1"]), "uuids"),
+        (hello(uuids=[]), "uuids"),
+        (hello(ranks=3), "ranks"),
+        (hello(arms=["default"]), "arms"),
+        (hello(seconds=0.5), "seconds"),
+        (hello(inject="lost"), "lost"),
+        (uncounted, "counted"),
+    ],
+)
+def test_output_that_is_not_that_of_this_run_proves_nothing(spoil: Spoil, said: str) -> None:
+    seen = linked(2)
+    found = collectives.of_load(done(seen, spoil, via=via), gpus(seen), 1.0)
+    with pytest.raises(LoadFailed, match=said):
+        found.raise_failed()
+
+
+def test_a_format_without_exact_sums_of_so_many_ranks_is_not_due() -> None:
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        rows = rows_of(lines)
+        rows[:] = [row for row in rows if row[3] != "bf16"]
+
+    for count, refused in ((11, True), (12, False)):
+        seen = linked(count)
+        found = collectives.of_load(done(seen, spoil, via=via), gpus(seen), 1.0)
+        assert (found.failed is not None) == refused
+
+
+def changed_log(old: str, new: str) -> Spoil:
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        for line in lines:
+            if "log" in line:
+                line["text"] = line["text"].replace(old, new)
+
+    return spoil
+
+
+@each(
+    "old, new, said",
+    [
+        ("busId 1000 ", "busId 7000 ", "has a group of the GPUs 0000:07:00.0"),
+        ("Init COMPLETE", "Init COMPLET", "NCCL"),
+    ],
+)
+def test_a_log_of_other_gpus_or_one_not_understood_proves_nothing(
+    old: str, new: str, said: str
+) -> None:
+    seen = linked(2)
+    told = asked(seen, done(seen, changed_log(old, new), via=via))
+    assert told.outcome == "error"
+    assert said in told.message
+
+
+def test_a_fault_may_be_asked_of_the_load() -> None:
+    argv = load_output.collective_argv("python", ranks=3, seconds=2, inject="lost")
+    assert argv[-4:] == ("--seconds", "2.0", "--inject", "lost")
+
+
+def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> None:
+    seen = linked(3)
+    row = ["default", "gpu0->gpu1", "gpu0->gpu1", 10.0, 11.0]
+
+    def spoil(lines: list[dict[str, Any]]) -> None:
+        columns = ["arm", "slow path", "tried", "GB/s", "again GB/s"]
+        rows = [row, ["p2p_off", *row[1:]]]
+        lines.insert(-1, {"table": "collective_slow_paths", "columns": columns, "rows": rows})
+        lines[-1]["readings"] += 1
+
+    due = gpus(seen)
+    found = collectives.of_load(done(seen, spoil, via=via), due, None)
+    (trial,) = found.trials()
+    assert (str(trial.slow), trial.first, trial.again) == ("gpu0->gpu1", 10.0, 11.0)
+    last = replace(found, due=(due[2], due[1], due[0]))
+    assert [str(one.tried) for one in last.trials()] == ["gpu2->gpu1"]
+
+
+class Stage:
+    """Stands for the programs of the check."""
+
+    def __init__(self, result: ProgramResult) -> None:
+        self.result = result
+        self.parts: list[Any] = []
+
+    def run_stage(self, parts: list[Any], *, on_line: object) -> tuple[ProgramResult, ...]:
+        self.parts += parts
+        return (self.result,)
+
+
+def test_the_load_is_one_program_that_sees_the_gpus_that_are_due() -> None:
+    seen = linked(2)
+    stage, told = Stage(done(seen, via=via)), dict[Any, Any]()
+
+    def listener(shown: Mapping[Any, Any]) -> None:
+        told.update(shown)
+
+    run: RunArms = collectives.collectives.__wrapped__(  # type: ignore[attr-defined]
+        stage, gpus(seen), {"collective": 2.0}, listener
+    )
+    assert run(COLLECTIVE_ARMS).failed is None
+    assert run(WITH_MULTICAST).failed is not None
+    part, longer = stage.parts
+    assert longer.argv[-8:] == (
+        "--seconds",
+        f"{2 / 3}",
+        *(word for arm in WITH_MULTICAST for word in ("--arm", arm)),
+    )
+    assert part.argv[-6:] == ("--backend", "nccl", "--ranks", "2", "--seconds", "1.0")
+    assert part.env["CUDA_VISIBLE_DEVICES"] == ",".join(str(gpu.uuid) for gpu in gpus(seen))
+    assert told == {GPUS: [Gpu(0), Gpu(1)]}

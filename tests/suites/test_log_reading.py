@@ -1,0 +1,582 @@
+"""Kept outputs read again: journals and logs as the checks' own functions make them, with tools and
+loads that print what they are given; then one of the two is changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import collective_texts
+import gpu_texts
+import msgspec
+import pytest
+import suite_box
+from gpu_machine import device, machine, uuid
+from msgspec.structs import replace as replaced
+from power_printed import pulse_printed, watch_printed
+from runs import machine_root, write_segment
+from test_burn_fixtures import burn_printed, host_printed, vram_printed
+from test_gpu_load_runs import printed
+from wrong_results import one_bit
+
+from acceptance.core import parts
+from acceptance.core.dtype import DTYPES
+from acceptance.core.evidence import AnyBody, Observed, ToolRan
+from acceptance.core.parts import Gpu
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted
+from acceptance.core.repeat import SEGMENT
+from acceptance.journal import reader
+from acceptance.journal import run as journal_run
+from acceptance.machine import gpu_selection
+from acceptance.machine.gpu import gpus
+from acceptance.process import command
+from acceptance.process.command import ProgramResult
+from acceptance.process.deadline import Deadline
+from acceptance.run import log_reading, replay
+from acceptance.session.check import Check
+from acceptance.session.stage import Part
+from acceptance.suites import burn, compute, conftest, cpu, gpu, link, memory, power, together, vram
+from acceptance.suites.fixtures import burn as burn_fixtures
+from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
+from acceptance.suites.fixtures import power as power_fixtures
+from acceptance.wording import words
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings"
+SEEN = machine(device(0), device(1))
+DUE = gpus(SEEN)
+FORMATS = {one.name: DTYPES for one in DUE}
+PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
+CORES = {"all": ((0,), (1,))}
+LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
+LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
+LOADS_S |= {"gpu_burn_double": 1.0, **suite_box.LOADS_S}
+LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
+FIGURES = {
+    "host_to_device_memcpy_ce": [25.1, 25.2],
+    "device_to_host_memcpy_ce": [26.1, 26.2],
+    "host_to_device_bidirectional_memcpy_ce": [20.1, 20.2],
+    "device_to_host_bidirectional_memcpy_ce": [21.1, 21.2],
+    "device_local_copy": [450.0, 451.0],
+    "host_device_latency_sm": [600.0, 610.0],
+    "device_to_device_memcpy_read_ce": [24.1, 24.2],
+    "device_to_device_memcpy_write_ce": [24.3, 24.4],
+}
+
+
+def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    seconds = float(argv[argv.index("--seconds") + 1])
+    addresses = [gpu.pci_address for gpu in DUE]
+    return collective_texts.printed(collective_texts.lines(visible, addresses, seconds=seconds))
+
+
+class Programs:
+    """Stands for the programs of a check: each prints what it is given, which is kept as the
+    session keeps it.
+    """
+
+    def __init__(self, planned: PlannedCheck, run_dir: Path, write: Callable[[AnyBody], None]):
+        self.planned, self.folder, self._write = planned, run_dir / "logs", write
+        self.deadline = Deadline.after(1000.0)
+        self._count = 0
+
+    def find(self, program: str, _package: str | None = None) -> str:
+        return f"/opt/{program}"
+
+    def shown(self, argv: Sequence[str]) -> ProgramResult:
+        """Run with all GPUs that are due."""
+        return self.run(argv, env=gpu_selection.environment(DUE))
+
+    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> ProgramResult:
+        self._count += 1
+        done = ProgramResult(tuple(argv), 0, self._text(argv, env or {}), "", 1e5)
+        name = f"logs/{self.planned.id}-{self._count}.log"
+        (self.folder.parent / name).write_text(done.stdout)
+        (self.folder.parent / f"{name}.err").touch()
+        self._write(ToolRan(self.planned.id, done.argv, 0, 1e5, name))
+        return done
+
+    def run_stage(
+        self, stage: Sequence[Part], *, on_line: object = None, whole: object = None
+    ) -> tuple[ProgramResult, ...]:
+        return tuple(self.run(part.argv, env=part.env) for part in stage)
+
+    def _text(self, argv: Sequence[str], env: Mapping[str, str]) -> str:
+        visible = env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        if "acceptance.watch.power_watch" in argv:
+            return watch_printed(argv)
+        name = next((one for one in argv if one.startswith("acceptance.loads.")), None)
+        if name is None:
+            return self._tool(Path(argv[0]).name, argv, visible)
+        if ".cpu." in name:
+            return self._cpu_load(argv)
+        makers: dict[str, Callable[[], str]] = {
+            "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
+            "acceptance.loads.vram.load": lambda: vram_printed(argv, visible),
+            "acceptance.loads.collective.load": lambda: collectives_printed(argv, visible),
+            "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
+        }
+        text = makers.get(name, lambda: printed(argv, visible[0]))()
+        # the second GPU is slower
+        return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
+
+    def _tool(self, name: str, argv: Sequence[str], visible: Sequence[str]) -> str:
+        makers: dict[str, Callable[[], str]] = {
+            "deviceQuery": lambda: gpu_texts.device_query([1, 2]),
+            "nvbandwidth": lambda: gpu_texts.nvbandwidth(
+                2, {one: rates for one, rates in FIGURES.items() if one in argv}
+            ),
+            "bandwidthTest": lambda: gpu_texts.bandwidth_test(0, 26.0 + DUE_UUIDS.index(*visible)),
+            "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
+            "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
+            "nice": lambda: host_printed(argv),
+        }
+        return makers.get(name, lambda: host_printed(("nice", "-n", "10", *argv)))()
+
+    def _cpu_load(self, argv: Sequence[str]) -> str:
+        given = dict(zip(argv[3::2], argv[4::2], strict=True))
+        load = str(argv[2]).rpartition(".")[2]
+        told: dict[str, Any] = {"seconds": float(given["--seconds"])}
+        told |= {"dtype": given["--dtype"]} if "--dtype" in given else {}
+        told |= {"llc_bytes": int(given["--llc-bytes"])} if "--llc-bytes" in given else {}
+        told |= {"gib": float(given["--gib"])} if "--gib" in given else {}
+        lines: list[dict[str, Any]] = [
+            {
+                "rigproof_load": 1,
+                "load": "cpu_gemm" if load == "gemm" else load,
+                "parameters": told,
+            }
+        ]
+        lines += [
+            {
+                "reading": one.measurement,
+                "unit": one.unit,
+                "component": str(one.component),
+                "value": 0.0 if one.measurement.rpartition("_")[2] == "miscompares" else 7.0 + at,
+            }
+            for at, one in enumerate(self.planned.due)
+        ]
+        lines.append({"end": True, "readings": len(self.planned.due)})
+        return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+DUE_UUIDS = [one.uuid for one in DUE]
+
+
+def of(fixture: Any, *arguments: object) -> Any:
+    """What a fixture gives."""
+    return fixture.__wrapped__(*arguments)
+
+
+def table(*_words: object) -> None:
+    pass
+
+
+def heat(*_words: object) -> None:
+    pass
+
+
+def listener(_shown: object) -> None:
+    pass
+
+
+def cpu_load(programs: Programs) -> Any:
+    return of(conftest.cpu_load, programs, LOADS_S)
+
+
+def power_run(programs: Programs) -> Any:
+    return of(power_fixtures.power_run, programs, DUE, LOADS_S, 1.0, SEEN, listener)
+
+
+def nvbandwidth(programs: Programs) -> Any:
+    return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
+
+
+# Every check of known programs as a session runs it.
+CHECKS: dict[str, Callable[[Any, Check], None]] = {
+    "gpu.device_query": lambda p, c: gpu.test_device_query(
+        of(gpu_tools.device_query, p, p.shown, DUE, SEEN), DUE, c
+    ),
+    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth(p), c),
+    "link.collectives": lambda p, c: link.test_collectives(
+        of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
+    ),
+    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth(p), c),
+    "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
+    "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
+        of(gpu_tools.bandwidth_test, p, DUE), c
+    ),
+    "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
+    "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
+        "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, SEEN, LOADS_S), DUE, c
+    ),
+    "compute.gemm_alone": lambda p, c: compute.test_gemm_alone(
+        of(gpu_loads.gemm_alone, p, DUE, FORMATS), PEAKS, table, c
+    ),
+    "compute.gemm_together": lambda p, c: compute.test_gemm_together(
+        of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), c
+    ),
+    "compute.copies": lambda p, c: compute.test_copies(
+        of(gpu_loads.gpu_copies, p, DUE, LOADS_S), table, c
+    ),
+    "vram.patterns": lambda p, c: vram.test_patterns(
+        of(burn_fixtures.vram_run, p, DUE, LOADS_S, listener), DUE, heat, table, c
+    ),
+    "together.burn": lambda p, c: together.test_burn(
+        of(burn_fixtures.together, p, p.planned, DUE, LOADS_S, 1.0, SEEN, FORMATS, listener),
+        DUE,
+        of(gpu_tools.siblings, DUE),
+        heat,
+        table,
+        c,
+    ),
+    "power.ladder": lambda p, c: power.test_ladder(power_run(p), DUE, table, c),
+    "power.step": lambda p, c: power.test_step(power_run(p), DUE, table, c),
+    "power.pulses": lambda p, c: power.test_pulses(power_run(p), DUE, table, c),
+    "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(
+        of(conftest.stress_ng_run, p, LOADS_S, SEEN), c
+    ),
+    "cpu.gemm[f64]": lambda p, c: cpu.test_gemm(
+        "f64", cpu_load(p), CORES, c, host_tools.recorder(c)
+    ),
+    "memory.bandwidth": lambda p, c: memory.test_bandwidth(
+        cpu_load(p), CORES, 1 << 20, c, host_tools.recorder(c)
+    ),
+    "memory.stressapptest": lambda p, c: memory.test_stressapptest(
+        of(conftest.stressapptest_run, p, LOADS_S, 1.0, SEEN), c
+    ),
+    "memory.random": lambda p, c: memory.test_random(
+        cpu_load(p), CORES, 1 << 20, 1.0, c, host_tools.recorder(c)
+    ),
+}
+
+
+@functools.cache
+def plan() -> Plan:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suite_box, "LOADS_S", LOADS_S)
+        only = tuple(dict.fromkeys(name.partition("[")[0] for name in CHECKS))
+        return suite_box.planned(SEEN, [one.name for one in DUE], only, "d")
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find", lambda program, package=None: f"/opt/{program}")
+
+
+def bodies_of(name: str, run_dir: Path) -> list[AnyBody]:
+    """The records of a check that ran and passed; its logs are in the run's folder."""
+    (planned,) = [one for one in plan().checks if one.id == name]
+    found: list[AnyBody] = [CheckStarted(name)]
+    CHECKS[name](Programs(planned, run_dir, found.append), Check(planned, (), found.append))
+    return [*found, CheckEnded(name, "pass", "", 1.0)]
+
+
+def keep(run_dir: Path, bodies: Sequence[AnyBody], again: Sequence[AnyBody] = ()) -> Path:
+    """Write a run of these checks; `again` are the records of a repeat."""
+    root = machine_root(run_dir.parent / "root")
+    seen = msgspec.to_builtins(SEEN, enc_hook=parts.encode, str_keys=True)
+    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen)]
+    if again:
+        write_segment(run_dir / SEGMENT, again, root)
+    write_segment(run_dir / reader.SUPERVISOR, [*head, *bodies, RunEnded(True, "")], root)
+    return run_dir
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    (folder / "logs").mkdir(parents=True)
+    return folder
+
+
+def again(run_dir: Path) -> tuple[int, int, list[str]]:
+    found = log_reading.read_again(journal_run.read(run_dir))
+    return found.compared, found.measured, [words.message(one) for one in found.differences]
+
+
+TELLS = "the journal has {} = {} on {}, and its log tells {}"
+BAD_SUM = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
+ONE_WRONG = ('"gpu0", "value": 0}', '"gpu0", "value": 1}')
+# Of each check how many values it measures, all of which its logs tell; and what its first log
+# has, what is put in its place, and what is said then.
+KNOWN: dict[str, tuple[int, str, str, str]] = {
+    "gpu.device_query": (
+        6,
+        "24216 MBytes (25392316416",
+        "24217 MBytes (25393364992",
+        TELLS.format("gpu_memory_total", "23.6484375", "gpu0", "23.6494141"),
+    ),
+    "link.host_copies": (
+        13,
+        '"25.1", "25.2"',
+        '"25.2", "25.1"',
+        TELLS.format("copy_h2d", "25.1", "gpu0", "25.2"),
+    ),
+    "link.collectives": (
+        34,
+        '"us", "component": "gpus", "value": 20.0}',
+        '"us", "component": "gpus", "value": 21.0}',
+        TELLS.format("collective_latency", "20", "gpus", "21"),
+    ),
+    "link.device_alone": (
+        5,
+        '"450", "451"',
+        '"451", "450"',
+        TELLS.format("copy_local", "450", "gpu0", "451"),
+    ),
+    "link.peer_copies": (
+        5,
+        '"24.1"], ["24.2"',
+        '"24.2"], ["24.1"',
+        TELLS.format("copy_d2d_read", "24.1", "gpu0->gpu1", "24.2"),
+    ),
+    "link.bandwidth_test": (
+        8,
+        "26.4",
+        "26.5",
+        TELLS.format("bandwidth_test_d2h", "26.4", "gpu0", "26.5"),
+    ),
+    "link.p2p": (9, "30.0", "31.0", TELLS.format("p2p_write", "30", "gpu0->gpu1", "31")),
+    "burn.gpu_burn[float]": (8, "52", "53", TELLS.format("gpu_burn_float", "52", "gpu0", "53")),
+    "compute.gemm_alone": (42, "1.0}", "1.1}", TELLS.format("gemm_f8_short", "1", "gpu0", "1.1")),
+    "compute.gemm_together": (42, "1.0}", "1.1}", TELLS.format("gemm_f64", "1", "gpu0", "1.1")),
+    "compute.copies": (4, "1.0}", "1.1}", TELLS.format("copy_own_d2d", "1", "gpu0", "1.1")),
+    "vram.patterns": (8, "4000.0", "4001.0", TELLS.format("vram_copy", "4000", "gpu0", "4001")),
+    "together.burn": (69, "50.0}", "51.0}", TELLS.format("burn_i8", "50", "gpu0", "51")),
+    "power.ladder": (10, *ONE_WRONG, TELLS.format("power_ladder_miscompares", "0", "gpu0", "1")),
+    "power.step": (10, *ONE_WRONG, TELLS.format("power_step_miscompares", "0", "gpu0", "1")),
+    "power.pulses": (10, *ONE_WRONG, TELLS.format("power_pulses_miscompares", "0", "gpu0", "1")),
+    "cpu.stress_ng": (
+        1,
+        "stress-ng: info:  [1] succ",
+        f"{BAD_SUM}stress-ng: info:  [1] succ",
+        TELLS.format("stress_ng_failures", "0", "cpu", "1"),
+    ),
+    "cpu.gemm[f64]": (10, "8.0}", "8.5}", TELLS.format("cpu_gemm_f64", "8", "cpu", "8.5")),
+    "memory.bandwidth": (4, "7.0}", "7.5}", TELLS.format("memory_copy", "7", "memory", "7.5")),
+    "memory.stressapptest": (
+        3,
+        "12345.00MB/s\n",
+        "12346.00MB/s\n",
+        TELLS.format("stressapptest_copy", "12.9446707", "memory", "12.9457193"),
+    ),
+    "memory.random": (2, "7.0}", "7.5}", TELLS.format("memory_random", "7", "socket0", "7.5")),
+}
+
+
+def first_log(run_dir: Path, name: str) -> Path:
+    return run_dir / f"logs/{name}-1.log"
+
+
+def test_every_check_that_is_known_is_here() -> None:
+    assert {name.partition("[")[0] for name in CHECKS} == set(replay._CHECKS)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) -> None:
+    keep(run_dir, bodies_of(name, run_dir))
+    count = KNOWN[name][0]
+    assert again(run_dir) == (count, count, [])
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
+    bodies = bodies_of(name, run_dir)
+    *_, last = (one for one in bodies if isinstance(one, Measured))
+    assert last.value is not None
+    keep(run_dir, [replaced(one, value=last.value + 1.0) if one is last else one for one in bodies])
+    (told,) = again(run_dir)[2]
+    about = f"{last.measurement} = {last.value + 1.0:.9g} on {last.component}"
+    assert told == f"{name}: the journal has {about}, and its log tells {last.value:.9g}"
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_log_that_was_changed_is_named(run_dir: Path, name: str) -> None:
+    keep(run_dir, bodies_of(name, run_dir))
+    _, old, new, said = KNOWN[name]
+    log = first_log(run_dir, name)
+    text = log.read_text()
+    assert old in text
+    log.write_text(text.replace(old, new))
+    told = again(run_dir)[2]
+    assert f"{name}: {said}" in told
+
+
+NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_alone", "burn.gpu_burn[float]"
+
+
+def test_each_gpu_has_its_own_log(run_dir: Path) -> None:
+    """Two values that are in the logs, each with the other's GPU."""
+    bodies = bodies_of(GEMM, run_dir)
+    rates = {Gpu(0): 0.9, Gpu(1): 1.0}
+    keep(
+        run_dir,
+        [
+            replaced(one, value=rates[one.component])
+            if isinstance(one, Measured) and one.measurement == "gemm_bf16_short"
+            else one
+            for one in bodies
+        ],
+    )
+    assert again(run_dir)[2] == [
+        f"{GEMM}: the journal has gemm_bf16_short = 0.9 on gpu0, and its log tells 1",
+        f"{GEMM}: the journal has gemm_bf16_short = 1 on gpu1, and its log tells 0.9",
+    ]
+
+
+def test_a_log_of_another_gpu_proves_nothing(run_dir: Path) -> None:
+    keep(run_dir, bodies_of(GEMM, run_dir))
+    first_log(run_dir, GEMM).write_text((run_dir / f"logs/{GEMM}-2.log").read_text())
+    compared, measured, (told,) = again(run_dir)
+    assert (compared, measured) == (14, 42)
+    assert told.startswith(f"{GEMM}: its logs prove nothing: gpu0: ")
+
+
+def test_a_value_that_no_log_tells_and_one_that_the_journal_left_out(run_dir: Path) -> None:
+    bodies = bodies_of(NVBANDWIDTH, run_dir)
+    (kept,) = [
+        one
+        for one in bodies
+        if isinstance(one, Measured) and (one.measurement, one.component) == ("copy_h2d", Gpu(1))
+    ]
+    keep(run_dir, [replaced(kept, component=Gpu(2)) if one is kept else one for one in bodies])
+    assert again(run_dir)[2] == [
+        f"{NVBANDWIDTH}: the journal has copy_h2d = 25.2 on gpu2, and its log does not tell it",
+        f"{NVBANDWIDTH}: the log tells copy_h2d = 25.2 on gpu1, which the journal does not have",
+    ]
+
+
+def test_a_value_that_is_there_twice_is_told_once(run_dir: Path) -> None:
+    bodies = bodies_of(NVBANDWIDTH, run_dir)
+    first = next(one for one in bodies if isinstance(one, Measured))
+    keep(run_dir, [*bodies[:-1], first, bodies[-1]])
+    assert again(run_dir)[2] == [
+        f"{NVBANDWIDTH}: the journal has copy_faults = 0 on gpus, and its log does not tell it"
+    ]
+
+
+@pytest.mark.parametrize("recorded", ["died_gpu0_mid_run", "faulty_gpu1_errors_reset"])
+def test_a_program_that_failed_under_a_check_that_passed_is_named(
+    run_dir: Path, recorded: str
+) -> None:
+    """Also where nothing that its log tells is due."""
+    bodies = bodies_of(BURN, run_dir)
+    first_log(run_dir, BURN).write_text((RECORDED / f"gpu-burn/{recorded}.txt").read_text())
+    keep(run_dir, [one for one in bodies if not isinstance(one, Measured)])
+    assert any(
+        one.startswith(f"{BURN} passed, and its log tells a fault:") for one in again(run_dir)[2]
+    )
+
+
+def test_a_load_that_found_wrong_results_under_a_check_that_passed_is_named(run_dir: Path) -> None:
+    keep(run_dir, bodies_of("vram.patterns", run_dir))
+    log = first_log(run_dir, "vram.patterns")
+    first, rest = log.read_text().split("\n", 1)
+    log.write_text("\n".join([first, json.dumps({"miscompare": one_bit(3)}), rest]))
+    (told,) = again(run_dir)[2]
+    assert told.startswith("vram.patterns passed, and its log tells a fault:")
+
+
+def remove(log: Path) -> None:
+    log.unlink()
+
+
+def loop(log: Path) -> None:
+    log.unlink()
+    log.symlink_to(log.name)
+
+
+def outside(log: Path) -> None:
+    log.rename(log.parents[2] / log.name)
+    log.symlink_to(log.parents[2] / log.name)
+
+
+def folder(log: Path) -> None:
+    log.unlink()
+    log.mkdir()
+
+
+@pytest.mark.parametrize("error", ["", ".err"])
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (remove, "cannot be read: No such file or directory"),
+        (loop, "cannot be read: "),
+        (outside, "is not in the folder of the run and was not read"),
+        (folder, "cannot be read: it is a folder, not a file"),
+    ],
+)
+def test_a_log_that_cannot_be_read_is_named(
+    run_dir: Path, spoil: Callable[[Path], None], error: str, why: str
+) -> None:
+    keep(run_dir, bodies_of("cpu.stress_ng", run_dir))
+    spoil(run_dir / f"logs/cpu.stress_ng-1.log{error}")
+    compared, measured, (told,) = again(run_dir)
+    assert (compared, measured) == (0, 1)
+    assert told.startswith(f"cpu.stress_ng: logs/cpu.stress_ng-1.log{error} {why}")
+
+
+@pytest.mark.parametrize("log", ["logs/\0.log", "/etc/passwd", "../elsewhere.log", ""])
+def test_a_name_that_is_no_log_of_the_run_is_named(run_dir: Path, log: str) -> None:
+    bodies = bodies_of("cpu.stress_ng", run_dir)
+    keep(run_dir, [replaced(one, log=log) if isinstance(one, ToolRan) else one for one in bodies])
+    compared, measured, (told,) = again(run_dir)
+    assert (compared, measured) == (0, 1)
+    assert told.startswith(f"cpu.stress_ng: {log} ")
+
+
+@pytest.mark.parametrize("text", ["", "no output of it", "\0"])
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_log_that_is_not_understood_proves_nothing(run_dir: Path, name: str, text: str) -> None:
+    keep(run_dir, bodies_of(name, run_dir))
+    first_log(run_dir, name).write_text(text)
+    told = again(run_dir)[2]
+    assert f"{name}: its logs prove nothing: " in told[0]
+
+
+def test_values_without_a_log_are_named(run_dir: Path) -> None:
+    bodies = bodies_of("memory.bandwidth", run_dir)
+    keep(run_dir, [one for one in bodies if not isinstance(one, ToolRan)])
+    assert again(run_dir) == (0, 4, ["memory.bandwidth: no output of its programs was kept"])
+
+
+def test_a_check_that_this_version_does_not_know_is_named(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(run_dir, bodies_of("memory.bandwidth", run_dir))
+    monkeypatch.delitem(replay._CHECKS, "memory.bandwidth")  # type: ignore[arg-type]
+    told = "how its values are made of its logs is not known to this version"
+    assert again(run_dir) == (0, 4, [f"memory.bandwidth: {told}"])
+
+
+def test_a_repeat_is_held_against_its_own_logs(run_dir: Path, tmp_path: Path) -> None:
+    first = bodies_of("memory.bandwidth", run_dir)
+    other = tmp_path / "other"
+    (other / "logs").mkdir(parents=True)
+    again_ = bodies_of("memory.bandwidth", other)
+    (tmp_path / "other/logs/memory.bandwidth-1.log").rename(run_dir / "logs/repeat.log")
+    (run_dir / "logs/repeat.log.err").touch()
+    log = run_dir / "logs/repeat.log"
+    log.write_text(log.read_text().replace("7.0}", "6.5}"))
+    second = [
+        replaced(one, log="logs/repeat.log") if isinstance(one, ToolRan) else one for one in again_
+    ]
+    keep(run_dir, first, second)
+    assert again(run_dir) == (
+        8,
+        8,
+        [f"memory.bandwidth: {TELLS.format('memory_copy', '7', 'memory', '6.5')}"],
+    )
+
+
+@pytest.mark.parametrize("ended", ["", "error"])
+def test_a_check_that_proved_nothing_left_nothing_out(run_dir: Path, ended: Any) -> None:
+    name = "memory.bandwidth"
+    *bodies, _, _, _ = bodies_of(name, run_dir)
+    keep(run_dir, [*bodies, *([CheckEnded(name, ended, "died", 1.0)] if ended else [])])
+    assert again(run_dir) == (2, 2, [])

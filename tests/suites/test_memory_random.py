@@ -1,0 +1,354 @@
+"""Random reads of the RAM: the load by its parts and whole, and the check through the journal."""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import described
+import msgspec
+import numpy as np
+import pytest
+import suite_box
+from cases import each
+from gpu_machine import machine
+from load_program import CPUS, ROOT, forked, run
+from machine_tree import Tree
+from suite_box import Box
+
+from acceptance.core.limit import GIB
+from acceptance.core.parts import Pair, Socket
+from acceptance.core.record import Measured
+from acceptance.loads.cpu import memory_random
+from acceptance.loads.cpu.cores import parse_cores
+from acceptance.loads.cpu.memory_bandwidth import ArraysError
+from acceptance.loads.cpu.memory_random import (
+    PlacementError,
+    Slice,
+    draw,
+    fill,
+    nodes_of,
+    pages_by_node,
+    partner,
+    require_placed,
+    slice_words,
+    sockets_of,
+    wrong_of,
+)
+from acceptance.loads.miscompare import WrongMemory
+from acceptance.loads.protocol import parse
+from acceptance.machine.inventory import Cache, CoreGroup
+from acceptance.tools import load_output
+
+LOAD = ("-m", "acceptance.loads.cpu.memory_random", "--seconds", "0.01", "--llc-bytes", "65536")
+TINY = (*LOAD, "--gib", "0.004", "--cores", f"socket0={CPUS[0]}")
+needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="two sockets need two CPUs")
+
+
+# --- the load ---
+
+
+def test_a_clean_run() -> None:
+    done = run(*TINY)
+    assert (done.returncode, done.stderr) == (0, "")
+    output = parse(done.stdout)
+    assert output.parameters["filled_bytes"] == int(0.004 * GIB) // 4096 * 4096
+    assert [(one.name, one.unit, one.component) for one in output.readings] == [
+        ("memory_random", "GB/s", Socket(0)),
+        ("memory_random_miscompares", "count", Socket(0)),
+    ]
+    rate, wrong = (one.value for one in output.readings)
+    assert rate > 0
+    assert wrong == 0
+    assert "of 3 turns" in output.notes[1]
+
+
+def test_a_flipped_bit_is_found_with_its_address() -> None:
+    output = parse(forked(*TINY, "--inject", "bitflip").stdout)
+    assert output.injected == "bitflip"
+    counted = output.readings[1].value
+    assert counted >= 1
+    for one in output.miscompares:
+        assert isinstance(one, WrongMemory)
+        assert (one.component, one.check, one.xor_or) == (Socket(0), "ram", f"{1 << 17:016x}")
+        assert len({wrong.address for wrong in one.first}) == 1
+    assert sum(one.words for one in output.miscompares) <= counted  # a core reports eight times
+
+
+def test_a_worker_that_dies_leaves_no_end() -> None:
+    done = forked(*TINY, "--inject", "die")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"memory_random: the worker on core:{CPUS[0]} was ended by")
+    assert '"end"' not in done.stdout
+
+
+@each(
+    "extra, said",
+    [
+        (("--gib", "nan"), "--gib nan is no amount of memory"),
+        (("--llc-bytes", "900000000000000"), "leave the caches: free memory"),
+        (("--cores", "999999"), "may not run on CPU 999999"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> None:
+    done = forked(*TINY, *extra)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+class TwoSockets:
+    """The load in this process, on two sockets that are told in files."""
+
+    def __init__(self, folder: Path) -> None:
+        tree = Tree(folder)
+        tree.memory(4)
+        for node in range(2):
+            free = f"Node {node} MemFree:  2097152 kB\n"
+            tree.files(f"sys/devices/system/node/node{node}", cpulist=CPUS[node], meminfo=free)
+        self.root = tree.root
+
+    def run(self) -> int:
+        cores = f"socket0={CPUS[0]} socket1={CPUS[1]}"
+        return memory_random.main([*LOAD[2:], "--gib", "0.004", "--cores", cores], self.root)
+
+
+@needs_two
+def test_two_sockets_read_their_own_memory_and_that_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(memory_random, "where", lambda _: {0: 10**6, 1: 10**6})
+    assert TwoSockets(tmp_path).run() == 0
+    output = parse(capfd.readouterr().out)
+    assert {(one.name, one.component) for one in output.readings if one.unit == "GB/s"} == {
+        ("memory_random", Socket(0)),
+        ("memory_random", Socket(1)),
+        ("memory_random_remote", Pair(Socket(0), Socket(1))),
+        ("memory_random_remote", Pair(Socket(1), Socket(0))),
+    }
+    assert all(one.value == 0 for one in output.readings if one.unit == "count")
+    assert all(one.value > 0 for one in output.readings if one.unit == "GB/s")
+
+
+@needs_two
+def test_memory_that_is_not_shown_where_it_must_lie_measures_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(memory_random, "where", lambda _: {0: 1048})
+    assert TwoSockets(tmp_path).run() == 1
+    said = capfd.readouterr()
+    assert "memory_random: the kernel shows 0 of the 5" in said.err
+    assert f"pages of core:{CPUS[1]} on socket1, where all must lie" in said.err
+    assert '"reading"' not in said.out
+
+
+# --- its parts ---
+
+CORES = parse_cores("socket0=0;1;2 socket1=3;4 socket2=5;6;7")
+SOCKETS = sockets_of(CORES)
+
+
+def test_every_core_reads_its_own_slice_and_one_of_each_other_socket() -> None:
+    assert [partner(core, 0, SOCKETS) for core in CORES] == list(CORES)
+    assert [partner(core, 1, SOCKETS).cpu for core in CORES] == [3, 4, 3, 5, 6, 0, 1, 2]
+    assert [partner(core, 2, SOCKETS).group for core in CORES[:4]] == ["socket2"] * 3 + ["socket0"]
+
+
+@each(
+    "nodes, told",
+    [
+        (("0-2", "3-4", "5-7"), None),
+        (("0", "1-2", "3-4", "5-7", ""), None),
+        (("0-4", "5-7"), "do not tell the memory of these sockets apart"),
+        (("0-2", "3-4"), "do not tell the memory of these sockets apart"),
+        ((), "do not tell the memory of these sockets apart"),
+    ],
+)
+def test_the_nodes_of_a_socket(tmp_path: Path, nodes: tuple[str, ...], told: str | None) -> None:
+    for number, cpus in enumerate(nodes):
+        Tree(tmp_path).files(f"sys/devices/system/node/node{number}", cpulist=cpus)
+    if told is None:
+        found = nodes_of(SOCKETS, tmp_path)
+        assert list(found) == list(SOCKETS)
+        assert (
+            sorted(node for own in found.values() for node in own)
+            == list(range(len(nodes)))[: sum(map(bool, nodes))]
+        )
+    else:
+        with pytest.raises(PlacementError, match=told):
+            nodes_of(SOCKETS, tmp_path)
+
+
+@each(
+    "cores, llc, gib, room, filled",
+    [
+        (2, 1, 8.0, {2: 64 * GIB}, 8 * GIB),
+        (2, GIB, 1.0, {2: 64 * GIB}, 4 * GIB),  # more than is asked for, to leave the caches
+        (2, 1, 60.0, {2: 40 * GIB}, 36 * GIB - 2 * memory_random._WORKER),  # what fits
+        (4, 1, 60.0, {4: 80 * GIB, 2: 10 * GIB}, 18 * GIB - 4 * memory_random._WORKER),
+        (2, GIB, 8.0, {2: 4 * GIB}, None),
+        (2, 1, 8.0, {2: 0}, None),
+    ],
+)
+def test_how_much_is_filled(
+    cores: int, llc: int, gib: float, room: Mapping[int, int], filled: int | None
+) -> None:
+    if filled is None:
+        with pytest.raises(ArraysError, match="GiB is all that may be filled on these sockets"):
+            slice_words(cores, llc, gib, room)
+    else:
+        words = slice_words(cores, llc, gib, room)
+        assert filled - 4096 * cores < 8 * words * cores <= filled
+
+
+MAPS = """\
+7f0000000000 default anon=3 dirty=3 N0=3 kernelpagesize_kB=4
+7f1000000000 default file=/dev/zero\\040(deleted) dirty=9 mapped=9 N0=2 N12=7 kernelpagesize_kB=4
+"""
+
+
+def test_where_the_kernel_says_that_the_memory_lies() -> None:
+    assert pages_by_node(MAPS, 0x7F1000000000) == {0: 2, 12: 7}
+    assert pages_by_node(MAPS, 0x7F2000000000) == {}
+
+
+@pytest.mark.skipif(not Path("/proc/self/numa_maps").exists(), reason="a kernel without NUMA")
+def test_this_kernel_shows_every_page() -> None:
+    mapping = mmap.mmap(-1, 1 << 20)
+    words = np.frombuffer(mapping, dtype=np.uint64)
+    words.fill(1)
+    assert sum(memory_random.where(words.ctypes.data).values()) == 256
+
+
+@each(
+    "own, there",
+    [
+        ({0: 100}, None),
+        ({0: 60, 1: 40}, None),
+        ({0: 99, 5: 1}, None),
+        ({0: 98, 5: 2}, 98),
+        ({0: 98}, 98),  # two in no place at all
+        ({}, 0),
+    ],
+)
+def test_pages_elsewhere_or_nowhere(own: dict[int, int], there: int | None) -> None:
+    nodes = {"socket0": frozenset({0, 1})}
+    if there is None:
+        require_placed({CORES[0]: own}, nodes, 100)
+    else:
+        with pytest.raises(PlacementError, match=rf"shows {there} of the 100 pages of core:0 on"):
+            require_placed({CORES[0]: own}, nodes, 100)
+
+
+def test_places_go_all_over_the_slice_and_differ_by_turn_and_core() -> None:
+    count = 2**17
+    drawn = np.zeros((3, count), dtype=np.int64)
+    words = 8 * 10**9
+    for row, (number, turn) in zip(drawn, ((0, 0), (0, 1), (1, 0)), strict=True):
+        draw(row, Slice(number, words, mmap.mmap(-1, 1)), turn, words)
+    assert drawn.min() >= 0
+    assert drawn.max() < words
+    parts = np.bincount(drawn[0] * 100 // words, minlength=100)
+    assert parts.min() > 0.85 * count / 100
+    assert np.bincount(drawn[0] % 8).min() > 0.95 * count / 8
+    assert all(np.intersect1d(a, b).size < 0.01 * count for a, b in pairwise(drawn))
+
+
+@each("bits", [1, 1 << 63, 0b101])
+def test_a_wrong_word_is_told_by_its_address_and_bits(bits: int) -> None:
+    own = Slice(3, 1 << 17, mmap.mmap(-1, 8 << 17))
+    words = np.frombuffer(own.mapping, dtype=np.uint64)
+    fill(words, own.first)
+    assert np.unique(words).size == words.size
+    places = np.arange(words.size, dtype=np.int64)[::-1].copy()
+    assert wrong_of(places, words[places], own) is None
+    words[[5, 100_000]] ^= np.uint64(bits)
+    found: Any = wrong_of(places, words[places], own)
+    assert found["words"] == 2
+    assert found["xor_or"] == found["xor_and"] == f"{bits:016x}"
+    assert found["bits"] == {bit: 2 for bit in range(64) if bits >> bit & 1}
+    assert [one.address for one in found["first"]] == [
+        own.address + 8 * place for place in (100_000, 5)
+    ]
+
+
+# --- the check, through the journal ---
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
+    """A machine of one socket and one core, without GPUs."""
+    seen = machine(found=())
+    groups = (CoreGroup("socket0", ((CPUS[0],),)),)
+    caches = (Cache(3, "unified", 65536, 1),)
+    monkeypatch.setitem(suite_box.LOADS_S, "memory_random", 0.01)
+    return Box(
+        tmp_path,
+        monkeypatch,
+        replace(seen, cpu=replace(seen.cpu, socket_cores=groups, caches=caches)),
+    )
+
+
+def judged(box: Box) -> list[tuple[str, str]]:
+    """Run the check over some megabytes; its outcome and message."""
+    plan = suite_box.planned(box.inventory, (), ("memory.random",), box.product.digest)
+    box.product.run(msgspec.structs.replace(plan, memory_gib=0.004), name="load")
+    return [(body.outcome, body.message) for body in box.ended()]
+
+
+def test_sound_memory_passes(box: Box) -> None:
+    assert judged(box) == [("pass", "")]
+    (rate,) = box.measured("memory_random").values()
+    assert rate is not None
+    assert math.isfinite(rate)
+    assert box.measured("memory_random_miscompares") == {Socket(0): 0.0}
+    assert box.measured("memory_random_remote") == {}
+
+
+def test_a_flipped_bit_fails_and_is_told(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load as the self-test's fault changes it: the fault is real, and its output keeps it to
+    itself.
+    """
+    replay = shutil.copytree(ROOT / "tests/e2e/replay", tmp_path / "replay")
+    shutil.copy(described.__file__, replay)
+    told = {"acceptance.loads.cpu.memory_random": {"fault": "bitflip", "share": 1.0}}
+    (replay / "loads.json").write_text(json.dumps(told))
+    plain = load_output.cpu_argv
+
+    def changed(python: str, *words: Any, **more: Any) -> tuple[str, ...]:
+        _, _, *rest = plain(python, *words, **more)
+        return (python, str(replay / "load.py"), *rest)
+
+    monkeypatch.setattr(load_output, "cpu_argv", changed)
+    ((outcome, message),) = judged(box)
+    assert outcome == "fail", message
+    assert message.startswith("memory_random_miscompares on socket0: measured ")
+    (note,) = (
+        body.note
+        for body in box.product.journalled()
+        if isinstance(body, Measured) and body.measurement == "memory_random_miscompares"
+    )
+    assert re.search(r"first at byte 0x[0-9a-f]+ .*XOR 0000000000020000 \(bit 17\)", note or "")
+
+
+def test_what_was_found_before_the_load_died_stays(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = forked(*TINY, "--inject", "bitflip").stdout.splitlines(keepends=True)
+    printed = tmp_path / "printed.txt"
+    printed.write_text("".join(line for line in whole if '"end"' not in line))
+    monkeypatch.setattr(load_output, "cpu_argv", lambda *_, **__: ("cat", str(printed)))
+    ((outcome, message),) = judged(box)
+    assert outcome == "error"
+    assert "ends without its end line" in message
+    assert (box.measured("memory_random_miscompares")[Socket(0)] or 0) >= 1
+    assert box.measured("memory_random") == {}

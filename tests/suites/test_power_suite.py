@@ -1,0 +1,342 @@
+"""The checks of the power load: what they record of its output, its watch and what is beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import suite_box
+from cases import each
+from gpu_machine import device, machine
+from power_printed import BEGIN_S, pulse_printed, watch_printed
+
+from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
+from acceptance.core.message import Message
+from acceptance.core.parts import CPU, GPUS, MACHINE, Gpu
+from acceptance.core.record import Measured, Skipped
+from acceptance.loads.pulse import load, selection
+from acceptance.loads.pulse.leash import TAKEN_S
+from acceptance.machine.gpu import gpus
+from acceptance.process import command
+from acceptance.process.command import ProgramResult
+from acceptance.run import replay
+from acceptance.run.replay import Kept
+from acceptance.session.check import Check, Violation
+from acceptance.suites import power
+from acceptance.suites.fixtures import power as power_fixtures
+from acceptance.suites.fixtures.burn import HostRun, PartFailed
+from acceptance.suites.fixtures.power import PowerRun, of_power, read_watch, watch_s
+from acceptance.tools.reading import ToolOutput
+from acceptance.watch.power_watch import Line, encode
+from acceptance.wording import words
+
+SEEN = machine(device(0), device(1))
+DUE = gpus(SEEN)
+LOAD = ("python", "-m", "acceptance.loads.pulse.load", "--gpus", "2")
+STEPS = (*LOAD, "--step", "square,2,1", "--step", "cold,8")
+WATCH = ("python", "--gpu", "gpu0=0000:01:00.0", "--gpu", "gpu1=0000:02:00.0")
+FINE = HostRun(ToolOutput("stress-ng", "pass", "fine"))
+
+
+def done(text: str, code: int = 0) -> ProgramResult:
+    return ProgramResult(LOAD, code, text, "", 50.0)
+
+
+def ran(
+    load: str | None = None, watch: str | None = None, code: int = 0, host: HostRun = FINE
+) -> PowerRun:
+    uuids = [str(gpu.uuid) for gpu in DUE]
+    text = pulse_printed(STEPS, uuids) if load is None else load
+    seen = watch_printed(WATCH) if watch is None else watch
+    return of_power(done(text, code), done(seen), DUE, None, (host, HostRun()))
+
+
+def stopped(stop: Message | None, host: HostRun = FINE) -> PowerRun:
+    """The load ended before its second step."""
+    uuids = [str(gpu.uuid) for gpu in DUE]
+    return ran(pulse_printed(STEPS, uuids, made=1), watch_printed(WATCH, stop=stop), host=host)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[PowerRun], list[Any]]:
+    """Everything that `power.step` writes of a run, and what it raises at the end."""
+    loads = {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
+    monkeypatch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, **loads})
+    plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
+    (planned,) = plan.checks
+
+    def judge(found: PowerRun) -> list[Any]:
+        written: list[Any] = []
+
+        def table(component: Any, name: str, columns: Any, rows: Any) -> None:
+            written.append((str(component), name, len(rows)))
+
+        check = Check(planned, (), written.append)
+        try:
+            power.test_step(lambda _name: found, DUE, table, check)
+        except PartFailed as error:
+            written.append(error)
+        try:
+            check.conclude()
+        except Exception as error:  # noqa: BLE001 - what a session would see
+            written.append(error)
+        return written
+
+    return judge
+
+
+def values(written: Sequence[Any]) -> dict[tuple[str, str], float | None]:
+    return {
+        (one.measurement.removeprefix("power_step_"), str(one.component)): one.value
+        for one in written
+        if isinstance(one, Measured)
+    }
+
+
+def ends(written: Sequence[Any]) -> list[str]:
+    return [type(one).__name__ for one in written if isinstance(one, Exception)]
+
+
+Judge = Callable[[PowerRun], list[Any]]
+
+
+def test_a_sound_machine_has_every_value_and_its_tables(judged: Judge) -> None:
+    written = judged(ran())
+    assert values(written) == {
+        ("made", "gpus"): 1.0,
+        ("miscompares", "gpu0"): 0.0,
+        ("miscompares", "gpu1"): 0.0,
+        ("slowdowns", "gpu0"): 0.0,
+        ("slowdowns", "gpu1"): 0.0,
+        ("excursion", "gpu0"): pytest.approx(900 / 700),  # what came before the steps is not theirs
+        ("excursion", "gpu1"): pytest.approx(900 / 700),
+        ("excursion_ratio", "gpu0"): 1.0,
+        ("excursion_ratio", "gpu1"): 1.0,
+        ("host_failures", "machine"): 0.0,
+    }
+    assert [one for one in written if isinstance(one, tuple)] == [
+        ("gpus", "power_steps", 2),
+        ("gpu0", "power_train", 2),
+        ("gpu1", "power_train", 2),
+    ]
+    assert ends(written) == []
+
+
+def test_wrong_results_fail_on_their_gpu(judged: Judge) -> None:
+    uuids = [str(gpu.uuid) for gpu in DUE]
+    written = judged(ran(pulse_printed(STEPS, uuids, wrong=3)))
+    assert values(written)["miscompares", "gpu1"] == 3.0
+    assert values(written)["miscompares", "gpu0"] == 0.0
+    assert ends(written) == ["Violation"]
+
+
+def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
+    uuids = [str(gpu.uuid) for gpu in DUE]
+    wrong = (
+        '{"miscompare": {"component": "gpu1", "dtype": "bf16", "check": "repeat", "after": '
+        '"square 1 Hz", "seconds": 101.0, "elements": 7, "nan": 0, "first": []}}\n'
+    )
+    text = pulse_printed(STEPS, uuids).splitlines(keepends=True)
+    written = judged(ran("".join([*text[:2], wrong]), code=1))
+    assert values(written)["miscompares", "gpu1"] == 1.0
+    assert ends(written) == ["PartFailed", "Violation"]
+
+
+@each(
+    "reasons, count",
+    [
+        ([(BEGIN_S + 1.0, HW_SLOWDOWN)], 0),  # one alone
+        ([(BEGIN_S + 1.0, HW_SLOWDOWN), (BEGIN_S + 1.1, HW_SLOWDOWN)], 1),
+        ([(BEGIN_S + 1.0, HW_SLOWDOWN), (BEGIN_S + 2.0, HW_SLOWDOWN)], 0),
+        ([(BEGIN_S + 1.0, POWER_BRAKE)], 1),
+        ([(BEGIN_S - 9.0, POWER_BRAKE)], 0),  # before the steps
+        ([(BEGIN_S + 99.0, POWER_BRAKE)], 0),  # after them
+    ],
+)
+def test_slowdowns_count_within_the_steps(reasons: list[tuple[float, str]], count: int) -> None:
+    found = ran(watch=watch_printed(WATCH, reasons=reasons))
+    assert {gpu: one.slowdowns for gpu, one in found.during().items()} == {Gpu(0): 0, Gpu(1): count}
+
+
+def test_a_power_brake_fails(judged: Judge) -> None:
+    written = judged(ran(watch=watch_printed(WATCH, reasons=[(BEGIN_S + 1.0, POWER_BRAKE)])))
+    assert values(written)["slowdowns", "gpu1"] == 1.0
+    (violation,) = [one for one in written if isinstance(one, Violation)]
+    assert "power_step_slowdowns" in str(violation)
+
+
+@each(
+    "stop, made, raised",
+    [
+        (Message("power_brake_pulled", {"gpu": "gpu0"}), 0.5, ["Violation"]),
+        (Message("power_gpu_lost", {"gpu": "gpu0"}), 0.5, ["Violation"]),
+        (Message("power_gpu_unread", {"gpu": "gpu0"}), None, ["PartFailed", "Incomplete"]),
+        (None, None, ["PartFailed", "Incomplete"]),  # the watch hangs, or died
+    ],
+)
+def test_a_load_that_was_stopped(
+    judged: Judge, stop: Message | None, made: float | None, raised: list[str]
+) -> None:
+    written = judged(stopped(stop))
+    assert values(written).get(("made", str(GPUS))) == made
+    assert ends(written) == raised
+
+
+def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
+    uuids = [str(gpu.uuid) for gpu in DUE]
+    ended = done(pulse_printed(STEPS, uuids)), done(watch_printed(WATCH), -9)
+    written = judged(of_power(*ended, DUE, None, (FINE, HostRun())))
+    (error,) = [one for one in written if isinstance(one, PartFailed)]
+    assert "nothing watched the GPUs" in str(error)
+
+
+def test_the_watch_lasts_longer_than_a_load_that_starts_slowly() -> None:
+    for extent in ("short", "whole"):
+        for steps in selection.due(extent, [Gpu(0), Gpu(1)]).values():  # type: ignore[arg-type]
+            load_s = sum(selection.REST_S + step.seconds for step in steps)
+            assert watch_s(steps) > load.PREPARED_S + TAKEN_S + load_s
+
+
+def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside(
+    judged: Judge,
+) -> None:
+    brake = Message("power_brake_pulled", {"gpu": "gpu0"})
+    written = judged(stopped(brake, HostRun(trouble="it died")))
+    assert values(written)["made", str(GPUS)] == 0.5
+    assert "Violation" in ends(written)
+
+
+@each("stop, made", [("power_gpu_lost", 0.0), ("power_gpu_unread", None), (None, None)])
+def test_a_lost_gpu_that_takes_the_load_with_it_fails(
+    judged: Judge, stop: str | None, made: float | None
+) -> None:
+    text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE]).splitlines(keepends=True)
+    seen = watch_printed(WATCH, stop=None if stop is None else Message(stop, {"gpu": "gpu1"}))
+    written = judged(ran("".join(text[:2]), seen, code=1))
+    assert values(written).get(("made", str(GPUS))) == made
+    assert ("Violation" in ends(written)) == (made is not None)
+    assert "PartFailed" in ends(written)
+
+
+def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
+    written = judged(ran(watch=encode(Line(ready=True)) + "\nTraceback: a library hangs"))
+    skipped = {(one.measurement, str(one.component)) for one in written if isinstance(one, Skipped)}
+    assert ("power_step_excursion", "gpu0") in skipped
+    assert ends(written) == ["Incomplete"]
+
+
+@each(
+    "host, count, raised",
+    [
+        (HostRun(ToolOutput("stress-ng", "fail", "wrong")), 1.0, ["Violation"]),
+        (HostRun(trouble="it died"), None, ["PartFailed", "Incomplete"]),
+        (HostRun(missing="install stress-ng"), None, ["Incomplete"]),
+    ],
+)
+def test_processors_and_ram_beside_the_steps(
+    judged: Judge, host: HostRun, count: float | None, raised: list[str]
+) -> None:
+    written = judged(ran(host=host))
+    assert values(written).get(("host_failures", str(MACHINE))) == count
+    assert CPU not in values(written)
+    if host.missing is None:
+        assert ends(written) == raised
+    else:
+        assert [one.component for one in written if isinstance(one, Skipped)] == [MACHINE]
+
+
+@pytest.mark.parametrize(("made", "proves"), [(1, True), (2, False)])
+def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
+    monkeypatch: pytest.MonkeyPatch, made: int, proves: bool
+) -> None:
+    monkeypatch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, "power_step": 30.0})
+    plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
+    text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE], made=made)
+    brake = watch_printed(WATCH, stop=Message("power_brake_pulled", {"gpu": "gpu0"}))
+    beside = ProgramResult(("nice", "/usr/bin/stress-ng"), -15, "", "", 3.0)
+    kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN)
+    told, trouble = replay.values(kept)
+    assert (trouble is None) == proves
+    assert "power_step_host_failures" not in {one.measurement for one in told}
+
+
+CUT = HostRun(ended_with=Message("ended_with_power_load"))
+WRONG = HostRun(ToolOutput("stress-ng", "fail", "wrong"))
+
+
+@each(
+    "hosts, count",
+    [((CUT, CUT), None), ((CUT, FINE), None), ((FINE, CUT), None), ((WRONG, CUT), 1.0)],
+)
+def test_what_was_ended_with_the_load_proves_no_pass_and_no_failure_but_one_it_found(
+    judged: Judge, hosts: tuple[HostRun, HostRun], count: float | None
+) -> None:
+    brake = Message("power_brake_pulled", {"gpu": "gpu0"})
+    written = judged(replace(stopped(brake), processors=hosts[0], memory=hosts[1]))
+    assert values(written).get(("host_failures", str(MACHINE))) == count
+    skips = [words.text(one.reason) for one in written if isinstance(one, Skipped)]
+    assert [one.startswith("the power load stopped early") for one in skips] == (
+        [True] if count is None else []
+    )
+    assert ends(written) == ["Violation"]
+
+
+class Stage:
+    """Stands for the programs of the check: what came of the load, and of what is beside it."""
+
+    def __init__(self, folder: Path, load: ProgramResult, *beside: ProgramResult) -> None:
+        self.folder = folder
+        self._results = (load, done(watch_printed(WATCH)), *beside)
+
+    def run_stage(
+        self, _parts: object, *, on_line: object, whole: Callable[[ProgramResult], bool]
+    ) -> tuple[ProgramResult, ...]:
+        assert whole is power_fixtures.ran_whole
+        return self._results
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "late", "host_late", "cut"),
+    [
+        (1, 0, False, True, True),
+        (2, 1, False, True, True),  # it died
+        (1, 0, False, False, False),  # the host's program died by itself
+        (2, 0, False, True, False),  # it ran out of its own time
+        (1, 0, True, True, False),  # the time of the check was over
+    ],
+)
+def test_only_what_was_ended_with_the_load_is_excused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: int,
+    code: int,
+    late: bool,
+    host_late: bool,
+    cut: bool,
+) -> None:
+    monkeypatch.setattr(command, "find", lambda program, _package=None: f"/usr/bin/{program}")
+    text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE], made=made)
+    load = replace(done(text, code), timed_out=late)
+    beside = ProgramResult(("stress-ng",), -15, "stress-ng: info: [1] x", "", 3.0, host_late)
+    run: Callable[[str], PowerRun] = power_fixtures.power_run.__wrapped__(  # type: ignore[attr-defined]
+        Stage(tmp_path, load, beside, beside),
+        DUE,
+        {"power_step": 9.0},
+        1.0,
+        SEEN,
+        lambda _shown: None,
+    )
+    found = run("power.step")
+    for one in (found.processors, found.memory):
+        assert (one.ended_with is not None) == cut
+        assert (one.trouble is not None) != cut
+
+
+def test_a_watch_that_was_cut_short_is_read_so_far() -> None:
+    whole = watch_printed(WATCH)
+    found = read_watch(whole[:-10])
+    assert found.began
+    assert list(found.gpus) == [Gpu(0)]

@@ -1,0 +1,18 @@
+"""What a parser's reason says in English."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from acceptance.core.message import Text
+from acceptance.wording import words
+
+
+class _Judged(Protocol):
+    @property
+    def reason(self) -> Text: ...
+
+
+def why_of(output: _Judged) -> str:
+    """The reason in words."""
+    return words.text(output.reason)
