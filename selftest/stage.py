@@ -63,6 +63,10 @@ class StageError(Exception):
     """A fault cannot be played as its file asks; the message is one sentence."""
 
 
+class EndedBefore(StageError):
+    """The run ended before the moment at which its fault is put in: it shows nothing of it."""
+
+
 @dataclass
 class Stage:
     """One fault's corner.
@@ -206,7 +210,8 @@ class Stage:
     def play(self) -> tuple[Run, float]:
         """The run to its end, and the boot-time clock at its beginning.
 
-        Raises StageError where the fault could not be put in.
+        Raises StageError where the fault could not be put in, EndedBefore where the run was over
+        before.
         """
         argv = [
             *self.rig.argv(only=self.fault.only, burn=None, machine=self._declares),
@@ -234,7 +239,7 @@ class Stage:
         wait_for(lambda: has_begun(folder, reboot.step) or started.poll() is not None, ENDS_S)
         time.sleep(reboot.after_s)
         if started.poll() is not None:
-            raise StageError(f"the run ended before {reboot.step!r}: {started.communicate()[0]}")
+            raise EndedBefore(f"the run ended before {reboot.step!r}: {started.communicate()[0]}")
         containers = [] if self.images is None else self.images.running(folder.name)
         power.off(started.pid, lambda: orphans.find(folder.name), containers)
         started.communicate()

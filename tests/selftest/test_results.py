@@ -21,6 +21,7 @@ from selftest.__main__ import close
 from selftest.catalogue import Theatre
 from selftest.fault import Fault, Named
 from selftest.row import FalseAlarms, Row, Sensitivity
+from selftest.stage import EndedBefore, StageError
 
 CAUGHT = Row(
     "links",
@@ -157,6 +158,37 @@ def test_what_is_done_is_told_as_it_goes_with_how_much_there_is(
         "clean run 1 of 2",
         "clean run 2 of 2",
     ]
+
+
+class Early:
+    """A stage whose first run ended too early, or all of them, or that cannot be set at all."""
+
+    def __init__(self, *troubles: Exception) -> None:
+        self.troubles = list(troubles)
+        self.played = 0
+
+    def __call__(self, name: str) -> tuple[Row, ...]:
+        self.played += 1
+        if self.troubles:
+            raise self.troubles.pop(0)
+        return (replace(CAUGHT, fault=name),)
+
+
+@pytest.mark.parametrize(
+    ("stage", "caught", "played"),
+    [
+        (Early(EndedBefore("early")), True, 2),
+        (Early(EndedBefore("early"), EndedBefore("early")), False, 2),
+        (Early(StageError("no /dev/kmsg")), False, 1),
+        (Early(EndedBefore("early"), ValueError("other")), False, 2),
+    ],
+)
+def test_only_a_run_that_ended_before_its_fault_is_made_once_more(
+    stage: Early, caught: bool, played: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Theatre, "_played", lambda _, named: stage(named.name))
+    (row,) = Theatre(tmp_path, tmp_path, (), None).play(Named("slow", "one", Fault("what", (), 0)))
+    assert (row.caught, stage.played) == (caught, played)
 
 
 @pytest.mark.parametrize(("rows", "code"), [((CAUGHT,), 0), ((CAUGHT, MISSED), 1)])
