@@ -37,6 +37,7 @@ from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
+from acceptance.run.scratch import ScratchFolders
 from acceptance.run.second_look import should_repeat
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
@@ -126,11 +127,17 @@ class Supervisor:
                 due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
                 watching = host.HostWatch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
+                folders = ScratchFolders(self._prepared.scratches, self._run_dir.name, self._root)
                 try:
+                    for told in folders.prepare():
+                        writer.write(told)
                     end = self._sessions(writer, stop)
                 finally:
                     watching.stop()
                     swept = orphans.sweep(self._run_dir.name, self._root)
+                    left = folders.remove()
+                for told in left:
+                    writer.write(told)
                 for stray in swept:
                     writer.write(Note(Message("process_outlived", {"process": stray})))
                 self._feed.poll(last=True)

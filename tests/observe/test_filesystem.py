@@ -140,7 +140,7 @@ def test_btrfs_is_found_by_its_source_and_lists_its_members(tree: Tree) -> None:
     tree.disk("sdb", "pci0000:00/0000:00:17.0/ata4")
     block(tree, "sdb", "8:16", "pci0000:00/0000:00:17.0/ata4/block/sdb")
     for member in ("nvme0n1p2", "sdb"):
-        tree.write(f"sys/fs/btrfs/1234-uuid/devices/{member}/size", "1\n")
+        tree.write(f"sys/fs/btrfs/ffff-uuid/devices/{member}/size", "1\n")
     tree.write("sys/fs/btrfs/features/skinny", "1\n")
     found = on(tree, "btrfs", "/dev/sdb", "0:42")
     assert (found.device, found.block) == (None, "sdb")
