@@ -43,7 +43,7 @@ FORMS = {
     "link_width": "1, 2, 4, 8 or 16",
     "link_gen": "1, 2, 3, 4, 5 or 6",
     "between": "the numbers of two GPUs, such as [0, 1]",
-    "path": (
+    "gpu_pair.path": (
         'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), '
         '"PIX", '
         '"PXB", "PHB", "NODE" or "SYS"'
@@ -323,7 +323,10 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         (["gpu"], [gpu.address for gpu in machine.gpu]),
         (["disk"], [disk.serial for disk in machine.disk]),
         (["network"], [link.name for link in machine.network]),
-        (["scratch"], [posixpath.normpath(scratch.path) for scratch in machine.scratch]),
+        (
+            ["scratch"],
+            [re.sub("^/+", "/", posixpath.normpath(scratch.path)) for scratch in machine.scratch],
+        ),
     )
     for keys, names in named:
         for index, name in _repeated(names):

@@ -235,6 +235,8 @@ class _Home:
                 raise ScratchError("scratch_in_use", home=str(self.path)) from error
             if os.fstat(self.folder).st_nlink == 0:  # its holder has just removed it
                 raise ScratchError("scratch_in_use", home=str(self.path))
+            # A program that was forked may still have the folder open.
+            opened.callback(fcntl.flock, self.folder, fcntl.LOCK_UN)
             self._require_owner(machine_id)
             self._open = opened.pop_all()
 
