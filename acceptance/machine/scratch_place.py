@@ -5,6 +5,7 @@ A file on RAM, on an overlay or on another machine's disks says nothing of the d
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -54,6 +55,27 @@ _IMAGES = frozenset({"squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs"})
 # What a machine file names in `allow`, by the class of kinds that it allows.
 _CLASSES = (("tmpfs", _RAM), ("overlay", _OVERLAY), ("network", _NETWORK))
 ALLOWABLE = tuple(name for name, _ in _CLASSES)
+
+
+# Our own folder in the user's one, and in it the folder of what is kept for the nights.
+HOME = ".rigproof"
+KEPT = "kept"
+RUN_PREFIX = "run-"
+
+
+def home(path: str) -> str:
+    """Our own folder in a folder of the user, the same inside the container."""
+    return posixpath.join(path, HOME)
+
+
+def run_folder(path: str, run_id: str) -> str:
+    """The folder that one run has made in it for its files, and removes at its end."""
+    return posixpath.join(home(path), RUN_PREFIX + run_id)
+
+
+def kept_folder(path: str) -> str:
+    """The folder for the file that an accepting run keeps; whoever keeps one makes it."""
+    return posixpath.join(home(path), KEPT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,14 +29,12 @@ from acceptance.journal import clock
 from acceptance.machine import scratch_place
 from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.machine_file import DeclaredScratch
+from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX
 from acceptance.observe import filesystem
 from acceptance.observe.filesystem import FilesystemError
 from acceptance.wording.errors import WordedError, said
 
-HOME = ".rigproof"
-KEPT = "kept"
 _OWNER = "owner"
-_RUN = "run-"
 # The checks that read or write files of their own.
 CHECKS = (
     "storage.read",
@@ -278,7 +276,7 @@ class _Home:
 
     def runs(self) -> list[str]:
         """The folders of runs; with the lock held, none of them is alive."""
-        return sorted(name for name in _names(self.folder) if name.startswith(_RUN))
+        return sorted(name for name in _names(self.folder) if name.startswith(RUN_PREFIX))
 
     def keeps(self) -> bool:
         """Whether an earlier run kept a file in it."""
@@ -382,9 +380,10 @@ class ScratchFolders:
 
     def __init__(self, scratches: Sequence[Scratch], run_id: str, root: Path = Path("/")) -> None:
         self._scratches = scratches
-        self._name = f"{_RUN}{run_id}"
+        self._name = f"{RUN_PREFIX}{run_id}"
         self._root = root
         self._homes: list[_Home] = []
+        self.made: tuple[Scratch, ...] = ()  # those that the sessions may use
 
     def prepare(self) -> Iterator[Note]:
         """Make them, and remove what earlier runs left; yields what the journal must say.
@@ -411,6 +410,7 @@ class ScratchFolders:
         for told in _told(home.path, old, home.remove(old)):
             yield Note(told)
         home.make(self._name)
+        self.made += (scratch,)
 
     def remove(self) -> tuple[Note, ...]:
         """Remove them, and our folder around each where it keeps nothing; says what is left."""

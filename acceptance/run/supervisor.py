@@ -110,6 +110,7 @@ class Supervisor:
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
+        self._folders = ScratchFolders(prepared.scratches, run_dir.name, self._root)
         self._give_way = give_way
         self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)
         self._others: list[Message] = []
@@ -127,15 +128,14 @@ class Supervisor:
                 due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
                 watching = host.HostWatch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
-                folders = ScratchFolders(self._prepared.scratches, self._run_dir.name, self._root)
                 try:
-                    for told in folders.prepare():
+                    for told in self._folders.prepare():
                         writer.write(told)
                     end = self._sessions(writer, stop)
                 finally:
                     watching.stop()
                     swept = orphans.sweep(self._run_dir.name, self._root)
-                    left = folders.remove()
+                    left = self._folders.remove()
                 for told in left:
                     writer.write(told)
                 for stray in swept:
@@ -218,6 +218,7 @@ class Supervisor:
             fail_fast=self._prepared.options.fail_fast,
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
+            scratches=self._folders.made,
         )
         try:
             session_context.write(context, path)

@@ -16,6 +16,9 @@ from acceptance.machine.scratch_place import (
     Budget,
     budgets,
     component,
+    home,
+    kept_folder,
+    run_folder,
     suitable,
 )
 from acceptance.wording import words
@@ -154,6 +157,13 @@ def test_accept_never_writes_more_than_it_says(count: int) -> None:
     found = budgets("accept", (ONE,) * count)
     assert 0 < sum(one.all_bytes for one in found) <= ACCEPT_BYTES
     assert {one.kept_bytes for one in found} <= {0, KEPT_BYTES}
+
+
+def test_the_names_of_our_own_folders() -> None:
+    assert home("/") == "/.rigproof"
+    assert home("/data") == "/data/.rigproof"
+    assert run_folder("/data", "2026-1") == "/data/.rigproof/run-2026-1"
+    assert kept_folder("/data") == "/data/.rigproof/kept"
 
 
 @each(

@@ -18,8 +18,9 @@ from acceptance.core.limit import GIB
 from acceptance.core.parts import Part
 from acceptance.core.record import Note
 from acceptance.machine.machine_file import DeclaredScratch
+from acceptance.machine.scratch_place import HOME
 from acceptance.run import scratch
-from acceptance.run.scratch import HOME, ScratchError, ScratchFolders
+from acceptance.run.scratch import ScratchError, ScratchFolders
 from acceptance.wording import words
 
 MACHINE = "0123456789abcdef"
@@ -231,6 +232,7 @@ def test_a_run_makes_its_folder_and_leaves_nothing(tree: Tree, data: Path) -> No
     (data / "users").write_text("precious")
     folders = ScratchFolders([one(tree, data)], "r1", tree.root)
     assert list(folders.prepare()) == []
+    assert [place.path for place in folders.made] == [str(data)]
     home = data / HOME
     assert sorted(entry.name for entry in home.iterdir()) == ["owner", "run-r1"]
     assert (home / "owner").read_text() == OWNER
@@ -493,7 +495,9 @@ def test_a_run_that_was_killed_before_it_had_said_whose_the_folder_is(
 def test_a_disk_that_was_unmounted_between_plan_and_run(tree: Tree, data: Path) -> None:
     place = one(tree, data)
     tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
-    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
+    folders = ScratchFolders([place], "r1", tree.root)
+    (note,) = folders.prepare()
+    assert folders.made == ()
     assert note.trouble
     assert f"{data} is now on / and was on {data}" in words.text(note.text)
     assert list(data.iterdir()) == []
