@@ -235,17 +235,15 @@ def test_folders_for_the_storage_tests_are_there_while_it_runs(runs: Runs, tmp_p
     runs.scratches = scratch.find(
         [DeclaredScratch(str(data), allow=(filesystem.read(data).kind,))], "nightly", data
     )
-    seen = (
-        """
-(pathlib.Path(context.run_dir) / "seen").mkdir(exist_ok=True)
-run, = pathlib.Path("DATA/.rigproof").glob("run-*")
-(run / "file").touch()
+    seen = """
+from acceptance.machine import scratch_place
+for place in context.scratches:
+    (pathlib.Path(scratch_place.run_folder(place.path, context.run_id)) / "file").touch()
+(pathlib.Path(context.run_dir) / f"seen{len(context.scratches)}").touch()
 """.strip()
-        .replace("DATA", str(data))
-        .replace("\n", "\n        ")
-    )
+    seen = seen.replace("\n", "\n        ")
     assert runs.run(honest(seen))["verdict"] == "PASS"
-    assert (runs.dir / "seen").is_dir()
+    assert (runs.dir / "seen1").is_file()
     assert list(data.iterdir()) == []
     runs.scratches = (msgspec.structs.replace(runs.scratches[0], mount="/elsewhere"),)
     assert runs.run(honest())["verdict"] == "UNJUDGED"
