@@ -13,6 +13,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import part
+from acceptance.core.regular_file import size
 from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.machine_file import DeclaredScratch
 
@@ -127,17 +128,12 @@ def suitable(
             "scratch_too_small",
             {
                 **about,
-                "free": gib(filesystem.free_bytes),
-                "need": gib(need_bytes),
-                "spare": gib(spare),
+                "free": size(filesystem.free_bytes),
+                "need": size(need_bytes),
+                "spare": size(spare),
             },
         )
     return None
-
-
-def gib(count: int) -> str:
-    """A number of bytes in GiB, for messages."""
-    return f"{count / GIB:.1f} GiB"
 
 
 def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, ...]:

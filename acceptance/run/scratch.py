@@ -181,9 +181,9 @@ def _announced(scratch: Scratch) -> Message:
         "kind": scratch.kind,
         "mount": scratch.mount,
         "source": scratch.source,
-        "free": scratch_place.gib(scratch.free_bytes),
+        "free": regular_file.size(scratch.free_bytes),
         "bytes": str(scratch.write_bytes),
-        "size": scratch_place.gib(scratch.write_bytes),
+        "size": regular_file.size(scratch.write_bytes),
     }
     if scratch.disks:
         values["disks"] = Listed(scratch.disks)
@@ -192,7 +192,7 @@ def _announced(scratch: Scratch) -> Message:
     if scratch.path != scratch.mount:
         values["within"] = scratch.mount  # so that a disk that is not mounted is seen
     if scratch.kept_bytes:
-        values["kept"] = scratch_place.gib(scratch.kept_bytes)
+        values["kept"] = regular_file.size(scratch.kept_bytes)
     return Message("scratch_writes" if scratch.write_bytes else "scratch_reads", values)
 
 
@@ -342,9 +342,9 @@ def _listed(names: Sequence[str]) -> Listed:
 
 def _told(path: Path, names: Sequence[str], swept: _Swept) -> Iterator[Message]:
     values: dict[str, Value] = {"home": str(path)}
-    if names:
+    if gone := [name for name in names if name not in swept.left]:
         size = regular_file.size(swept.size)
-        yield Message("scratch_swept", {**values, "names": _listed(names), "size": size})
+        yield Message("scratch_swept", {**values, "names": _listed(gone), "size": size})
     if swept.left:
         yield Message("scratch_left", {**values, "names": _listed(sorted(set(swept.left)))})
 

@@ -123,7 +123,7 @@ def test_room_that_must_stay_free(
     assert (told is None) == fits
     if told is not None:
         assert "must stay free on /data" in told
-        assert f"{need_gib:.1f} GiB are to be written" in told
+        assert f"{need_gib:g} GiB are to be written" in told
 
 
 ONE = DeclaredScratch("/data")

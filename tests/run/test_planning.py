@@ -175,7 +175,7 @@ def test_where_the_storage_tests_write_is_said_before_the_run(
         8 * GIB,
     )
     (told,) = [words.text(note.text) for note in made.notes if "storage:" in words.text(note.text)]
-    assert told.startswith(f"storage: up to 8589934592 bytes (8.0 GiB) are written below {stored}/")
+    assert told.startswith(f"storage: up to 8589934592 bytes (8 GiB) are written below {stored}/")
     assert list(stored.iterdir()) == []
     assert prepare(f'[[scratch]]\npath = "{stored}"', only=("cpu",)).scratches == ()
 

@@ -171,7 +171,7 @@ def test_a_filesystem_that_is_too_small(
     room = SimpleNamespace(f_bavail=17, f_blocks=1000, f_frsize=GIB, f_flag=0)
     monkeypatch.setattr(os, "statvfs", lambda _path: room)
     told = refused(tree, data, profile="accept")
-    assert told.startswith(f"{data} has 17.0 GiB free and 8.0 GiB are to be written, but 50.0 GiB")
+    assert told.startswith(f"{data} has 17 GiB free and 8 GiB are to be written, but 50 GiB")
     assert find(tree, data, profile="smoke")
 
 
@@ -203,8 +203,8 @@ def test_which_checks_need_a_folder() -> None:
 def test_the_announcement_names_bytes_disk_and_what_stays(tree: Tree, data: Path) -> None:
     (told,) = map(words.message, scratch.announce(find(tree, data, profile="accept")))
     assert told == (
-        f"storage: up to 8589934592 bytes (8.0 GiB) are written below {data}/.rigproof, on ext4 "
-        "of /dev/sdb, disks sdb, 500.0 GiB free; 1.0 GiB of them stay for the nights; the rest is "
+        f"storage: up to 8589934592 bytes (8 GiB) are written below {data}/.rigproof, on ext4 "
+        "of /dev/sdb, disks sdb, 500 GiB free; 1 GiB of them stay for the nights; the rest is "
         "removed after the run"
     )
 
@@ -340,8 +340,8 @@ def test_what_belongs_to_another_user_stays(
 
     monkeypatch.setattr(os, "stat", stat)
     told = [words.message(each) for each in scratch.sweep([one(tree, data)], tree.root)]
-    assert len(told) == 2
-    assert f"{data / HOME}: left run-dead, theirs alone" in told[1]
+    assert len(told) == 1
+    assert f"{data / HOME}: left run-dead, theirs alone" in told[0]
     assert (theirs / "file").exists()
     assert not (run / "file").exists()
 
@@ -360,14 +360,15 @@ def test_what_lies_on_another_mount_stays(
 
     monkeypatch.setattr(scratch, "_place", place)
     told = [words.message(each) for each in scratch.sweep([one(tree, data)], tree.root)]
-    assert "left mounted, run-dead alone" in told[1]
+    assert "left mounted, run-dead alone" in told[0]
     assert (run / "mounted/file").exists()
 
 
 def test_a_folder_deeper_than_any_of_ours_stays(tree: Tree, data: Path) -> None:
     deep = killed(tree, data).joinpath(*"abcdefghij")
     deep.mkdir(parents=True)
-    assert len(scratch.sweep([one(tree, data)], tree.root)) == 2
+    (told,) = map(words.message, scratch.sweep([one(tree, data)], tree.root))
+    assert "left a, b, c and " in told
     assert deep.exists()
 
 
