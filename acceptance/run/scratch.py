@@ -245,10 +245,15 @@ class _Home:
         self._open.close()  # the lock goes with it
 
     def _require_owner(self, machine_id: str) -> None:
-        """Hold the owner file against this machine and user; written where nothing else is."""
-        due = f"rigproof\n{machine_id}\n{os.geteuid()}\n".encode()
+        """Hold the owner file against this machine; written where nothing else is.
+
+        Its user is there for whoever reads it: a folder that was given to another with all that is
+        in it (`chown -R`) is that user's.
+        """
+        named = f"rigproof\n{machine_id}\n".encode()
+        due = named + f"{os.geteuid()}\n".encode()
         told = self._owner()
-        if told == due:
+        if told.startswith(named):
             return
         # A run that was killed before it wrote the file left the folder empty.
         if _names(self.folder) - {_OWNER} or due[: len(told)] != told:

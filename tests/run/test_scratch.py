@@ -493,6 +493,18 @@ def test_a_run_that_was_killed_before_it_had_said_whose_the_folder_is(
     assert list(data.iterdir()) == []
 
 
+def test_a_folder_that_was_given_to_this_user(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    (data / HOME / "kept").mkdir(parents=True)
+    (data / HOME / "kept/file").touch()
+    (data / HOME).chmod(0o700)
+    (data / HOME / "owner").write_text(f"rigproof\n{MACHINE}\n98765\n")
+    folders = ScratchFolders([place], "r1", tree.root)
+    assert list(folders.prepare()) == []
+    assert folders.remove() == ()
+    assert (data / HOME / "kept/file").exists()
+
+
 def test_a_disk_that_was_unmounted_between_plan_and_run(tree: Tree, data: Path) -> None:
     place = one(tree, data)
     tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
