@@ -75,7 +75,9 @@ def run_test(
         where, remark = (
             (HostStation(), None)
             if users
-            else preflight.choose(options, prepared.plan, prepared.inventory, screen.say)
+            else preflight.choose(
+                options, prepared.plan, prepared.inventory, screen.say, prepared.scratches
+            )
         )
         recalled = memory.recall(prepared, where, time.time() / SECONDS_PER_DAY)
         prepared = replace(prepared, plan=recalled.plan, notes=(*prepared.notes, *recalled.notes))

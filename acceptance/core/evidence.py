@@ -85,6 +85,26 @@ class Sample(Body, frozen=True, tag="sample"):
     component: Component | None = None
 
 
+class Scratch(Body, frozen=True, tag="scratch"):
+    """A folder whose filesystem the run tests, and how much it may write there.
+
+    `mount` to `free_bytes` are those of `acceptance.machine.filesystem`. `kept_bytes` of
+    `write_bytes` stay for the nights; without `keep`, what an earlier run kept is removed.
+    """
+
+    path: str
+    component: Component
+    mount: str
+    kind: str
+    source: str
+    disks: tuple[str, ...]
+    layers: tuple[str, ...]
+    free_bytes: int
+    write_bytes: int
+    kept_bytes: int
+    keep: bool
+
+
 class SealedFile(msgspec.Struct, frozen=True):
     """A file of the evidence: its name in the run's folder, its lines, and its SHA-256.
 
@@ -116,6 +136,7 @@ AnyBody = (
     | CheckEnded
     | ToolRan
     | PartBegan
+    | Scratch
     | Event
     | ForeignProcess
     | Sample

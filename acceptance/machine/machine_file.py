@@ -6,6 +6,7 @@ TOML, strictly read.
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 import sys
 import tomllib
@@ -42,7 +43,7 @@ FORMS = {
     "link_width": "1, 2, 4, 8 or 16",
     "link_gen": "1, 2, 3, 4, 5 or 6",
     "between": "the numbers of two GPUs, such as [0, 1]",
-    "path": (
+    "gpu_pair.path": (
         'what `nvidia-smi topo -m` prints: "NV" and the number of links (such as "NV12"), '
         '"PIX", '
         '"PXB", "PHB", "NODE" or "SYS"'
@@ -94,13 +95,28 @@ class DeclaredMemory(Strict, frozen=True):
 class DeclaredDisk(Strict, frozen=True):
     """`[[disk]]`: disks of one model.
 
-    They are matched by model and, where given, by serial, never by a kernel name, which can change.
+    They are matched by model and, where given, by serial and firmware, never by a kernel name,
+    which can change.
     """
 
     model: Text
     count: Positive = 1
     size_gb: Positive | None = None
     serial: Text | None = None
+    firmware: Text | None = None
+
+
+class DeclaredScratch(Strict, frozen=True):
+    """`[[scratch]]`: a folder on a filesystem that the storage tests may write to.
+
+    `write_gib` is what a soak may write there, `keep` whether one sealed GiB stays until the next
+    accept. `allow` names kinds of filesystems that are else refused.
+    """
+
+    path: Text
+    write_gib: Positive | None = None
+    keep: bool = True
+    allow: tuple[Text, ...] = ()
 
 
 class DeclaredLink(Strict, frozen=True):
@@ -231,6 +247,7 @@ class Machine(Strict, frozen=True):
     gpu: tuple[DeclaredGpu, ...] = ()
     gpu_pair: tuple[DeclaredGpuPair, ...] = ()
     disk: tuple[DeclaredDisk, ...] = ()
+    scratch: tuple[DeclaredScratch, ...] = ()
     network: tuple[DeclaredLink, ...] = ()
     limit: tuple[DeclaredLimit, ...] = ()
     waiver: tuple[Waiver, ...] = ()
@@ -306,6 +323,10 @@ def _problems(machine: Machine) -> Iterator[Problem]:
         (["gpu"], [gpu.address for gpu in machine.gpu]),
         (["disk"], [disk.serial for disk in machine.disk]),
         (["network"], [link.name for link in machine.network]),
+        (
+            ["scratch"],
+            [re.sub("^/+", "/", posixpath.normpath(scratch.path)) for scratch in machine.scratch],
+        ),
     )
     for keys, names in named:
         for index, name in _repeated(names):
@@ -328,6 +349,7 @@ def _problems(machine: Machine) -> Iterator[Problem]:
                     f"{disk.count}: remove one"
                 ),
             )
+    yield from _scratch_problems(machine)
     yield from _pair_problems(machine)
     listed = sum(gpu.count for gpu in machine.gpu)
     if listed and machine.gpus not in (None, listed):
@@ -336,6 +358,19 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     if memory.dimms is not None and memory.dimms < len(memory.dimm):
         text = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
         yield ["memory", "dimms"], f"{text}: make them agree"
+
+
+def _scratch_problems(machine: Machine) -> Iterator[Problem]:
+    for index, scratch in enumerate(machine.scratch):
+        key: KeyPath = ["scratch", index, "path"]
+        if not scratch.path.startswith("/") or not scratch.path.isprintable():
+            yield (
+                key,
+                f"{spell(key)} is {scratch.path!r}, which is no absolute path: give one such as "
+                '"/data"',
+            )
+        elif ".." in scratch.path.split("/"):
+            yield key, f"{spell(key)} leads up by '..': give the folder's own path"
 
 
 def _pair_problems(machine: Machine) -> Iterator[Problem]:

@@ -211,7 +211,7 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
     """A msgspec error as one sentence for the user, and the line of the key.
 
     `message` is msgspec's own, `text` the valid TOML text. `forms` gives the required form of some
-    keys.
+    keys, by their own name (`link_gen`) or with their table (`gpu_pair.path`).
     """
     what, _, pointer = (
         message.rpartition(" - at `$")
@@ -228,6 +228,7 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
     if absent := unknown or missing:
         path.append(absent[1])
     key = spell(path)
+    table = ".".join(part for part in path if isinstance(part, str))
     if unknown:
         sentence = (
             f"{key} is no key that rigproof knows: correct its spelling or remove it "
@@ -236,8 +237,8 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
         )
     elif missing:
         sentence = f"{key} is missing: add it"
-    elif path and path[-1] in forms:
-        sentence = f"{key} must be {forms[str(path[-1])]}"
+    elif form := forms.get(table) or (forms.get(str(path[-1])) if path else None):
+        sentence = f"{key} must be {form}"
     elif expected:
         wanted = " or ".join(
             _TYPES.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"

@@ -31,6 +31,7 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
     yield RunStarted(run_dir.name, plan, facts, machine_id, selftest)
     yield from (*station.notes, *prepared.notes)
     yield prepared.observed()
+    yield from prepared.scratches
 
 
 def _declared(machine: Machine | None) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ from acceptance import resources
 from acceptance.core import message, parts
 from acceptance.core.collection import matches_patterns
 from acceptance.core.component import Component
-from acceptance.core.evidence import Observed
+from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Core, parse
@@ -49,7 +49,7 @@ from acceptance.observe.presence import missing_gpus, paravirtualised, presence,
 from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
-from acceptance.run import check_cache, profile
+from acceptance.run import check_cache, profile, scratch
 from acceptance.session import context as session_context
 from acceptance.station import preflight
 from acceptance.station.options import Options
@@ -76,7 +76,8 @@ class PreparedRun:
     """A run that is ready to start.
 
     `notes` tell the reader of its reports how it was prepared. `alarm` is what must be said at
-    once: a GPU is missing, which is a FAIL whatever follows.
+    once: a GPU is missing, which is a FAIL whatever follows. `scratches` are the folders that the
+    storage tests write in.
     """
 
     options: Options
@@ -86,6 +87,7 @@ class PreparedRun:
     profile_summary: str
     notes: tuple[Note, ...] = ()
     alarm: tuple[Message, ...] = ()
+    scratches: tuple[Scratch, ...] = ()
 
     def matrix(self) -> topology.Topology:
         """The paths between GPUs and network cards."""
@@ -437,6 +439,25 @@ def power_steps(
     }, []
 
 
+def find_scratches(
+    declared: Machine | None, options: Options, collected: Sequence[CollectedCheck]
+) -> tuple[tuple[Scratch, ...], list[Message]]:
+    """The folders that the storage tests write in, and why there are none where some are due.
+
+    Raises MachineFileError for a folder of the machine file that cannot be used.
+    """
+    if not scratch.due([check.id for check in collected], options.only):
+        return (), []
+    named = declared.scratch if declared else ()
+    try:
+        return scratch.find(named, options.profile, options.out, options.root), []
+    except scratch.ScratchError as error:
+        if not named or options.machine_file is None:
+            return (), [Message("storage_without_scratch", {"why": error.message})]
+        place = ("scratch", error.index, "path")
+        raise machine_file.key_error(options.machine_file, place, str(error)) from error
+
+
 def asks_for_gpus(
     collected: Sequence[CollectedCheck],
     only: Sequence[str],
@@ -487,6 +508,7 @@ def prepare(options: Options) -> PreparedRun:
     total_gib = known(inventory.memory.total_bytes) / GIB
     sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total_gib:.1f}"}
     untested = Message("memory_untested", sizes)
+    scratches, unscratched = find_scratches(declared, options, answer.checks)
     power_s, power_off = power_steps(declared, options, names, os.environ)
     if power_s and inventory.cpu.virtualised:
         power_off.append(Message("power_faults_hidden"))
@@ -508,6 +530,7 @@ def prepare(options: Options) -> PreparedRun:
                 *gpus_not_run(missing, short),
                 *not_compared,
                 *power_off,
+                *unscratched,
                 untested,
             ),
             book=limits,
@@ -530,6 +553,7 @@ def prepare(options: Options) -> PreparedRun:
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     notes = power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
+    notes += tuple(map(Note, scratch.announce(scratches)))
     if declared and file and not (options.gpus or missing):  # else some may be of other GPUs
         idle = plan_builder.waivers_of_nothing(answer.checks, classes, declared.waiver, file)
         notes += tuple(map(Note, idle))
@@ -543,4 +567,4 @@ def prepare(options: Options) -> PreparedRun:
         every = components.resolve(declared, inventory, sensors, asked)
         if asks_for_gpus(answer.checks, options.only, every):
             notes += tuple(Note(one, trouble=True) for one in gpus_not_run(missing, short))
-    return PreparedRun(options, declared, inventory, made, chosen.summary, notes, said)
+    return PreparedRun(options, declared, inventory, made, chosen.summary, notes, said, scratches)

@@ -37,6 +37,7 @@ from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
+from acceptance.run.scratch import ScratchFolders
 from acceptance.run.second_look import should_repeat
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
@@ -109,6 +110,7 @@ class Supervisor:
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
+        self._folders = ScratchFolders(prepared.scratches, run_dir.name, self._root)
         self._give_way = give_way
         self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)
         self._others: list[Message] = []
@@ -127,10 +129,15 @@ class Supervisor:
                 watching = host.HostWatch(self._run_dir, self._root, due)
                 self._kernel_log_after = watching.kernel_log_after
                 try:
+                    for told in self._folders.prepare():
+                        writer.write(told)
                     end = self._sessions(writer, stop)
                 finally:
                     watching.stop()
                     swept = orphans.sweep(self._run_dir.name, self._root)
+                    left = self._folders.remove()
+                for told in left:
+                    writer.write(told)
                 for stray in swept:
                     writer.write(Note(Message("process_outlived", {"process": stray})))
                 self._feed.poll(last=True)
@@ -211,6 +218,7 @@ class Supervisor:
             fail_fast=self._prepared.options.fail_fast,
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
+            scratches=self._folders.made,
         )
         try:
             session_context.write(context, path)

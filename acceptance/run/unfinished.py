@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance.core.component import Component
-from acceptance.core.evidence import Sample, Sealed
+from acceptance.core.evidence import Sample, Scratch, Sealed
 from acceptance.core.message import Listed, Message, Values
 from acceptance.core.record import (
     CheckEnded,
@@ -26,7 +26,7 @@ from acceptance.journal import clock, reader, run_folder, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.machine.changes import UnreadableRun
 from acceptance.process import orphans
-from acceptance.run import open_step, outputs
+from acceptance.run import open_step, outputs, scratch
 
 # The readings of a GPU's last sample to report, with their units.
 GPU_READINGS = {"temperature_c": "degC", "power_w": "W", "sm_clock_mhz": "MHz"}
@@ -93,6 +93,9 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
         return Message("earlier_plan_unwritten", {"run": run_dir.name})
     # its programs died with it; an orphan would spoil the next run
     orphans.sweep(start.run_id, root)
+    swept = scratch.sweep(
+        [entry.body for entry in found.entries if isinstance(entry.body, Scratch)], root
+    )
     closed = next(
         (entry.body for entry in found.entries if isinstance(entry.body, RunClosed)), None
     )
@@ -110,7 +113,7 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
                     seal.write(writer)
         told = Message("earlier_unfinished", {"run": run_dir.name, "why": closed.detail})
     outputs.write(journal_run.read(run_dir))
-    return told
+    return Message("clauses", {"why": (told, *swept)}) if swept else told
 
 
 def _closing(journal: reader.Journal, root: Path) -> RunClosed:

@@ -16,6 +16,7 @@ import msgspec
 
 from acceptance.core import parts, regular_file
 from acceptance.core.collection import REPEAT_SESSION, SessionName
+from acceptance.core.evidence import Scratch
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Outcome
 from acceptance.expect.collected import CollectedCheck
@@ -35,7 +36,8 @@ class SessionContext(msgspec.Struct, frozen=True):
 
     In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
     the load that `again` names. `niceness` lowers the session's priority against other programs.
-    With `fail_fast` it stops at the first check that fails.
+    With `fail_fast` it stops at the first check that fails. `scratches` are the tested filesystems
+    on which this run has made its folder (`scratch_place.run_folder`).
     """
 
     mode: Literal["collect", "run"]
@@ -54,6 +56,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     again: tuple[str, ...] = ()
     niceness: int = 0
     fail_fast: bool = False
+    scratches: tuple[Scratch, ...] = ()
 
     def share(self) -> tuple[PlannedCheck, ...]:
         """The checks that this session runs, in the order of the plan."""

@@ -5,7 +5,7 @@ Pure; tested as a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -67,6 +67,7 @@ def create_arguments(
     session_environment: Mapping[str, str],
     traits: frozenset[str] = frozenset(),
     memlock: bool = True,
+    scratch: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Keyword arguments for the SDK's `containers.create`.
 
@@ -76,6 +77,7 @@ def create_arguments(
     are the engine's own security options by name. A `rootless` engine maps its user to root inside
     and everybody else to nobody. One that maps users (`userns`) is asked not to. Under `selinux`
     labels are switched off, because neither the run directory nor a GPU has a container's label.
+    `scratch` are our own folders on the tested filesystems, which have the same path inside.
     """
     user, group = (0, 0) if "rootless" in traits else owner
     arguments: dict[str, Any] = {
@@ -114,6 +116,9 @@ def create_arguments(
         arguments["ulimits"].append({"name": "memlock", "soft": -1, "hard": -1})
     if grant.runtime:
         arguments["runtime"] = grant.runtime
+    arguments["mounts"] += [
+        {"source": str(one), "target": str(one), "read_only": False} for one in scratch
+    ]
     arguments["mounts"] += [
         {"source": host, "target": inside, "read_only": True} for host, inside in grant.files
     ]

@@ -149,7 +149,8 @@ def image_id(client: docker.DockerClient, reference: str) -> str | None:
 class DockerStation:
     """Sessions run in a container of the engine.
 
-    It has no network, a read-only root and no capabilities; only the run directory is writable.
+    It has no network, a read-only root and no capabilities; only the run directory is writable, and
+    `scratch`, our own folders on the tested filesystems, as far as the run has made them.
     """
 
     client: docker.DockerClient
@@ -161,9 +162,10 @@ class DockerStation:
     provenance: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     name: str = "docker"
+    scratch: tuple[Path, ...] = ()
 
     def inside(self, run_dir: Path) -> Path:
-        """The run directory inside, the only place of the host that the container sees."""
+        """The run directory inside."""
         return Path(container_args.RUN_DIR_INSIDE)
 
     def start(self, context: Path, run_id: str, deadline: Deadline, log: Path) -> ContainerSession:
@@ -217,6 +219,7 @@ class DockerStation:
             session_environment=session_context.environment(run_id),
             traits=self.traits,
             memlock=memlock,
+            scratch=[one for one in self.scratch if one.is_dir()],
         )
         made = self.client.containers.create(**to_sdk(arguments))
         stdin = None

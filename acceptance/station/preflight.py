@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acceptance.core.evidence import Scratch
 from acceptance.core.message import Message
 from acceptance.core.message import known as known_values
 from acceptance.core.plan import Plan
 from acceptance.core.record import Note
 from acceptance.journal import clock
+from acceptance.machine import scratch_place
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import presence, readiness
@@ -158,13 +160,17 @@ def stops_at_the_gate(plan: Plan, inventory: Inventory, *, fail_fast: bool = Fal
 
 
 def choose(
-    options: Options, plan: Plan, inventory: Inventory, say: Callable[[str], None]
+    options: Options,
+    plan: Plan,
+    inventory: Inventory,
+    say: Callable[[str], None],
+    scratches: Sequence[Scratch] = (),
 ) -> tuple[Station, Message | None]:
     """The station that the options name, and a message that the user must see about the choice.
 
     `auto` takes a container when an engine answers, else the host. The image is the one that
-    `--image` names, else the one of this checkout, built where it is not here yet. Raises
-    StationError, ImageError or GrantError.
+    `--image` names, else the one of this checkout, built where it is not here yet. A container
+    sees our own folders of `scratches`. Raises StationError, ImageError or GrantError.
     """
     reference, root = options.image, options.root
     found, line = probe_engine(options.station, reference)
@@ -200,6 +206,7 @@ def choose(
             notes=(Note(custom_image_reason(reference), trouble=True),)
             if reference is not None
             else (),
+            scratch=tuple(Path(scratch_place.home(one.path)) for one in scratches),
         ),
         None,
     )

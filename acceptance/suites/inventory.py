@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from acceptance.core import message
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message, Text, Value
@@ -142,6 +143,7 @@ def describes(declared: DeclaredDisk, disk: Disk) -> bool:
     return (
         same_text(declared.model, disk.model)
         and (declared.serial is None or same_text(declared.serial, disk.serial))
+        and (declared.firmware is None or same_text(declared.firmware, disk.firmware))
         and (
             declared.size_gb is None
             or known(disk.size_bytes) >= DISK_SHARE * declared.size_gb * 1e9
@@ -153,18 +155,32 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
     """The disks of each declaration, in order.
 
     No disk counts twice, and no declaration gets more than it declares. Declarations with a serial
-    choose first, then the larger ones, so that the remaining disks still fit the other
-    declarations.
+    choose first, then those with a firmware, then the larger ones; a disk is handed on where its
+    declaration can take another, so that as many as possible are met.
     """
-    free = list(disks)
-    found: list[list[Disk]] = [[] for _ in declared]
-    choosy = sorted(
-        enumerate(declared), key=lambda one: (one[1].serial is None, -(one[1].size_gb or 0))
-    )
-    for index, wanted in choosy:
-        found[index] = [disk for disk in free if describes(wanted, disk)][: wanted.count]
-        free = [disk for disk in free if disk not in found[index]]
-    return found
+    holders: dict[int, int] = {}  # the declaration of each disk, both by number
+
+    def finds(wanted: int, tried: set[int]) -> bool:
+        for number, disk in enumerate(disks):
+            if number in tried or not describes(declared[wanted], disk):
+                continue
+            tried.add(number)
+            if number not in holders or finds(holders[number], tried):
+                holders[number] = wanted
+                return True
+        return False
+
+    def choosy(index: int) -> tuple[bool, bool, int]:
+        one = declared[index]
+        return one.serial is None, one.firmware is None, -(one.size_gb or 0)
+
+    for index in sorted(range(len(declared)), key=choosy):
+        for _ in range(min(declared[index].count, len(disks))):
+            finds(index, set())
+    return [
+        [disk for number, disk in enumerate(disks) if holders.get(number) == index]
+        for index in range(len(declared))
+    ]
 
 
 @pytest.mark.session("host-before")
@@ -173,18 +189,19 @@ def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> lis
 def test_disks(inventory: Inventory, machine: Machine | None, check: Check) -> None:
     """Each declared disk model, as often as declared, with its serial and at least its size.
 
-    Measured: the disks that the kernel lists, each counted for one declaration. Undeclared disks
-    are no fault.
+    Measured: the disks that the kernel lists, each counted for one declaration, also by firmware
+    where that is declared. Undeclared disks are no fault.
     """
     declared, disks = machine.disk if machine else (), known(inventory.disks)
     there = tuple(
         Message(
             "disk_there",
-            {
-                "disk": disk.name,
-                "model": disk.model or Message("without_model"),
-                "size": f"{known(disk.size_bytes) / 1e9:.0f}",
-            },
+            message.known(
+                disk=disk.name,
+                model=disk.model or Message("without_model"),
+                size=f"{known(disk.size_bytes) / 1e9:.0f}",
+                firmware=disk.firmware,
+            ),
         )
         for disk in disks
     )

@@ -16,13 +16,14 @@ from acceptance.core.evidence import (
     Observed,
     PartBegan,
     Sample,
+    Scratch,
     Sealed,
     SealedFile,
     Table,
     ToolRan,
 )
 from acceptance.core.limit import Limit
-from acceptance.core.parts import Function, Gpu
+from acceptance.core.parts import Function, Gpu, Part
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
     Body,
@@ -40,6 +41,19 @@ OTHERS: list[Body] = [
     ToolRan("cpu.gemm[f64]", ("stress-ng", "--cpu", "0"), -9, 1.5, "logs/a.log"),
     ToolRan("cpu.gemm[f64]", (), 0, 0.0),
     PartBegan("together.burn", Gpu(0), "logs/together.burn-1.log"),
+    Scratch(
+        path="/data",
+        component=Part("disk", "md0"),
+        mount="/",
+        kind="xfs",
+        source="/dev/md0",
+        disks=("nvme0n1", "nvme1n1"),
+        layers=("raid1",),
+        free_bytes=1 << 40,
+        write_bytes=8 << 30,
+        kept_bytes=1 << 30,
+        keep=True,
+    ),
     Sample(
         {"cpu_temperature_c": 55.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 60.0}
     ),

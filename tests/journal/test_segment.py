@@ -42,6 +42,19 @@ EVERY: tuple[Body, ...] = (
     record.CheckEnded("cpu.gemm[f64]", "fail", "two\nlines", 30.5),
     evidence.ToolRan("cpu.stress_ng", ("stress-ng", "--cpu", "0"), -9, 8.5, "logs/x.log"),
     evidence.PartBegan("together.burn", Gpu(0), "logs/together.burn-1.log"),
+    evidence.Scratch(
+        path="/data",
+        component=Part("disk", "md0"),
+        mount="/data",
+        kind="xfs",
+        source="/dev/md0",
+        disks=("nvme0n1", "nvme1n1"),
+        layers=("raid1",),
+        free_bytes=1 << 40,
+        write_bytes=8 << 30,
+        kept_bytes=1 << 30,
+        keep=True,
+    ),
     record.Event(
         "xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, Function("0000:01:00.0"), 12.5
     ),

@@ -20,10 +20,19 @@ from msgspec import inspect
 
 from acceptance.core import parts
 from acceptance.core.criterion import Plausible, Siblings
-from acceptance.core.evidence import AnyBody, Observed, PartBegan, Sample, Sealed, SealedFile, Table
+from acceptance.core.evidence import (
+    AnyBody,
+    Observed,
+    PartBegan,
+    Sample,
+    Scratch,
+    Sealed,
+    SealedFile,
+    Table,
+)
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.core.past import CounterReference, Past
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
@@ -428,6 +437,19 @@ def run() -> list[Body]:
         Table(check, MEMORY, "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
         Measured(check, "extra", MEMORY, "count", 1.0, serial="SN2", note="seen"),
         PartBegan(check, MEMORY, "logs/memory.bandwidth-1.log"),
+        Scratch(
+            path="/data",
+            component=Part("disk", "md0"),
+            mount="/",
+            kind="xfs",
+            source="/dev/md0",
+            disks=("nvme0n1", "nvme1n1"),
+            layers=("raid1",),
+            free_bytes=1 << 40,
+            write_bytes=8 << 30,
+            kept_bytes=1 << 30,
+            keep=True,
+        ),
         ForeignProcess(Gpu(0), 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
         Event(
             "mce",

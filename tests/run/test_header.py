@@ -12,7 +12,9 @@ from junitparser import JUnitXml
 from product_session import observed
 from runs import known_provenance
 
+from acceptance.core.evidence import Scratch
 from acceptance.core.language import ENGLISH
+from acceptance.core.parts import Part
 from acceptance.core.record import RunStarted
 from acceptance.machine import machine_file
 from acceptance.reports import junit, verdict_json
@@ -53,6 +55,15 @@ def test_order_and_supply_are_in_every_report(
     page = render.render(run, (), ENGLISH)
     head = page.partition("</header>")[0]
     assert all(text in head for text in ("PO &lt;4711&gt;", "AT-9", "1600 W"))
+
+
+def test_the_folders_that_are_written_in_are_recorded(tmp_path: Path) -> None:
+    place = Scratch(
+        "/data", Part("disk", "sda"), "/", "ext4", "/dev/sda1", ("sda",), (), 9, 8, 1, keep=True
+    )
+    made = journals.plan()
+    prepared = PreparedRun(Options(), None, observed(), made, "a summary", scratches=(place,))
+    assert list(header_records(prepared, HostStation(), tmp_path / "run-1"))[-1] == place
 
 
 def test_what_the_file_does_not_name_is_nowhere(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from acceptance.observe.inventory import observe
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import orphans
 from acceptance.reports.progress import eta_s
-from acceptance.run import planning
+from acceptance.run import planning, scratch
 from acceptance.run import profile as run_profile
 from acceptance.run.planning import PreparationError, PreparedRun
 from acceptance.run.profile import Profile, ProfileError
@@ -145,6 +145,61 @@ def test_two_gpus_and_no_machine_file(prepare: Callable[..., PreparedRun], tree:
     assert (
         made.profile_summary == run_profile.read(resources.locate("profiles.toml"))["smoke"].summary
     )
+
+
+@pytest.fixture
+def stored(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on a disk of its own; a check of the storage needs one."""
+    monkeypatch.setattr(scratch, "CHECKS", ("storage.smart_health",))
+    room = SimpleNamespace(f_bavail=500, f_blocks=1000, f_frsize=GIB, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda _path: room)
+    data = tmp_path / "data"
+    data.mkdir()
+    tree.disk("sdb", "pci0000:00/0000:00:17.0/ata1/host1")
+    tree.link("sys/dev/block/8:16", "sys/devices/pci0000:00/0000:00:17.0/ata1/host1/block/sdb")
+    tree.write(
+        "proc/self/mountinfo",
+        f"27 1 0:20 / / rw - tmpfs tmpfs rw\n28 27 8:16 / {data} rw - ext4 /dev/sdb rw\n",
+    )
+    return data
+
+
+def test_where_the_storage_tests_write_is_said_before_the_run(
+    prepare: Callable[..., PreparedRun], stored: Path
+) -> None:
+    made = prepare(f'[[scratch]]\npath = "{stored}"')
+    (place,) = made.scratches
+    assert (place.path, place.component, place.write_bytes) == (
+        str(stored),
+        Part("disk", "sdb"),
+        8 * GIB,
+    )
+    (told,) = [words.text(note.text) for note in made.notes if "storage:" in words.text(note.text)]
+    assert told.startswith(f"storage: up to 8589934592 bytes (8 GiB) are written below {stored}/")
+    assert list(stored.iterdir()) == []
+    assert prepare(f'[[scratch]]\npath = "{stored}"', only=("cpu",)).scratches == ()
+
+
+def test_without_a_declared_folder_the_run_has_its_own(
+    prepare: Callable[..., PreparedRun], stored: Path, tmp_path: Path
+) -> None:
+    assert [place.path for place in prepare(out=stored).scratches] == [str(stored)]
+    made = prepare(out=tmp_path / "on-tmpfs")
+    assert made.scratches == ()
+    (told,) = [one for one in map(words.text, made.plan.not_tested) if "storage is not" in one]
+    assert (
+        "which is no disk of this machine: name a folder on one as path of a scratch table" in told
+    )
+
+
+def test_a_declared_folder_that_cannot_be_used(
+    prepare: Callable[..., PreparedRun], stored: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(stored)
+    rows = f'[[scratch]]\npath = "{stored}"\n[[scratch]]\npath = "{tmp_path / "link"}"'
+    with pytest.raises(MachineFileError, match=r"box.toml, line 6: scratch \(number 2\).path: "):
+        prepare(rows)
+    assert list(stored.iterdir()) == []
 
 
 def test_a_machine_without_gpus(prepare: Callable[..., PreparedRun]) -> None:

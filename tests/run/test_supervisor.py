@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import journals
+import msgspec
 import pytest
 from worded import worded
 
-from acceptance.core.evidence import Sample
+from acceptance.core.evidence import Sample, Scratch
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Plan
 from acceptance.core.record import (
@@ -35,11 +36,13 @@ from acceptance.core.record import (
 )
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
+from acceptance.machine.machine_file import DeclaredScratch
+from acceptance.observe import filesystem
 from acceptance.observe.inventory import observe
 from acceptance.process import command, reaper
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.run import signals, supervisor
+from acceptance.run import scratch, signals, supervisor
 from acceptance.run.live_feed import View
 from acceptance.run.planning import PreparedRun
 from acceptance.run.signals import UserInterrupt, interruptible, stoppable
@@ -192,6 +195,7 @@ class Runs:
         self.inventory = inventory
         self.options = Options()
         self.seen: list[Entry] = []
+        self.scratches: tuple[Scratch, ...] = ()
 
     def run(
         self,
@@ -201,7 +205,12 @@ class Runs:
         give_way: Callable[[tuple[str, ...]], Postponed] | None = None,
     ) -> dict[str, object]:
         prepared = PreparedRun(
-            self.options, None, self.inventory, plan or journals.plan(), "a summary"
+            self.options,
+            None,
+            self.inventory,
+            plan or journals.plan(),
+            "a summary",
+            scratches=self.scratches,
         )
         self.dir = supervisor.new_run_dir(self.folder)
         station = Fake(program) if isinstance(program, str) else program
@@ -218,6 +227,28 @@ class Runs:
 @pytest.fixture
 def runs(tmp_path: Path, inventory: Inventory) -> Runs:
     return Runs(tmp_path, inventory)
+
+
+def test_folders_for_the_storage_tests_are_there_while_it_runs(runs: Runs, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    runs.scratches = scratch.find(
+        [DeclaredScratch(str(data), allow=(filesystem.read(data).kind,))], "nightly", data
+    )
+    seen = """
+from acceptance.machine import scratch_place
+for place in context.scratches:
+    (pathlib.Path(scratch_place.run_folder(place.path, context.run_id)) / "file").touch()
+(pathlib.Path(context.run_dir) / f"seen{len(context.scratches)}").touch()
+""".strip()
+    seen = seen.replace("\n", "\n        ")
+    assert runs.run(honest(seen))["verdict"] == "PASS"
+    assert (runs.dir / "seen1").is_file()
+    assert list(data.iterdir()) == []
+    runs.scratches = (msgspec.structs.replace(runs.scratches[0], mount="/elsewhere"),)
+    assert runs.run(honest())["verdict"] == "UNJUDGED"
+    (note,) = [one for one in runs.bodies(Note) if "could be made" in worded(one).text]
+    assert "was on /elsewhere when the run was planned" in worded(note).text
 
 
 # What the watch over the GPUs would write, had this machine one.

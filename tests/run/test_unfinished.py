@@ -12,8 +12,8 @@ import pytest
 from runs import machine_root, until, write_segment
 from worded import worded
 
-from acceptance.core.evidence import Sample
-from acceptance.core.parts import Gpu
+from acceptance.core.evidence import Sample, Scratch
+from acceptance.core.parts import Gpu, Part
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -239,6 +239,27 @@ def test_killed_after_the_closing_record(out: Path, before: Path, root: Path) ->
         "an earlier run (run-1) was never finished: as it was told"
     ]
     assert len(closing(run_dir)) == 1
+    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+
+
+def test_what_it_left_on_the_tested_disk_is_removed(
+    tmp_path: Path, out: Path, before: Path, root: Path
+) -> None:
+    data = tmp_path / "data"
+    (data / ".rigproof/run-run-1").mkdir(parents=True)
+    (data / ".rigproof").chmod(0o700)
+    (data / ".rigproof/run-run-1/file").write_bytes(b"x")
+    owner = f"rigproof\n{clock.machine_id(root)}\n{os.geteuid()}\n"
+    (data / ".rigproof/owner").write_text(owner)
+    (data / "users").write_text("precious")
+    place = Scratch(
+        str(data), Part("disk", "sda"), "/", "ext4", "/dev/sda1", ("sda",), (), 9, 8, 1, keep=True
+    )
+    run_dir = begin(out, before, [WHOLE[0], place, *WHOLE[1:MEASURED]])
+    (told,) = worded(unfinished.close_all(out, None, root))
+    assert told.startswith("an earlier run (run-1) was never finished: ")
+    assert f"{data}/.rigproof: removed what an earlier run left there (run-run-1, " in told
+    assert [entry.name for entry in data.iterdir()] == ["users"]
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
 

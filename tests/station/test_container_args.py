@@ -145,3 +145,11 @@ def test_the_environment() -> None:
 )
 def test_room_is_left_for_the_host(total: int, memory: int, shm: int) -> None:
     assert container_args.container_memory(total) == ContainerMemory(memory, shm)
+
+
+def test_a_folder_on_a_tested_filesystem_has_its_own_path_inside() -> None:
+    mounts = arguments(scratch=[Path("/da ta/.rigproof")])["mounts"]
+    assert mounts == [
+        WRITABLE,
+        {"source": "/da ta/.rigproof", "target": "/da ta/.rigproof", "read_only": False},
+    ]

@@ -207,6 +207,14 @@ def test_under_a_rootless_engine_the_user_is_root_inside(client: Client, tmp_pat
     assert client.containers.asked[0]["user"] == "0:0"
 
 
+def test_only_folders_that_the_run_has_made_are_mounted(client: Client, tmp_path: Path) -> None:
+    made, missing = tmp_path / "data/.rigproof", tmp_path / "other/.rigproof"
+    made.mkdir(parents=True)
+    started(client, tmp_path, scratch=(made, missing)).wait()
+    mounts = client.containers.asked[0]["mounts"]
+    assert [mount["Target"] for mount in mounts] == ["/rigproof", str(made)]
+
+
 def sdk(grant: Grant) -> dict[str, Any]:
     arguments = container_args.create_arguments(
         image="sha256:1",

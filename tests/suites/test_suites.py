@@ -228,8 +228,14 @@ def test_disks_and_links(tree: Tree, check: Any) -> None:
     assert check.skipped["link_speed"] == {Part("net", "enp9s0"): Message("link_down")}
 
 
-def disk(name: str, size_gb: int, serial: str | None = None, model: str = "SSD 990") -> Disk:
-    return Disk(name, model, serial, size_gb * 10**9, "nvme", "nvme", None)
+def disk(
+    name: str,
+    size_gb: int,
+    serial: str | None = None,
+    model: str = "SSD 990",
+    firmware: str | None = None,
+) -> Disk:
+    return Disk(name, model, serial, size_gb * 10**9, "nvme", "nvme", firmware)
 
 
 @pytest.mark.parametrize(
@@ -250,6 +256,20 @@ def disk(name: str, size_gb: int, serial: str | None = None, model: str = "SSD 9
         ([{"size_gb": 1000}, {"serial": "S1"}], [disk("a", 1000, "S1")], [0, 1]),
         ([{"count": 2}, {"count": 2}], [disk("a", 1000), disk("b", 1000), disk("c", 1000)], [2, 1]),
         ([{"count": 2}], [disk("a", 1000), disk("b", 1000, model="other")], [1]),
+        ([{"firmware": "F2"}], [disk("a", 1000, firmware="F1")], [0]),
+        ([{"firmware": "F2"}], [disk("a", 1000)], [0]),
+        ([{"firmware": "F1", "count": 2}, {}], [disk("a", 1000, firmware="F1")], [1, 0]),
+        (
+            [{}, {"firmware": "F1"}],
+            [disk("a", 1000, firmware="F1"), disk("b", 1000, firmware="F2")],
+            [1, 1],
+        ),
+        (  # the larger one is needed by the second
+            [{"firmware": "F1"}, {"size_gb": 2000}],
+            [disk("a", 2000, firmware="F1"), disk("b", 1000, firmware="F1")],
+            [1, 1],
+        ),
+        ([{"count": 10**9}], [disk("a", 1000), disk("b", 1000)], [2]),
     ],
 )
 def test_no_disk_stands_for_two_declarations(

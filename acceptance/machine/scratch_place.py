@@ -1,0 +1,163 @@
+"""Where the storage tests may write, and how much: rules on filesystems, pure.
+
+A file on RAM, on an overlay or on another machine's disks says nothing of the disks of this one.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from acceptance.core.component import Component
+from acceptance.core.limit import GIB, MIB
+from acceptance.core.message import Message, Values
+from acceptance.core.parts import part
+from acceptance.core.regular_file import size
+from acceptance.machine.filesystem import Filesystem
+from acceptance.machine.machine_file import DeclaredScratch
+
+# Left free of every filesystem, whichever is more: what the issue of these tests asks for, so that
+# no test ever fills a disk that others write to.
+FREE_BYTES = 10 * GIB
+FREE_SHARE = 0.05
+# The most that an accepting run writes, over all filesystems: of a drive of 1 TB that may be
+# written whole 300 times (the least that makers of consumer drives warrant) 3 parts in 100 000.
+ACCEPT_BYTES = 8 * GIB
+# The sealed file that stays until the next accepting run.
+KEPT_BYTES = GIB
+
+# Filesystems of the kernel that keep files on block devices or pools of this machine.
+LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs"})
+_RAM = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"})
+_OVERLAY = frozenset({"overlay", "aufs", "fuse.fuse-overlayfs"})
+_NETWORK = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "beegfs",
+        "gpfs",
+        "9p",
+        "virtiofs",
+        "afs",
+        "ocfs2",
+        "gfs2",
+        "orangefs",
+        "wekafs",
+    }
+)
+_IMAGES = frozenset({"squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs"})
+# What a machine file names in `allow`, by the class of kinds that it allows.
+_CLASSES = (("tmpfs", _RAM), ("overlay", _OVERLAY), ("network", _NETWORK))
+ALLOWABLE = tuple(name for name, _ in _CLASSES)
+
+
+# Our own folder in the user's one, and in it the folder of what is kept for the nights.
+HOME = ".rigproof"
+KEPT = "kept"
+RUN_PREFIX = "run-"
+
+
+def home(path: str) -> str:
+    """Our own folder in a folder of the user, the same inside the container."""
+    return posixpath.join(path, HOME)
+
+
+def run_folder(path: str, run_id: str) -> str:
+    """The folder that one run has made in it for its files, and removes at its end."""
+    return posixpath.join(home(path), RUN_PREFIX + run_id)
+
+
+def kept_folder(path: str) -> str:
+    """The folder for the file that an accepting run keeps; whoever keeps one makes it."""
+    return posixpath.join(home(path), KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bytes that a run writes on one filesystem: for its tests, and for the file that it keeps."""
+
+    test_bytes: int
+    kept_bytes: int
+
+    @property
+    def all_bytes(self) -> int:
+        """All that the run writes there."""
+        return self.test_bytes + self.kept_bytes
+
+
+def class_of(kind: str) -> str | None:
+    """The word of `allow` for a kind of filesystem that is no local disk's; None for any other.
+
+    What a program serves (`fuse.sshfs`) may come from anywhere; `fuseblk` is a local device.
+    """
+    for name, kinds in _CLASSES:
+        if kind in kinds:
+            return name
+    return "network" if kind.startswith("fuse.") or kind == "fuse" else None
+
+
+def suitable(
+    filesystem: Filesystem, allow: Collection[str], need_bytes: int, path: str
+) -> Message | None:
+    """Why nothing can be tested on a filesystem; None where it is suitable.
+
+    `need_bytes` are still to be written. `allow` has the words of the machine file; the name of a
+    kind itself allows that kind.
+    """
+    about: Values = {"path": path, "kind": filesystem.kind, "mount": filesystem.mount}
+    if filesystem.kind in _IMAGES or filesystem.read_only:
+        return Message("scratch_read_only", about)
+    if filesystem.kind not in allow:
+        of_class = class_of(filesystem.kind)
+        if of_class is None and any(layer in (*_RAM, "ram") for layer in filesystem.layers):
+            of_class = "tmpfs"  # a disk that lies in RAM itself
+        if of_class is None and filesystem.kind not in LOCAL:
+            return Message("scratch_kind_unknown", about)
+        if of_class is not None and of_class not in allow:
+            return Message("scratch_not_local", {**about, "word": repr(of_class)})
+    spare = max(FREE_BYTES, int(FREE_SHARE * filesystem.size_bytes))
+    if need_bytes and filesystem.free_bytes - need_bytes < spare:
+        return Message(
+            "scratch_too_small",
+            {
+                **about,
+                "free": size(filesystem.free_bytes),
+                "need": size(need_bytes),
+                "spare": size(spare),
+            },
+        )
+    return None
+
+
+def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, ...]:
+    """What a run of this profile writes on each of these filesystems.
+
+    `accept` and `soak` share ACCEPT_BYTES out equally, the kept files included; a share below three
+    kept files keeps none. `soak` writes what the machine file allows it to. Other profiles write
+    nothing.
+    """
+    if profile not in ("accept", "soak") or not declared:
+        return tuple(Budget(0, 0) for _ in declared)
+    share = ACCEPT_BYTES // len(declared) // MIB * MIB
+    found = []
+    for one in declared:
+        whole = one.write_gib * GIB if profile == "soak" and one.write_gib else share
+        kept = KEPT_BYTES if profile == "accept" and one.keep and whole >= 3 * KEPT_BYTES else 0
+        found.append(Budget(whole - kept, kept))
+    return tuple(found)
+
+
+def component(disks: Sequence[str], block: str | None, kind: str) -> Component:
+    """What the numbers of a filesystem belong to.
+
+    The disk under it where it is one; else the device that joins several (`disk:md0`), or the kind
+    of a filesystem without one (`disk:zfs`).
+    """
+    return part("disk", disks[0] if len(disks) == 1 else block or kind)

@@ -1,0 +1,433 @@
+"""The folders that the storage tests write in: chosen, announced, made, and removed again.
+
+In a folder of the user lies `.rigproof`, which is ours alone (0700), with the folder `run-<id>` of
+one run, `kept` for the file that stays for the nights, and `owner`, which says whose it is. Nothing
+else there is ever opened. Every name is opened below an open folder and never through a symbolic
+link, so that nobody can lead a removal elsewhere; what belongs to another user or lies on another
+mount is left alone, and said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from acceptance.core import regular_file
+from acceptance.core.collection import matches_patterns
+from acceptance.core.component import Component
+from acceptance.core.evidence import Scratch
+from acceptance.core.message import Listed, Message, Value
+from acceptance.core.record import Note
+from acceptance.journal import clock
+from acceptance.machine import scratch_place
+from acceptance.machine.filesystem import Filesystem
+from acceptance.machine.machine_file import DeclaredScratch
+from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX
+from acceptance.observe import filesystem
+from acceptance.observe.filesystem import FilesystemError
+from acceptance.wording.errors import WordedError, said
+
+_OWNER = "owner"
+# The checks that read or write files of their own.
+CHECKS = (
+    "storage.read",
+    "storage.write",
+    "storage.verify",
+    "storage.memmap",
+    "storage.feed",
+    "storage.checkpoint",
+)
+_OWNER_BYTES = 4096  # many times what an owner file holds
+_DEEPEST = 8  # folders in each other; ours are two
+_SHOWN = 3  # names in a message
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class ScratchError(WordedError):
+    """Nothing can be tested in a folder; the message is one sentence with the cure.
+
+    `index` is its number among those of the machine file.
+    """
+
+    index = 0
+
+
+def due(checks: Sequence[str], only: Sequence[str]) -> bool:
+    """Whether a selected check needs a folder."""
+    return any(one in CHECKS and (not only or matches_patterns(one, only)) for one in checks)
+
+
+def find(
+    declared: Sequence[DeclaredScratch], profile: str, out: Path, root: Path = Path("/")
+) -> tuple[Scratch, ...]:
+    """The folders of a run, of the machine file or else the run's own; nothing is written.
+
+    Raises ScratchError where one cannot be used.
+    """
+    # The folder of the runs may not be there yet.
+    own = next(one for one in (out.absolute(), *out.absolute().parents) if one.is_dir()).resolve()
+    wanted = tuple(declared) or (DeclaredScratch(str(own)),)
+    found: list[Scratch] = []
+    shared: dict[Component, str] = {}
+    budgets = scratch_place.budgets(profile, wanted)
+    for index, (one, budget) in enumerate(zip(wanted, budgets, strict=True)):
+        try:
+            seen = _seen(one, budget.all_bytes, root)
+            component = scratch_place.component(seen.disks, seen.block, seen.kind)
+            if other := shared.get(component):
+                raise ScratchError(
+                    "scratch_twice", path=one.path, other=other, component=str(component)
+                )
+        except ScratchError as error:
+            error.index = index
+            raise
+        shared[component] = one.path
+        found.append(
+            Scratch(
+                path=one.path,
+                component=component,
+                mount=seen.mount,
+                kind=seen.kind,
+                source=seen.source,
+                disks=seen.disks,
+                layers=seen.layers,
+                free_bytes=seen.free_bytes,
+                write_bytes=budget.all_bytes,
+                kept_bytes=budget.kept_bytes,
+                keep=one.keep,
+            )
+        )
+    return tuple(found)
+
+
+def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> Filesystem:
+    """The filesystem of a folder that can be used. Raises ScratchError for any other."""
+    path = Path(declared.path)
+    with _folder(path) as folder:
+        try:
+            seen = filesystem.read(path, root)
+        except (FilesystemError, OSError) as error:
+            raise ScratchError("scratch_unseen", path=str(path), why=said(error)) from error
+        if why := scratch_place.suitable(seen, declared.allow, need_bytes, declared.path):
+            raise ScratchError("clauses", why=(why,))
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder, effective_ids=True):
+            raise ScratchError("scratch_unwritable", path=str(path), user=_user(os.geteuid()))
+        # What others left there is found before the run, not in it.
+        with contextlib.suppress(FileNotFoundError):
+            _require_own(os.stat(HOME, dir_fd=folder, follow_symlinks=False), path, folder)
+    return seen
+
+
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    """The user's folder, open. Raises ScratchError where it is something else."""
+    try:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            raise ScratchError("scratch_is_link", path=str(path), to=str(path.readlink()))
+        opened = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise ScratchError("scratch_missing", path=str(path)) from error
+    except NotADirectoryError as error:
+        raise ScratchError("scratch_no_folder", path=str(path)) from error
+    except OSError as error:
+        raise ScratchError("scratch_unseen", path=str(path), why=str(error.strerror)) from error
+    try:
+        owner = os.fstat(opened).st_uid
+        if os.geteuid() != 0 and owner not in (0, os.geteuid()):
+            raise ScratchError("scratch_of_other", path=str(path), owner=_user(owner))
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _user(uid: int) -> str:
+    import pwd  # only for a message
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _require_own(found: os.stat_result, path: Path, folder: int) -> None:
+    """Raise ScratchError where `.rigproof` is not ours, or not of the same device."""
+    home = str(path / HOME)
+    if not stat.S_ISDIR(found.st_mode):
+        raise ScratchError("scratch_home_no_folder", home=home)
+    if found.st_uid != os.geteuid():
+        raise ScratchError("scratch_home_of_other", home=home, owner=_user(found.st_uid))
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ScratchError("scratch_home_open", home=home)
+    if found.st_dev != os.fstat(folder).st_dev:
+        raise ScratchError("scratch_home_mounted", home=home)
+
+
+def announce(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
+    """What will be written where, one message a folder, to be said before the run."""
+    return tuple(_announced(one) for one in scratches)
+
+
+def _announced(scratch: Scratch) -> Message:
+    values: dict[str, Value] = {
+        "path": scratch.path,
+        "kind": scratch.kind,
+        "mount": scratch.mount,
+        "source": scratch.source,
+        "free": regular_file.size(scratch.free_bytes),
+        "bytes": str(scratch.write_bytes),
+        "size": regular_file.size(scratch.write_bytes),
+    }
+    if scratch.disks:
+        values["disks"] = Listed(scratch.disks)
+    if scratch.layers:
+        values["layers"] = Listed(scratch.layers)
+    if scratch.path != scratch.mount:
+        values["within"] = scratch.mount  # so that a disk that is not mounted is seen
+    if scratch.kept_bytes:
+        values["kept"] = regular_file.size(scratch.kept_bytes)
+    return Message("scratch_writes" if scratch.write_bytes else "scratch_reads", values)
+
+
+@dataclass(slots=True)
+class _Swept:
+    """What a removal has removed, and what it has left alone."""
+
+    size: int = 0
+    left: list[str] = field(default_factory=list)
+
+
+class _Home:
+    """Our folder in a user's one: open, ours, and locked against every other run.
+
+    A context. Raises ScratchError where it is not ours or in use, FileNotFoundError where it is not
+    there and not to be made, and other OSErrors.
+    """
+
+    def __init__(self, path: Path, machine_id: str, *, make: bool) -> None:
+        self.path = path / HOME
+        self._open = contextlib.ExitStack()
+        with contextlib.ExitStack() as opened:
+            self._parent = opened.enter_context(_folder(path))
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(HOME, 0o700, dir_fd=self._parent)
+            try:
+                self.folder = os.open(HOME, _FOLDER, dir_fd=self._parent)
+            except OSError as error:
+                if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                    raise ScratchError("scratch_home_no_folder", home=str(self.path)) from error
+                raise
+            opened.callback(os.close, self.folder)
+            _require_own(os.fstat(self.folder), path, self._parent)
+            try:
+                fcntl.flock(self.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise ScratchError("scratch_in_use", home=str(self.path)) from error
+            if os.fstat(self.folder).st_nlink == 0:  # its holder has just removed it
+                raise ScratchError("scratch_in_use", home=str(self.path))
+            # A program that was forked may still have the folder open.
+            opened.callback(fcntl.flock, self.folder, fcntl.LOCK_UN)
+            self._require_owner(machine_id)
+            self._open = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()  # the lock goes with it
+
+    def _require_owner(self, machine_id: str) -> None:
+        """Hold the owner file against this machine; written where nothing else is.
+
+        Its user is there for whoever reads it: a folder that was given to another with all that is
+        in it (`chown -R`) is that user's.
+        """
+        named = f"rigproof\n{machine_id}\n".encode()
+        due = named + f"{os.geteuid()}\n".encode()
+        told = self._owner()
+        if told.startswith(named):
+            return
+        # A run that was killed before it wrote the file left the folder empty.
+        if _names(self.folder) - {_OWNER} or due[: len(told)] != told:
+            raise ScratchError("scratch_home_unknown", home=str(self.path))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_OWNER, dir_fd=self.folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(_OWNER, flags, 0o600, dir_fd=self.folder), "wb", 0) as file:
+            if file.write(due) != len(due):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _owner(self) -> bytes:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+        try:
+            with os.fdopen(os.open(_OWNER, flags, dir_fd=self.folder), "rb") as file:
+                return file.read(_OWNER_BYTES)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:  # a link, or a folder
+            raise ScratchError("scratch_home_unknown", home=str(self.path)) from error
+
+    def make(self, name: str) -> None:
+        """Make a folder in it; one of that name must not be there."""
+        os.mkdir(name, 0o700, dir_fd=self.folder)
+
+    def runs(self) -> list[str]:
+        """The folders of runs; with the lock held, none of them is alive."""
+        return sorted(name for name in _names(self.folder) if name.startswith(RUN_PREFIX))
+
+    def keeps(self) -> bool:
+        """Whether an earlier run kept a file in it."""
+        return KEPT in _names(self.folder)
+
+    def remove(self, names: Sequence[str]) -> _Swept:
+        """Remove these, as far as they are ours and on our mount."""
+        swept = _Swept()
+        for name in names:
+            self._remove(self.folder, name, swept, _DEEPEST)
+        return swept
+
+    def _remove(self, within: int, name: str, swept: _Swept, depth: int) -> None:
+        try:
+            found = os.stat(name, dir_fd=within, follow_symlinks=False)
+            if found.st_uid != os.geteuid():
+                raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+            if not stat.S_ISDIR(found.st_mode):
+                os.unlink(name, dir_fd=within)
+                swept.size += found.st_blocks * 512 if found.st_nlink == 1 else 0
+                return
+            if depth == 0:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+            folder = os.open(name, _FOLDER, dir_fd=within)
+            try:
+                if os.fstat(folder).st_uid != os.geteuid() or _place(folder) != _place(within):
+                    raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+                for inside in _names(folder):
+                    self._remove(folder, inside, swept, depth - 1)
+            finally:
+                os.close(folder)
+            os.rmdir(name, dir_fd=within)
+        except FileNotFoundError:
+            return
+        except OSError:
+            swept.left.append(name)
+
+    def leave(self) -> None:
+        """Remove our folder where nothing is kept in it."""
+        with contextlib.suppress(OSError):
+            os.rmdir(KEPT, dir_fd=self.folder)
+        if not _names(self.folder) - {_OWNER}:
+            os.unlink(_OWNER, dir_fd=self.folder)
+            os.rmdir(HOME, dir_fd=self._parent)
+
+
+def _place(folder: int) -> tuple[int, str]:
+    """The device and the mount of an open folder: a bind mount has another mount alone."""
+    told = Path(f"/proc/self/fdinfo/{folder}").read_text(encoding="ascii")
+    return os.fstat(folder).st_dev, next(
+        line for line in told.splitlines() if line.startswith("mnt_id:")
+    )
+
+
+def _names(folder: int) -> set[str]:
+    with os.scandir(folder) as entries:
+        return {one.name for one in entries}
+
+
+def _listed(names: Sequence[str]) -> Listed:
+    return Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
+
+
+def _told(path: Path, names: Sequence[str], swept: _Swept) -> Iterator[Message]:
+    values: dict[str, Value] = {"home": str(path)}
+    if gone := [name for name in names if name not in swept.left]:
+        size = regular_file.size(swept.size)
+        yield Message("scratch_swept", {**values, "names": _listed(gone), "size": size})
+    if swept.left:
+        yield Message("scratch_left", {**values, "names": _listed(sorted(set(swept.left)))})
+
+
+def sweep(previous: Sequence[Scratch], root: Path = Path("/")) -> tuple[Message, ...]:
+    """Remove what a run that was killed left in its folders; says what, and what it could not."""
+    found: list[Message] = []
+    for one in previous:
+        try:
+            with _Home(Path(one.path), clock.machine_id(root), make=False) as home:
+                names = home.runs()
+                found += _told(home.path, names, home.remove(names))
+                home.leave()
+        except FileNotFoundError:
+            continue
+        except (ScratchError, OSError) as error:
+            if isinstance(error, ScratchError) and error.message.code == "scratch_missing":
+                continue
+            found.append(_unswept(one.path, error))
+    return tuple(found)
+
+
+def _unswept(path: str, error: ScratchError | OSError) -> Message:
+    why = error.message if isinstance(error, ScratchError) else str(error.strerror)
+    return Message("scratch_unswept", {"path": path, "why": why})
+
+
+class ScratchFolders:
+    """The folders of one run on its filesystems, from `prepare` to `remove`.
+
+    While they are there, a lock tells every other run that this one is alive.
+    """
+
+    def __init__(self, scratches: Sequence[Scratch], run_id: str, root: Path = Path("/")) -> None:
+        self._scratches = scratches
+        self._name = f"{RUN_PREFIX}{run_id}"
+        self._root = root
+        self._homes: list[_Home] = []
+        self.made: tuple[Scratch, ...] = ()  # those that the sessions may use
+
+    def prepare(self) -> Iterator[Note]:
+        """Make them, and remove what earlier runs left; yields what the journal must say.
+
+        Where one cannot be made, that is a trouble, and the checks that need it cannot run.
+        """
+        for one in self._scratches:
+            try:
+                yield from self._prepare(one)
+            except (ScratchError, FilesystemError, OSError) as error:
+                why = error.message if isinstance(error, WordedError) else str(error.strerror)
+                values: dict[str, Value] = {"path": one.path, "why": why}
+                yield Note(Message("scratch_not_made", values), trouble=True)
+
+    def _prepare(self, scratch: Scratch) -> Iterator[Note]:
+        path = Path(scratch.path)
+        now = filesystem.read(path, self._root)
+        if (now.mount, now.source) != (scratch.mount, scratch.source):
+            values = {"path": scratch.path, "mount": now.mount, "planned": scratch.mount}
+            raise ScratchError("scratch_moved", **values)
+        home = _Home(path, clock.machine_id(self._root), make=True)
+        self._homes.append(home)
+        old = [*home.runs(), *([] if scratch.keep else [KEPT] if home.keeps() else [])]
+        for told in _told(home.path, old, home.remove(old)):
+            yield Note(told)
+        home.make(self._name)
+        self.made += (scratch,)
+
+    def remove(self) -> tuple[Note, ...]:
+        """Remove them, and our folder around each where it keeps nothing; says what is left."""
+        found: list[Note] = []
+        for home in self._homes:
+            with home:
+                try:
+                    swept = home.remove([self._name])
+                    home.leave()
+                except OSError as error:
+                    found.append(Note(_unswept(str(home.path.parent), error)))
+                else:
+                    found += map(Note, _told(home.path, (), swept))
+        self._homes.clear()
+        return tuple(found)

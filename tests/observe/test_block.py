@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cases import each
+from machine_tree import Tree
+
+from acceptance.observe import block
+from acceptance.observe.block import BlockError, Moved, between, parse, table
+
+# Linux 6.18, a virtual disk.
+VDA = (
+    "88112 11576 5207210 216601 117086 223974 81886992 432042 0 43148 662897 87241 28 43912856 "
+    "12962 18160 1292"
+)
+SEEN = Moved(5207210 * 512, 81886992 * 512, 88112, 117086, 18160)
+
+
+def test_the_counters_of_a_disk() -> None:
+    assert parse(f"   {VDA}\n") == SEEN
+
+
+@each("count, flushes", [(11, None), (15, None), (17, 18160)])
+def test_older_kernels_count_no_flushes(count: int, flushes: int | None) -> None:
+    found = parse(" ".join(VDA.split()[:count]))
+    assert found == Moved(SEEN.read_bytes, SEEN.written_bytes, 88112, 117086, flushes)
+
+
+def test_a_later_kernel_may_count_more() -> None:
+    assert parse(f"{VDA} 1 2") == SEEN
+
+
+@each(
+    "line",
+    ["", "1 2 3", "1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 x 8 9 10 11", "1 2 -3 4 5 6 7 8 9 1 1"],
+)
+def test_a_short_or_foreign_line(line: str) -> None:
+    with pytest.raises(BlockError, match="counters of a disk are not understood"):
+        parse(line)
+
+
+def test_the_table_of_all_devices() -> None:
+    text = f" 254       0 vda {VDA}\n\n 253 0 zram0 0 0 0 0 0 0 0 0 0 0 0\n"
+    assert table(text) == {"vda": SEEN, "zram0": Moved(0, 0, 0, 0, None)}
+
+
+@each("text", ["254 0\n", f"254 0 vda {VDA}\n254 0 vda {VDA}\n", "254 0 vda 1 2 3\n"])
+def test_a_table_that_is_none(text: str) -> None:
+    with pytest.raises(BlockError, match="not understood: 254 0"):
+        table(text)
+
+
+def test_the_disks_are_read_by_name(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.write("sys/class/block/vda/stat", f"{VDA}\n")
+    assert block.read(["vda"], tree.root) == {"vda": SEEN}
+    with pytest.raises(BlockError, match="sdb is gone"):
+        block.read(["vda", "sdb"], tree.root)
+
+
+def test_what_several_disks_moved() -> None:
+    before = {"a": Moved(1, 2, 3, 4, 5), "b": Moved(10, 20, 30, 40, 50)}
+    after = {"a": Moved(2, 4, 6, 8, 10), "b": Moved(110, 220, 330, 440, 550), "c": SEEN}
+    assert between(before, after) == Moved(101, 202, 303, 404, 505)
+
+
+def test_flushes_are_unknown_where_one_disk_does_not_count_them() -> None:
+    before = {"a": Moved(0, 0, 0, 0, None), "b": Moved(0, 0, 0, 0, 0)}
+    assert between(before, before) == Moved(0, 0, 0, 0, None)
+    assert between({"b": before["b"]}, {"b": before["a"]}).flushes is None
+
+
+@each(
+    "after, told",
+    [
+        ({}, "a is gone"),
+        ({"a": Moved(0, 2, 3, 4, 5)}, "the counters of a are lower than before"),
+        ({"a": Moved(1, 1, 3, 4, 5)}, "lower than before"),
+        ({"a": Moved(1, 2, 2, 4, 5)}, "lower than before"),
+        ({"a": Moved(1, 2, 3, 3, 5)}, "lower than before"),
+        ({"a": Moved(1, 2, 3, 4, 4)}, "lower than before"),
+    ],
+)
+def test_a_disk_that_was_away(after: dict[str, Moved], told: str) -> None:
+    with pytest.raises(BlockError, match=told):
+        between({"a": Moved(1, 2, 3, 4, 5)}, after)

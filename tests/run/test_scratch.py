@@ -1,0 +1,565 @@
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from machine_tree import Tree
+
+from acceptance.core.evidence import Scratch
+from acceptance.core.limit import GIB
+from acceptance.core.parts import Part
+from acceptance.core.record import Note
+from acceptance.machine.machine_file import DeclaredScratch
+from acceptance.machine.scratch_place import HOME
+from acceptance.run import scratch
+from acceptance.run.scratch import ScratchError, ScratchFolders
+from acceptance.wording import words
+
+MACHINE = "0123456789abcdef"
+OWNER = f"rigproof\n{MACHINE}\n{os.geteuid()}\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """A machine on which the folder `data` is a disk of its own, and `more` another."""
+    tree = Tree(tmp_path / "root")
+    lines = ["27 1 8:0 / / rw - ext4 /dev/sda rw"]
+    for name, disk, minor in (("data", "sdb", 16), ("more", "sdc", 32)):
+        (tmp_path / name).mkdir()
+        lines.append(f"{28 + minor} 27 8:{minor} / {tmp_path / name} rw - ext4 /dev/{disk} rw")
+    for disk, minor in (("sda", 0), ("sdb", 16), ("sdc", 32)):
+        tree.disk(disk, f"pci0000:00/0000:00:17.0/ata{minor}/host1")
+        folder = f"sys/devices/pci0000:00/0000:00:17.0/ata{minor}/host1/block/{disk}"
+        tree.link(f"sys/dev/block/8:{minor}", folder)
+    tree.write("proc/self/mountinfo", "\n".join(lines) + "\n")
+    tree.write("etc/machine-id", f"{MACHINE}\n")
+    return tree
+
+
+@pytest.fixture
+def data(tree: Tree) -> Path:
+    return tree.root.parent / "data"
+
+
+@pytest.fixture
+def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every filesystem has room for all."""
+    room = SimpleNamespace(f_bavail=500, f_blocks=1000, f_frsize=GIB, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda _path: room)
+
+
+def find(tree: Tree, *paths: Path, profile: str = "nightly", **more: Any) -> tuple[Scratch, ...]:
+    declared = [DeclaredScratch(str(path), **more) for path in paths]
+    return scratch.find(declared, profile, tree.root.parent, tree.root)
+
+
+def one(tree: Tree, data: Path, **changes: Any) -> Scratch:
+    return msgspec.structs.replace(find(tree, data)[0], **changes)
+
+
+def refused(tree: Tree, *paths: Path, **more: Any) -> str:
+    with pytest.raises(ScratchError) as caught:
+        find(tree, *paths, **more)
+    sentence = str(caught.value)
+    assert len(sentence.splitlines()) == 1
+    return sentence
+
+
+def said(notes: Iterator[Note] | tuple[Note, ...]) -> list[str]:
+    return [words.text(note.text) for note in notes]
+
+
+# --- which folders ---
+
+
+@pytest.mark.usefixtures("roomy")
+def test_a_declared_folder(tree: Tree, data: Path) -> None:
+    (found,) = find(tree, data, profile="accept")
+    assert found == Scratch(
+        path=str(data),
+        component=Part("disk", "sdb"),
+        mount=str(data),
+        kind="ext4",
+        source="/dev/sdb",
+        disks=("sdb",),
+        layers=(),
+        free_bytes=500 * GIB,
+        write_bytes=8 * GIB,
+        kept_bytes=GIB,
+        keep=True,
+    )
+    assert list(data.iterdir()) == []
+
+
+def test_without_one_it_is_the_folder_of_the_runs(tree: Tree, tmp_path: Path) -> None:
+    missing = tmp_path / "data/not/there/yet"
+    (found,) = scratch.find((), "nightly", missing, tree.root)
+    assert (found.path, found.component, found.keep) == (
+        str(tmp_path / "data"),
+        Part("disk", "sdb"),
+        True,
+    )
+
+
+@pytest.mark.usefixtures("roomy")
+def test_the_bytes_are_shared_out(tree: Tree, tmp_path: Path) -> None:
+    found = find(tree, tmp_path / "data", tmp_path / "more", profile="accept", keep=False)
+    assert [(str(each.component), each.write_bytes, each.keep) for each in found] == [
+        ("disk:sdb", 4 * GIB, False),
+        ("disk:sdc", 4 * GIB, False),
+    ]
+
+
+def test_a_link_a_file_a_pipe_a_socket_and_nothing(tree: Tree, data: Path) -> None:
+    (data / "link").symlink_to(data)
+    (data / "file").write_text("precious")
+    os.mkfifo(data / "pipe")
+    with socket.socket(socket.AF_UNIX) as opened, contextlib.chdir(data):
+        opened.bind("socket")
+    before = sorted(data.iterdir())
+    assert f"is a symbolic link (to {data})" in refused(tree, data / "link")
+    for name in ("file", "pipe", "socket"):
+        assert refused(tree, data / name).startswith(f"{data / name} is no folder")
+    assert "does not exist" in refused(tree, data / "missing")
+    assert "is no folder" in refused(tree, data / "file/below")
+    assert sorted(data.iterdir()) == before
+    assert (data / "file").read_text() == "precious"
+
+
+def test_a_folder_behind_more_links_than_the_kernel_follows(tree: Tree, data: Path) -> None:
+    (data / "loop").symlink_to("loop")
+    assert "cannot be looked at" in refused(tree, data / "loop/below")
+
+
+def test_a_folder_of_another_user(tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() == 0:
+        os.chown(data, 4321, 4321)
+    monkeypatch.setattr(os, "geteuid", lambda: 5432)
+    assert "belongs to" in refused(tree, data)
+    monkeypatch.setattr(os, "geteuid", lambda: data.stat().st_uid)
+    assert find(tree, data)
+
+
+def test_a_folder_that_cannot_be_written(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert f"{data} cannot be written by " in refused(tree, data)
+
+
+def test_a_filesystem_that_is_not_suitable(tree: Tree, data: Path) -> None:
+    text = (tree.root / "proc/self/mountinfo").read_text()
+    tree.write("proc/self/mountinfo", text.replace("ext4 /dev/sdb", "tmpfs tmpfs"))
+    assert "no disk of this machine" in refused(tree, data)
+    assert find(tree, data, allow=("tmpfs",))
+    tree.write("proc/self/mountinfo", text.replace("- ext4 /dev/sdb rw", "- ext4 /dev/sdb ro"))
+    assert "read-only" in refused(tree, data)
+    assert list(data.iterdir()) == []
+
+
+def test_a_filesystem_that_is_too_small(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = SimpleNamespace(f_bavail=17, f_blocks=1000, f_frsize=GIB, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda _path: room)
+    told = refused(tree, data, profile="accept")
+    assert told.startswith(f"{data} has 17 GiB free and 8 GiB are to be written, but 50 GiB")
+    assert find(tree, data, profile="smoke")
+
+
+def test_a_filesystem_that_the_kernel_does_not_show(tree: Tree, data: Path) -> None:
+    (tree.root / "proc/self/mountinfo").unlink()
+    assert "mount /proc" in refused(tree, data)
+
+
+def test_one_disk_named_twice(tree: Tree, tmp_path: Path) -> None:
+    below = tmp_path / "data/below"
+    below.mkdir()
+    with pytest.raises(ScratchError, match=r"is on the same disk as .*data \(disk:sdb\)") as caught:
+        find(tree, tmp_path / "data", tmp_path / "more", below)
+    assert caught.value.index == 2
+
+
+def test_which_checks_need_a_folder() -> None:
+    ids = ["cpu.gemm[f64]", "storage.smart_health", "storage.verify"]
+    assert scratch.due(ids, ())
+    assert scratch.due(ids, ("storage",))
+    assert not scratch.due(ids, ("cpu", "storage.smart_health"))
+    assert not scratch.due(ids[:2], ())
+
+
+# --- what is said ---
+
+
+@pytest.mark.usefixtures("roomy")
+def test_the_announcement_names_bytes_disk_and_what_stays(tree: Tree, data: Path) -> None:
+    (told,) = map(words.message, scratch.announce(find(tree, data, profile="accept")))
+    assert told == (
+        f"storage: up to 8589934592 bytes (8 GiB) are written below {data}/.rigproof, on ext4 "
+        "of /dev/sdb, disks sdb, 500 GiB free; 1 GiB of them stay for the nights; the rest is "
+        "removed after the run"
+    )
+
+
+@pytest.mark.usefixtures("roomy")
+def test_the_announcement_shows_a_disk_that_is_not_mounted(tree: Tree, tmp_path: Path) -> None:
+    tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
+    (told,) = map(words.message, scratch.announce(find(tree, tmp_path / "data")))
+    assert "nothing is written" in told
+    assert "on ext4 of /dev/sda, disks sda" in told
+    assert f"{tmp_path / 'data'} is no mount point: it lies on the filesystem of /" in told
+
+
+def test_the_announcement_names_layers(tree: Tree, data: Path) -> None:
+    place = one(tree, data, disks=(), layers=("crypt", "lvm"))
+    (told,) = map(words.message, scratch.announce([place]))
+    assert "through crypt, lvm" in told
+    assert "disks" not in told
+
+
+# --- making and removing ---
+
+
+def test_a_run_makes_its_folder_and_leaves_nothing(tree: Tree, data: Path) -> None:
+    (data / "users").write_text("precious")
+    folders = ScratchFolders([one(tree, data)], "r1", tree.root)
+    assert list(folders.prepare()) == []
+    assert [place.path for place in folders.made] == [str(data)]
+    home = data / HOME
+    assert sorted(entry.name for entry in home.iterdir()) == ["owner", "run-r1"]
+    assert (home / "owner").read_text() == OWNER
+    assert [path.stat().st_mode & 0o777 for path in (home, home / "run-r1")] == [0o700, 0o700]
+    (home / "run-r1/big").write_bytes(b"x" * 5000)
+    (home / "run-r1/deep").mkdir()
+    (home / "run-r1/deep/file").touch()
+    assert folders.remove() == ()
+    assert [entry.name for entry in data.iterdir()] == ["users"]
+    assert folders.remove() == ()
+
+
+def test_what_is_kept_stays_until_it_is_forgone(tree: Tree, data: Path) -> None:
+    first = ScratchFolders([one(tree, data)], "r1", tree.root)
+    assert list(first.prepare()) == []
+    (data / HOME / "kept").mkdir()
+    (data / HOME / "kept/file").write_bytes(b"y" * 5000)
+    assert first.remove() == ()
+    assert sorted(entry.name for entry in (data / HOME).iterdir()) == ["kept", "owner"]
+    second = ScratchFolders([one(tree, data)], "r2", tree.root)
+    assert list(second.prepare()) == []
+    assert second.remove() == ()
+    assert (data / HOME / "kept/file").exists()
+    third = ScratchFolders([one(tree, data, keep=False)], "r3", tree.root)
+    (told,) = said(third.prepare())
+    assert told.startswith(f"{data / HOME}: removed what an earlier run left there (kept, ")
+    assert third.remove() == ()
+    assert list(data.iterdir()) == []
+
+
+def test_a_run_folder_that_somebody_removed(tree: Tree, data: Path) -> None:
+    folders = ScratchFolders([one(tree, data)], "r1", tree.root)
+    assert list(folders.prepare()) == []
+    (data / HOME / "run-r1").rmdir()
+    assert folders.remove() == ()
+    assert list(data.iterdir()) == []
+
+
+def killed(tree: Tree, data: Path, run_id: str = "dead") -> Path:
+    """What a run leaves that was killed in the middle."""
+    folders = ScratchFolders([one(tree, data)], run_id, tree.root)
+    assert list(folders.prepare()) == []
+    for home in folders._homes:
+        home._open.close()
+    run = data / HOME / f"run-{run_id}"
+    (run / "file").write_bytes(b"x" * 5000)
+    return run
+
+
+def test_the_next_run_removes_what_a_killed_one_left(tree: Tree, data: Path) -> None:
+    killed(tree, data)
+    folders = ScratchFolders([one(tree, data)], "r2", tree.root)
+    (told,) = said(folders.prepare())
+    assert told.startswith(f"{data / HOME}: removed what an earlier run left there (run-dead, ")
+    assert told.endswith(" KiB)")
+    assert not (data / HOME / "run-dead").exists()
+    assert folders.remove() == ()
+    assert list(data.iterdir()) == []
+
+
+def test_the_next_start_sweeps_by_the_journal(tree: Tree, data: Path, tmp_path: Path) -> None:
+    for run_id in ("a", "b", "c", "d"):
+        # the folder of each lies beside the others: none is removed by the next in this test
+        run = data / HOME / f"run-{run_id}"
+        run.mkdir(parents=True)
+    (data / HOME).chmod(0o700)
+    (data / HOME / "owner").write_text(OWNER)
+    places = [one(tree, data), one(tree, data, path=str(tmp_path / "more"))]
+    gone = one(tree, data, path=str(tmp_path / "unmounted"))
+    (told,) = map(words.message, scratch.sweep([*places, gone], tree.root))
+    assert told.startswith(f"{data / HOME}: removed what an earlier run left there (run-a, run-b, ")
+    assert list(data.iterdir()) == []
+    assert scratch.sweep(places, tree.root) == ()
+
+
+def test_links_are_removed_and_never_followed(tree: Tree, data: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("precious")
+    run = killed(tree, data)
+    (run / "folder").symlink_to(precious)
+    (run / "link").symlink_to(precious / "file")
+    os.link(precious / "file", run / "hard")
+    (data / HOME / "run-link").symlink_to(precious)
+    os.mkfifo(run / "pipe")
+    assert len(scratch.sweep([one(tree, data)], tree.root)) == 1
+    assert list(data.iterdir()) == []
+    assert (precious / "file").read_text() == "precious"
+
+
+def test_what_belongs_to_another_user_stays(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = killed(tree, data)
+    theirs = run / "theirs"
+    theirs.mkdir()
+    (theirs / "file").touch()
+    true = os.stat
+
+    def stat(path: Any, **more: Any) -> Any:
+        found = true(path, **more)
+        if path != "theirs":
+            return found
+        return SimpleNamespace(st_uid=found.st_uid + 1, st_mode=found.st_mode)
+
+    monkeypatch.setattr(os, "stat", stat)
+    told = [words.message(each) for each in scratch.sweep([one(tree, data)], tree.root)]
+    assert len(told) == 1
+    assert f"{data / HOME}: left run-dead, theirs alone" in told[0]
+    assert (theirs / "file").exists()
+    assert not (run / "file").exists()
+
+
+def test_what_lies_on_another_mount_stays(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = killed(tree, data)
+    (run / "mounted").mkdir()
+    (run / "mounted/file").touch()
+    true = scratch._place
+
+    def place(folder: int) -> tuple[int, str]:
+        mounted = Path(f"/proc/self/fd/{folder}").readlink().name == "mounted"
+        return (true(folder)[0], "mnt_id:\t99") if mounted else true(folder)
+
+    monkeypatch.setattr(scratch, "_place", place)
+    told = [words.message(each) for each in scratch.sweep([one(tree, data)], tree.root)]
+    assert "left mounted, run-dead alone" in told[0]
+    assert (run / "mounted/file").exists()
+
+
+def test_a_folder_deeper_than_any_of_ours_stays(tree: Tree, data: Path) -> None:
+    deep = killed(tree, data).joinpath(*"abcdefghij")
+    deep.mkdir(parents=True)
+    (told,) = map(words.message, scratch.sweep([one(tree, data)], tree.root))
+    assert "left a, b, c and " in told
+    assert deep.exists()
+
+
+def test_a_run_that_is_alive_is_left_alone(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    folders = ScratchFolders([place], "alive", tree.root)
+    assert list(folders.prepare()) == []
+    (told,) = map(words.message, scratch.sweep([place], tree.root))
+    assert f"another run of rigproof uses {data / HOME}" in told
+    (note,) = ScratchFolders([place], "second", tree.root).prepare()
+    assert note.trouble
+    assert "another run of rigproof uses" in words.text(note.text)
+    assert (data / HOME / "run-alive").is_dir()
+    assert folders.remove() == ()
+
+
+def test_a_folder_that_its_holder_has_just_removed(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = one(tree, data)
+    true = fcntl.flock
+
+    def late(folder: int, how: int) -> None:
+        true(folder, how)
+        (data / HOME).rmdir()
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
+    assert "another run of rigproof uses" in words.text(note.text)
+
+
+def plant(data: Path, kind: str) -> None:
+    home = data / HOME
+    if kind == "file":
+        home.write_text("precious")
+    elif kind == "link":
+        (data / "real").mkdir()
+        home.symlink_to("real")
+    else:
+        home.mkdir(0o700)
+        (home / "file").write_text("precious")
+        if kind == "open":
+            home.chmod(0o777)
+        elif kind == "other machine":
+            (home / "owner").write_text(OWNER.replace(MACHINE, "f" * 16))
+        elif kind == "owner is a folder":
+            (home / "owner").mkdir()
+        elif kind == "owner is a link":
+            (home / "owner").symlink_to("/etc/hostname")
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "early"),
+    [
+        ("file", "is no folder and was not made by rigproof", True),
+        ("link", "is no folder and was not made by rigproof", True),
+        ("open", "others may write into", True),
+        ("no owner", "was not made by rigproof on this machine", False),
+        ("other machine", "was not made by rigproof on this machine", False),
+        ("owner is a folder", "was not made by rigproof on this machine", False),
+        ("owner is a link", "was not made by rigproof on this machine", False),
+    ],
+)
+def test_a_folder_of_our_name_that_is_not_ours(
+    tree: Tree, data: Path, kind: str, told: str, early: bool
+) -> None:
+    place = one(tree, data)
+    plant(data, kind)
+    before = sorted(data.rglob("*"))
+    if early:
+        assert told in refused(tree, data)
+    else:
+        assert find(tree, data)
+    (swept,) = map(words.message, scratch.sweep([place], tree.root))
+    assert told in swept
+    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
+    assert note.trouble
+    assert told in words.text(note.text)
+    assert sorted(data.rglob("*")) == before
+
+
+def test_a_folder_of_our_name_that_is_anothers(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = one(tree, data)
+    (data / HOME).mkdir(0o700)
+    if os.geteuid() == 0:
+        os.chown(data / HOME, 54321, 54321)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert f"{data / HOME} belongs to " in refused(tree, data)
+    (swept,) = map(words.message, scratch.sweep([place], tree.root))
+    assert "belongs to" in swept
+    assert list((data / HOME).iterdir()) == []
+
+
+def test_a_folder_of_our_name_that_is_a_mount(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (data / HOME).mkdir(0o700)
+    true = os.stat
+    seen = true(data / HOME)
+
+    def stat(path: Any, **more: Any) -> Any:
+        if path != HOME:
+            return true(path, **more)
+        return SimpleNamespace(st_dev=seen.st_dev + 1, st_uid=seen.st_uid, st_mode=seen.st_mode)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert "is a mount of its own" in refused(tree, data)
+
+
+@pytest.mark.parametrize("owner", [None, "", OWNER[:7]])
+def test_a_run_that_was_killed_before_it_had_said_whose_the_folder_is(
+    tree: Tree, data: Path, owner: str | None
+) -> None:
+    place = one(tree, data)
+    (data / HOME).mkdir(0o700)
+    if owner is not None:
+        (data / HOME / "owner").write_text(owner)
+    assert scratch.sweep([place], tree.root) == ()
+    assert list(data.iterdir()) == []
+
+
+def test_a_folder_that_was_given_to_this_user(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    (data / HOME / "kept").mkdir(parents=True)
+    (data / HOME / "kept/file").touch()
+    (data / HOME).chmod(0o700)
+    (data / HOME / "owner").write_text(f"rigproof\n{MACHINE}\n98765\n")
+    folders = ScratchFolders([place], "r1", tree.root)
+    assert list(folders.prepare()) == []
+    assert folders.remove() == ()
+    assert (data / HOME / "kept/file").exists()
+
+
+def test_a_disk_that_was_unmounted_between_plan_and_run(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
+    folders = ScratchFolders([place], "r1", tree.root)
+    (note,) = folders.prepare()
+    assert folders.made == ()
+    assert note.trouble
+    assert f"{data} is now on / and was on {data}" in words.text(note.text)
+    assert list(data.iterdir()) == []
+
+
+def test_a_disk_that_is_gone_when_the_run_begins(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    data.rmdir()
+    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
+    assert note.trouble
+    assert "No such file or directory" in words.text(note.text)
+
+
+def test_a_full_disk(tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = one(tree, data)
+    true = os.fdopen
+
+    class Short:
+        def __enter__(self) -> Short:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def write(self, content: bytes) -> int:
+            return len(content) - 1
+
+    def fdopen(file: int, mode: str, *more: Any) -> Any:
+        if "w" not in mode:
+            return true(file, mode, *more)
+        os.close(file)
+        return Short()
+
+    monkeypatch.setattr(os, "fdopen", fdopen)
+    (note,) = ScratchFolders([place], "r1", tree.root).prepare()
+    assert "No space left on device" in words.text(note.text)
+
+
+def test_a_disk_that_fails_while_it_is_cleaned(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = one(tree, data)
+    folders = ScratchFolders([place], "r1", tree.root)
+    assert list(folders.prepare()) == []
+
+    def broken(_folder: int) -> set[str]:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(scratch, "_names", broken)
+    told = said(folders.remove())
+    assert f"what an earlier run left below {data} could not be removed: Input/output" in told[-1]
+    killed_said = [words.message(each) for each in scratch.sweep([place], tree.root)]
+    assert "Input/output error" in killed_said[-1]
