@@ -16,7 +16,7 @@ Pitfalls, each tried with fio 3.33, and how `argv` avoids them:
 Readings, each with the name of the job as component; `read` may also be `write`, `trim` or, with
 `unified_rw_reporting`, `mixed`:
 
-- `fio_read`, GB/s: bytes / runtime, from fio's own sums. With `--end_fsync` the flush is within.
+- `fio_read`, GB/s: bytes / runtime, from fio's own sums.
 - `fio_read_iops`, IOPS. `fio_read_moved`, GiB. `fio_read_time`, s.
 - `fio_read_latency_mean`, `_max`, `_p50`, `_p99`, `_p99_9`, `_p99_99`, us: from the submission to
   the end of an I/O (`clat`), those that the text has.
@@ -161,7 +161,8 @@ class WrongBlock:
 # `crc32c: verify failed at file F offset N, ...`, `verify: bad magic header ... at file F offset
 # N, ...`
 _WRONG = re.compile(
-    r"^(?:verify: bad .*|\S{1,8}: verify failed) at file (?P<file>.+) offset (?P<offset>\d{1,19}),"
+    r"^(?:verify: bad [^/]{1,120}|\S{1,8}: verify failed) at file (?P<file>.{1,4096}) offset "
+    r"(?P<offset>\d{1,19}),"
 )
 # What also says that data are wrong; the line with the place may be lost.
 _WRONG_TOO = re.compile(
@@ -169,7 +170,7 @@ _WRONG_TOO = re.compile(
     r"|verify type mismatch)|\s*(?:Expected|Received) CRC:)"
 )
 _IO_ERROR = re.compile(
-    r"^fio: io_u error(?: on file .*)?: (?P<what>[^:]+): \w+ offset=\d+, buflen=\d+"
+    r"^fio: io_u error(?: on file .{0,4096})?: (?P<what>[^:]{1,200}): \w+ offset=\d+, buflen=\d+"
 )
 _ERR = re.compile(r"^fio: pid=\d+, err=(?P<number>\d{1,9})(?:/|$)")
 _OWN = re.compile(r"^fio: ")
@@ -527,10 +528,10 @@ def parse(text: str) -> ToolOutput:
     """Parse fio's JSON and what it prints beside it: standard output and error together.
 
     *fail*: data were not what had been written, or the disk refused I/O, by a line or by a job's
-    error number. *error*: the file was shorter than the job (fio compares what lies behind its end,
-    too, with whatever is in its buffers), fio could not do its work (no space, no right, no file, no engine, a
-    signal), did none, ended early, or its figures do not agree with each other; so is a text
-    without the JSON. The exit code is not asked for: fio 3.33 exits with 0 after some wrong blocks.
+    error number. *error*: fio could not do its work (no space, no right, no file, no engine, a
+    signal), did none, ended early, or its figures do not agree with each other; so is a file that
+    is shorter than the job: fio compares what lies behind its end, too, with whatever is in its
+    buffers. The exit code is not asked for: fio 3.33 exits with 0 after wrong blocks.
     Raises UnreadableOutput.
     """
     lines = tool_lines(text)
