@@ -210,7 +210,13 @@ _VERSION = re.compile(r"fio-3\.(?P<minor>\d{1,3})(?:[.-].*)?")
 _TIME = re.compile(r"(?P<number>\d{1,12})(?P<unit>us|ms|s|m|h|d)?")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _EARLY = 0.95
-_SIDES: tuple[Literal["read", "write", "trim", "mixed"], ...] = ("read", "write", "trim", "mixed")
+_SIDES = ("read", "write", "trim", "mixed")
+_DID = {
+    "read": Message("fio_side_read"),
+    "write": Message("fio_side_write"),
+    "trim": Message("fio_side_trim"),
+    "mixed": Message("fio_side_mixed"),
+}
 _KIB = 1024
 _PERCENTILES = {50.0: "p50", 99.0: "p99", 99.9: "p99_9", 99.99: "p99_99"}
 _SHOWN = 8  # places in a sentence; wrong_blocks() has all
@@ -240,10 +246,10 @@ class _Side(msgspec.Struct, frozen=True):
     iops: _Figure
     runtime: _Count
     total_ios: _Count
-    io_kbytes: _Count | None = None
-    bw_bytes: _Count | None = None
-    short_ios: _Count = 0
-    drop_ios: _Count = 0
+    short_ios: _Count
+    drop_ios: _Count
+    io_kbytes: _Count | msgspec.UnsetType = msgspec.UNSET
+    bw_bytes: _Count | msgspec.UnsetType = msgspec.UNSET
     clat_ns: Any = None  # without I/O, some versions have no bounds in it
 
 
@@ -258,10 +264,14 @@ class _JobResult(msgspec.Struct, frozen=True):
     trim: _Side | None = None
     mixed: _Side | None = None
 
-    def sides(self) -> dict[str, _Side]:
-        """The directions in which it did something."""
+    def reported(self) -> dict[str, _Side]:
+        """The directions that the text has."""
         found = {name: getattr(self, name) for name in _SIDES}
-        return {name: side for name, side in found.items() if side is not None and side.io_bytes}
+        return {name: side for name, side in found.items() if side is not None}
+
+    def sides(self) -> dict[str, _Side]:
+        """The directions in which it moved data."""
+        return {name: side for name, side in self.reported().items() if side.io_bytes}
 
 
 class _Disk(msgspec.Struct, frozen=True):
@@ -419,7 +429,7 @@ def _disagreement(side: _Side) -> tuple[str, float, float] | None:
         ("io_kbytes", side.io_kbytes, side.io_bytes / _KIB, 1.0),
     )
     for name, printed, due, slack in made:
-        if printed is not None and abs(printed - due) > slack + 1e-6 * due:
+        if printed is not msgspec.UNSET and abs(printed - due) > slack + 1e-6 * due:
             return name, printed, due
     if (side.total_ios > 0) != (side.io_bytes > 0):
         return "total_ios", side.total_ios, side.io_bytes
@@ -468,10 +478,8 @@ def _due_s(options: Mapping[str, str | None]) -> float | None:
 def _worthless(job: _JobResult, options: Mapping[str, str | None]) -> Message | None:
     """Why a job without an error still proves nothing, or None."""
     name, sides = plain_text.quote(job.jobname), job.sides()
-    for side_name in _SIDES:
-        side: _Side | None = getattr(job, side_name)
-        wrong = _disagreement(side) if side is not None else None
-        if wrong is not None:
+    for side_name, side in job.reported().items():
+        if wrong := _disagreement(side):
             figure, printed, due = wrong
             values = {"figure": figure, "printed": f"{printed:.10g}", "due": f"{due:.10g}"}
             return Message("fio_disagrees", {"job": name, "side": side_name, **values})
@@ -479,7 +487,7 @@ def _worthless(job: _JobResult, options: Mapping[str, str | None]) -> Message | 
         return Message("fio_idle", {"job": name})
     if any(side.runtime == 0 for side in sides.values()):
         return Message("fio_no_time", {"job": name})
-    if any(side.short_ios or side.drop_ios for side in sides.values()):
+    if any(side.short_ios or side.drop_ios for side in job.reported().values()):
         return Message("fio_short", {"job": name})
     due_s, ran_s = _due_s(options), max(side.runtime for side in sides.values()) / 1000
     if due_s is not None and ran_s < _EARLY * due_s:
@@ -558,7 +566,7 @@ def parse(text: str) -> ToolOutput:
             "fio_moved",
             {
                 "job": str(component),
-                "side": Message(f"fio_side_{name}"),
+                "side": _DID[name],
                 "moved": f"{side.io_bytes / GIB:.4g}",
                 "rate": f"{side.io_bytes / side.runtime / 1e6:.4g}",
             },
