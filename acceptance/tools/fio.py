@@ -181,7 +181,7 @@ _HARMLESS = re.compile(
     r"^fio: (?:cache invalidation of|clocksource=cpu may not|fadvise hint failed|norandommap given"
     r"|Any use of blockalign|only root may flush|file .* exceeds 32-bit|Switching to tausworthe64"
     r"|Use the random_generator|multiple writers may|this platform does not|(?:kb|unit)_base "
-    r"differs|--latency-log is deprecated|verification read phase will never)"
+    r"differs|--latency-log is deprecated)"
 )
 # What the kernel's block layer answers for a disk: EIO; ENODATA (medium error); ENOLINK
 # (transport); EBADMSG and EILSEQ (protection information; fio has EILSEQ for its own comparison
@@ -295,9 +295,11 @@ def _no_constant(word: str) -> NoReturn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = Counter(name for name, _ in pairs)
+    # fio 3.1 ends its percentiles with some of these
+    kept = [(name, value) for name, value in pairs if (name, value) != ("0.00", 0)]
+    found = dict(kept)
+    if len(found) != len(kept):
+        names = Counter(name for name, _ in kept)
         raise UnreadableOutput(TOOL, max(names, key=names.__getitem__), Message("key_twice"))
     return found
 
@@ -363,16 +365,24 @@ class _Said:
             self.short_file = self.short_file or line.startswith(_SHORT_FILE)
 
 
-def _said(lines: Sequence[str]) -> _Said:
-    said = _Said()
-    for line in lines:
-        said.note(line)
-    return said
+def _read(text: str) -> tuple[_Said, str]:
+    """What the lines say, and the text without what terminals and launchers add to it.
+
+    A text of `verify: bad ...` lines alone must not lose `verify: ` as the prefix of a launcher.
+    """
+    for lines in (plain_text.lines(text), tool_lines(text)):
+        said = _Said()
+        for line in lines:
+            said.note(line)
+        whole = "\n".join(lines)
+        if said != _Said() or _ROOT.search(whole):
+            return said, whole
+    raise foreign(TOOL, text)
 
 
 def wrong_blocks(text: str) -> tuple[WrongBlock, ...]:
     """Every place at which fio read something else than was written, for a text that is a fail."""
-    return tuple(_said(tool_lines(text)).wrong)
+    return tuple(_read(text)[0].wrong)
 
 
 def _fault(said: _Said) -> Message | None:
@@ -429,7 +439,7 @@ def _disagreement(side: _Side) -> tuple[str, float, float] | None:
         ("io_kbytes", side.io_kbytes, side.io_bytes / _KIB, 1.0),
     )
     for name, printed, due, slack in made:
-        if printed is not msgspec.UNSET and abs(printed - due) > slack + 1e-6 * due:
+        if printed is not msgspec.UNSET and abs(printed - due) > slack + 1e-9 * due:
             return name, printed, due
     if (side.total_ios > 0) != (side.io_bytes > 0):
         return "total_ios", side.total_ios, side.io_bytes
@@ -487,7 +497,7 @@ def _worthless(job: _JobResult, options: Mapping[str, str | None]) -> Message | 
         return Message("fio_idle", {"job": name})
     if any(side.runtime == 0 for side in sides.values()):
         return Message("fio_no_time", {"job": name})
-    if any(side.short_ios or side.drop_ios for side in job.reported().values()):
+    if job.total_err or any(side.short_ios or side.drop_ios for side in job.reported().values()):
         return Message("fio_short", {"job": name})
     due_s, ran_s = _due_s(options), max(side.runtime for side in sides.values()) / 1000
     if due_s is not None and ran_s < _EARLY * due_s:
@@ -542,17 +552,14 @@ def parse(text: str) -> ToolOutput:
     buffers. The exit code is not asked for: fio 3.33 exits with 0 after wrong blocks.
     Raises UnreadableOutput.
     """
-    lines = tool_lines(text)
-    said = _said(lines)
+    said, plain = _read(text)
     fault = None if said.short_file else _fault(said)
     if fault is not None:
         return ToolOutput(TOOL, "fail", fault)
-    whole = _whole("\n".join(lines))
+    whole = _whole(plain)
     if whole is None:
-        if said.hindrances or said.full:
-            line = plain_text.quote([*said.hindrances, *said.full][0])
-            return ToolOutput(TOOL, "error", Message("no_work", {"tool": TOOL, "line": line}))
-        raise foreign(TOOL, text)
+        line = plain_text.quote([*said.hindrances, *said.full][0])
+        return ToolOutput(TOOL, "error", Message("no_work", {"tool": TOOL, "line": line}))
     if not said.short_file and (fault := _ended(whole.jobs, faults=True)):
         return ToolOutput(TOOL, "fail", fault)
     why = _hindrance(said, whole)
