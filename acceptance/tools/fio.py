@@ -61,10 +61,10 @@ class Job:
     """One job of fio, on a file that is there in its full size.
 
     `write` writes the file once, with checksums, and flushes it; `verify` reads it once and
-    compares, with the seed and the block size of the write. `read` and `randread` read it once, or
-    over and over for `seconds`. `randwrite` writes no more than the file's size in all, and ends
-    after `seconds`. `jobs` processes share a random kind; the others have one. The seed is the
-    run's: data of a run with another one do not pass.
+    compares, with the seed and the block size of the write. `read` and `randread` read as many
+    bytes, or for `seconds`. `randwrite` writes no more than these in all, and ends after `seconds`.
+    `jobs` processes share a random kind; the others have one. The seed is the run's: data of a run
+    with another one do not pass.
 
     Raises ValueError for what fio would refuse or do to another file.
     """
@@ -140,8 +140,10 @@ def argv(binary: str, job: Job) -> tuple[str, ...]:
             words += ["--verify_only=1", "--continue_on_error=verify"]
     if job.kind.startswith("rand"):
         words.append("--norandommap=1")
-    if job.kind == "randwrite":
-        words += ["--refill_buffers=1", f"--io_size={job.bytes // job.jobs}"]
+        if job.kind == "randwrite":
+            words.append("--refill_buffers=1")
+        if job.kind == "randwrite" or job.seconds is None:
+            words.append(f"--io_size={job.bytes // job.jobs}")
     if job.seconds is not None:
         words.append(f"--runtime={job.seconds}")
         if job.kind != "randwrite":
@@ -590,9 +592,8 @@ def shortfall(job: Job, output: ToolOutput) -> Message | None:
     A job that lasts a time, or is ended by it, moves what it can.
     """
     side = "write" if job.kind in {"write", "randwrite"} else "read"
-    moved = {str(where): value for where, value in output.reading(f"fio_{side}_moved").items()}
-    due = {job.kind: job.bytes / GIB}
-    if job.seconds is None and moved != due:
-        told = math.fsum(moved.values())
-        return Message("fio_moved_other", {"moved": f"{told:.9g}", "due": f"{due[job.kind]:.9g}"})
+    moved, due = list(output.reading(f"fio_{side}_moved").values()), job.bytes / GIB
+    if job.seconds is None and moved != [due]:
+        told = math.fsum(moved)
+        return Message("fio_moved_other", {"moved": f"{told:.9g}", "due": f"{due:.9g}"})
     return None
