@@ -23,7 +23,16 @@ from selftest import drawn_runs
 from selftest.drawn_runs import Machine, draw
 
 CERTAIN = 0.99
-RATES = ("TFLOP/s", "GFLOP/s", "GB/s", "GiB", "ratio", "MT/s", "Mbit/s")  # of these a share is lost
+RATES = (
+    "TFLOP/s",
+    "GFLOP/s",
+    "GB/s",
+    "GiB",
+    "ratio",
+    "MT/s",
+    "Mbit/s",
+    "IOPS",
+)  # of these a share is lost
 PER_MILLE = tuple(step / 1000 for step in range(1, 1001))
 COUNTS = tuple(float(count) for count in range(1, 1025))
 DEGREES = tuple(step / 2 for step in range(1, 201))

@@ -36,4 +36,5 @@ TOOLS = (
     Tool("kernel-log", "read.kernel_log"),
     Tool("stress-ng", "stress_ng"),
     Tool("stressapptest", "stressapptest"),
+    Tool("fio", "fio"),
 )

@@ -24,7 +24,7 @@ class Reading:
     """One measured quantity: `values` maps a component (`cpu`, `memory`, `gpu0`) to a number.
 
     `unit` is one of a closed set: GB/s, GFLOP/s, TFLOP/s, degC, W, MHz, us, ns, s, count, ratio,
-    GiB. Raises ValueError for a value that is not finite: such a number was never measured.
+    GiB, IOPS. Raises ValueError for a value that is not finite: such a number was never measured.
     """
 
     name: str

@@ -197,6 +197,7 @@ _READ: dict[str, dict[str, str]] = {
             "bandwidth_test"
         ),
         "device_query": "device_query | log_prefix recordings",
+        "fio": "fio | recordings",
         "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
         "load_output": (
             "burn_load_output gpu_load_output load_output | suites/together_suite "

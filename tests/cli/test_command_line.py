@@ -466,6 +466,9 @@ def test_runs_that_cannot_be_read(call: Call, tmp_path: Path, verb: str) -> None
         ("stress-ng", "stress-ng/killed_0.15.06.txt", 3),
         ("stressapptest", "stressapptest/injected_error_1.0.6.txt", 1),
         ("stressapptest", "stress-ng/cpu_0.15.06.txt", 3),
+        ("fio", "fio/verify_3.33.txt", 0),
+        ("fio", "fio/verify_flipped_bits_exit_0_3.33.txt", 1),
+        ("fio", "fio/no_space_tmpfs_3.33.txt", 3),
         ("kernel-log", "kernel-log/vm_boot_excerpt.txt", 0),
         ("kernel-log", "kernel-log/xid_48_63_154_raw_kmsg.txt", 1),
         ("gpu-burn", "h200/gpu-burn-float.txt", 0),
@@ -491,7 +494,7 @@ def test_read_a_recording(call: Call, tool: str, file: str, code: int) -> None:
 
 
 @each("data", [b"", b"\n", b"\xff\xfe\x00" * 5000, b"\x7fELF" + bytes(5000), b"hello\n"])
-@each("tool", ["stress-ng", "stressapptest"])
+@each("tool", ["stress-ng", "stressapptest", "fio"])
 def test_read_what_is_no_recording(call: Call, tool: str, data: bytes) -> None:
     Path("file").write_bytes(data)
     code, out, err = call("read", tool, "file")

@@ -61,6 +61,22 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = {
         # of the only matrix in the text: versions without sums are read too
         r"^SUM \w+ [\d.]+$",
     ),
+    "fio": (
+        # the options, as they were given, and when it ran
+        r'^"[a-z_]+" : "[^"]*",$',
+        r'^"(?:timestamp|timestamp_ms|groupid|eta|elapsed)" : \d+,$',
+        # of these, the other latencies and the flushes have lines too
+        r'^"(?:min|max|mean|stddev|N|total_ios)" : [\d.]+,$',
+        # each says what the others say
+        r'^"(?:io_kbytes|bw_bytes|total_err|first_error|job_runtime)" : \d+,$',
+        r'^"(?:bw|iops)_(?:min|max|agg|mean|dev|stddev|samples)" : [\d.]+,$',
+        r'^"(?:usr_cpu|sys_cpu|ctx|majf|minf|(?:>=)?\d+|latency_[a-z]+)" : [\d.]+,$',
+        r'^"(?:(?:read|write)_(?:merges|ticks)|in_queue)" : \d+,$',
+        # the usual text, beside a JSON
+        r"^(?:fio-3|Starting |read: |READ: |Run status|Disk stats|vda: )",
+        r"^(?:slat|clat|lat|bw|iops|cpu|IO depths|submit|complete|issued|latency) .*[:=]",
+        r"^\| +\d+\.\d+th=",
+    ),
     "deviceQuery": (
         (
             r"^\S*deviceQuery Starting|^CUDA Device Query|^MapSMtoCores|^> Peer access|^< "
@@ -147,6 +163,8 @@ LOST: dict[str, tuple[str, ...]] = {
             r"Number|Part Number|Configured Memory Speed):"
         ),
     ),
+    # A percentile that was not asked for is absent.
+    "fio": (r'^"\d+\.\d+" : \d+,$',),
     # A pair that no ring has, and what only one line says.
     "nccl-log": (r"INFO Channel 00(?:/1)? : ", r"INFO NVLS multicast", r" Bytes -> Algo "),
     # An event that is cut is not told, one that is doubled is told twice.
@@ -196,6 +214,16 @@ ALTERED: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("stressapptest", r"Status: (PASS)", ("FAIL", "MAYBE", ""), False),
     ("stressapptest", r"Memory Copy: \S+ at (\d+\.\d+)", ("0.00", *_BAD), False),
     ("stressapptest", r" in (\d+\.\d+)s ", ("1.00", *_BAD), False),
+    ("fio", r'"error" : (0)', ("5", "28", "84", "-5", "NaN", "null", '"0"', "1e999"), False),
+    ("fio", r'"(?:short|drop)_ios" : (0)', ("1", "-1", "NaN", "null", "0.5"), False),
+    ("fio", r'"io_bytes" : ([1-9]\d+)', ("0", "67108865000", *_FLOAT, "-1"), False),
+    ("fio", r'"(?:bw_bytes|bw|iops)" : ([1-9][\d.]+)', ("0", "7", *_FLOAT, "-1"), False),
+    ("fio", r'"runtime" : ([1-9]\d*),', ("0", "1", *_FLOAT, "-1"), False),
+    ("fio", r'"total_ios" : ([1-9]\d*)', ("0", "1", *_FLOAT, "-1"), False),
+    ("fio", r'"clat_ns" : \{\s+"min" : ([1-9]\d+)', (*_FLOAT, "-1", "9" * 15), False),
+    ("fio", r'"99.900000" : ([1-9]\d+)', ("0", "1", *_FLOAT, "-1", "9" * 15), False),
+    ("fio", r'"util" : ([\d.]+)', ("-1", "1000", *_FLOAT), False),
+    ("fio", r'"fio version" : "(fio-3.33)"', ("fio-2.99", "fio-3.0", "fio-4.1", "", "3.33"), False),
     ("deviceQuery", r"Result = (PASS)", ("FAIL", "PAS", ""), False),
     ("deviceQuery", r"Detected (\d+) CUDA", ("0", "9", "-1", "nan"), False),
     ("deviceQuery", r"NumDevs = (\d+)", ("0", "9", "-1", "nan"), False),

@@ -224,6 +224,7 @@ def test_every_wording_is_whole() -> None:
         *("gpus_above_declared", "gpus_do_not_answer", "gpus_not_on_bus"),
         *("devices_shown", "matrices_measured", "samples_outside", "declares_gpus"),
         *("bits_differ", "elements_of", "passes", "products_wrong", "words_astray", "words_wrong"),
+        "fio_wrong_blocks",
     }
     for code, catalogue in CATALOGUES.items():
         for name, told in forms(catalogue).items():
