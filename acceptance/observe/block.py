@@ -74,7 +74,7 @@ def read(names: Iterable[str], root: Path = Path("/")) -> dict[str, Moved]:
     for name in names:
         text = sysfs.text(root / "sys/class/block" / name / "stat")
         if text is None:
-            raise BlockError("disk_gone", disk=name)
+            raise BlockError("disk_not_counted", disk=name)
         found[name] = parse(text)
     return found
 
@@ -89,7 +89,7 @@ def between(before: Mapping[str, Moved], after: Mapping[str, Moved]) -> Moved:
     for name, first in before.items():
         last = after.get(name)
         if last is None:
-            raise BlockError("disk_gone", disk=name)
+            raise BlockError("disk_not_counted", disk=name)
         total = _sum(total, _grown(name, first, last))
     return total
 
