@@ -71,6 +71,17 @@ def start_argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
     return (program, "-j", "-t", "short", device)
 
 
+def start_refusal(text: str, returncode: int) -> Message | None:
+    """Why the disk did not begin its self-test, from the output of `start_argv`; None if it did.
+
+    Raises as `smart.parse` does.
+    """
+    document = smart.opened(text, returncode)
+    if returncode & smart.BIT_COMMAND_FAILED:
+        return smart.unread(document, returncode, "disk_command_failed").message
+    return None
+
+
 def parse(text: str, returncode: int) -> SelfTests:
     """Parse the self-tests in the output of `smartctl -j -a DEVICE`.
 

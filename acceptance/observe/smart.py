@@ -24,6 +24,7 @@ BIT_COMMAND_LINE = 1 << 0
 BIT_OPEN_FAILED = 1 << 1
 BIT_COMMAND_FAILED = 1 << 2
 BIT_FAILING = 1 << 3
+NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 
 _NVME = "nvme_smart_health_information_log"
 # Counters have at most 128 bits (NVMe).
@@ -39,6 +40,10 @@ class SmartUnreadable(WordedError):
 
     This error never means that the disk is healthy.
     """
+
+
+class DiskVanished(SmartUnreadable):
+    """The disk is not on this machine (any more)."""
 
 
 class ReportsDiffer(WordedError):
@@ -195,6 +200,8 @@ def unread(
         why = (Message("smartctl_failed", {"code": returncode}),)
     elif not why:
         why = (Message("no_smart_data"),)
+    if any(re.search(r"failed: No such (?:device|file)", one) for one in messages):
+        return DiskVanished("disk_gone", why=why)
     if any("permission denied" in one.lower() for one in messages):
         return SmartUnreadable("health_unread_without_root", why=why)
     return SmartUnreadable("health_unread", why=why)
