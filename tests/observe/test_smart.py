@@ -415,24 +415,30 @@ CLOCKS = (
     "error_log_entries",
 )
 FALLS = ("pending_sectors", "offline_uncorrectable")
-COUNTED = replace(NOTHING, serial="S1", **dict.fromkeys((*GROWN, *CLOCKS), 5))
+COUNTS: dict[str, Any] = dict.fromkeys((*GROWN, *CLOCKS), 5)
+COUNTED = replace(NOTHING, serial="S1", **COUNTS)
+
+
+def changed(name: str, value: int | None) -> Health:
+    values: dict[str, Any] = {name: value}
+    return replace(COUNTED, **values)
 
 
 @each("name, told", GROWN.items())
 def test_a_counter_that_grew_is_told_with_its_growth(name: str, told: str) -> None:
-    grown = replace(COUNTED, **{name: 7})
+    grown = changed(name, 7)
     assert worded(smart.growth(COUNTED, grown)) == (told,)
     assert smart.growth(COUNTED, COUNTED) == ()
 
 
 @each("name", CLOCKS)
 def test_what_grows_on_sound_disks_too_is_no_fault(name: str) -> None:
-    assert smart.growth(COUNTED, replace(COUNTED, **{name: 9})) == ()
+    assert smart.growth(COUNTED, changed(name, 9)) == ()
 
 
 @each("name", [*GROWN, *CLOCKS])
 def test_a_counter_that_fell_makes_the_reports_worthless(name: str) -> None:
-    fallen = replace(COUNTED, **{name: 4})
+    fallen = changed(name, 4)
     if name in FALLS:
         assert smart.growth(COUNTED, fallen) == ()
         return
@@ -446,9 +452,9 @@ def test_the_reports_of_two_disks_are_not_compared() -> None:
             smart.growth(COUNTED, replace(COUNTED, serial=other, media_errors=9))
 
 
-@each("name", [name for name in (*GROWN, *CLOCKS)])
+@each("name", [*GROWN, *CLOCKS])
 def test_a_counter_of_one_report_alone(name: str) -> None:
-    absent = replace(COUNTED, **{name: None})
+    absent = changed(name, None)
     # smartctl leaves out thermal counters of 0
     thermal = name.endswith(("minutes", "throttles", "throttle_s"))
     assert len(smart.growth(absent, COUNTED)) == (thermal and not name.endswith("_s"))

@@ -152,7 +152,7 @@ def test_reports_that_cannot_be_compared(after: ProgramResult, why: str) -> None
 # --- self-tests ---
 
 
-def tested(*codes: int, running: int = 0) -> ProgramResult:
+def self_tested(*codes: int, running: int = 0) -> ProgramResult:
     rows = [
         {
             "self_test_code": {"value": 1, "string": "Short"},
@@ -175,9 +175,14 @@ def started(status: int = 0) -> ProgramResult:
 @each(
     "answer, start, begun, note",
     [
-        (tested(), started(), 1.0, "it takes up to 2 minutes by the disk's own word"),
-        (tested(), started(4), 0.0, "a command to the disk failed"),
-        (tested(running=1), started(), 0.0, "a self-test of somebody else is running (40 % done)"),
+        (self_tested(), started(), 1.0, "it takes up to 2 minutes by the disk's own word"),
+        (self_tested(), started(4), 0.0, "a command to the disk failed"),
+        (
+            self_tested(running=1),
+            started(),
+            0.0,
+            "a self-test of somebody else is running (40 % done)",
+        ),
         (report(), started(), 0.0, "the disk has no self-test, or smartctl is too old"),
     ],
 )
@@ -190,7 +195,7 @@ def test_self_tests_are_begun(
     assert note in check.notes[NVME]
 
 
-@each("answer, start", [(report(status=2), started()), (tested(), started(2))])
+@each("answer, start", [(report(status=2), started()), (self_tested(), started(2))])
 def test_a_disk_that_cannot_be_asked(answer: ProgramResult, start: ProgramResult) -> None:
     check: Any = Recorder(NVME)
     storage.test_self_test_begun(MACHINE, lambda _disk: answer, lambda _disk: start, check)
@@ -215,10 +220,10 @@ def ended(before: Sequence[ProgramResult], *after: ProgramResult) -> Recorder:
 @each(
     "before, after, faults, note",
     [
-        ([tested(), started()], tested(0), 0.0, None),
-        ([tested(0), started()], tested(7, 0), 1.0, "failed with code 7: Result 7"),
+        ([self_tested(), started()], self_tested(0), 0.0, None),
+        ([self_tested(0), started()], self_tested(7, 0), 1.0, "failed with code 7: Result 7"),
         ([report()], report(), 0.0, "no self-test was begun in this run"),
-        ([tested(), started(4)], tested(), 0.0, "no self-test was begun in this run"),
+        ([self_tested(), started(4)], self_tested(), 0.0, "no self-test was begun in this run"),
     ],
 )
 def test_results(
@@ -233,9 +238,9 @@ def test_results(
 @each(
     "before, after, why",
     [
-        ([tested(), started()], tested(running=1), "has not ended (40 % done)"),
-        ([tested(), started()], tested(), "its log has no result of it"),
-        ([tested(), started()], tested(2), "was aborted (Result 2)"),
+        ([self_tested(), started()], self_tested(running=1), "has not ended (40 % done)"),
+        ([self_tested(), started()], self_tested(), "its log has no result of it"),
+        ([self_tested(), started()], self_tested(2), "was aborted (Result 2)"),
     ],
 )
 def test_a_self_test_that_proves_nothing_is_an_error(
@@ -249,9 +254,9 @@ def test_a_self_test_that_proves_nothing_is_an_error(
 @each(
     "before, after, why",
     [
-        ([], tested(), "there is no report of it from before the run"),
-        ([gone(), started()], tested(), "the disk is not there"),
-        ([tested(), started()], gone(), "the disk is not there"),
+        ([], self_tested(), "there is no report of it from before the run"),
+        ([gone(), started()], self_tested(), "the disk is not there"),
+        ([self_tested(), started()], gone(), "the disk is not there"),
     ],
 )
 def test_self_tests_of_a_disk_that_was_not_asked(
@@ -265,7 +270,9 @@ def test_self_tests_of_a_disk_that_was_not_asked(
 def test_a_self_test_that_still_runs_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
-    check = ended([tested(), started()], tested(running=1), tested(running=1), tested(0))
+    check = ended(
+        [self_tested(), started()], self_tested(running=1), self_tested(running=1), self_tested(0)
+    )
     assert check.readings == {NVME: 0.0}
     assert waited == [storage.POLL_S] * 2
 
