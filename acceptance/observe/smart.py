@@ -455,7 +455,7 @@ def _difference(name: str, before: Health, after: Health) -> int | None:
 
 
 def growth(before: Health, after: Health) -> tuple[Message, ...]:
-    """What grew between two reports of one disk that does not grow on a sound one.
+    """What grew between two reports of one disk that does not grow on a sound one; and its heat.
 
     Entries of an NVMe drive's error log are not among it: many drives write one for each command
     that they do not know, those of smartctl included; `remarks` tells them. A counter that only one
@@ -472,6 +472,9 @@ def growth(before: Health, after: Health) -> tuple[Message, ...]:
             raise ReportsDiffer("disk_counter_fell", what=what, count=str(-grew))
         if grew > 0 and (name, what) not in _CLOCKS:
             found.append(Message("disk_grew", {"count": str(grew), "what": what}))
+    hot, limit = after.temperature_c, after.warning_c
+    if hot is not None and limit is not None and hot >= limit:
+        found.append(Message("disk_hot", {"temperature": str(hot), "limit": str(limit)}))
     return tuple(found)
 
 

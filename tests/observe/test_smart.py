@@ -431,6 +431,15 @@ def test_a_counter_that_grew_is_told_with_its_growth(name: str, told: str) -> No
     assert smart.growth(COUNTED, COUNTED) == ()
 
 
+@each("temperature, limit, told", [(81, 82, 0), (82, 82, 1), (90, None, 0), (None, 82, 0)])
+def test_heat_above_the_disks_own_limit(
+    temperature: int | None, limit: int | None, told: int
+) -> None:
+    hot = replace(COUNTED, temperature_c=temperature, warning_c=limit)
+    found = worded(smart.growth(COUNTED, hot))
+    assert found == ("it has 82 degC, and its own limit is 82 degC",) * told
+
+
 @each("name", CLOCKS)
 def test_what_grows_on_sound_disks_too_is_no_fault(name: str) -> None:
     assert smart.growth(COUNTED, changed(name, 9)) == ()
