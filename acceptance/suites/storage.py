@@ -321,7 +321,8 @@ def test_self_test(
         if (lack := _lack(after, result)) is not None:
             about: Values = {"component": str(disk.component), "why": lack}
             unknown.append(Message("component_says", about))
-        elif result is not None:
+        else:
+            assert result is not None
             told = self_test.faults(result)
             failed[disk.component] = float(len(told))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
