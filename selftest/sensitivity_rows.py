@@ -169,10 +169,12 @@ COUNTED = (
     Asked("NVLinks trained again", r"gpu_nvlink_recoveries", BOARD, less=False),
     Asked(
         (
-            "kernel messages of a hardware fault, faults in a disk's SMART report, throttling "
-            "that the processor counts"
+            "kernel messages of a hardware fault, faults in a disk's SMART report or its growth, "
+            "self-tests of disks that failed, faults of a RAID array, throttling that the "
+            "processor counts"
         ),
-        r"kernel_faults_(before|during)|disk_faults|cpu_throttle_events",
+        r"kernel_faults_(before|during)|disk_(faults|growth|self_test_faults)|raid_faults"
+        r"|cpu_throttle_events",
         ALL,
         less=False,
     ),
@@ -181,6 +183,7 @@ COUNTED = (
         r"gpu_link_(width|gen)",
         ALONE,
     ),
+    Asked("lanes, or a generation, of a disk's link missing", r"disk_link_share", ALL),
     Asked(
         "two sources on a path between GPUs that exclude each other",
         r"link_contradictions",

@@ -85,6 +85,15 @@ def resolve(
         "disk-nvme": tuple(
             disk.component for disk in known(inventory.disks) if disk.kind == "nvme"
         ),
+        # A virtual disk has no report of its own, and no link.
+        "disk-physical": tuple(
+            disk.component for disk in known(inventory.disks) if disk.kind != "virtual"
+        ),
+        "disk-linked": tuple(
+            disk.component
+            for disk in known(inventory.disks)
+            if disk.kind != "virtual" and disk.transport in ("nvme", "sata")
+        ),
         "dimm": tuple(Part("dimm", dimm.slot) for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(
             Part("declared-disk", str(index + 1)) for index in range(len(machine.disk))

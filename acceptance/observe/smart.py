@@ -1,6 +1,7 @@
-"""A disk's report of its own health (smartctl), and the faults that the report proves.
+"""A disk's report of its own health (smartctl), the faults that it proves, and what grew in it.
 
-SATA, SAS and NVMe disks have the same form.
+SATA, SAS and NVMe disks have the same form. `acceptance.observe.self_test` reads the disk's
+self-tests in the same report.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ BIT_COMMAND_LINE = 1 << 0
 BIT_OPEN_FAILED = 1 << 1
 BIT_COMMAND_FAILED = 1 << 2
 BIT_FAILING = 1 << 3
+NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 
+_NVME = "nvme_smart_health_information_log"
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
+_THERMAL = "thermal_mgmt_temperature"
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
@@ -35,6 +39,17 @@ class SmartUnreadable(WordedError):
     """The disk's health could not be read.
 
     This error never means that the disk is healthy.
+    """
+
+
+class DiskVanished(SmartUnreadable):
+    """The disk is not on this machine (any more)."""
+
+
+class ReportsDiffer(WordedError):
+    """Two reports are not of one disk, or a counter that only grows has fallen.
+
+    What happened to the disk between them is not known.
     """
 
 
@@ -55,14 +70,12 @@ def parse(text: str, returncode: int) -> Health:
     status). Raises SmartInterrupted when a signal ended smartctl, UnreadableOutput for any other
     text.
     """
-    document = _document(text, returncode)
-    if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
-        raise _unread(document, returncode)
-    nvme = "nvme_smart_health_information_log"
+    document = opened(text, returncode)
+    nvme = _NVME
     attributes = _attributes(document)
-    passed = _at(document, "smart_status", "passed")
+    passed = at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
-        raise _unknown(Message("smart_status_unknown", {"value": quote_value(passed)}))
+        raise unknown(Message("smart_status_unknown", {"value": quote_value(passed)}))
     known = (
         "smart_status",
         nvme,
@@ -71,28 +84,47 @@ def parse(text: str, returncode: int) -> Health:
         "scsi_grown_defect_list",
     )
     if not any(key in document for key in known):
-        raise _unread(document, returncode)
+        raise unread(document, returncode)
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
-        critical_warning=_count(document, nvme, "critical_warning"),
-        media_errors=_count(document, nvme, "media_errors"),
+        critical_warning=count(document, nvme, "critical_warning"),
+        media_errors=count(document, nvme, "media_errors"),
         percentage_used=_first(
-            _count(document, nvme, "percentage_used"),
-            _count(document, "scsi_percentage_used_endurance_indicator"),
+            count(document, nvme, "percentage_used"),
+            count(document, "scsi_percentage_used_endurance_indicator"),
         ),
-        available_spare=_count(document, nvme, "available_spare"),
-        spare_threshold=_count(document, nvme, "available_spare_threshold"),
+        available_spare=count(document, nvme, "available_spare"),
+        spare_threshold=count(document, nvme, "available_spare_threshold"),
         temperature_c=_temperature(document),
         power_on_hours=_first(
-            _count(document, "power_on_time", "hours"), _count(document, nvme, "power_on_hours")
+            count(document, "power_on_time", "hours"), count(document, nvme, "power_on_hours")
         ),
         # The same attribute number has other meanings for other makers, so the name must match too.
+        serial=_text(document, "serial_number"),
+        error_log_entries=count(document, nvme, "num_err_log_entries"),
+        unsafe_shutdowns=count(document, nvme, "unsafe_shutdowns"),
+        power_cycles=_first(
+            count(document, "power_cycle_count"), count(document, nvme, "power_cycles")
+        ),
+        data_units_written=count(document, nvme, "data_units_written"),
+        warning_minutes=count(document, nvme, "warning_temp_time"),
+        critical_minutes=count(document, nvme, "critical_comp_time"),
+        light_throttles=count(document, nvme, f"{_THERMAL}_1_transition_count"),
+        heavy_throttles=count(document, nvme, f"{_THERMAL}_2_transition_count"),
+        light_throttle_s=count(document, nvme, f"{_THERMAL}_1_total_time"),
+        heavy_throttle_s=count(document, nvme, f"{_THERMAL}_2_total_time"),
+        crc_errors=_raw(attributes, 199, "crc"),
+        warning_c=_integer(document, "temperature", "op_limit_max"),
+        critical_c=_first(
+            _integer(document, "temperature", "critical_limit_max"),
+            _integer(document, "temperature", "limit_max"),
+        ),
         reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
         pending_sectors=_raw(attributes, 197, "pending"),
         offline_uncorrectable=_raw(attributes, 198, "uncorrect|unc_"),
         reported_uncorrectable=_raw(attributes, 187, "uncorrect"),
         uncorrected_errors=_scsi_uncorrected(document),
-        grown_defects=_count(document, "scsi_grown_defect_list"),
+        grown_defects=count(document, "scsi_grown_defect_list"),
         failed_self_tests=_failed_self_tests(document),
         failing_attributes=tuple(
             str(row["name"]) for row in attributes if row.get("when_failed") == "now"
@@ -101,17 +133,29 @@ def parse(text: str, returncode: int) -> Health:
     if faults(health):  # a fault is proven, whatever else is missing
         return health
     if returncode & BIT_COMMAND_FAILED:
-        raise _unread(document, returncode, "disk_command_failed")
+        raise unread(document, returncode, "disk_command_failed")
     # smartctl derives the status of an NVMe disk from the critical warning.
     if health.passed is None and health.critical_warning is None:
-        raise _unread(document, returncode, "no_smart_status")
+        raise unread(document, returncode, "no_smart_status")
     if nvme in document and None in (health.critical_warning, health.media_errors):
         # Every version prints both; a value missing from damaged text would look sound.
-        raise _unknown(Message("smart_log_cut"))
+        raise unknown(Message("smart_log_cut"))
     return health
 
 
-def _unknown(why: Message) -> UnreadableOutput:
+def opened(text: str, returncode: int) -> dict[str, Any]:
+    """The document of a report whose disk smartctl could open.
+
+    Raises as `parse` does.
+    """
+    document = _document(text, returncode)
+    if returncode & (BIT_COMMAND_LINE | BIT_OPEN_FAILED):
+        raise unread(document, returncode)
+    return document
+
+
+def unknown(why: Message) -> UnreadableOutput:
+    """The error for a text that is not as smartctl writes it."""
     return UnreadableOutput(PROGRAM, "", why)
 
 
@@ -131,41 +175,45 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
         document = json.loads(start, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         if not start:
-            raise _unknown(Message("smart_text_empty")) from error
+            raise unknown(Message("smart_text_empty")) from error
         first = repr(quote(start.splitlines()[0]))
-        raise _unknown(Message("smart_no_json", {"first": first})) from error
+        raise unknown(Message("smart_no_json", {"first": first})) from error
     if not isinstance(document, dict) or not isinstance(document.get("smartctl"), dict):
-        raise _unknown(Message("smart_json_foreign"))
+        raise unknown(Message("smart_json_foreign"))
     status = document["smartctl"].get("exit_status")
     if status != returncode:
         values: Values = {"code": returncode, "status": quote_value(status)}
-        raise _unknown(Message("smart_codes_differ", values))
+        raise unknown(Message("smart_codes_differ", values))
     return document
 
 
-def _unread(
+def unread(
     document: dict[str, Any],
     returncode: int,
     lack: Literal["disk_command_failed", "no_smart_status"] | None = None,
 ) -> SmartUnreadable:
-    rows = _rows(document, "smartctl", "messages")
-    messages = [row["string"] for row in rows if isinstance(row.get("string"), str)]
+    """The error for a disk that smartctl could not query, with its own messages."""
+    found = rows(document, "smartctl", "messages")
+    messages = [row["string"] for row in found if isinstance(row.get("string"), str)]
     why: tuple[str | Message, ...] = (*([Message(lack)] if lack else []), *messages)
     if not why and returncode:
         why = (Message("smartctl_failed", {"code": returncode}),)
     elif not why:
         why = (Message("no_smart_data"),)
+    if any(re.search(r"failed: No such (?:device|file)", one) for one in messages):
+        return DiskVanished("disk_gone", why=why)
     if any("permission denied" in one.lower() for one in messages):
         return SmartUnreadable("health_unread_without_root", why=why)
     return SmartUnreadable("health_unread", why=why)
 
 
-def _at(document: dict[str, Any], *path: str) -> Any:
+def at(document: dict[str, Any], *path: str) -> Any:
+    """The value at a path of keys, or None; raises UnreadableOutput where a key has no table."""
     value: Any = document
     for key in path:
         if not isinstance(value, dict):
             values = {"value": quote_value(value), "key": ".".join(path)}
-            raise _unknown(Message("smart_key_missing", values))
+            raise unknown(Message("smart_key_missing", values))
         if key not in value:
             return None
         value = value[key]
@@ -173,18 +221,26 @@ def _at(document: dict[str, Any], *path: str) -> Any:
 
 
 def _integer(document: dict[str, Any], *path: str) -> int | None:
-    value = _at(document, *path)
+    value = at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         values = {"key": ".".join(path), "value": quote_value(value)}
-        raise _unknown(Message("smart_no_whole_number", values))
+        raise unknown(Message("smart_no_whole_number", values))
     return value
 
 
-def _count(document: dict[str, Any], *path: str) -> int | None:
+def count(document: dict[str, Any], *path: str) -> int | None:
+    """The counter at a path, or None; raises UnreadableOutput for what no counter holds."""
     value = _integer(document, *path)
     if value is not None and not 0 <= value < _TOO_MANY:
         values = {"key": ".".join(path), "value": quote_value(value)}
-        raise _unknown(Message("smart_count_impossible", values))
+        raise unknown(Message("smart_count_impossible", values))
+    return value
+
+
+def _text(document: dict[str, Any], key: str) -> str | None:
+    value = at(document, key)
+    if value is not None and not isinstance(value, str):
+        raise unknown(Message("smart_no_text", {"key": key, "value": quote_value(value)}))
     return value
 
 
@@ -192,28 +248,29 @@ def _first(*values: int | None) -> int | None:
     return next((value for value in values if value is not None), None)
 
 
-def _rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
-    rows = _at(document, *path)
-    if rows is not None and (
-        not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows)
+def rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
+    """The rows of the table at a path, empty without one; raises UnreadableOutput."""
+    found = at(document, *path)
+    if found is not None and (
+        not isinstance(found, list) or not all(isinstance(row, dict) for row in found)
     ):
-        raise _unknown(Message("smart_no_table", {"key": ".".join(path)}))
-    return rows or []
+        raise unknown(Message("smart_no_table", {"key": ".".join(path)}))
+    return found or []
 
 
 def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = _rows(document, "ata_smart_attributes", "table")
-    for row in rows:
+    found = rows(document, "ata_smart_attributes", "table")
+    for row in found:
         # A row without its number or its `when_failed` would be skipped, whatever it counts.
         whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
         if (
             not whole
             or not isinstance(row.get("name"), str)
-            or not isinstance(_at(row, "raw", "string"), str)
+            or not isinstance(at(row, "raw", "string"), str)
         ):
             name = quote_value(row.get("name"))
-            raise _unknown(Message("smart_attribute_torn", {"name": name}))
-    return rows
+            raise unknown(Message("smart_attribute_torn", {"name": name}))
+    return found
 
 
 def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
@@ -226,7 +283,7 @@ def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None
             match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
             if match is None:
                 values = {"name": row["name"], "value": repr(row["raw"]["string"])}
-                raise _unknown(Message("smart_no_count", values))
+                raise unknown(Message("smart_no_count", values))
             return int(match[0])
     return None
 
@@ -240,24 +297,24 @@ def _temperature(document: dict[str, Any]) -> int | None:
 def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
     log = "scsi_error_counter_log"
     counts = [
-        _count(document, log, kind, "total_uncorrected_errors")
+        count(document, log, kind, "total_uncorrected_errors")
         for kind in ("read", "write", "verify")
     ]
-    given = [count for count in counts if count is not None]
+    given = [one for one in counts if one is not None]
     return sum(given) if given else None
 
 
 def _failed_self_tests(document: dict[str, Any]) -> int | None:
     for form in ("standard", "extended"):
-        total = _count(document, "ata_smart_self_test_log", form, "error_count_total")
+        total = count(document, "ata_smart_self_test_log", form, "error_count_total")
         if total is not None:  # a failure is outdated once a later full test has passed
             return total - (
-                _count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0
+                count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0
             )
     if "nvme_self_test_log" not in document:
         return None
-    rows = _rows(document, "nvme_self_test_log", "table")
-    return sum(_count(row, "self_test_result", "value") in _NVME_SELF_TEST_FAILED for row in rows)
+    table = rows(document, "nvme_self_test_log", "table")
+    return sum(count(row, "self_test_result", "value") in _NVME_SELF_TEST_FAILED for row in table)
 
 
 # NVMe base specification, SMART / Health Information log, Critical Warning.
@@ -278,7 +335,11 @@ class Health:
     """The disk's report. A value that the disk does not offer is None.
 
     `percentage_used`, `available_spare` and `spare_threshold` are percent; `critical_warning` is a
-    bit mask (`CRITICAL_WARNINGS`).
+    bit mask (`CRITICAL_WARNINGS`). `warning_minutes` and `critical_minutes` were spent above the
+    drive's own thresholds, `warning_c` and `critical_c` (NVMe: WCTEMP and CCTEMP; ATA: the limits
+    of SCT). `light_throttles` and `heavy_throttles` are its transitions into thermal management 1
+    and 2, `*_throttle_s` the seconds there (NVMe base specification, SMART / Health Information).
+    `data_units_written` are 512,000 bytes each. smartctl leaves thermal counters out that are 0.
     """
 
     passed: bool | None
@@ -297,6 +358,20 @@ class Health:
     grown_defects: int | None
     failed_self_tests: int | None
     failing_attributes: tuple[str, ...]
+    serial: str | None
+    error_log_entries: int | None
+    unsafe_shutdowns: int | None
+    power_cycles: int | None
+    data_units_written: int | None
+    warning_minutes: int | None
+    critical_minutes: int | None
+    light_throttles: int | None
+    heavy_throttles: int | None
+    light_throttle_s: int | None
+    heavy_throttle_s: int | None
+    crc_errors: int | None
+    warning_c: int | None
+    critical_c: int | None
 
 
 def faults(health: Health) -> tuple[Message, ...]:
@@ -324,8 +399,87 @@ def faults(health: Health) -> tuple[Message, ...]:
         (health.failed_self_tests, Message("disk_self_tests_failed")),
     )
     found += [
-        Message("disk_counts", {"count": str(count), "what": what})
-        for count, what in counts
-        if count
+        Message("disk_counts", {"count": str(number), "what": what})
+        for number, what in counts
+        if number
     ]
     return tuple(found)
+
+
+# What a counter that grew counts: a sound disk does none of it while it works. Those of the second
+# table may fall too, when a sector that was written again turned out sound.
+_GROWS = (
+    ("media_errors", Message("disk_media_errors")),
+    ("unsafe_shutdowns", Message("disk_unsafe_shutdowns")),
+    ("power_cycles", Message("disk_power_cycles")),
+    ("reallocated_sectors", Message("disk_sectors_reallocated")),
+    ("reported_uncorrectable", Message("disk_sectors_reported")),
+    ("uncorrected_errors", Message("disk_errors_uncorrected")),
+    ("grown_defects", Message("disk_grown_defects")),
+    ("crc_errors", Message("disk_crc_errors")),
+    ("warning_minutes", Message("disk_warning_minutes")),
+    ("critical_minutes", Message("disk_critical_minutes")),
+    ("light_throttles", Message("disk_light_throttles")),
+    ("heavy_throttles", Message("disk_heavy_throttles")),
+)
+_RISES_AND_FALLS = (
+    ("pending_sectors", Message("disk_sectors_pending")),
+    ("offline_uncorrectable", Message("disk_sectors_offline")),
+)
+# Counters that grow while nothing is wrong, and never fall.
+_CLOCKS = (
+    ("power_on_hours", Message("disk_power_on_hours")),
+    ("data_units_written", Message("disk_units_written")),
+    ("light_throttle_s", Message("disk_light_throttle_s")),
+    ("heavy_throttle_s", Message("disk_heavy_throttle_s")),
+    ("error_log_entries", Message("disk_error_log_entries")),
+)
+# Counters that smartctl leaves out while they are 0 (nvmeprint.cpp).
+_LEFT_OUT_AT_0 = frozenset(
+    {
+        "warning_minutes",
+        "critical_minutes",
+        "light_throttles",
+        "heavy_throttles",
+        "light_throttle_s",
+        "heavy_throttle_s",
+    }
+)
+
+
+def _difference(name: str, before: Health, after: Health) -> int | None:
+    first, last = getattr(before, name), getattr(after, name)
+    if name in _LEFT_OUT_AT_0:
+        first, last = first or 0, last or 0
+    return None if first is None or last is None else last - first
+
+
+def growth(before: Health, after: Health) -> tuple[Message, ...]:
+    """What grew between two reports of one disk that does not grow on a sound one; and its heat.
+
+    Entries of an NVMe drive's error log are not among it: many drives write one for each command
+    that they do not know, those of smartctl included; `remarks` tells them. A counter that only one
+    of the reports has is not compared. Raises ReportsDiffer for reports of two disks, or of one
+    whose counters fell.
+    """
+    if before.serial != after.serial:
+        values = {"before": str(before.serial), "after": str(after.serial)}
+        raise ReportsDiffer("disk_serial_differs", **values)
+    found = []
+    for name, what in (*_GROWS, *_CLOCKS, *_RISES_AND_FALLS):
+        grew = _difference(name, before, after) or 0
+        if grew < 0 and (name, what) not in _RISES_AND_FALLS:
+            raise ReportsDiffer("disk_counter_fell", what=what, count=str(-grew))
+        if grew > 0 and (name, what) not in _CLOCKS:
+            found.append(Message("disk_grew", {"count": str(grew), "what": what}))
+    hot, limit = after.temperature_c, after.warning_c
+    if hot is not None and limit is not None and hot >= limit:
+        found.append(Message("disk_hot", {"temperature": str(hot), "limit": str(limit)}))
+    return tuple(found)
+
+
+def remarks(before: Health, after: Health) -> tuple[Message, ...]:
+    """What grew between two reports and proves nothing by itself."""
+    grew = _difference("error_log_entries", before, after) or 0
+    what = Message("disk_error_log_entries")
+    return (Message("disk_grew", {"count": str(grew), "what": what}),) if grew > 0 else ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.machine.inventory import Disk
-from acceptance.observe import smart, sysfs
+from acceptance.observe import self_test, smart, sysfs
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -42,23 +42,35 @@ def read(root: Path = Path("/")) -> tuple[Disk, ...]:
     return tuple(_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
 
 
-def health(
-    disk: Disk,
-    *,
-    deadline: Deadline,
-    run: Callable[..., ProgramResult] = command.run,
-    program: str | None = None,
-) -> smart.Health:
-    """Read one disk's health with smartctl; needs root.
+def report(
+    disk: Disk, *, deadline: Deadline, run: Callable[..., ProgramResult] = command.run
+) -> ProgramResult:
+    """Ask a disk for its report with smartctl; needs root. `smart` and `self_test` parse it.
 
-    Raises SmartUnreadable, SmartInterrupted, UnreadableOutput, or CommandError if smartctl is
-    missing; each message has the reason and the fix.
+    Raises SmartInterrupted, or CommandError if smartctl is missing; each message has the reason and
+    the fix.
     """
-    argv = smart.argv(f"/dev/{disk.name}", program or command.find(smart.PROGRAM, smart.PACKAGE))
+    return _ask(smart.argv(f"/dev/{disk.name}", _program()), disk, deadline, run)
+
+
+def start_self_test(
+    disk: Disk, *, deadline: Deadline, run: Callable[..., ProgramResult] = command.run
+) -> ProgramResult:
+    """Ask a disk to begin its short self-test. Raises as `report` does."""
+    return _ask(self_test.start_argv(f"/dev/{disk.name}", _program()), disk, deadline, run)
+
+
+def _program() -> str:
+    return command.find(smart.PROGRAM, smart.PACKAGE)
+
+
+def _ask(
+    argv: tuple[str, ...], disk: Disk, deadline: Deadline, run: Callable[..., ProgramResult]
+) -> ProgramResult:
     done = run(argv, deadline=deadline.sooner(SMARTCTL_S))
     if done.timed_out:
         raise smart.SmartInterrupted("disk_silent", disk=str(disk.component), how=done.describe())
-    return smart.parse(done.stdout, done.returncode)
+    return done
 
 
 def _is_disk(block: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def read_again(run: Run) -> LogReading:
         for one in entries:
             by_check.setdefault(getattr(one.body, "check", None), []).append(one)
         for planned in run.plan.checks:
-            count, found = _check(run, planned, by_check.get(planned.id, ()))
+            count, found = _check(run, planned, by_check)
             compared += count
             differences += found
     return LogReading(measured, compared, tuple(differences))
@@ -64,9 +64,10 @@ def _measured(entries: Sequence[Entry]) -> list[Measured]:
 
 
 def _check(
-    run: Run, planned: PlannedCheck, entries: Sequence[Entry]
+    run: Run, planned: PlannedCheck, by_check: Mapping[str | None, Sequence[Entry]]
 ) -> tuple[int, Sequence[Message]]:
     """How many values of a check its logs tell, and what differs."""
+    entries = by_check.get(planned.id, ())
     journal, about = _measured(entries), {"check": planned.id}
     outcomes = [one.body.outcome for one in entries if isinstance(one.body, CheckEnded)]
     done: list[ProgramResult] = []
@@ -89,7 +90,16 @@ def _check(
         return 0, [*unknown, *found]
     if not done:
         return 0, [Message("log_none", about)] if journal else []
-    kept = Kept(planned, done, gpus(run.inventory, run.plan.gpus), run.inventory)
+
+    def earlier(check: str) -> tuple[ProgramResult, ...]:
+        ran = (one.body for one in by_check.get(check, ()))
+        return tuple(
+            _program(run.folder, one, one.log)
+            for one in ran
+            if isinstance(one, ToolRan) and one.log is not None
+        )
+
+    kept = Kept(planned, done, gpus(run.inventory, run.plan.gpus), run.inventory, earlier)
     told, trouble = replay.values(kept)
     if trouble is not None:
         found.append(Message("log_proves_nothing", {**about, "why": trouble}))

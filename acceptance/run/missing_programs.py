@@ -18,7 +18,16 @@ TORCH = "torch"  # a package of Python's, which the GPU loads import
 _Programs = tuple[tuple[str, str | None, tuple[str, ...]], ...]
 # They run on the host, whatever the station.
 ON_HOST: _Programs = (
-    (smart.PROGRAM, smart.PACKAGE, ("storage.smart_health",)),
+    (
+        smart.PROGRAM,
+        smart.PACKAGE,
+        (
+            "storage.smart_health",
+            "storage.health",
+            "storage.self_test_begun",
+            "storage.self_test",
+        ),
+    ),
     (dmi.PROGRAM, dmi.PACKAGE, ("inventory.memory", "inventory.dimms")),
 )
 # They are loads, which the image has.

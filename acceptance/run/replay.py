@@ -17,16 +17,19 @@ from acceptance.expect import components
 from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.machine import inventory
 from acceptance.machine.gpu import Gpu
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Disk, Inventory
+from acceptance.observe.smart import SmartUnreadable
 from acceptance.process.command import ProgramResult
+from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check, ErrorInLines
-from acceptance.suites import burn, compute, cpu, gpu, link, memory, power, together, vram
+from acceptance.suites import burn, compute, cpu, gpu, link, memory, power, storage, together, vram
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
+from acceptance.suites.storage import AskDisk
 from acceptance.tools import TOOLS, Tool, load_output
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.load_output import Groups
@@ -41,13 +44,15 @@ BURN = "acceptance.loads.burn.load"
 class Kept:
     """A check, its programs as their logs show them, in their order, and the machine of the run.
 
-    How long and on what a program was to work is not asked again: the session did.
+    `earlier` gives the programs of another check, by its id. How long and on what a program was to
+    work is not asked again: the session did.
     """
 
     planned: PlannedCheck
     done: Sequence[ProgramResult]
     due: tuple[Gpu, ...]
     inventory: Inventory
+    earlier: Callable[[str], Sequence[ProgramResult]]
 
     def of_program(self, program: str) -> Kept:
         """The same with the runs of one program alone, which may stand behind `nice`."""
@@ -62,6 +67,18 @@ class Kept:
     def nvbandwidth(self, *_testcases: str) -> ToolOutput:
         """The fixture of this name."""
         return gpu_tools.of_nvbandwidth(self.last, self.due, self.inventory)
+
+    def smartctl(self, option: str) -> AskDisk:
+        """The fixtures that ask a disk: the last answer counts, of a disk that was asked again."""
+
+        def ask(disk: Disk) -> ProgramResult:
+            device = f"/dev/{disk.name}"
+            for one in reversed(self.done):
+                if one.argv[-1] == device and option in one.argv:
+                    return one
+            raise SmartUnreadable("health_unread", why=(Message("no_smart_data"),))
+
+        return ask
 
     def stress_ng(self, done: ProgramResult) -> ToolOutput:
         """The result of a run of stress-ng."""
@@ -203,6 +220,18 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "power.pulses": _power(power.PULSES),
     "power.step": _power(power.STEP),
     "together.burn": _together,
+    "storage.health": lambda kept, check: storage.test_health(
+        kept.inventory, kept.smartctl("-a"), kept.earlier, check
+    ),
+    "storage.self_test": lambda kept, check: storage.test_self_test(
+        kept.inventory, kept.smartctl("-a"), kept.earlier, Deadline.after(0.0), check
+    ),
+    "storage.self_test_begun": lambda kept, check: storage.test_self_test_begun(
+        kept.inventory, kept.smartctl("-a"), kept.smartctl("-t"), check
+    ),
+    "storage.smart_health": lambda kept, check: storage.test_smart_health(
+        kept.inventory, kept.smartctl("-a"), check
+    ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check
     ),

@@ -37,8 +37,9 @@ from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import pci
 from acceptance.observe.sensors import UNITS
+from acceptance.process.command import ProgramResult
 from acceptance.session import context as session_context
-from acceptance.session import load_events
+from acceptance.session import earlier, load_events
 from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.programs import Programs
 from acceptance.watch.telemetry_reader import GpuTelemetry
@@ -179,6 +180,14 @@ class SessionFixtures:
         """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
         return Programs(planned, self.run_dir / "logs", self._write, look)
+
+    @pytest.fixture
+    def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:
+        """The programs that a check of a session before this one ran, by the check's id."""
+        session = self.context.session
+        assert session is not None
+        before = SESSIONS[: SESSIONS.index(session)] if session != REPEAT_SESSION else ()
+        return lambda check: earlier.programs(self.run_dir, before, check)
 
     @pytest.fixture
     def table(self, planned: PlannedCheck) -> Callable[..., None]:

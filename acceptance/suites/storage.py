@@ -1,18 +1,34 @@
-"""The disks' own reports on their health."""
+"""The disks' own reports on their health, their self-tests, their links, and software RAID."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.message import Message, Text
-from acceptance.machine.inventory import Inventory, known
-from acceptance.observe import smart, storage
-from acceptance.process.command import ProgramMissing
+from acceptance.core.message import Message, Text, Values
+from acceptance.core.parts import SYSTEM
+from acceptance.machine import disk_link
+from acceptance.machine.inventory import Disk, Inventory, known
+from acceptance.observe import disk_links, raid, self_test, smart, storage
+from acceptance.observe.self_test import SelfTestResult, SelfTests
+from acceptance.process.command import ProgramMissing, ProgramResult
+from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.wording.errors import WordedError, said
+
+_T = TypeVar("_T")
+AskDisk = Callable[[Disk], ProgramResult]
+EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
+
+POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
 
 
 class ReportsUnread(WordedError):
@@ -22,10 +38,84 @@ class ReportsUnread(WordedError):
     """
 
 
+class SelfTestUnknown(WordedError):
+    """A self-test was begun, and how it ended is not known.
+
+    It was aborted, it did not end in time, or the disk has no result of it.
+    """
+
+
+@pytest.fixture
+def smart_report(programs: Programs) -> AskDisk:
+    """Asks a disk for its report."""
+    return lambda disk: storage.report(disk, deadline=programs.deadline, run=programs.run)
+
+
+@pytest.fixture
+def start_self_test(programs: Programs) -> AskDisk:
+    """Asks a disk to begin its short self-test."""
+    return lambda disk: storage.start_self_test(disk, deadline=programs.deadline, run=programs.run)
+
+
+@pytest.fixture
+def until(programs: Programs) -> Deadline:
+    """The time until which a self-test is waited for."""
+    return programs.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Why disks could not be asked: `skipped` by component, `unread` for the check's error."""
+
+    skipped: dict[Component, Text] = field(default_factory=dict)
+    unread: list[Message] = field(default_factory=list)
+
+    def of(self, disk: Disk, ask: Callable[..., _T], *given: object) -> _T | None:
+        """What `ask` makes of what is given to it, or None, with the reason kept."""
+        try:
+            return ask(*given)
+        except (ProgramMissing, smart.SmartUnreadable) as error:
+            self.skipped[disk.component] = said(error)
+        except (UnreadableOutput, smart.SmartInterrupted, smart.ReportsDiffer) as error:
+            values = {"component": str(disk.component), "why": said(error)}
+            self.unread.append(Message("component_says", values))
+        return None
+
+    def conclude(self) -> None:
+        """Raise ReportsUnread if an answer was not understood."""
+        if self.unread:
+            raise ReportsUnread("clauses", why=tuple(self.unread))
+
+
+def _health(done: ProgramResult) -> smart.Health:
+    return smart.parse(done.stdout, done.returncode)
+
+
+def _self_tests(done: ProgramResult) -> SelfTests:
+    return self_test.parse(done.stdout, done.returncode)
+
+
+def _asked(parse: Callable[[ProgramResult], _T], ask: AskDisk, disk: Disk) -> _T:
+    return parse(ask(disk))
+
+
+def _due(inventory: Inventory, check: Check, measurement: str) -> list[Disk]:
+    due = check.components(measurement)
+    return [disk for disk in known(inventory.disks) if disk.component in due]
+
+
+def _of_disk(ran: Sequence[ProgramResult], disk: Disk, *words: str) -> ProgramResult | None:
+    """The first run of smartctl for a disk with these words in its command, or None."""
+    device = f"/dev/{disk.name}"
+    return next(
+        (one for one in ran if one.argv[-1] == device and set(words) <= set(one.argv)), None
+    )
+
+
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
 @pytest.mark.measures("disk_faults", "disk_wear")
-def test_smart_health(inventory: Inventory, programs: Programs, check: Check) -> None:
+def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check) -> None:
     """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
     NVMe disks how far they are worn.
 
@@ -35,20 +125,13 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
     readings: dict[Component, float] = {}
     worn: dict[Component, float] = {}
     unworn: dict[Component, Text] = {}
-    skipped: dict[Component, Text] = {}
-    notes: dict[Component, Message | None] = {}
-    unread: list[Message] = []
+    notes: dict[Component, Text | None] = {}
+    answers = _Answers()
     disks = known(inventory.disks)
     tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
     for disk in disks:
-        try:
-            health = storage.health(disk, deadline=programs.deadline, run=programs.run)
-        except (ProgramMissing, smart.SmartUnreadable) as error:
-            skipped[disk.component] = said(error)
-            continue
-        except (UnreadableOutput, smart.SmartInterrupted) as error:
-            values = {"component": str(disk.component), "why": said(error)}
-            unread.append(Message("component_says", values))
+        health = answers.of(disk, _asked, _health, smart_report, disk)
+        if health is None:
             continue
         faults = smart.faults(health)
         readings[disk.component] = float(len(faults))
@@ -59,8 +142,215 @@ def test_smart_health(inventory: Inventory, programs: Programs, check: Check) ->
             else:
                 worn[disk.component] = health.percentage_used / 100
     serials: dict[Component, str | None] = {disk.component: disk.serial for disk in disks}
-    check("disk_faults", readings, skipped=skipped, notes=notes, serials=serials)
-    unread_wear = {name: why for name, why in skipped.items() if name in tells_wear}
+    check("disk_faults", readings, skipped=answers.skipped, notes=notes, serials=serials)
+    unread_wear = {name: why for name, why in answers.skipped.items() if name in tells_wear}
     check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
-    if unread:
-        raise ReportsUnread("clauses", why=tuple(unread))
+    answers.conclude()
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(1.0)
+@pytest.mark.measures("disk_growth")
+def test_health(
+    inventory: Inventory, smart_report: AskDisk, earlier_programs: EarlierPrograms, check: Check
+) -> None:
+    """What grew in every disk's SMART report since the run began: media errors, bad sectors, CRC
+    errors, losses of power, minutes above its own temperatures, throttling by heat.
+
+    Measured: the report after the run against the one before it, of the same serial number. A disk
+    that is gone counts as a fault. Not measured: what the drive does not report.
+    """
+    before = earlier_programs("storage.smart_health")
+    grown: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    answers = _Answers()
+    for disk in _due(inventory, check, "disk_growth"):
+        kept = _of_disk(before, disk)
+        if kept is None:
+            answers.skipped[disk.component] = Message("disk_unread_before")
+            continue
+        first = answers.of(disk, _health, kept)
+        if first is None:
+            continue
+        try:
+            last = answers.of(disk, _asked, _present, smart_report, disk)
+        except _Gone as gone:
+            grown[disk.component] = 1.0
+            notes[disk.component] = gone.message
+            continue
+        if last is None:
+            continue
+        found = answers.of(disk, smart.growth, first, last)
+        if found is not None:
+            grown[disk.component] = float(len(found))
+            told = (*found, *smart.remarks(first, last))
+            notes[disk.component] = Message("clauses", {"why": told}) if told else None
+    serials: dict[Component, str | None] = {
+        disk.component: disk.serial for disk in known(inventory.disks)
+    }
+    check("disk_growth", grown, skipped=answers.skipped, notes=notes, serials=serials)
+    answers.conclude()
+
+
+class _Gone(WordedError):
+    """A disk that answered before the run is not on the machine any more."""
+
+
+def _present(done: ProgramResult) -> smart.Health:
+    try:
+        return _health(done)
+    except smart.DiskVanished as error:
+        raise _Gone("disk_vanished", why=said(error)) from error
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("raid_faults")
+def test_raid(root: Path, check: Check) -> None:
+    """The state of every software RAID array (md): members that are missing or faulty, and blocks
+    whose copies or parity differ.
+
+    Measured: what md says after the run; 0 where there is no array. Not measured: RAID in a
+    controller, and in ZFS or btrfs.
+    """
+    arrays = raid.read(root)
+    found = [fault for array in arrays for fault in raid.faults(array)]
+    told = (*found, *(remark for array in arrays for remark in raid.remarks(array)))
+    check(
+        "raid_faults",
+        {SYSTEM: float(len(found))},
+        notes={SYSTEM: Message("clauses", {"why": told}) if told else None},
+    )
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("disk_link_share")
+def test_link(inventory: Inventory, root: Path, check: Check) -> None:
+    """The link of every NVMe and SATA disk after the run, against the most that disk and slot can
+    have together.
+
+    Measured: generation and lanes, or the SATA speed, as a share of the data rate. A link that was
+    made slower after errors of the run shows here. Not measured: data over the link.
+    """
+    shares: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    for disk in _due(inventory, check, "disk_link_share"):
+        link = disk_links.read(disk, root)
+        found = None if link is None else disk_link.share(link)
+        if found is not None:
+            shares[disk.component] = found.share
+            notes[disk.component] = found.told
+    unshown = {one.component: Message("disk_link_unknown") for one in check.due("disk_link_share")}
+    serials: dict[Component, str | None] = {
+        disk.component: disk.serial for disk in known(inventory.disks)
+    }
+    check("disk_link_share", shares, skipped=unshown, notes=notes, serials=serials)
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(1.0, load="disk_self_test")
+@pytest.mark.measures("disk_self_test_begun")
+def test_self_test_begun(
+    inventory: Inventory, smart_report: AskDisk, start_self_test: AskDisk, check: Check
+) -> None:
+    """Begins the short self-test of every disk that has one; the disks test themselves beside the
+    other checks.
+
+    Measured: whether it began; the note has the time that it takes by the disk's own word. A test
+    that runs already is left alone.
+    """
+    begun: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    answers = _Answers()
+    for disk in _due(inventory, check, "disk_self_test_begun"):
+        tests = answers.of(disk, _asked, _self_tests, smart_report, disk)
+        if tests is None:
+            continue
+        refusal: Message | None = Message("self_test_not_offered")
+        if tests.percent is not None:
+            refusal = Message("self_test_runs_already", {"percent": tests.percent})
+        elif tests.supported:
+            started = answers.of(disk, _asked, _start, start_self_test, disk)
+            if started is None:
+                continue
+            (refusal,) = started
+        begun[disk.component] = float(refusal is None)
+        takes = Message("self_test_takes", {"minutes": tests.minutes or 0})
+        notes[disk.component] = refusal or takes
+    check("disk_self_test_begun", begun, skipped=answers.skipped, notes=notes)
+    answers.conclude()
+
+
+@pytest.mark.session("host-after")
+# a disk does its own work first: a test of two minutes may take longer beside the loads
+@pytest.mark.costs(1.0, load="disk_self_test", slack=300.0)
+@pytest.mark.measures("disk_self_test_faults")
+def test_self_test(
+    inventory: Inventory,
+    smart_report: AskDisk,
+    earlier_programs: EarlierPrograms,
+    until: Deadline,
+    check: Check,
+) -> None:
+    """The results of the short self-tests that were begun before the loads.
+
+    Measured: tests of this run that failed, of each disk; 0 where none was begun. A test that was
+    aborted, or that does not end, is an error and no fault. Not measured: what a short test leaves
+    out, above all most of the media.
+    """
+    ran = earlier_programs("storage.self_test_begun")
+    failed: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    unknown: list[Message] = []
+    answers = _Answers()
+    for disk in _due(inventory, check, "disk_self_test_faults"):
+        first, start = _of_disk(ran, disk, "-a"), _of_disk(ran, disk, "-t")
+        if first is None:
+            answers.skipped[disk.component] = Message("disk_unread_before")
+            continue
+        before = answers.of(disk, _self_tests, first)
+        after = answers.of(disk, _ended, smart_report, disk, until)
+        if before is None or after is None:
+            continue
+        if start is None or start.returncode & smart.NOT_DONE:
+            failed[disk.component] = 0.0
+            notes[disk.component] = Message("self_test_not_begun")
+            continue
+        result = self_test.result(before, after)
+        if (lack := _lack(after, result)) is not None:
+            about: Values = {"component": str(disk.component), "why": lack}
+            unknown.append(Message("component_says", about))
+        else:
+            assert result is not None
+            told = self_test.faults(result)
+            failed[disk.component] = float(len(told))
+            notes[disk.component] = Message("clauses", {"why": told}) if told else None
+    check("disk_self_test_faults", failed, skipped=answers.skipped, notes=notes)
+    answers.conclude()
+    if unknown:
+        raise SelfTestUnknown("clauses", why=tuple(unknown))
+
+
+def _start(done: ProgramResult) -> tuple[Message | None]:
+    return (self_test.start_refusal(done.stdout, done.returncode),)
+
+
+def _ended(smart_report: AskDisk, disk: Disk, until: Deadline) -> SelfTests:
+    """A disk's self-tests once none runs, or when the time is over."""
+    found = _self_tests(smart_report(disk))
+    while found.percent is not None and until.remaining() > POLL_S + storage.SMARTCTL_S:
+        time.sleep(POLL_S)
+        found = _self_tests(smart_report(disk))
+    return found
+
+
+def _lack(after: SelfTests, result: SelfTestResult | None) -> Message | None:
+    """Why a self-test that was begun proves nothing; None where it passed or failed."""
+    if after.percent is not None:
+        return Message("self_test_runs_still", {"percent": after.percent})
+    if result is None:
+        return Message("self_test_lost")
+    if result.state == "aborted":
+        return Message("self_test_aborted", {"text": result.text})
+    return None

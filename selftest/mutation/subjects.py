@@ -165,6 +165,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "change_rules": "change_rules | changes inventory_recorded",
         "channels": "channels | run/planning",
         "changes": "changes | inventory_recorded",
+        "disk_link": "disk_link",
         "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
         "machine_file": "expect/declaration machine_errors"
         " | machine_file expect/every_limit expect/plan_builder expect/plan_lint"
@@ -187,6 +188,8 @@ _READ: dict[str, dict[str, str]] = {
     },
     "observe": {
         "dmi": "dmi | draft",
+        "raid": "raid | suites/storage_suite",
+        "self_test": "self_test | suites/storage_suite",
         "smart": "smart | storage",
     },
     "tools": {

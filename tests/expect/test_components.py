@@ -68,6 +68,8 @@ def test_a_machine_that_declares_nothing() -> None:
         "cpuburn": (),
         "disk": (Part("disk", "nvme0n1"),),
         "disk-nvme": (Part("disk", "nvme0n1"),),
+        "disk-physical": (Part("disk", "nvme0n1"),),
+        "disk-linked": (Part("disk", "nvme0n1"),),
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),

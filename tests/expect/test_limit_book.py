@@ -30,7 +30,7 @@ def test_the_limits_and_the_book_agree(file: Path) -> None:
     "name, old, new, told",
     [
         ("measurements/gpu-burn.toml", "low = 0.9", "low = 0.09", "is sick"),
-        ("measurements/storage.toml", "high = 0", "high = 10", "is sick"),
+        ("measurements/stressapptest.toml", "high = 0", "high = 10", "is sick"),
         ("measurements/burn.toml", "low = 0.7", "low = 0.97", "is sound"),
         ("models/gh200-96gb.toml", "warn_low = 3010", "", "remarks on"),
         ("models/gh200-96gb.toml", "warn_low = 3010", "warn_low = 2700", "a remark at 2700"),

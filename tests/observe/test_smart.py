@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,20 @@ NOTHING = Health(
     grown_defects=None,
     failed_self_tests=None,
     failing_attributes=(),
+    serial=None,
+    error_log_entries=None,
+    unsafe_shutdowns=None,
+    power_cycles=None,
+    data_units_written=None,
+    warning_minutes=None,
+    critical_minutes=None,
+    light_throttles=None,
+    heavy_throttles=None,
+    light_throttle_s=None,
+    heavy_throttle_s=None,
+    crc_errors=None,
+    warning_c=None,
+    critical_c=None,
 )
 NVME = {
     "critical_warning": 0,
@@ -372,3 +387,140 @@ def test_what_is_nested_too_deep_is_refused(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     with pytest.raises(UnreadableOutput):
         smart.parse('{"smartctl": {"exit_status": 0}, "smart_status": {"passed": ' + deep + "}}", 0)
+
+
+# --- growth ---
+
+GROWN = {
+    "media_errors": "2 media errors since the run began",
+    "unsafe_shutdowns": "2 unsafe shutdowns (losses of power) since the run began",
+    "power_cycles": "2 power cycles since the run began",
+    "reallocated_sectors": "2 reallocated sectors since the run began",
+    "reported_uncorrectable": "2 unreadable sectors reported to the host since the run began",
+    "uncorrected_errors": "2 uncorrected read, write or verify errors since the run began",
+    "grown_defects": "2 grown defects since the run began",
+    "crc_errors": "2 CRC errors of the SATA link since the run began",
+    "warning_minutes": "2 minutes above the disk's warning temperature since the run began",
+    "critical_minutes": "2 minutes above the disk's critical temperature since the run began",
+    "light_throttles": "2 transitions into light throttling by heat since the run began",
+    "heavy_throttles": "2 transitions into heavy throttling by heat since the run began",
+    "pending_sectors": "2 sectors waiting to be reallocated since the run began",
+    "offline_uncorrectable": "2 sectors found unreadable by offline scans since the run began",
+}
+CLOCKS = (
+    "power_on_hours",
+    "data_units_written",
+    "light_throttle_s",
+    "heavy_throttle_s",
+    "error_log_entries",
+)
+FALLS = ("pending_sectors", "offline_uncorrectable")
+COUNTS: dict[str, Any] = dict.fromkeys((*GROWN, *CLOCKS), 5)
+COUNTED = replace(NOTHING, serial="S1", **COUNTS)
+
+
+def changed(name: str, value: int | None) -> Health:
+    values: dict[str, Any] = {name: value}
+    return replace(COUNTED, **values)
+
+
+@each("name, told", GROWN.items())
+def test_a_counter_that_grew_is_told_with_its_growth(name: str, told: str) -> None:
+    grown = changed(name, 7)
+    assert worded(smart.growth(COUNTED, grown)) == (told,)
+    assert smart.growth(COUNTED, COUNTED) == ()
+
+
+@each("temperature, limit, told", [(81, 82, 0), (82, 82, 1), (90, None, 0), (None, 82, 0)])
+def test_heat_above_the_disks_own_limit(
+    temperature: int | None, limit: int | None, told: int
+) -> None:
+    hot = replace(COUNTED, temperature_c=temperature, warning_c=limit)
+    found = worded(smart.growth(COUNTED, hot))
+    assert found == ("it has 82 degC, and its own limit is 82 degC",) * told
+
+
+@each("name", CLOCKS)
+def test_what_grows_on_sound_disks_too_is_no_fault(name: str) -> None:
+    assert smart.growth(COUNTED, changed(name, 9)) == ()
+
+
+@each("name", [*GROWN, *CLOCKS])
+def test_a_counter_that_fell_makes_the_reports_worthless(name: str) -> None:
+    fallen = changed(name, 4)
+    if name in FALLS:
+        assert smart.growth(COUNTED, fallen) == ()
+        return
+    with pytest.raises(smart.ReportsDiffer, match="fell by 1 during the run"):
+        smart.growth(COUNTED, fallen)
+
+
+def test_the_reports_of_two_disks_are_not_compared() -> None:
+    for other in ("S2", None):
+        with pytest.raises(smart.ReportsDiffer, match="serial number S1"):
+            smart.growth(COUNTED, replace(COUNTED, serial=other, media_errors=9))
+
+
+@each("name", [*GROWN, *CLOCKS])
+def test_a_counter_of_one_report_alone(name: str) -> None:
+    absent = changed(name, None)
+    # smartctl leaves out thermal counters of 0
+    thermal = name.endswith(("minutes", "throttles", "throttle_s"))
+    assert len(smart.growth(absent, COUNTED)) == (thermal and not name.endswith("_s"))
+    if thermal:
+        with pytest.raises(smart.ReportsDiffer, match="fell by 5"):
+            smart.growth(COUNTED, absent)
+    else:
+        assert smart.growth(COUNTED, absent) == ()
+
+
+def test_new_entries_of_the_error_log_are_a_remark() -> None:
+    grown = replace(COUNTED, error_log_entries=8)
+    assert worded(smart.remarks(COUNTED, grown)) == (
+        "3 entries of the error log since the run began",
+    )
+    assert smart.remarks(COUNTED, COUNTED) == ()
+    assert smart.remarks(NOTHING, grown) == ()
+
+
+def test_the_counters_of_an_nvme_report() -> None:
+    thermal = "thermal_mgmt_temperature"
+    health = parse(
+        smart_status={"passed": True},
+        serial_number="S466",
+        nvme_smart_health_information_log={
+            **NVME,
+            "num_err_log_entries": 62,
+            "unsafe_shutdowns": 10,
+            "power_cycles": 25,
+            "data_units_written": 65602088,
+            "warning_temp_time": 3,
+            "critical_comp_time": 1,
+            f"{thermal}_1_transition_count": 4,
+            f"{thermal}_2_transition_count": 5,
+            f"{thermal}_1_total_time": 6,
+            f"{thermal}_2_total_time": 7,
+        },
+        temperature={"current": 35, "op_limit_max": 82, "critical_limit_max": 85},
+    )
+    assert (health.serial, health.error_log_entries, health.unsafe_shutdowns) == ("S466", 62, 10)
+    assert (health.power_cycles, health.data_units_written) == (25, 65602088)
+    assert (health.warning_minutes, health.critical_minutes) == (3, 1)
+    assert (health.light_throttles, health.heavy_throttles) == (4, 5)
+    assert (health.light_throttle_s, health.heavy_throttle_s) == (6, 7)
+    assert (health.warning_c, health.critical_c) == (82, 85)
+
+
+def test_the_counters_of_a_sata_report() -> None:
+    health = ata(
+        attribute(199, "UDMA_CRC_Error_Count", "4"),
+        power_cycle_count=8,
+        temperature={"current": 30, "op_limit_max": 60, "limit_max": 70},
+    )
+    assert (health.crc_errors, health.power_cycles) == (4, 8)
+    assert (health.warning_c, health.critical_c) == (60, 70)
+
+
+def test_a_serial_number_that_is_no_text_is_refused() -> None:
+    with pytest.raises(UnreadableOutput, match="not a text"):
+        parse(smart_status={"passed": True}, serial_number=7)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from acceptance.core.parts import Part
 from acceptance.machine.inventory import Disk
 from acceptance.observe import smart
 from acceptance.observe import storage as observe_storage
+from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 SATA = "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0"
@@ -136,17 +136,24 @@ def test_what_is_no_disk_is_left_out(tree: Tree) -> None:
 DISK = Disk("sda", None, None, 1, "ssd", "sata", None)
 
 
-def test_health_is_asked_of_the_disk() -> None:
-    document = {"smartctl": {"exit_status": 0}, "smart_status": {"passed": True}}
-    programs = Programs(smartctl=completed(json.dumps(document)))
-    health = observe_storage.health(
-        DISK, deadline=Deadline.after(9), run=programs, program="smartctl"
-    )
-    assert health.passed is True
-    assert programs.asked == [("smartctl", "-j", "-a", "/dev/sda")]
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find", lambda program, _package=None: program)
 
 
+@pytest.mark.usefixtures("installed")
+def test_reports_and_self_tests_are_asked_of_the_disk() -> None:
+    programs = Programs(smartctl=completed("text"))
+    for ask in (observe_storage.report, observe_storage.start_self_test):
+        assert ask(DISK, deadline=Deadline.after(9), run=programs).stdout == "text"
+    assert programs.asked == [
+        ("smartctl", "-j", "-a", "/dev/sda"),
+        ("smartctl", "-j", "-t", "short", "/dev/sda"),
+    ]
+
+
+@pytest.mark.usefixtures("installed")
 def test_a_disk_that_does_not_answer_proves_nothing() -> None:
     programs = Programs(smartctl=completed(timed_out=True))
     with pytest.raises(smart.SmartInterrupted, match="disk:sda did not answer"):
-        observe_storage.health(DISK, deadline=Deadline.after(9), run=programs, program="smartctl")
+        observe_storage.report(DISK, deadline=Deadline.after(9), run=programs)

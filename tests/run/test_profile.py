@@ -21,7 +21,7 @@ def test_the_shipped_profiles() -> None:
     smoke, accept, nightly, soak = (set(one.seconds) for one in SHIPPED.values())
     assert accept == soak
     assert accept >= {BURN, *SINGLE}
-    assert accept - smoke == {"gpu_burn_tensor", "gpu_burn_double"}, (
+    assert accept - smoke == {"gpu_burn_tensor", "gpu_burn_double", "disk_self_test"}, (
         "minutes more, for a test that takes one or two"
     )
     left_out = {

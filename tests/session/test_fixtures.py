@@ -242,3 +242,29 @@ def test_the_tables_of_the_loads(tmp_path: Path) -> None:
         tmp_path / "journal-load.jsonl", [Note("x"), table], machine_root(tmp_path / "root")
     )
     assert given("load_tables") == (table,)
+
+
+def test_the_programs_of_a_check_of_an_earlier_session(tmp_path: Path) -> None:
+    """In their order, with what they printed; of another check, or without a log, there is none."""
+    given = Given(tmp_path)
+    assert given("earlier_programs")("storage.smart_health") == ()
+    (tmp_path / "logs").mkdir()
+    for name, text in (("a", "first"), ("b", "second")):
+        (tmp_path / f"logs/{name}.log").write_text(text)
+        (tmp_path / f"logs/{name}.log.err").write_text(f"{text} aside")
+    ran = [
+        ToolRan("storage.smart_health", ("smartctl", "/dev/sda"), 0, 0.5, "logs/a.log"),
+        ToolRan("other", ("smartctl", "/dev/sdc"), 0, 0.5, "logs/a.log"),
+        Note("x"),
+        ToolRan("storage.smart_health", ("smartctl", "/dev/sdb"), 4, 0.5, "logs/b.log"),
+        ToolRan("storage.smart_health", ("smartctl", "/dev/sdd"), 4, 0.5),
+    ]
+    write_segment(tmp_path / "journal-host-before.jsonl", ran, machine_root(tmp_path / "root"))
+    found = given("earlier_programs")("storage.smart_health")
+    assert [(one.argv[-1], one.returncode, one.stdout, one.stderr) for one in found] == [
+        ("/dev/sda", 0, "first", "first aside"),
+        ("/dev/sdb", 4, "second", "second aside"),
+    ]
+    (tmp_path / "logs/b.log").unlink()
+    with pytest.raises(FileNotFoundError):
+        given("earlier_programs")("storage.smart_health")

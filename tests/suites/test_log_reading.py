@@ -4,6 +4,7 @@ loads that print what they are given; then one of the two is changed.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,27 +35,41 @@ from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.machine import gpu_selection
 from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Disk
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.run import log_reading, replay
 from acceptance.session.check import Check
 from acceptance.session.stage import Part
-from acceptance.suites import burn, compute, conftest, cpu, gpu, link, memory, power, together, vram
+from acceptance.suites import (
+    burn,
+    compute,
+    conftest,
+    cpu,
+    gpu,
+    link,
+    memory,
+    power,
+    storage,
+    together,
+    vram,
+)
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.wording import words
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings"
-SEEN = machine(device(0), device(1))
+DISK = Disk("nvme0n1", "N", "S1", 1, "nvme", "nvme", None)
+SEEN = dataclasses.replace(machine(device(0), device(1)), disks=(DISK,))
 DUE = gpus(SEEN)
 FORMATS = {one.name: DTYPES for one in DUE}
 PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
 CORES = {"all": ((0,), (1,))}
 LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
 LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
-LOADS_S |= {"gpu_burn_double": 1.0, **suite_box.LOADS_S}
+LOADS_S |= {"disk_self_test": 1.0, "gpu_burn_double": 1.0, **suite_box.LOADS_S}
 LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
 FIGURES = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -74,13 +89,32 @@ def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     return collective_texts.printed(collective_texts.lines(visible, addresses, seconds=seconds))
 
 
+def smart_printed(check: str) -> str:
+    """A disk's report; after the run it has the result of a self-test."""
+    log: dict[str, Any] = {"current_self_test_operation": {"value": 0}, "table": []}
+    if check == "storage.self_test":
+        result = {"value": 0, "string": "Completed"}
+        short = {"value": 1, "string": "Short"}
+        row = {"self_test_code": short, "self_test_result": result, "power_on_hours": 9}
+        log["table"] = [row]
+    health = {"critical_warning": 0, "media_errors": 0, "percentage_used": 7}
+    return json.dumps(
+        {
+            "smartctl": {"exit_status": 0},
+            "smart_status": {"passed": True},
+            "nvme_smart_health_information_log": health,
+            "nvme_self_test_log": log,
+        }
+    )
+
+
 class Programs:
     """Stands for the programs of a check: each prints what it is given, which is kept as the
     session keeps it.
     """
 
     def __init__(self, planned: PlannedCheck, run_dir: Path, write: Callable[[AnyBody], None]):
-        self.planned, self.folder, self._write = planned, run_dir / "logs", write
+        self.planned, self.folder, self.write = planned, run_dir / "logs", write
         self.deadline = Deadline.after(1000.0)
         self._count = 0
 
@@ -91,13 +125,19 @@ class Programs:
         """Run with all GPUs that are due."""
         return self.run(argv, env=gpu_selection.environment(DUE))
 
-    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> ProgramResult:
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        deadline: Deadline | None = None,
+    ) -> ProgramResult:
         self._count += 1
         done = ProgramResult(tuple(argv), 0, self._text(argv, env or {}), "", 1e5)
         name = f"logs/{self.planned.id}-{self._count}.log"
         (self.folder.parent / name).write_text(done.stdout)
         (self.folder.parent / f"{name}.err").touch()
-        self._write(ToolRan(self.planned.id, done.argv, 0, 1e5, name))
+        self.write(ToolRan(self.planned.id, done.argv, 0, 1e5, name))
         return done
 
     def run_stage(
@@ -134,6 +174,7 @@ class Programs:
             "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
             "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
             "nice": lambda: host_printed(argv),
+            "smartctl": lambda: smart_printed(self.planned.id),
         }
         return makers.get(name, lambda: host_printed(("nice", "-n", "10", *argv)))()
 
@@ -188,6 +229,26 @@ def cpu_load(programs: Programs) -> Any:
     return of(conftest.cpu_load, programs, LOADS_S)
 
 
+def ask_disk(programs: Programs) -> Any:
+    return of(storage.smart_report, programs)
+
+
+def start_self_test(programs: Programs) -> Any:
+    return of(storage.start_self_test, programs)
+
+
+def earlier(programs: Programs) -> Any:
+    """What the check of a session before this one ran."""
+
+    def ran(check: str) -> list[ProgramResult]:
+        (planned,) = [one for one in plan().checks if one.id == check]
+        before = Programs(planned, programs.folder.parent, programs.write)
+        asked = [ask_disk(before)(DISK)]
+        return [*asked, start_self_test(before)(DISK)] if check.endswith("begun") else asked
+
+    return ran
+
+
 def power_run(programs: Programs) -> Any:
     return of(power_fixtures.power_run, programs, DUE, LOADS_S, 1.0, SEEN, listener)
 
@@ -237,6 +298,14 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "power.ladder": lambda p, c: power.test_ladder(power_run(p), DUE, table, c),
     "power.step": lambda p, c: power.test_step(power_run(p), DUE, table, c),
     "power.pulses": lambda p, c: power.test_pulses(power_run(p), DUE, table, c),
+    "storage.health": lambda p, c: storage.test_health(SEEN, ask_disk(p), earlier(p), c),
+    "storage.self_test": lambda p, c: storage.test_self_test(
+        SEEN, ask_disk(p), earlier(p), p.deadline, c
+    ),
+    "storage.self_test_begun": lambda p, c: storage.test_self_test_begun(
+        SEEN, ask_disk(p), start_self_test(p), c
+    ),
+    "storage.smart_health": lambda p, c: storage.test_smart_health(SEEN, ask_disk(p), c),
     "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(
         of(conftest.stress_ng_run, p, LOADS_S, SEEN), c
     ),
@@ -351,6 +420,30 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     "power.ladder": (10, *ONE_WRONG, TELLS.format("power_ladder_miscompares", "0", "gpu0", "1")),
     "power.step": (10, *ONE_WRONG, TELLS.format("power_step_miscompares", "0", "gpu0", "1")),
     "power.pulses": (10, *ONE_WRONG, TELLS.format("power_pulses_miscompares", "0", "gpu0", "1")),
+    "storage.health": (
+        1,
+        '"media_errors": 0',
+        '"media_errors": 1',
+        TELLS.format("disk_growth", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.self_test": (
+        1,
+        '"self_test_result": {"value": 0',
+        '"self_test_result": {"value": 7',
+        TELLS.format("disk_self_test_faults", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.self_test_begun": (
+        1,
+        '"current_self_test_operation": {"value": 0}',
+        '"current_self_test_operation": {"value": 1}, "current_self_test_completion_percent": 5',
+        TELLS.format("disk_self_test_begun", "1", "disk:nvme0n1", "0"),
+    ),
+    "storage.smart_health": (
+        2,
+        '"media_errors": 0',
+        '"media_errors": 1',
+        TELLS.format("disk_faults", "0", "disk:nvme0n1", "1"),
+    ),
     "cpu.stress_ng": (
         1,
         "stress-ng: info:  [1] succ",

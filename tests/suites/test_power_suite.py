@@ -257,7 +257,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
     text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE], made=made)
     brake = watch_printed(WATCH, stop=Message("power_brake_pulled", {"gpu": "gpu0"}))
     beside = ProgramResult(("nice", "/usr/bin/stress-ng"), -15, "", "", 3.0)
-    kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN)
+    kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN, lambda _check: ())
     told, trouble = replay.values(kept)
     assert (trouble is None) == proves
     assert "power_step_host_failures" not in {one.measurement for one in told}

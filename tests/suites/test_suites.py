@@ -25,6 +25,7 @@ from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Dimm, Disk, EmptySlot, Inventory, NvmlAnswer, NvmlDevice
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import draft
+from acceptance.observe import storage as observe_storage
 from acceptance.observe.inventory import observe
 from acceptance.observe.nvml_call import GPU_IS_LOST
 from acceptance.process import command
@@ -570,16 +571,13 @@ def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: A
 # --- disks and the kernel's log ---
 
 
-class Disks:
-    """Stands for the check's programs: smartctl says the same of every disk."""
+def disks(answer: command.ProgramResult) -> storage.AskDisk:
+    """smartctl says the same of every disk."""
 
-    deadline = Deadline.after(60.0)
+    def run(_argv: Any, **_options: Any) -> command.ProgramResult:
+        return answer
 
-    def __init__(self, answer: command.ProgramResult) -> None:
-        self._answer = answer
-
-    def run(self, _argv: Any, **_options: Any) -> command.ProgramResult:
-        return self._answer
+    return lambda disk: observe_storage.report(disk, deadline=Deadline.after(60.0), run=run)
 
 
 SMART = '{"smartctl": {"exit_status": 0}, "smart_status": {"passed": true}}'
@@ -616,8 +614,7 @@ def test_smart_health(
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
-    programs: Any = Disks(completed(text, "", code))
-    storage.test_smart_health(look(tree), programs, check)
+    storage.test_smart_health(look(tree), disks(completed(text, "", code)), check)
     assert check.readings["disk_faults"] == readings
     assert set(check.skipped["disk_faults"]) == skipped
 
@@ -652,8 +649,7 @@ def test_wear_is_read_of_nvme_disks_only(
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
     tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
-    programs: Any = Disks(completed(text, "", code))
-    storage.test_smart_health(look(tree), programs, check)
+    storage.test_smart_health(look(tree), disks(completed(text, "", code)), check)
     assert check.readings["disk_wear"] == worn
     assert [skipped in words.text(why) for why in check.skipped["disk_wear"].values()] == (
         [] if skipped is None else [True]
@@ -681,9 +677,8 @@ def test_a_report_that_cannot_be_read_is_no_missing_report(
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
-    programs: Any = Disks(answer)
     with pytest.raises(storage.ReportsUnread, match=told):
-        storage.test_smart_health(look(tree), programs, check)
+        storage.test_smart_health(look(tree), disks(answer), check)
     assert check.readings["disk_faults"] == {}
     assert check.skipped["disk_faults"] == {}
 

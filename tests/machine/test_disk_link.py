@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cases import each
+
+from acceptance.machine import disk_link
+from acceptance.machine.disk_link import PcieLink, SataLink
+from acceptance.wording import words
+
+FULL: dict[str, Any] = {
+    "address": "0000:04:00.0",
+    "speed_gts": 16.0,
+    "width": 4,
+    "max_speed_gts": 16.0,
+    "max_width": 4,
+    "slot_max_speed_gts": 16.0,
+    "slot_max_width": 4,
+}
+
+
+@each(
+    "changes, share",
+    [
+        ({}, 1.0),
+        ({"width": 2}, 0.5),
+        ({"speed_gts": 8.0}, 0.5),
+        ({"speed_gts": 8.0, "width": 2}, 0.25),
+        # the slot offers less, and the link is as fast as that
+        ({"speed_gts": 8.0, "slot_max_speed_gts": 8.0}, 1.0),
+        ({"width": 2, "slot_max_width": 2}, 1.0),
+        ({"slot_max_speed_gts": 32.0, "slot_max_width": 16}, 1.0),
+        ({"slot_max_speed_gts": None, "slot_max_width": None}, 1.0),
+        ({"max_speed_gts": None, "max_width": None, "width": 1}, 0.25),
+    ],
+)
+def test_pcie(changes: dict[str, Any], share: float) -> None:
+    found = disk_link.share(PcieLink(**{**FULL, **changes}))
+    assert found is not None
+    assert found.share == share
+
+
+def test_pcie_in_words() -> None:
+    found = disk_link.share(PcieLink(**{**FULL, "width": 2, "slot_max_speed_gts": 8.0}))
+    assert found is not None
+    assert (round(found.rate_gbs, 3), round(found.most_gbs, 3)) == (3.938, 3.938)
+    assert words.message(found.told) == (
+        "the link of 0000:04:00.0 runs at generation 4 x2; "
+        "the slot offers generation 3, the card generation 4: the slot limits; "
+        "card and slot both offer x4"
+    )
+
+
+@each(
+    "name",
+    [
+        ("speed_gts",),
+        ("width",),
+        ("max_speed_gts", "slot_max_speed_gts"),
+        ("max_width", "slot_max_width"),
+    ],
+)
+def test_a_link_that_is_not_shown(name: tuple[str, ...]) -> None:
+    assert disk_link.share(PcieLink(**{**FULL, **dict.fromkeys(name)})) is None
+
+
+def test_an_unknown_speed() -> None:
+    assert disk_link.share(PcieLink(**{**FULL, "speed_gts": 3.0})) is None
+
+
+@each(
+    "speed, disk, port, share",
+    [
+        (6.0, 6.0, 6.0, 1.0),
+        (3.0, 6.0, 6.0, 0.5),
+        (3.0, 6.0, 3.0, 1.0),
+        (1.5, None, 6.0, 0.25),
+        (3.0, 3.0, None, 1.0),
+        (None, 6.0, 6.0, None),
+        (6.0, None, None, None),
+    ],
+)
+def test_sata(
+    speed: float | None, disk: float | None, port: float | None, share: float | None
+) -> None:
+    found = disk_link.share(SataLink(speed, disk, port))
+    assert (found and found.share) == share
+
+
+def test_sata_in_words() -> None:
+    found = disk_link.share(SataLink(3.0, 6.0, None))
+    assert found is not None
+    assert (found.rate_gbs, found.most_gbs) == pytest.approx((0.3, 0.6))
+    assert words.message(found.told) == (
+        "the SATA link runs at 3 Gbit/s; disk and port can both do 6 Gbit/s"
+    )

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cases import each
+from machine_tree import Tree
+
+from acceptance.machine.disk_link import PcieLink, SataLink
+from acceptance.machine.inventory import Disk
+from acceptance.observe import disk_links
+from acceptance.observe.sysfs import SysfsError
+
+FUNCTION = "sys/devices/pci0000:00/0000:00:01.0/0000:04:00.0"
+ATA = "pci0000:00/0000:00:17.0/ata1"
+
+
+def disk(name: str, transport: str | None) -> Disk:
+    return Disk(name, None, None, 1, None, transport, None)
+
+
+def nvme(root: Path) -> Tree:
+    tree = Tree(root)
+    device = tree.disk("nvme0n1", "pci0000:00/0000:00:01.0/0000:04:00.0/nvme/nvme0")
+    tree.link(f"{device}/device", FUNCTION)
+    tree.files(
+        FUNCTION,
+        current_link_speed="8.0 GT/s PCIe",
+        current_link_width=2,
+        max_link_speed="16.0 GT/s PCIe",
+        max_link_width=4,
+    )
+    tree.files(str(Path(FUNCTION).parent), max_link_speed="32.0 GT/s PCIe", max_link_width=16)
+    return tree
+
+
+PCIE = PcieLink("0000:04:00.0", 8.0, 2, 16.0, 4, 32.0, 16)
+
+
+def test_nvme(tmp_path: Path) -> None:
+    nvme(tmp_path)
+    assert disk_links.read(disk("nvme0n1", "nvme"), tmp_path) == PCIE
+
+
+def test_nvme_multipath(tmp_path: Path) -> None:
+    tree = nvme(tmp_path)
+    subsystem = tree.disk("nvme1n1", "virtual/nvme-subsystem/nvme-subsys1")
+    tree.link(f"{subsystem}/nvme0", f"{FUNCTION}/nvme/nvme0")
+    assert disk_links.read(disk("nvme1n1", "nvme"), tmp_path) == PCIE
+
+
+def test_nvme_that_is_on_no_pci_bus(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.link(f"{tree.disk('nvme0n1', 'platform/apple/nvme/nvme0')}/device", "sys/devices/platform")
+    assert disk_links.read(disk("nvme0n1", "nvme"), tmp_path) is None
+
+
+def sata(root: Path, link: str = "link1", **files: str) -> None:
+    tree = Tree(root)
+    tree.disk("sda", f"{ATA}/host0/target0:0:0/0:0:0:0")
+    own = {"sata_spd": "3.0 Gbps", "hw_sata_spd_limit": "6.0 Gbps", **files}
+    number = link.removeprefix("link")
+    tree.files(f"sys/devices/{ATA}/{link}/ata_link/{link}", **own)
+    words = ["0000"] * 256
+    words[76] = "850e"
+    rows = "\n".join(" ".join(words[at : at + 8]) for at in range(0, 256, 8))
+    tree.write(f"sys/devices/{ATA}/{link}/dev{number}.0/ata_device/dev{number}.0/id", rows + "\n")
+
+
+def test_sata(tmp_path: Path) -> None:
+    sata(tmp_path)
+    assert disk_links.read(disk("sda", "sata"), tmp_path) == SataLink(3.0, 6.0, 6.0)
+
+
+@each(
+    "word, most",
+    [("850e", 6.0), ("8506", 3.0), ("0002", 1.5), ("0000", None), ("ffff", None)],
+)
+def test_the_fastest_generation_of_a_disk(tmp_path: Path, word: str, most: float | None) -> None:
+    sata(tmp_path)
+    words = ["0000"] * 76 + [word]
+    path = f"sys/devices/{ATA}/link1/dev1.0/ata_device/dev1.0/id"
+    Tree(tmp_path).write(path, " ".join(words))
+    assert disk_links.read(disk("sda", "sata"), tmp_path) == SataLink(3.0, most, 6.0)
+    for short in (words[:-1], [*words[:-1], "zz"]):
+        Tree(tmp_path).write(path, " ".join(short))
+        with pytest.raises(SysfsError, match="IDENTIFY DEVICE"):
+            disk_links.read(disk("sda", "sata"), tmp_path)
+
+
+def test_what_the_kernel_does_not_show(tmp_path: Path) -> None:
+    sata(tmp_path, sata_spd="<unknown>", hw_sata_spd_limit="")
+    (tmp_path / f"sys/devices/{ATA}/link1/dev1.0/ata_device/dev1.0/id").unlink()
+    assert disk_links.read(disk("sda", "sata"), tmp_path) == SataLink(None, None, None)
+
+
+def test_a_speed_that_is_none(tmp_path: Path) -> None:
+    sata(tmp_path, sata_spd="fast")
+    with pytest.raises(SysfsError, match="no speed of a SATA link"):
+        disk_links.read(disk("sda", "sata"), tmp_path)
+
+
+def test_sata_without_a_port_or_a_link(tmp_path: Path) -> None:
+    Tree(tmp_path).disk("sda", f"{ATA}/host0/target0:0:0/0:0:0:0")
+    Tree(tmp_path).disk("sdb", "pci0000:00/0000:00:17.0/host0/target0:0:0/0:0:0:0")
+    for name in ("sda", "sdb"):
+        assert disk_links.read(disk(name, "sata"), tmp_path) is None
+
+
+@each("transport", ["usb", "sas", "nvme-tcp", None])
+def test_disks_with_other_links(tmp_path: Path, transport: str | None) -> None:
+    nvme(tmp_path)
+    assert disk_links.read(disk("nvme0n1", transport), tmp_path) is None

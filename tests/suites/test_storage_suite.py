@@ -1,0 +1,352 @@
+"""The checks of disks as functions: reports before and after a run, self-tests, links and RAID."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gpu_machine
+import pytest
+import suite_box
+from cases import each
+from machine_tree import Tree
+from suite_box import Box
+
+from acceptance.core.component import Component
+from acceptance.core.message import Text
+from acceptance.core.parts import SYSTEM, Part
+from acceptance.machine.inventory import Disk
+from acceptance.observe import smart
+from acceptance.process.command import ProgramResult
+from acceptance.process.deadline import Deadline
+from acceptance.suites import storage
+from acceptance.wording import words
+
+SDA: Component = Part("disk", "sda")
+NVME: Component = Part("disk", "nvme0n1")
+DISKS = (
+    Disk("sda", "M", "S1", 1, "hdd", "sata", None),
+    Disk("nvme0n1", "N", "S2", 1, "nvme", "nvme", None),
+)
+OVER = Deadline.after(0.0)
+
+
+class Machine:
+    """Stands for the inventory."""
+
+    disks = DISKS
+
+
+MACHINE: Any = Machine()
+
+
+class Recorder:
+    """Stands for `check`: everything is due of both disks, and every call is remembered."""
+
+    def __init__(self, *due: Component) -> None:
+        self._due = frozenset(due or (SDA, NVME))
+        self.readings: dict[Component, float] = {}
+        self.skipped: dict[Component, str] = {}
+        self.notes: dict[Component, str] = {}
+
+    def components(self, _measurement: str) -> frozenset[Component]:
+        return self._due
+
+    def due(self, _measurement: str) -> list[Any]:
+        return [type("Due", (), {"component": one}) for one in self._due]
+
+    def __call__(
+        self,
+        _measurement: str,
+        readings: Mapping[Component, float],
+        *,
+        skipped: Mapping[Component, Text] | None = None,
+        serials: object = None,
+        notes: Mapping[Component, Text | None] | None = None,
+    ) -> None:
+        self.readings.update(readings)
+        self.skipped.update(
+            {one: words.text(why) for one, why in (skipped or {}).items() if one not in readings}
+        )
+        self.notes.update({one: words.text(note) for one, note in (notes or {}).items() if note})
+
+
+def report(status: int = 0, serial: str = "S2", media: int = 0, **parts: Any) -> ProgramResult:
+    return printed(
+        status,
+        smart_status={"passed": True},
+        serial_number=serial,
+        power_on_time={"hours": 900},
+        nvme_smart_health_information_log={"critical_warning": 0, "media_errors": media},
+        **parts,
+    )
+
+
+def printed(status: int = 0, **parts: Any) -> ProgramResult:
+    text = json.dumps({"smartctl": {"exit_status": status}, **parts})
+    return ProgramResult(("smartctl", "-j", "-a", "/dev/nvme0n1"), status, text, "", 0.1)
+
+
+def gone() -> ProgramResult:
+    why = "Smartctl open device: /dev/nvme0n1 failed: No such device"
+    text = {"smartctl": {"exit_status": 2, "messages": [{"string": why}]}}
+    return ProgramResult(("smartctl", "-a", "/dev/nvme0n1"), 2, json.dumps(text), "", 0.1)
+
+
+def of_run(*ran: ProgramResult) -> storage.EarlierPrograms:
+    return lambda _check: ran
+
+
+def health(before: Sequence[ProgramResult], after: ProgramResult) -> Recorder:
+    check: Any = Recorder(NVME)
+    storage.test_health(MACHINE, lambda _disk: after, of_run(*before), check)
+    found: Recorder = check
+    return found
+
+
+def test_a_disk_that_stayed_as_it_was() -> None:
+    check = health([report()], report())
+    assert (check.readings, check.notes, check.skipped) == ({NVME: 0.0}, {}, {})
+
+
+def test_what_grew_is_counted_and_told() -> None:
+    check = health([report(media=1)], report(media=3))
+    assert check.readings == {NVME: 1.0}
+    assert check.notes == {NVME: "2 media errors since the run began"}
+
+
+def test_a_disk_that_vanished_is_a_fault() -> None:
+    check = health([report()], gone())
+    assert check.readings == {NVME: 1.0}
+    assert check.notes[NVME].startswith("it answered before the run and is gone now")
+
+
+@each(
+    "before, after, why",
+    [
+        ([], report(), "there is no report of it from before the run"),
+        ([gone()], report(), "the disk is not there"),
+        ([report()], report(status=2), "exit code 2"),
+    ],
+)
+def test_a_report_that_is_missing(
+    before: list[ProgramResult], after: ProgramResult, why: str
+) -> None:
+    check = health(before, after)
+    assert check.readings == {}
+    assert why in check.skipped[NVME]
+
+
+@each(
+    "after, why",
+    [
+        (report(serial="S3"), "serial number S2, the one after it of S3"),
+        (ProgramResult(("smartctl",), 0, "nothing", "", 0.1), "no JSON"),
+    ],
+)
+def test_reports_that_cannot_be_compared(after: ProgramResult, why: str) -> None:
+    with pytest.raises(storage.ReportsUnread, match=why):
+        health([report()], after)
+
+
+# --- self-tests ---
+
+
+def self_tested(*codes: int, running: int = 0) -> ProgramResult:
+    rows = [
+        {
+            "self_test_code": {"value": 1, "string": "Short"},
+            "self_test_result": {"value": code, "string": f"Result {code}"},
+            "power_on_hours": 900,
+        }
+        for code in codes
+    ]
+    log: dict[str, Any] = {"current_self_test_operation": {"value": running}, "table": rows}
+    if running:
+        log["current_self_test_completion_percent"] = 40
+    return report(nvme_self_test_log=log)
+
+
+def started(status: int = 0) -> ProgramResult:
+    text = json.dumps({"smartctl": {"exit_status": status}})
+    return ProgramResult(("smartctl", "-j", "-t", "short", "/dev/nvme0n1"), status, text, "", 0.1)
+
+
+@each(
+    "answer, start, begun, note",
+    [
+        (self_tested(), started(), 1.0, "it takes up to 2 minutes by the disk's own word"),
+        (self_tested(), started(4), 0.0, "a command to the disk failed"),
+        (
+            self_tested(running=1),
+            started(),
+            0.0,
+            "a self-test of somebody else is running (40 % done)",
+        ),
+        (report(), started(), 0.0, "the disk has no self-test, or smartctl is too old"),
+    ],
+)
+def test_self_tests_are_begun(
+    answer: ProgramResult, start: ProgramResult, begun: float, note: str
+) -> None:
+    check: Any = Recorder(NVME)
+    storage.test_self_test_begun(MACHINE, lambda _disk: answer, lambda _disk: start, check)
+    assert check.readings == {NVME: begun}
+    assert note in check.notes[NVME]
+
+
+@each("answer, start", [(report(status=2), started()), (self_tested(), started(2))])
+def test_a_disk_that_cannot_be_asked(answer: ProgramResult, start: ProgramResult) -> None:
+    check: Any = Recorder(NVME)
+    storage.test_self_test_begun(MACHINE, lambda _disk: answer, lambda _disk: start, check)
+    assert check.readings == {}
+    assert "exit code 2" in check.skipped[NVME]
+
+
+def ended(before: Sequence[ProgramResult], *after: ProgramResult) -> Recorder:
+    check: Any = Recorder(NVME)
+    answers = list(after)
+    storage.test_self_test(
+        MACHINE,
+        lambda _disk: answers.pop(0) if len(answers) > 1 else answers[0],
+        of_run(*before),
+        OVER if len(after) == 1 else Deadline.after(1000.0),
+        check,
+    )
+    found: Recorder = check
+    return found
+
+
+@each(
+    "before, after, faults, note",
+    [
+        ([self_tested(), started()], self_tested(0), 0.0, None),
+        ([self_tested(0), started()], self_tested(7, 0), 1.0, "failed with code 7: Result 7"),
+        ([report()], report(), 0.0, "no self-test was begun in this run"),
+        ([self_tested(), started(4)], self_tested(), 0.0, "no self-test was begun in this run"),
+    ],
+)
+def test_results(
+    before: list[ProgramResult], after: ProgramResult, faults: float, note: str | None
+) -> None:
+    check = ended(before, after)
+    assert check.readings == {NVME: faults}
+    assert (note or "") in check.notes.get(NVME, "")
+    assert (note is None) == (NVME not in check.notes)
+
+
+@each(
+    "before, after, why",
+    [
+        ([self_tested(), started()], self_tested(running=1), "has not ended (40 % done)"),
+        ([self_tested(), started()], self_tested(), "its log has no result of it"),
+        ([self_tested(), started()], self_tested(2), "was aborted (Result 2)"),
+    ],
+)
+def test_a_self_test_that_proves_nothing_is_an_error(
+    before: list[ProgramResult], after: ProgramResult, why: str
+) -> None:
+    with pytest.raises(storage.SelfTestUnknown) as caught:
+        ended(before, after)
+    assert why in str(caught.value)
+
+
+@each(
+    "before, after, why",
+    [
+        ([], self_tested(), "there is no report of it from before the run"),
+        ([gone(), started()], self_tested(), "the disk is not there"),
+        ([self_tested(), started()], gone(), "the disk is not there"),
+    ],
+)
+def test_self_tests_of_a_disk_that_was_not_asked(
+    before: list[ProgramResult], after: ProgramResult, why: str
+) -> None:
+    check = ended(before, after)
+    assert check.readings == {}
+    assert why in check.skipped[NVME]
+
+
+def test_a_self_test_that_still_runs_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    check = ended(
+        [self_tested(), started()], self_tested(running=1), self_tested(running=1), self_tested(0)
+    )
+    assert check.readings == {NVME: 0.0}
+    assert waited == [storage.POLL_S] * 2
+
+
+# --- links and RAID ---
+
+
+def test_links(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    function = "sys/devices/pci0000:00/0000:00:01.0/0000:04:00.0"
+    device = tree.disk("nvme0n1", "pci0000:00/0000:00:01.0/0000:04:00.0/nvme/nvme0")
+    tree.link(f"{device}/device", function)
+    tree.files(
+        function,
+        current_link_speed="16.0 GT/s PCIe",
+        current_link_width=2,
+        max_link_speed="16.0 GT/s PCIe",
+        max_link_width=4,
+    )
+    check: Any = Recorder()
+    storage.test_link(MACHINE, tmp_path, check)
+    assert check.readings == {NVME: 0.5}
+    assert "runs at generation 4 x2" in check.notes[NVME]
+    assert "the kernel does not show the disk's link" in check.skipped[SDA]
+
+
+def test_raid(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.files("sys/block/sda", size=1)
+    sound: Any = Recorder()
+    storage.test_raid(tmp_path, sound)
+    assert (sound.readings, sound.notes) == ({SYSTEM: 0.0}, {})
+    tree.files(
+        "sys/block/md0/md",
+        level="raid1",
+        array_state="clean",
+        degraded=1,
+        sync_action="recover",
+        mismatch_cnt=0,
+    )
+    broken: Any = Recorder()
+    storage.test_raid(tmp_path, broken)
+    assert broken.readings == {SYSTEM: 1.0}
+    assert broken.notes[SYSTEM] == (
+        "md0 (raid1) is degraded: members missing: 1; "
+        "md0 (raid1) is busy with recover: disks are slower meanwhile"
+    )
+
+
+def test_a_disk_that_is_gone_before_the_run_is_only_not_read() -> None:
+    with pytest.raises(smart.DiskVanished):
+        smart.parse(gone().stdout, 2)
+
+
+# --- real sessions ---
+
+
+def test_the_sessions_before_and_after_the_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the session after the loads compares is what the one before them kept."""
+    monkeypatch.setattr(suite_box, "LOADS_S", {"disk_self_test": 1.0})
+    disk = replace(DISKS[1], serial="S2")
+    box = Box(tmp_path, monkeypatch, replace(gpu_machine.machine(), disks=(disk,)))
+    before = self_tested().stdout
+    after = self_tested(7).stdout.replace('"media_errors": 0', '"media_errors": 3')
+    box.tool("smartctl", before, before, started().stdout, after, after)
+    begun = "storage.self_test_begun"
+    only = ("storage.smart_health", begun, "storage.self_test", "storage.health")
+    assert box.run(*only, names=(), name="host-before") == {only[0]: "pass", begun: "pass"}
+    assert box.measured("disk_self_test_begun") == {NVME: 1.0}
+    assert box.run(*only, names=(), name="host-after") == {only[2]: "fail", only[3]: "fail"}
+    assert box.measured("disk_growth") == box.measured("disk_self_test_faults") == {NVME: 1.0}
