@@ -241,7 +241,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
         if found is not None:
             shares[disk.component] = found.share
             notes[disk.component] = found.told
-    unshown = {one.component: Message("disk_link_unknown") for one in check.due("disk_link_share")}
+    unshown = {one.component: Message("disk_link_unread") for one in check.due("disk_link_share")}
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }
