@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -104,52 +104,59 @@ class DiskSheet(Strict, frozen=True):
 
 
 _Place = tuple[str | int, ...]
+_Problem = tuple[_Place, str]
 
 
-def _problems(sheet: DiskSheet) -> Iterator[tuple[_Place, str]]:
-    """What types cannot express: the key at fault, and what is wrong with it."""
-    yield from _name_problems(sheet)
-    pci = (sheet.pcie_gen, sheet.pcie_width)
-    if sheet.kind == "nvme" and (None in pci or sheet.sata_gbps is not None):
-        yield ("kind",), "an NVMe disk has pcie_gen and pcie_width, and no sata_gbps"
-    elif sheet.kind != "nvme" and (pci != (None, None) or sheet.sata_gbps is None):
-        yield ("kind",), "a SATA disk has sata_gbps, and neither pcie_gen nor pcie_width"
-    else:
-        yield from _figure_problems(sheet)
+def _problem(sheet: DiskSheet) -> _Problem | None:
+    """What types cannot express: the key at fault and what is wrong with it, or None."""
+    return _name_problem(sheet) or _link_problem(sheet) or _figure_problem(sheet)
 
 
-def _name_problems(sheet: DiskSheet) -> Iterator[tuple[_Place, str]]:
+def _name_problem(sheet: DiskSheet) -> _Problem | None:
     for at, pattern in enumerate(sheet.models):
         try:
-            re.compile(pattern)
+            matched = any(re.fullmatch(pattern, name) for name in sheet.examples)
         except re.error as error:
-            yield ("models", at), f"{pattern!r} is no regular expression: {error}"
-            return
-        if not any(re.fullmatch(pattern, name) for name in sheet.examples):
-            yield ("models", at), f"{pattern!r} matches no example"
+            return ("models", at), f"{pattern!r} is no regular expression: {error}"
+        if not matched:
+            return ("models", at), f"{pattern!r} matches no example"
     for at, name in enumerate(sheet.examples):
         if not sheet.matches(name):
-            yield ("examples", at), f"{name!r} is matched by no pattern"
+            return ("examples", at), f"{name!r} is matched by no pattern"
+    return None
 
 
-def _figure_problems(sheet: DiskSheet) -> Iterator[tuple[_Place, str]]:
+def _link_problem(sheet: DiskSheet) -> _Problem | None:
+    pci = (sheet.pcie_gen, sheet.pcie_width)
+    if sheet.kind == "nvme" and (None in pci or sheet.sata_gbps is not None):
+        return ("kind",), "an NVMe disk has pcie_gen and pcie_width, and no sata_gbps"
+    if sheet.kind != "nvme" and (pci != (None, None) or sheet.sata_gbps is None):
+        return ("kind",), "a SATA disk has sata_gbps, and neither pcie_gen nor pcie_width"
+    return None
+
+
+def _figure_problem(sheet: DiskSheet) -> _Problem | None:
     most = sheet.link_gbs()
-    assert most is not None  # a link is there, and of a known generation
+    assert most is not None  # the link is there, and of a known generation
     last = 0
     for at, one in enumerate(sheet.variant):
         if one.gb <= last * (1 + 2 * SIZE_TOLERANCE):
-            yield ("variant", at, "gb"), f"{one.gb} GB must be more than {last} GB before it"
+            return ("variant", at, "gb"), f"{one.gb} GB must be more than the {last} GB before it"
         last = one.gb
         for key in ("read_gbs", "write_gbs"):
             rate = getattr(one, key)
             if rate is not None and rate > most:
-                yield ("variant", at, key), f"{rate:g} GB/s is more than the link's {most:.4g} GB/s"
+                place = ("variant", at, key)
+                return place, f"{rate:g} GB/s is more than the link's {most:.4g} GB/s"
         for key in ("read_iops", "write_iops"):
             count = getattr(one, key)
-            if count is not None and count * BLOCK_BYTES > most * 1e9:
-                yield ("variant", at, key), f"{count} IOPS of 4 KiB are more than the link carries"
-            if count is not None and sheet.kind == "hdd":
-                yield ("variant", at, key), "no vendor states random operations of a hard disk"
+            if count is None:
+                continue
+            if count * BLOCK_BYTES > most * 1e9:
+                return ("variant", at, key), f"{count} IOPS of 4 KiB are more than the link carries"
+            if sheet.kind == "hdd":
+                return ("variant", at, key), "no vendor states random operations of a hard disk"
+    return None
 
 
 def read(path: Path) -> DiskSheet:
@@ -168,9 +175,10 @@ def read(path: Path) -> DiskSheet:
     except msgspec.ValidationError as refusal:
         place = _pointer(str(refusal))
         raise DiskSheetError(f"{_at(path, text, place)}: {refusal}") from refusal
-    for place, problem in _problems(sheet):
+    if problem := _problem(sheet):
+        place, told = problem
         key = ".".join(map(str, place))
-        raise DiskSheetError(f"{_at(path, text, place)}: {key}: {problem}")
+        raise DiskSheetError(f"{_at(path, text, place)}: {key}: {told}")
     return sheet
 
 

@@ -147,6 +147,26 @@ def test_the_link_of_a_model(name: str, rate: float) -> None:
     assert BY_NAME[name].link_gbs() == pytest.approx(rate, abs=0.001)
 
 
+def row(one: DiskSheet) -> str:
+    """The line of a sheet in docs/limits.md."""
+    sizes = " ".join(str(each.gb) for each in one.variant)
+    rates = " ".join(f"{each.read_gbs:g}" for each in one.variant)
+    random = " ".join(
+        f"{each.read_iops / 1000:g}" if each.read_iops else "-" for each in one.variant
+    )
+    link = f"PCIe {one.pcie_gen}.0 x{one.pcie_width}" if one.pcie_gen else "SATA 6 Gbit/s"
+    day = one.read.isoformat() if one.read else "not read again"
+    if one.read and "from memory" in one.source:
+        day += ", in part"
+    return f"| {one.name} | {link} | {sizes} | {rates} | {random} | {day} |"
+
+
+def test_the_page_of_limits_lists_every_sheet() -> None:
+    page = resources.locate("disks").parents[1] / "docs/limits.md"
+    listed = page.read_text(encoding="utf-8").split("| read on |\n|---|---|---|---|---|---|\n")[1]
+    assert listed.split("\n\n")[0].split("\n") == [row(one) for one in SHEETS]
+
+
 def test_two_sheets_of_one_name_give_none() -> None:
     one = BY_NAME["Samsung 990 PRO"]
     assert find((one, one), "Samsung SSD 990 PRO 2TB") is None
@@ -200,8 +220,18 @@ def test_a_sheet_as_written(tmp_path: Path) -> None:
         (NVME, "write_gbs = 5", "write_gbs = 8", "variant.0.write_gbs: 8 GB/s is more than"),
         (NVME, "iops = 1000000", "iops = 1930000", "1930000 IOPS of 4 KiB are more than the link"),
         (SATA, "0.56", "0.5\nwrite_iops = 150000", "variant.0.write_iops: 150000 IOPS of 4 KiB"),
-        (NVME, "gb = 2000", "gb = 1000", "line 17: variant.1.gb: 1000 GB must be more than 1000"),
-        (NVME, "gb = 2000", "gb = 1020", "line 17: variant.1.gb: 1020 GB must be more than 1000"),
+        (
+            NVME,
+            "gb = 2000",
+            "gb = 1000",
+            "line 17: variant.1.gb: 1000 GB must be more than the 1000",
+        ),
+        (
+            NVME,
+            "gb = 2000",
+            "gb = 1020",
+            "line 17: variant.1.gb: 1020 GB must be more than the 1000",
+        ),
         (
             SATA.replace('"ssd"', '"hdd"'),
             "0.56",
