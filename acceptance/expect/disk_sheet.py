@@ -4,6 +4,7 @@ the name and the size of a disk.
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from acceptance import resources
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
@@ -219,6 +221,12 @@ def read_all(folder: Path) -> tuple[DiskSheet, ...]:
                         f"{place}: examples.{at}: {name!r} is a name of {other_path.name} too"
                     )
     return found
+
+
+@functools.cache
+def shipped() -> tuple[DiskSheet, ...]:
+    """All of rigproof's disk sheets. Raises DiskSheetError."""
+    return read_all(resources.locate("disks"))
 
 
 def find(sheets: Sequence[DiskSheet], model: str) -> DiskSheet | None:

@@ -12,7 +12,7 @@ from acceptance.expect import disk_sheet
 from acceptance.expect.disk_sheet import DiskSheet, DiskSheetError, find
 
 FOLDER = resources.locate("disks")
-SHEETS = disk_sheet.read_all(FOLDER)
+SHEETS = disk_sheet.shipped()
 BY_NAME = {one.name: one for one in SHEETS}
 NVME = """name = "A"
 kind = "nvme"

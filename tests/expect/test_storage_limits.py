@@ -9,7 +9,6 @@ from cases import each
 from msgspec.structs import replace
 from worded import worded
 
-from acceptance import resources
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.expect import disk_sheet
@@ -24,7 +23,7 @@ from acceptance.expect.storage_limits import (
 from acceptance.machine.inventory import Disk
 from acceptance.wording import words
 
-SHEETS = disk_sheet.read_all(resources.locate("disks"))
+SHEETS = disk_sheet.shipped()
 GEN3, GEN4, GEN5 = (pcie_link(generation, 4) for generation in (3, 4, 5))
 SATA = sata_link(6)
 JOBS = 4
