@@ -17,6 +17,7 @@ WHEEL_ONLY = ("_fixtures", "_source")
 _DATA = (
     "causes.toml",
     "changes.toml",
+    "disks",
     "drift.toml",
     "events",
     "locale",

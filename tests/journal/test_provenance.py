@@ -24,7 +24,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "a.py").write_text("a")
     (package / "suites/b.py").write_text("b")
     (package / "suites/pytest.ini").write_text("c")
-    for name in ("events", "machines", "measurements", "models"):
+    for name in ("disks", "events", "machines", "measurements", "models"):
         (data / name).mkdir(parents=True)
         (data / name / "x.toml").write_text(name)
     (data / "locale/zh_CN").mkdir(parents=True)
@@ -44,7 +44,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 13
+    assert len(files) == 14
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())

@@ -8,7 +8,15 @@ from acceptance import resources
 
 
 def test_the_checkouts_own_data() -> None:
-    for name in ("models", "machines", "events", "causes.toml", "locale", "measurements"):
+    for name in (
+        "disks",
+        "models",
+        "machines",
+        "events",
+        "causes.toml",
+        "locale",
+        "measurements",
+    ):
         assert resources.locate(name).exists()
 
 
