@@ -104,11 +104,19 @@ def moves(machine: Machine, dice: random.Random, *, as_cards: bool = False) -> d
     `as_cards`: nights differ as much as cards do.
     """
     book = noise.read(resources.locate("noise.toml"))
-    found = {}
+    found, own = {}, _own_dice(dice)
     for key, due, middle, between in figures(machine):
         drawn = ONE_CARD * middle if _sustained(due) and machine.board and not as_cards else between
-        found[key] = _moved(machine, due, middle, drawn, book, dice)
+        found[key] = _moved(machine, due, middle, drawn, book, own(key))
     return found
+
+
+def _own_dice(dice: random.Random) -> Callable[[Key], random.Random]:
+    """Dice of each figure's own, so that what one does depends on no other: a new measurement
+    draws the others as before.
+    """
+    seed = dice.random()
+    return lambda key: random.Random(f"{seed} {key}")
 
 
 def _sustained(due: Due) -> bool:
@@ -160,6 +168,8 @@ def year(
     """
     begin, wander = dice.randrange(YEAR), 0.0
     counted = dict.fromkeys((key for key, one in moved.items() if one.grows), 0.0)
+    own = _own_dice(dice)
+    rolled = {key: own(key) for key in moved}
     for night in range(nights):
         wander = KEEPS * wander + dice.gauss(0.0, WANDER * math.sqrt(1 - KEEPS**2))
         room = (
@@ -171,12 +181,15 @@ def year(
         first: Values = {}
         second: Values = {}
         for key, one in moved.items():
+            figure = rolled[key]
             if one.grows:
-                counted[key] += one.grows if one.grows < 0.1 else _poisson(one.grows, dice)
+                counted[key] += one.grows if one.grows < 0.1 else _poisson(one.grows, figure)
             stands = math.floor(100 * counted[key]) / 100 if key in counted else 0.0
-            for look, own in zip((first, second), _looks(one, room, taken, dice), strict=True):
-                value = own + stands
-                look[key] = decay(key, one.due, value, night, dice) if decay is not None else value
+            for look, sound in zip((first, second), _looks(one, room, taken, figure), strict=True):
+                value = sound + stands
+                if decay is not None:
+                    value = decay(key, one.due, value, night, figure)
+                look[key] = value
         yield Night(night, derived(machine, first), derived(machine, second))
 
 
