@@ -270,6 +270,14 @@ def test_a_disk_that_cannot_be_asked() -> None:
     assert "no SMART data" in refused(0, device={"name": "/dev/sda"})
 
 
+@pytest.mark.parametrize("lost", ["No such device", "No such file or directory"])
+def test_a_disk_whose_node_is_gone_has_vanished(lost: str) -> None:
+    messages = [{"string": f"Smartctl open device: /dev/nvme0n1 failed: {lost}"}]
+    text = json.dumps({"smartctl": {"exit_status": 2, "messages": messages}})
+    with pytest.raises(smart.DiskVanished):
+        smart.parse(text, 2)
+
+
 def test_a_program_that_was_killed_says_nothing_of_the_disk() -> None:
     with pytest.raises(
         smart.SmartInterrupted, match="smartctl was ended by signal 9: run it by hand"
