@@ -28,6 +28,7 @@ UNITS = frozenset(
         "MT/s",
         "Mbit/s",
         "GT/s",
+        "Mtokens/s",
     }
 )
 
