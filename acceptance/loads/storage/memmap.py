@@ -166,9 +166,9 @@ def _measure(job: Job, file: ScratchFile, place: mmap.mmap, connection: Connecti
     for arm in STORAGE_ARMS:
         warm, tally = arm.startswith("warm"), Tally()
         count = _MOST if warm else _FIRST
-        until = time.monotonic() + job.seconds / len(STORAGE_ARMS)
         if warm:
             read_whole(file)
+        until = time.monotonic() + job.seconds / len(STORAGE_ARMS)
         while not tally.seconds or time.monotonic() < until:
             got = room[:count]
             starts = draw.integers(0, file.size // TOKEN - WINDOW, count, endpoint=True)

@@ -59,22 +59,21 @@ def refused(
     """What an error of the kernel says of this operation."""
     number = error.errno or 0
     name = errno.errorcode.get(number, str(number))
-    about = {"operation": operation, "file": file, "error": name}
     if number in _OF_DISK or (number == errno.EROFS and operation in _LATER):
         return failed(operation, file, name, offset)
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError("storage_full", **about)
+        return StorageError("storage_full", operation=operation, file=file, error=name)
     if number == errno.EROFS:
-        return StorageError("storage_read_only", **about)
+        return StorageError("storage_read_only", operation=operation, file=file, error=name)
     if number == errno.ENOENT:
-        return StorageError("storage_missing", **about)
+        return StorageError("storage_missing", operation=operation, file=file, error=name)
     if number in (errno.EACCES, errno.EPERM):
-        return StorageError("storage_denied", **about)
+        return StorageError("storage_denied", operation=operation, file=file, error=name)
     if number == errno.EEXIST:
-        return StorageError("storage_exists", **about)
+        return StorageError("storage_exists", operation=operation, file=file, error=name)
     if number in (errno.ELOOP, errno.ENOTDIR):
-        return StorageError("storage_no_folder", **about)
-    return StorageError("storage_refused", **about)
+        return StorageError("storage_no_folder", operation=operation, file=file, error=name)
+    return StorageError("storage_refused", operation=operation, file=file, error=name)
 
 
 def failed(operation: Operation, file: str, error: str, offset: int | None) -> StorageError:
