@@ -461,7 +461,7 @@ def read(
     output: LoadOutput | None = None
     if completed.timed_out or completed.returncode != 0:
         said = None if completed.timed_out else protocol.trouble(completed.stdout)
-        trouble = completed.describe() if said is None else said
+        trouble = completed.describe() if said is None else Message("load_trouble", {"why": said})
     elif completed.truncated:
         trouble = Message("load_output_lost")
     else:
