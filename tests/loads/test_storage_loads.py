@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
@@ -22,12 +25,23 @@ from acceptance.core.parts import Part
 from acceptance.loads import protocol
 from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.names import CHECKPOINT_READINGS, MEMMAP_COLUMNS, MEMMAP_READINGS
-from acceptance.loads.protocol import LoadOutput, ProtocolError, parse
-from acceptance.loads.storage import checkpoint, disk_reads, kept, memmap, scratch_file
+from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse
+from acceptance.loads.storage import (
+    checkpoint,
+    disk_reads,
+    feed,
+    kept,
+    memmap,
+    scratch_file,
+    wrong_file,
+)
 from acceptance.loads.storage.__main__ import main
-from acceptance.loads.storage.job import KINDS, amount, disk
+from acceptance.loads.storage.job import KINDS, Job, Kind, amount, disk
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, open_folder, refused
 from acceptance.wording import words
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 FAKE = Path(__file__).parent / "fake_torch"
 DISK = Part("disk", "vda")
@@ -536,3 +550,112 @@ def test_cold_rounds_bring_in_an_eighth_of_the_file(
     windows: int, counted: int, due: tuple[int, bool]
 ) -> None:
     assert memmap.next_round(windows, counted, 1024) == due
+
+
+# --- the worker of the memory map, in this process ---
+
+
+class Pipe:
+    """What a worker sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
+
+    def send(self, said: tuple[str, Any]) -> None:
+        self.sent.append(said)
+
+
+def mapped(folder: Path, inject: Kind | None) -> list[tuple[str, Any]]:
+    descriptor, pipe = open_folder(folder), Pipe()
+    job = Job(descriptor, DISK, SIZE, 0.02, inject, 7, 0.0, Output(sys.stdout))
+    place = memmap.new_place()
+    with ScratchFile.create(descriptor, "f", SIZE) as file:
+        memmap.work(job, file, place, cast("Connection", pipe))
+    os.close(descriptor)
+    assert struct.unpack_from("q", place) == (-1,)
+    return pipe.sent
+
+
+def test_the_worker_of_the_map_says_its_arms(folder: Path) -> None:
+    ((kind, (tallies, wrong)),) = mapped(folder, None)
+    assert (kind, wrong, len(tallies)) == ("done", 0, 4)
+    for tally in tallies:
+        assert tally.asked == 2050 * len(tally.seconds)
+        assert tally.microseconds(0.0) <= tally.microseconds(0.5) <= tally.microseconds(1.0)
+        assert tally.rate == 1025 * len(tally.seconds) / sum(tally.seconds) / 1e6
+    assert tallies[1].counted >= 4096
+
+
+def test_the_worker_of_the_map_tells_a_few_wrong_windows_and_counts_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrong_file, "LISTED", 1)
+    *told, (_, (_, wrong)) = mapped(folder, "stale")
+    assert [kind for kind, _ in told] == ["miscompare"]
+    assert wrong > 1
+
+
+def test_the_worker_of_the_map_hands_its_trouble_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScratchFile, "resident", lambda file: 0.5)
+    monkeypatch.setattr(scratch_file, "_DROPS", 1)
+    ((kind, error),) = mapped(folder, None)
+    assert kind == "trouble"
+    assert str(error) == "storage_cached: f: 50.0%"
+
+
+@each("load, module", [("feed", feed), ("checkpoint", checkpoint), ("kept-write", kept)])
+def test_a_load_that_finds_much_lists_the_first_and_counts_all(
+    run: Run, load: str, module: ModuleType
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LISTED", 0)
+        output = run(load, *LOADS[load], "--inject", "rest").output
+    assert output.miscompares == ()
+    assert values(output).popitem()[1] >= 1
+
+
+def test_what_is_read_of_a_file_comes_in_parts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may write and read less than it was asked to."""
+    write, read = os.pwrite, os.preadv
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, data[:1000], at))
+    monkeypatch.setattr(os, "preadv", lambda fd, into, at: read(fd, [into[0][:700]], at))
+    descriptor, got = open_folder(folder), bytearray(4096)
+    data = os.urandom(4096)
+    with ScratchFile.create(descriptor, "f", 4096) as file:
+        file.write(0, memoryview(data))
+        file.read_into(0, memoryview(got))
+    os.close(descriptor)
+    assert got == data
+
+
+class Libc:
+    """A C library whose mincore(2) fails."""
+
+    def __init__(self) -> None:
+        self.mmap = cast("Any", lambda *_: 4096)
+
+    def mincore(self, *_: object) -> int:
+        ctypes.set_errno(errno.ENOMEM)
+        return -1
+
+    def munmap(self, *_: object) -> int:
+        return 0
+
+
+def test_a_cache_that_the_kernel_does_not_show_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    descriptor = open_folder(folder)
+    with ScratchFile.create(descriptor, "f", 4096) as file:
+        file.descriptor, good = descriptor, file.descriptor  # a folder cannot be mapped
+        with pytest.raises(StorageError, match="ENODEV"):
+            file.resident()
+        file.descriptor = good
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Libc())
+        with pytest.raises(StorageError, match="storage_refused: map: f: ENOMEM"):
+            file.resident()
+    os.close(descriptor)

@@ -158,7 +158,7 @@ def measure(job: Job, *, gpu: bool) -> None:
         if job.inject == "short":
             file.shorten(size - BLOCK)
         destination: Destination = GpuMemory(size) if gpu else HostMemory(size)
-        tokens, took, wrong, number = 0, 0.0, 0, 0
+        tokens, counted, took, wrong, number = 0, 0, 0.0, 0, 0
         until = time.monotonic() + job.seconds
         while number == 0 or time.monotonic() < until:
             file.drop()
@@ -174,7 +174,9 @@ def measure(job: Job, *, gpu: bool) -> None:
             destination.finish()
             took += time.monotonic() - began
             tokens += done // TOKEN
-            require_cold(file.name, done, read_bytes() - before)
+            here = read_bytes() - before
+            require_cold(file.name, done, here)
+            counted += here
             if number == 0 and job.inject == "flight":
                 destination.corrupt()
             for offset, part in pieces(done):
@@ -186,6 +188,9 @@ def measure(job: Job, *, gpu: bool) -> None:
                         )
             number += 1
     name = tuple(FEED_READINGS)[gpu]
-    job.output.note(f"{number} passes over {size} bytes, {tokens} tokens in {took:.3f} s")
+    job.output.note(
+        f"{number} passes over {size} bytes, {tokens} tokens in {took:.3f} s; the kernel counts "
+        f"{counted} bytes from the disk"
+    )
     job.output.reading(name, FEED_READINGS[name], job.component, tokens / took / 1e6)
     job.output.reading(FEED_MISCOMPARES, "count", job.component, wrong)

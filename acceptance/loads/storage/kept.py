@@ -182,8 +182,12 @@ def _verify(job: Job, file: ScratchFile, machine: str) -> None:
     if header_bytes(room + header.bytes) != room:
         raise StorageError("kept_other_size", file=file.name, bytes=room + header.bytes)
     wrong = _wrong_blocks(job, file, header, room)
-    require_cold(file.name, room + header.bytes, read_bytes() - before)
-    job.output.note(f"{room + header.bytes} bytes read from the disk and compared")
+    counted = read_bytes() - before
+    require_cold(file.name, room + header.bytes, counted)
+    job.output.note(
+        f"{room + header.bytes} bytes read and compared; the kernel counts {counted} bytes from "
+        "the disk"
+    )
     job.output.reading(KEPT_ERRORS, "count", job.component, wrong)
 
 

@@ -93,6 +93,13 @@ def next_round(windows: int, counted: int, size: int) -> tuple[int, bool]:
     return min(2 * windows, _MOST) if 2 * counted <= size // _SHARE else windows, True
 
 
+def new_place() -> mmap.mmap:
+    """Memory that worker and parent share: the token that the worker is reading, or -1."""
+    place = mmap.mmap(-1, mmap.PAGESIZE)
+    struct.pack_into("q", place, 0, _NOWHERE)
+    return place
+
+
 def gather(mapping: mmap.mmap, starts: Places, got: Tokens, place: mmap.mmap) -> list[float]:
     """Copy the windows out of the mapping; the seconds of each.
 
@@ -225,8 +232,7 @@ def lost(file: ScratchFile, place: mmap.mmap, error: RankLost) -> Exception:
 
 def measure(job: Job) -> None:
     """The whole load."""
-    place = mmap.mmap(-1, mmap.PAGESIZE)
-    struct.pack_into("q", place, 0, _NOWHERE)
+    place = new_place()
 
     def told(_reader: Reader, said: Any) -> None:
         if isinstance(said, StorageError):

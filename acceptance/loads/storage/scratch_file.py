@@ -35,6 +35,7 @@ _LATER = frozenset({"write", "flush", "rename", "read", "map"})
 SHORT = "short"  # the name of no error: the file ends before what was written to it
 _DROPS = 50  # attempts: pages that another processor has in hand are dropped a moment later
 _DROP_S = 0.01
+_LOWEST_BIT = bytes(flag & 1 for flag in range(256))  # mincore(2) reserves the others
 
 
 class StorageError(Coded):
@@ -205,7 +206,9 @@ class ScratchFile:
 
     def map(self, *, random: bool) -> mmap.mmap:
         """Its read-only mapping, with or without the advice that reads will be random."""
-        if (there := os.fstat(self.descriptor).st_size) < self.size:
+        with guard("map", self.name):
+            there = os.fstat(self.descriptor).st_size
+        if there < self.size:
             raise failed("map", self.name, SHORT, there)
         with guard("map", self.name):
             mapping = mmap.mmap(self.descriptor, self.size, prot=mmap.PROT_READ)
@@ -249,4 +252,4 @@ def _resident(descriptor: int, size: int, name: str) -> float:
     libc.munmap(ctypes.c_void_p(address), length)
     if got != 0:
         raise refused(OSError(number, "mincore"), "map", name)
-    return sum(flag & 1 for flag in bytes(flags)) / pages
+    return bytes(flags).translate(_LOWEST_BIT).count(1) / pages
