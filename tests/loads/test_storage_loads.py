@@ -36,7 +36,7 @@ from acceptance.loads.storage import (
     wrong_file,
 )
 from acceptance.loads.storage.__main__ import main
-from acceptance.loads.storage.job import KINDS, Job, Kind, amount, disk
+from acceptance.loads.storage.job import KINDS, Job, Kind, amount, disk, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, open_folder, refused
 from acceptance.wording import words
 
@@ -469,6 +469,17 @@ def test_a_file_that_the_kernel_drops_again_is_not_warm(
     resident = ScratchFile.resident
     monkeypatch.setattr(ScratchFile, "resident", lambda file: min(resident(file), 0.99))
     assert run("memmap").trouble.code == "storage_not_in_memory"
+
+
+def test_buffers_that_would_fill_the_memory_are_not_made(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for load, module in (("feed", feed), ("checkpoint", checkpoint)):
+        monkeypatch.setattr(module, "available_bytes", lambda: SIZE)
+        trouble = run(load).trouble
+        assert trouble.code == "storage_no_memory"
+    require_memory(SIZE, 2 * SIZE)
+    assert list(folder.iterdir()) == []
 
 
 def test_time_that_is_over_leaves_no_figure(run: Run) -> None:

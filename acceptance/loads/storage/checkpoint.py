@@ -21,10 +21,11 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.names import CHECKPOINT_READINGS
 from acceptance.loads.storage import fault
 from acceptance.loads.storage.disk_reads import read_bytes, require_cold
-from acceptance.loads.storage.job import Job
+from acceptance.loads.storage.job import Job, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, flush_folder
 from acceptance.loads.storage.tokens import WORD, Content, Words
 from acceptance.loads.storage.wrong_file import BLOCK, LISTED, faults, flip, wrong_file
@@ -66,6 +67,7 @@ def measure(job: Job) -> None:
     """The whole load."""
     parameters = shard_parameters(job.bytes)
     size = BYTES * parameters
+    require_memory((SHARDS + 1) * size, available_bytes())
     contents = [Content(job.seed, 1 + shard) for shard in range(SHARDS)]
     states = [content.words(0, size // WORD) for content in contents]
     with ExitStack() as stack:

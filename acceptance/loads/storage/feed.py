@@ -25,10 +25,11 @@ from acceptance.loads.card import CardError, CudaCard
 from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import TransferFault
+from acceptance.loads.cpu.memory_bandwidth import available_bytes
 from acceptance.loads.names import FEED_MISCOMPARES, FEED_READINGS
 from acceptance.loads.storage import fault
 from acceptance.loads.storage.disk_reads import read_bytes, require_cold
-from acceptance.loads.storage.job import Job
+from acceptance.loads.storage.job import Job, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile
 from acceptance.loads.storage.token_file import pieces, write_whole
 from acceptance.loads.storage.tokens import TOKEN, WORD, Content
@@ -152,6 +153,7 @@ class GpuMemory:
 def measure(job: Job, *, gpu: bool) -> None:
     """The whole load."""
     content, size = Content(job.seed, TURN), job.bytes // BLOCK * BLOCK
+    require_memory(_BUFFERS * PIECE if gpu else size, available_bytes())
     with ScratchFile.create(job.folder, FILE, size) as file:
         write_whole(file, content)
         fault.damage(file, content, job.inject, size // BLOCK // 2 * BLOCK, 0)

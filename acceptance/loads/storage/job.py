@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from acceptance.core.component import Component
+from acceptance.core.limit import GIB
+from acceptance.core.message import Quantity
 from acceptance.core.parts import Part, parse
+from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.program import run_guarded, seconds
 from acceptance.loads.protocol import Output
@@ -56,6 +59,16 @@ class Job:
         """Raise StorageError where the time is over and there is no figure yet."""
         if time.monotonic() > self.until:
             raise StorageError("storage_time", seconds=self.seconds)
+
+
+def require_memory(needed: int, available: int) -> None:
+    """Raise StorageError where buffers of `needed` bytes take over half of the free memory."""
+    if 2 * needed > available:
+        raise StorageError(
+            "storage_no_memory",
+            needed=Quantity(needed / GIB, "GiB"),
+            available=Quantity(available / GIB, "GiB"),
+        )
 
 
 def amount(text: str) -> int:
@@ -155,4 +168,4 @@ def run(
             raise
         output.end()
 
-    return run_guarded(name, guarded, errors=(StorageError, RankLost))
+    return run_guarded(name, guarded, errors=(StorageError, RankLost, ArraysError, OSError))
