@@ -33,6 +33,7 @@ from acceptance.loads.storage import (
     kept,
     memmap,
     scratch_file,
+    token_file,
     wrong_file,
 )
 from acceptance.loads.storage.__main__ import main
@@ -670,3 +671,11 @@ def test_a_cache_that_the_kernel_does_not_show_is_an_error(
         with pytest.raises(StorageError, match="storage_refused: map: f: ENOMEM"):
             file.resident()
     os.close(descriptor)
+
+
+def test_a_slow_disk_is_fed_from_for_no_longer_than_it_may(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_file, "PIECE", 65536)
+    output = run("feed", seconds="0.000001").output
+    assert output.notes[0].startswith(f"1 passes over {SIZE} bytes, 32768 tokens in ")

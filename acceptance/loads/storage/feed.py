@@ -11,7 +11,7 @@ into its place in host memory. The rate is tokens / seconds from the first read 
 is there, of all passes. After each pass every token is compared where it arrived: the GPU computes
 what is due for itself. The kernel's count of bytes from disks must be at least what was read.
 
-Passes begin until `--seconds` are over; one that is under way then ends early.
+Passes begin until `--seconds` are over, and none reads for longer than that.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def measure(job: Job, *, gpu: bool) -> None:
                 file.read_into(offset, destination.buffer(offset, part))
                 destination.accept(offset, part)
                 done = offset + part
-                if time.monotonic() >= until:
+                if time.monotonic() - began >= job.seconds:
                     break
             destination.finish()
             took += time.monotonic() - began
