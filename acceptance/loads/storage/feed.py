@@ -39,6 +39,7 @@ NAME = "storage_feed"
 FILE = "storage_feed"
 TURN = 1
 _BUFFERS = 2
+_HIT = 2 * BLOCK  # where a fault is made: in the first piece, which every pass reads
 
 
 class Destination(Protocol):
@@ -156,9 +157,9 @@ def measure(job: Job, *, gpu: bool) -> None:
     require_memory(_BUFFERS * PIECE if gpu else size, available_bytes())
     with ScratchFile.create(job.folder, FILE, size) as file:
         write_whole(file, content)
-        fault.damage(file, content, job.inject, size // BLOCK // 2 * BLOCK, 0)
+        fault.damage(file, content, job.inject, _HIT, 0)
         if job.inject == "short":
-            file.shorten(size - BLOCK)
+            file.shorten(_HIT)
         destination: Destination = GpuMemory(size) if gpu else HostMemory(size)
         tokens, counted, took, wrong, number = 0, 0, 0.0, 0, 0
         until = time.monotonic() + job.seconds
