@@ -29,6 +29,7 @@ UNITS = frozenset(
         "Mbit/s",
         "GT/s",
         "IOPS",
+        "Mtokens/s",
     }
 )
 

@@ -392,6 +392,45 @@ class WrongArray(_OfComponent, frozen=True, kw_only=True):
     first: tuple[WrongPlace, ...]
 
 
+FileCheck = Literal["memmap", "feed", "checkpoint", "kept"]
+
+
+class WrongFile(_OfComponent, frozen=True, kw_only=True):
+    """Words of a file that are not what was written: of a block, a window or a piece of it.
+
+    `offset` is the byte of the first wrong word, `block` the number of its block of 4 KiB, `number`
+    the pass over the file. `unwritten` counts the wrong `words` that still hold what the memory
+    held before the read. Where the content belongs elsewhere, `of_offset` and `of_turn` say where:
+    the byte, and the turn of writing.
+    """
+
+    check: FileCheck
+    file: Text
+    number: Whole = field(name="pass")
+    block: Whole
+    offset: Whole
+    words: Positive
+    unwritten: Whole
+    want: Hex
+    got: Hex
+    xor: Hex
+    of_offset: Whole | None = None
+    of_turn: Whole | None = None
+
+
+class FailedFile(_OfComponent, frozen=True, kw_only=True):
+    """An operation on a file that failed by the disk, with the kernel's name of the error.
+
+    The error "short" is none of the kernel's: the file ends before what was written to it.
+    """
+
+    check: Literal["file"]
+    operation: Text
+    file: Text
+    error: Text
+    offset: Whole | None = None
+
+
 Miscompare = (
     WrongProduct
     | ChangedInputs
@@ -406,6 +445,8 @@ Miscompare = (
     | WrongFirstProduct
     | DifferingDigests
     | WrongArray
+    | WrongFile
+    | FailedFile
 )
 _KINDS: Mapping[str, type[Miscompare]] = {
     check: kind

@@ -23,6 +23,8 @@
         the same step after its last edge: what was commanded, and how many results were verified
     {"progress": SECONDS_DONE, "of": SECONDS}
         for a progress bar; carries no evidence
+    {"trouble": MESSAGE}
+        last of a load that could not go on, instead of the end
     {"end": true, "readings": COUNT}
         last, once; counts absences, tables and logs too
 
@@ -194,6 +196,12 @@ class Progress(Strict, frozen=True):
     of_s: float = field(name="of")
 
 
+class Trouble(Strict, frozen=True):
+    """Why a load could not go on; nothing follows."""
+
+    message: Message = field(name="trouble")
+
+
 class End(Strict, frozen=True):
     """The last line; `readings` counts absences, tables and logs too."""
 
@@ -202,7 +210,7 @@ class End(Strict, frozen=True):
 
 
 Evidence = LoadReading | Absence | LoadTable | KeptLog
-Told = Note | Lap | StepBegins | StepEnded | Progress
+Told = Note | Lap | StepBegins | StepEnded | Progress | Trouble
 Line = Hello | Evidence | WrongResult | Told | End
 
 # The key that tells a line's kind.
@@ -217,6 +225,7 @@ _KINDS: Mapping[str, type[Hello | Evidence | Told | End]] = {
     "step": StepBegins,
     "step_ended": StepEnded,
     "progress": Progress,
+    "trouble": Trouble,
     "end": End,
 }
 
@@ -338,6 +347,10 @@ class Output:
         """How far the load is, in seconds."""
         self._line(Progress(done_s, of_s))
 
+    def trouble(self, message: Message) -> None:
+        """The last line of a load that cannot go on, with the reason."""
+        self._line(Trouble(message))
+
     def end(self) -> None:
         """The last line; output without it does not count as a whole run."""
         self._line(End(end=True, readings=len(self._evidence.found)))
@@ -368,7 +381,7 @@ def parse(output: str) -> LoadOutput:
     Raises ProtocolError, quoting the line, where `decode` does, and in these cases: the first line
     is not the hello, or another one is; a wrong result cannot be read; a reading or a table comes
     twice; a step does not end before the next line that begins or ends one, or before the end; the
-    end is missing or miscounts; a line follows the end.
+    end is missing or miscounts; a line follows the end; the load could not go on.
     """
     if not output:
         raise ProtocolError("load_silent")
@@ -391,6 +404,8 @@ def parse(output: str) -> LoadOutput:
                 raise UnusableLine("load_wrong_result_unread", why=said.reason)
             elif isinstance(said, Note):
                 notes.append(said.text)
+            elif isinstance(said, Trouble):
+                raise ProtocolError("load_trouble", why=said.message)
             elif isinstance(said, Hello):
                 raise UnusableLine("load_hello_twice")
             elif isinstance(said, StepBegins | StepEnded | End):
@@ -433,6 +448,15 @@ def salvage(output: str) -> tuple[WrongResult, ...]:
         if isinstance(said, WrongResult):
             found.append(said)
     return tuple(found)
+
+
+def trouble(output: str) -> Message | None:
+    """Why a load could not go on, as its last whole line says; None where that says no reason."""
+    try:
+        said = decode(output.removesuffix("\n").rpartition("\n")[2])
+    except ProtocolError:
+        return None
+    return said.message if isinstance(said, Trouble) else None
 
 
 def _unusable(reason: str | Message, line: str) -> ProtocolError:

@@ -18,8 +18,10 @@ from acceptance.core.parts import Gpu, renamed
 from acceptance.core.record import Event, Note
 from acceptance.journal import clock
 from acceptance.loads.miscompare import (
+    FailedFile,
     UnreadMiscompare,
     WrongCopy,
+    WrongFile,
     WrongMemory,
     WrongProduct,
     WrongResult,
@@ -56,6 +58,11 @@ MAX_STEPS = 64
 _ACTION = "Run it again, cool and alone; if it comes back, replace the card."
 _OF_COPIES = (
     "Reseat the card and its riser; try another slot or cable; if it comes back, replace the card."
+)
+
+_OF_DISKS = (
+    "Save what is on this disk; reseat it, or change its cable or slot; if it comes back, replace "
+    "the disk."
 )
 
 
@@ -233,6 +240,18 @@ def event_of(wrong: WrongResult, component: Component, injected: str | None = No
             code = "copy_lost" if wrong.words == wrong.unwritten else "copy_changed"
             about: dict[str, Value] = {"check": wrong.check}
             action = _OF_COPIES
+        case WrongFile():
+            code = "file_changed"
+            about = known(
+                file=wrong.file, offset=wrong.offset, of=wrong.of_offset, turn=wrong.of_turn
+            )
+            action = _OF_DISKS
+        case FailedFile():
+            code = "disk_operation_failed"
+            about = known(
+                operation=wrong.operation, file=wrong.file, error=wrong.error, offset=wrong.offset
+            )
+            action = _OF_DISKS
         case WrongMemory():
             code = "memory_does_not_hold"
             about = {}

@@ -10,6 +10,7 @@ from acceptance.core.component import Component
 from acceptance.core.dtype import GEMM_READINGS
 from acceptance.core.message import Listed, Message, Value, Values
 from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads import protocol
 from acceptance.loads.miscompare import CollectiveArm, WrongResult
 from acceptance.loads.names import (
     BURN_DIGESTS,
@@ -459,7 +460,8 @@ def read(
     trouble: Message | None = None
     output: LoadOutput | None = None
     if completed.timed_out or completed.returncode != 0:
-        trouble = completed.describe()
+        said = None if completed.timed_out else protocol.trouble(completed.stdout)
+        trouble = completed.describe() if said is None else Message("load_trouble", {"why": said})
     elif completed.truncated:
         trouble = Message("load_output_lost")
     else:

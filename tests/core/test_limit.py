@@ -101,7 +101,7 @@ def test_these_units_make_a_limit_and_no_others() -> None:
         "MT/s",
         "Mbit/s",
     }
-    assert {*known, "GT/s", "IOPS"} == UNITS
+    assert {*known, "GT/s", "IOPS", "Mtokens/s"} == UNITS
     assert all(Limit(unit, "b", low=0.0).unit == unit for unit in UNITS)
 
 

@@ -204,6 +204,30 @@ ARRAY: Fact = {
     "first": [PLACE],
 }
 
+FILE: Fact = {
+    "component": "disk:nvme0n1",
+    "check": "kept",
+    "file": "sealed",
+    "pass": 0,
+    "block": 3,
+    "offset": 12296,
+    "words": 511,
+    "unwritten": 0,
+    "want": "00000000000000ff",
+    "got": "00000000000000fe",
+    "xor": "0000000000000001",
+    "of_offset": 4104,
+    "of_turn": 1,
+}
+FAILED: Fact = {
+    "component": "disk:nvme0n1",
+    "check": "file",
+    "operation": "read",
+    "file": "sealed",
+    "error": "EIO",
+    "offset": 4096,
+}
+
 
 def all_of(*facts: Fact) -> tuple[WrongResult, ...]:
     """What readers make of them."""

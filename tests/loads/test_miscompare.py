@@ -17,6 +17,8 @@ from wrong_results import (
     COPIED,
     CORE_REPEATED,
     DIGESTS,
+    FAILED,
+    FILE,
     INEXACT,
     INPUTS,
     REMADE,
@@ -50,7 +52,19 @@ from acceptance.wording import words
 RECORDINGS = Path(__file__).parent.parent.parent / "fixtures" / "recordings" / "burn"
 
 PATHS = [TRANSFERRED, COLLECTIVE]
-OTHERS = [REMADE, REPEATED, CORE_REPEATED, *PATHS, VECTOR, INEXACT, ROWS, DIGESTS, ARRAY]
+OTHERS = [
+    REMADE,
+    REPEATED,
+    CORE_REPEATED,
+    *PATHS,
+    VECTOR,
+    INEXACT,
+    ROWS,
+    DIGESTS,
+    ARRAY,
+    FILE,
+    FAILED,
+]
 RIGHT_AGAIN = {key: value for key, value in one_bit(3).items() if key not in described_keys()}
 OLDER_COPY = {name: value for name, value in COPIED.items() if name != "unwritten"}
 ALL = [one_bit(3), RIGHT_AGAIN, INPUTS, AGAIN, WHOLE, COPIED, OLDER_COPY, vram([(64, 0, 4)])]
@@ -154,6 +168,10 @@ def test_the_length_of_a_row_is_what_the_shape_says_where_it_fits(
         ({**one_bit(3), "bits": {"0": 1, "x": 2}}, "Expected `int`, got `str` - at `key`"),
         ({**one_bit(3), "bits": {"0": 1, "1": -2}}, "Expected `int` >= 0 - at `$.bits[...]`"),
         ({**one_bit(3), "first": []}, "it tells only a part of its places and bits"),
+        ({**FILE, "words": 0}, "Expected `int` >= 1 - at `$.words`"),
+        ({**FILE, "check": "file"}, "Object contains unknown field `pass`"),
+        ({**FILE, "pass": -1}, "Expected `int` >= 0 - at `$.pass`"),
+        ({**FAILED, "error": ""}, "Expected `str` of length >= 1 - at `$.error`"),
         ({**vram([(0, 1, 2)]), "first": []}, "Expected `array` of length >= 1 - at `$.first`"),
         ({**vram([(0, 1, 2)]), "bits": {}}, "Expected `object` of length >= 1 - at `$.bits`"),
         ({**vram([(0, 1, 2)]), "address_bits": ["3"]}, "Expected `int`, got `str` - at "),

@@ -30,6 +30,7 @@ from acceptance.loads.protocol import (
     decode,
     parse,
     salvage,
+    trouble,
 )
 from acceptance.wording import errors, words
 
@@ -45,6 +46,9 @@ BEGINS = f'{{"step": {STEP}, "begins": 1000.5}}'
 ENDED = f'{{"step_ended": {STEP}, "edges": 36, "right": 70, "wrong": 0}}'
 TABLE = (
     '{"table": "gemm_f64_by_size", "columns": ["n", "what"], "rows": [[128, "a"], [512.5, "b"]]}'
+)
+TROUBLE = json.dumps(
+    {"trouble": {"is": "message", "code": "storage_time", "values": {"seconds": 3.0}}}
 )
 END = '{"end": true, "readings": 2}'
 END_OF_NONE = '{"end": true, "readings": 0}'
@@ -333,6 +337,9 @@ def test_a_wrong_result_that_no_reader_could_use_is_written_all_the_same() -> No
             "unknown field `more`",
         ),
         ([HELLO, READING, SECOND, END, NOTE], 'printed after its end: \'{"note": "made by numpy'),
+        ([HELLO, TROUBLE], "could not go on: it was not through after 3 s"),
+        ([HELLO, READING, SECOND, TROUBLE, END], "could not go on: it was not through"),
+        ([HELLO, TROUBLE.replace("3.0", "null")], "at `$.trouble"),
         ([HELLO, READING, SECOND, END, ""], "printed after its end: ''"),
     ],
 )
@@ -354,6 +361,15 @@ def parsed_or_none(lines: list[str]) -> LoadOutput | None:
         return parse(text(*lines))
     except ProtocolError:
         return None
+
+
+def test_the_trouble_of_a_load_is_its_last_line() -> None:
+    stream = io.StringIO()
+    Output(stream).trouble(Message("storage_time", {"seconds": 3.0}))
+    assert stream.getvalue() == TROUBLE + "\n"
+    assert trouble(text(HELLO, TROUBLE)) == Message("storage_time", {"seconds": 3.0})
+    for other in ("", "torn", text(HELLO), text(TROUBLE, NOTE), TROUBLE[:-1]):
+        assert trouble(other) is None
 
 
 @given(st.data())

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from thoroughness import ALL
-from wrong_results import COPIED, INPUTS, TRANSFERRED, VECTOR, one_bit, vram
+from wrong_results import COPIED, FAILED, FILE, INPUTS, TRANSFERRED, VECTOR, one_bit, vram
 
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import GPUS, Gpu, Pair, Part
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
 from acceptance.loads.miscompare import read, read_or_keep
@@ -115,6 +115,8 @@ def test_it_is_told_once_for_each_gpu_and_format() -> None:
         (TRANSFERRED, "copy"),
         (VECTOR, "elementwise"),
         (vram([(64, 0, 4)]), "vram"),
+        (FILE, "kept"),
+        (FAILED, "file"),
         ({"check": "new one"}, "result"),
         ({"dtype": 3, "check": None}, "result"),
         ({**INPUTS, "dtype": "f128"}, "result"),
@@ -142,6 +144,27 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
 def test_a_copy_that_never_arrived_is_told_apart(found: dict[str, Any], said: str) -> None:
     older = {key: value for key, value in COPIED.items() if key != "unwritten"}
     assert meaning_of(load_events.event_of(read({**older, **found}), Gpu(0))) == said
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            FILE,
+            "disk:nvme0n1 gave back other data than was written: sealed at byte 12296; what is "
+            "there belongs to byte 4104 of the writing number 1",
+        ),
+        (
+            {**FILE, "of_offset": None, "of_turn": None},
+            "disk:nvme0n1 gave back other data than was written: sealed at byte 12296",
+        ),
+        (FAILED, "disk:nvme0n1 failed: read of sealed ended with EIO at byte 4096"),
+    ],
+)
+def test_a_wrong_file_says_where_and_what_to_do(found: dict[str, Any], said: str) -> None:
+    event = load_events.event_of(read(found), Part("disk", "nvme0n1"))
+    assert meaning_of(event) == said
+    assert event.action.startswith("Save what is on this disk;")
 
 
 @pytest.mark.parametrize(

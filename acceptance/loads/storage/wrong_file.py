@@ -1,0 +1,68 @@
+"""Comparison of what was read with what the file holds by its seed, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from acceptance.core.component import Component
+from acceptance.loads import bits
+from acceptance.loads.copy.pattern import TransferFault, fault
+from acceptance.loads.miscompare import FileCheck, WrongFile
+from acceptance.loads.storage.tokens import WORD, Content, Words, origin
+
+BLOCK = 4096  # bytes: the page of the cache, and the sector of most disks
+PIECE = 1 << 20  # bytes read and compared at a time
+LISTED = 64  # wrong blocks that a load reports; it counts all
+
+
+def faults(content: Content, offset: int, got: Words) -> Iterator[tuple[int, TransferFault]]:
+    """The offset of each wrong block among these words of the file, and how it differs."""
+    due = content.words(offset, got.size)
+    if bits.same_bits(due, got):
+        return
+    words = BLOCK // WORD
+    for begin in range(0, got.size, words):
+        part = slice(begin, begin + words)
+        if (found := fault(due[part], got[part])) is not None:
+            yield offset + begin * WORD, found
+
+
+def wrong_file(
+    component: Component,
+    check: FileCheck,
+    file: str,
+    number: int,
+    content: Content,
+    begin: int,
+    found: TransferFault,
+) -> WrongFile:
+    """The wrong result of words from byte `begin` of the file on.
+
+    Of the first wrong words, one that belongs elsewhere in a file of this seed says where.
+    """
+    first = found["first"][0]
+    offset = begin + first.index * WORD
+    origins = [(one, origin(int(one.got, 16))) for one in found["first"]]
+    moved = next(((one, of) for one, of in origins if of.seed == content.seed), None)
+    return WrongFile(
+        component=component,
+        check=check,
+        file=file,
+        number=number,
+        block=offset // BLOCK,
+        offset=offset,
+        words=found["words"],
+        unwritten=found["unwritten"],
+        want=first.expected,
+        got=first.got,
+        xor=first.xor,
+        of_offset=None if moved is None else moved[1].offset,
+        of_turn=None if moved is None else moved[1].turn,
+    )
+
+
+def flip(words: Words, index: int) -> None:
+    """Invert one bit of one word, for `--inject`."""
+    words[index] ^= np.uint64(1 << 17)

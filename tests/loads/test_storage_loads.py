@@ -1,0 +1,681 @@
+"""The storage loads from their command line to their last line, on files of a real disk."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+import pytest
+from cases import each
+
+from acceptance.core.message import Message
+from acceptance.core.parts import Part
+from acceptance.loads import protocol
+from acceptance.loads.miscompare import FailedFile, WrongFile
+from acceptance.loads.names import CHECKPOINT_READINGS, MEMMAP_COLUMNS, MEMMAP_READINGS
+from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse
+from acceptance.loads.storage import (
+    checkpoint,
+    disk_reads,
+    feed,
+    kept,
+    memmap,
+    scratch_file,
+    token_file,
+    wrong_file,
+)
+from acceptance.loads.storage.__main__ import main
+from acceptance.loads.storage.job import KINDS, Job, Kind, amount, disk, require_memory
+from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, open_folder, refused
+from acceptance.wording import words
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+FAKE = Path(__file__).parent / "fake_torch"
+DISK = Part("disk", "vda")
+SIZE = 1 << 18
+KEPT = ("--machine", "m1")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder on a disk: RAM disks prove nothing of one."""
+    made = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="rigproof-test-"))
+    try:
+        descriptor = open_folder(made)
+        try:
+            with ScratchFile.create(descriptor, "probe", 4096) as probe:
+                probe.write(0, memoryview(b"x" * 4096))
+                probe.drop()
+                before = disk_reads.read_bytes()
+                probe.read_into(0, memoryview(bytearray(4096)))
+                counted = disk_reads.read_bytes() - before
+        except StorageError:
+            counted = 0
+        finally:
+            os.close(descriptor)
+        if not counted:
+            pytest.skip("needs a disk under /var/tmp")
+        yield made
+    finally:
+        shutil.rmtree(made)
+
+
+@dataclass(frozen=True)
+class Done:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def output(self) -> LoadOutput:
+        assert (self.status, self.err) == (0, "")
+        return parse(self.out)
+
+    @property
+    def trouble(self) -> Message:
+        assert self.status == 1
+        assert "Traceback" not in self.err
+        assert len(self.err.splitlines()) == 1
+        with pytest.raises(ProtocolError, match="load_trouble"):
+            parse(self.out)
+        found = protocol.trouble(self.out)
+        assert found is not None
+        assert words.text(found)
+        return found
+
+    @property
+    def failed(self) -> FailedFile:
+        (found,) = protocol.salvage(self.out)
+        assert isinstance(found, FailedFile)
+        assert self.trouble.code == "storage_disk_failed"
+        return found
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(folder: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Run a load in this process, in the folder."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def started(load: str, *more: str, where: Path = folder, seconds: str | None = None) -> Done:
+        if seconds is None:  # how long it reads, or the most that it may take
+            seconds = "0.02" if load in ("memmap", "feed") else "60"
+        argv = (load, "--folder", str(where), "--component", str(DISK), "--seconds", seconds)
+        status = main([*argv, "--bytes", str(SIZE), *more])
+        told = capfd.readouterr()
+        return Done(status, told.out, told.err)
+
+    yield started
+    signal.signal(signal.SIGINT, before)
+
+
+def wrong_of(output: LoadOutput) -> list[WrongFile]:
+    found = [one for one in output.miscompares if isinstance(one, WrongFile)]
+    assert len(found) == len(output.miscompares)
+    return found
+
+
+def values(output: LoadOutput) -> dict[str, float]:
+    assert {one.component for one in output.readings} == {DISK}
+    return {one.name: one.value for one in output.readings}
+
+
+# --- clean runs ---
+
+
+def test_windows_of_a_map_are_measured_cold_and_warm(run: Run, folder: Path) -> None:
+    output = run("memmap").output
+    assert output.load == "storage_memmap"
+    assert output.parameters["bytes"] == SIZE
+    assert {one.name: one.unit for one in output.readings} == MEMMAP_READINGS
+    *rates, wrong = values(output).values()
+    assert wrong == 0
+    assert min(rates) > 0
+    (table,) = output.tables
+    assert table.columns == MEMMAP_COLUMNS
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [row["arm"] for row in rows] == ["cold", "cold_random", "warm", "warm_random"]
+    assert all(float(row["disk bytes"]) >= 4096 for row in rows[:2])
+    assert list(folder.iterdir()) == []
+
+
+def test_tokens_are_fed_to_host_memory(run: Run, folder: Path) -> None:
+    output = run("feed").output
+    found = values(output)
+    assert list(found) == ["storage_feed_host", "storage_feed_miscompares"]
+    assert found["storage_feed_host"] > 0
+    assert found["storage_feed_miscompares"] == 0
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put the fake in torch's place, with what a test asks of it."""
+
+    def put(**asked: str) -> None:
+        for name, value in asked.items():
+            monkeypatch.setenv(f"FAKE_TORCH_{name.upper()}", value)
+        monkeypatch.syspath_prepend(str(FAKE))
+        for name in ("torch", "torch.cuda"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return put
+
+
+def test_tokens_are_fed_to_a_gpu(run: Run, torch: Callable[..., None]) -> None:
+    torch()
+    output = run("feed", "--gpu").output
+    assert output.parameters["gpu"] == "Fake GPU"
+    found = values(output)
+    assert list(found) == ["storage_feed_gpu", "storage_feed_miscompares"]
+    assert found["storage_feed_miscompares"] == 0
+
+
+def test_tokens_that_do_not_reach_the_gpu_are_found(run: Run, torch: Callable[..., None]) -> None:
+    torch(lose="cuda")
+    output = run("feed", "--gpu").output
+    wrong = wrong_of(output)[0]
+    assert (wrong.offset, wrong.words, wrong.unwritten) == (SIZE - 8, 1, 1)
+
+
+def test_a_gpu_that_fails_or_is_not_there_ends_the_load(
+    run: Run, torch: Callable[..., None]
+) -> None:
+    torch(fail="1")
+    done = run("feed", "--gpu")
+    assert (done.status, protocol.trouble(done.out)) == (1, None)
+    assert done.err.startswith("storage_feed: CUDA error: an illegal memory access")
+    torch(gpus="0")
+    done = run("feed", "--gpu")
+    assert (done.status, done.out) == (1, "")
+    assert "torch sees no GPU" in done.err
+
+
+def test_a_gpu_with_too_little_memory_is_refused(
+    run: Run, torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch()
+    monkeypatch.setattr("acceptance.loads.card.CudaCard.free_bytes", lambda card: SIZE - 1)
+    done = run("feed", "--gpu")
+    assert done.err == (
+        f"storage_feed: {SIZE} bytes are due on the GPU, and {SIZE - 1} are free there\n"
+    )
+
+
+def test_a_checkpoint_is_written_and_read_back(run: Run, folder: Path) -> None:
+    output = run("checkpoint").output
+    assert {one.name: one.unit for one in output.readings} == CHECKPOINT_READINGS
+    write, read, wrong = values(output).values()
+    assert min(write, read) > 0
+    assert wrong == 0
+    assert output.notes[0].startswith(f"{SIZE // 16} parameters in 4 shards of {SIZE // 4} bytes")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_billion_parameters_have_16_bytes_each() -> None:
+    assert checkpoint.BYTES == 16
+    assert checkpoint.shard_parameters(1 << 30) == (1 << 26) // 4
+    assert checkpoint.shard_parameters((1 << 30) - 1) * 64 < 1 << 30
+
+
+def test_the_sealed_file_stays_and_is_read_later(run: Run, folder: Path) -> None:
+    assert values(run("kept-write", *KEPT).output) == {"storage_kept_errors": 0}
+    assert [(one.name, one.stat().st_size) for one in folder.iterdir()] == [("sealed", SIZE)]
+    assert values(run("kept-read", *KEPT).output) == {"storage_kept_errors": 0}
+    first = (folder / "sealed").read_bytes()
+    assert values(run("kept-write", *KEPT).output) == {"storage_kept_errors": 0}
+    assert (folder / "sealed").read_bytes() != first  # another seed
+
+
+# --- faults made on purpose ---
+
+LOADS: dict[str, tuple[str, ...]] = {
+    "memmap": (),
+    "feed": (),
+    "checkpoint": (),
+    "kept-write": KEPT,
+}
+
+
+@each("load", list(LOADS))
+def test_every_fault_made_on_purpose_is_found(run: Run, folder: Path, load: str) -> None:
+    for kind in KINDS:
+        done = run(load, *LOADS[load], "--inject", kind)
+        assert f'"inject": "{kind}"' in done.out.splitlines()[0]
+        if kind == "short":
+            assert (done.failed.operation, done.failed.error) == ("read", "short")
+            continue
+        first = wrong_of(done.output)[0]
+        assert done.output.injected == kind
+        assert values(done.output).popitem()[1] >= 1
+        assert int(first.want, 16) ^ int(first.got, 16) == int(first.xor, 16)
+        if kind in ("rest", "flight"):
+            assert (first.words, int(first.xor, 16).bit_count(), first.of_offset) == (1, 1, None)
+        elif kind == "stale":
+            assert (first.of_offset, first.of_turn) == (first.offset, 0)
+        else:
+            assert first.of_turn == 1
+            assert first.of_offset is not None
+            assert abs(first.of_offset - first.offset) == 4096
+    assert list(folder.iterdir()) == []
+
+
+def test_a_fault_in_flight_reaches_the_gpu(run: Run, torch: Callable[..., None]) -> None:
+    torch()
+    for kind in ("flight", "rest"):
+        first = wrong_of(run("feed", "--gpu", "--inject", kind).output)[0]
+        assert (first.check, first.words, int(first.xor, 16).bit_count()) == ("feed", 1, 1)
+
+
+# --- rot at rest ---
+
+
+def rot(folder: Path, *places: int) -> None:
+    with (folder / "sealed").open("r+b") as file:
+        for place in places:
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ 4]))
+
+
+def test_every_block_that_rots_is_found_with_its_offset(run: Run, folder: Path) -> None:
+    assert run("kept-write", *KEPT).status == 0
+    room = kept.header_bytes(SIZE)
+    places = (room, room + 4097, SIZE - 1)
+    rot(folder, *places)
+    output = run("kept-read", *KEPT).output
+    assert [(one.offset, one.block) for one in wrong_of(output)] == [
+        (place // 8 * 8, place // 4096) for place in places
+    ]
+    assert values(output) == {"storage_kept_errors": 3}
+    output = run("kept-read", *KEPT, "--inject", "flight").output
+    assert values(output) == {"storage_kept_errors": 3}  # in the first block, as the rot
+
+
+def test_a_header_that_rots_is_a_wrong_block_too(run: Run, folder: Path) -> None:
+    assert run("kept-write", *KEPT).status == 0
+    rot(folder, 140)
+    output = run("kept-read", *KEPT).output
+    (wrong,) = wrong_of(output)
+    assert (wrong.offset, wrong.block) == (0, 0)
+    assert values(output) == {"storage_kept_errors": 1}
+
+
+def test_what_is_no_sealed_file_of_this_machine_is_no_evidence(run: Run, folder: Path) -> None:
+    assert run("kept-read", *KEPT).trouble.code == "storage_missing"
+    assert run("kept-write", *KEPT).status == 0
+    other = run("kept-read", "--machine", "m2").trouble
+    assert (other.code, other.values["machine"]) == ("kept_of_another", "m1")
+    sealed = folder / "sealed"
+    rot(folder, 3)
+    assert run("kept-read", *KEPT).trouble.code == "kept_unknown"
+    sealed.write_bytes(b"")
+    assert run("kept-read", *KEPT).trouble.code == "kept_unknown"
+    sealed.unlink()
+    sealed.symlink_to("/etc/passwd")
+    assert run("kept-read", *KEPT).trouble.code == "storage_no_folder"
+    sealed.unlink()
+    os.mkfifo(sealed)
+    assert run("kept-read", *KEPT).trouble.code == "storage_not_ours"
+
+
+HEADER = kept.Header(1, 5, 1 << 20, "m", ("0" * 32,))
+
+
+def test_a_header_is_read_as_it_was_written() -> None:
+    room = kept.header_bytes((1 << 20) + 8192)
+    assert room == 8192
+    assert kept.decode(kept.encode(HEADER, room), "sealed") == HEADER
+    assert kept.header_bytes(1 << 30) == 40960
+    with pytest.raises(ValueError, match="more than the 4096 of its room"):
+        kept.encode(msgspec.structs.replace(HEADER, machine="m" * 4096), 4096)
+
+
+@each(
+    "header",
+    [
+        msgspec.structs.replace(HEADER, version=2),
+        msgspec.structs.replace(HEADER, digests=()),
+        msgspec.structs.replace(HEADER, seed=0),
+    ],
+)
+def test_a_header_of_another_version_or_form_is_unknown(header: kept.Header) -> None:
+    with pytest.raises(StorageError, match="kept_unknown"):
+        kept.decode(kept.encode(header, 8192), "sealed")
+
+
+def test_a_sealed_file_of_another_size_is_no_evidence(run: Run, folder: Path) -> None:
+    assert run("kept-write", *KEPT).status == 0
+    os.truncate(folder / "sealed", kept.header_bytes(SIZE) + 4096)
+    assert run("kept-read", *KEPT).failed.error == "short"
+    small = msgspec.structs.replace(HEADER, bytes=1 << 21, machine="m1", digests=("0" * 32,) * 2)
+    room = kept.header_bytes(SIZE)
+    body = kept.encode(
+        msgspec.structs.replace(small, bytes=1 << 27, digests=("0" * 32,) * 128), 8192
+    )
+    (folder / "sealed").write_bytes(body.ljust(SIZE, b"\0"))
+    assert room == 8192
+    assert run("kept-read", *KEPT).trouble.code == "kept_other_size"
+
+
+# --- trouble ---
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
+    def fail(*_: Any, **__: Any) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, fail)
+
+
+@each(
+    "call, number, code, fault",
+    [
+        ("posix_fallocate", errno.ENOSPC, "storage_full", False),
+        ("posix_fallocate", errno.EDQUOT, "storage_full", False),
+        ("posix_fallocate", errno.EOPNOTSUPP, "storage_refused", False),
+        ("posix_fallocate", errno.EROFS, "storage_read_only", False),
+        ("pwrite", errno.ENOSPC, "storage_full", False),
+        ("pwrite", errno.EIO, "storage_disk_failed", True),
+        ("pwrite", errno.EROFS, "storage_disk_failed", True),
+        ("fsync", errno.EIO, "storage_disk_failed", True),
+        ("preadv", errno.EIO, "storage_disk_failed", True),
+        ("preadv", errno.ENODEV, "storage_disk_failed", True),
+        ("preadv", errno.EUCLEAN, "storage_disk_failed", True),
+        ("preadv", errno.EPERM, "storage_denied", False),
+        ("posix_fadvise", errno.EINVAL, "storage_refused", False),
+    ],
+)
+def test_an_error_of_the_kernel_is_said_by_its_code(
+    run: Run, folder: Path, call: str, number: int, code: str, fault: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        failing(patch, call, number)
+        done = run("feed")
+    assert done.trouble.code == code
+    assert done.trouble.values["error"] == errno.errorcode[number]
+    assert len(protocol.salvage(done.out)) == fault
+    if fault:
+        assert done.failed.error == errno.errorcode[number]
+    assert list(folder.iterdir()) == []
+
+
+@each("load", ["memmap", "checkpoint", "kept-write"])
+def test_a_disk_that_fails_a_write_is_at_fault_in_every_load(
+    run: Run, folder: Path, load: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        failing(patch, "pwrite", errno.EIO)
+        done = run(load, *LOADS[load])
+    assert (done.failed.operation, done.failed.error) == ("write", "EIO")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_page_that_the_disk_cannot_give_is_told_by_its_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "preadv", errno.EIO)  # the parent's read of the page that ended the worker
+    assert run("memmap", "--inject", "short").failed.error == "EIO"
+    monkeypatch.setattr(os, "preadv", lambda _descriptor, buffers, _offset: len(buffers[0]))
+    found = run("memmap", "--inject", "short").failed
+    assert (found.operation, found.error) == ("map", "SIGBUS")
+
+
+def test_a_worker_that_dies_of_something_else_is_said(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memmap, "work", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    done = run("memmap")
+    assert (done.status, protocol.trouble(done.out)) == (1, None)
+    assert done.err.startswith("storage_memmap: the worker on disk:vda was ended by signal 9")
+
+
+def test_a_ram_disk_gives_no_figures(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch_file, "_DROPS", 2)
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("needs a RAM disk at /dev/shm")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        for load in ("memmap", "feed"):
+            assert run(load, where=Path(name)).trouble.code == "storage_cached"
+
+
+def test_what_a_cache_gave_is_no_reading(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScratchFile, "drop", lambda file: None)
+    for load, more in LOADS.items():
+        found = run(load, *more).trouble
+        assert found.code == "storage_not_from_disk"
+        assert float(str(found.values["counted"])) < float(str(found.values["asked"]))
+
+
+def test_a_file_that_the_kernel_drops_again_is_not_warm(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident = ScratchFile.resident
+    monkeypatch.setattr(ScratchFile, "resident", lambda file: min(resident(file), 0.99))
+    assert run("memmap").trouble.code == "storage_not_in_memory"
+
+
+def test_buffers_that_would_fill_the_memory_are_not_made(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for load, module in (("feed", feed), ("checkpoint", checkpoint)):
+        monkeypatch.setattr(module, "available_bytes", lambda: SIZE)
+        trouble = run(load).trouble
+        assert trouble.code == "storage_no_memory"
+    require_memory(SIZE, 2 * SIZE)
+    assert list(folder.iterdir()) == []
+
+
+def test_time_that_is_over_leaves_no_figure(run: Run) -> None:
+    for load, more in (("checkpoint", ()), ("kept-write", KEPT)):
+        assert run(load, *more, seconds="0.0001").trouble.code == "storage_time"
+
+
+def test_a_folder_that_is_none_is_refused(run: Run, folder: Path) -> None:
+    (folder / "file").touch()
+    (folder / "link").symlink_to(folder)
+    for name, code in (
+        ("gone", "storage_missing"),
+        ("file", "storage_no_folder"),
+        ("link", "storage_no_folder"),
+    ):
+        assert run("feed", where=folder / name).trouble.code == code
+
+
+def test_a_file_that_is_there_is_left_as_it_is(run: Run, folder: Path) -> None:
+    for load, name in (
+        ("memmap", "storage_memmap"),
+        ("feed", "storage_feed"),
+        ("checkpoint", "shard-0.tmp"),
+    ):
+        (folder / name).write_text("a user's")
+        assert run(load).trouble.code == "storage_exists"
+        assert (folder / name).read_text() == "a user's"
+
+
+def test_a_map_of_a_file_that_lost_its_end_is_a_fault(folder: Path) -> None:
+    descriptor = open_folder(folder)
+    with ScratchFile.create(descriptor, "f", 8192) as file:
+        file.shorten(4096)
+        with pytest.raises(StorageError) as caught:
+            file.map(random=False)
+    os.close(descriptor)
+    assert caught.value.fault is not None
+    assert (caught.value.fault.error, caught.value.fault.offset) == ("short", 4096)
+
+
+def test_an_error_without_a_name_keeps_its_number() -> None:
+    assert refused(OSError(), "read", "f").message.values["error"] == "0"
+
+
+@each("text", ["", "rchar: 5\n", "read_bytes: many\n", None])
+def test_reads_that_the_kernel_does_not_count_are_an_error(
+    tmp_path: Path, text: str | None
+) -> None:
+    if text is not None:
+        (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "proc/self/io").write_text(text)
+    with pytest.raises(StorageError, match="storage_reads_uncounted"):
+        disk_reads.read_bytes(tmp_path)
+
+
+@each("text", ["0", "262143", "-5", "1e9", "9" * 13])
+def test_an_amount_of_nothing_is_refused(text: str) -> None:
+    with pytest.raises(Exception, match="is not a number of bytes"):
+        amount(text)
+
+
+def test_figures_belong_to_a_disk() -> None:
+    assert disk("disk:md0") == Part("disk", "md0")
+    with pytest.raises(Exception, match="'dimm:A1' is no disk"):
+        disk("dimm:A1")
+
+
+@each(
+    "windows, counted, due",
+    [
+        (4, 0, (8, True)),
+        (512, 0, (512, True)),
+        (4, 100, (4, True)),  # twice as many would bring in too much
+        (4, 129, (2, False)),
+        (1, 1024, (1, True)),
+    ],
+)
+def test_cold_rounds_bring_in_an_eighth_of_the_file(
+    windows: int, counted: int, due: tuple[int, bool]
+) -> None:
+    assert memmap.next_round(windows, counted, 1024) == due
+
+
+# --- the worker of the memory map, in this process ---
+
+
+class Pipe:
+    """What a worker sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
+
+    def send(self, said: tuple[str, Any]) -> None:
+        self.sent.append(said)
+
+
+def mapped(folder: Path, inject: Kind | None) -> list[tuple[str, Any]]:
+    descriptor, pipe = open_folder(folder), Pipe()
+    job = Job(descriptor, DISK, SIZE, 0.02, inject, 7, 0.0, Output(sys.stdout))
+    place = memmap.new_place()
+    with ScratchFile.create(descriptor, "f", SIZE) as file:
+        memmap.work(job, file, place, cast("Connection", pipe))
+    os.close(descriptor)
+    assert struct.unpack_from("q", place) == (-1,)
+    return pipe.sent
+
+
+def test_the_worker_of_the_map_says_its_arms(folder: Path) -> None:
+    ((kind, (tallies, wrong)),) = mapped(folder, None)
+    assert (kind, wrong, len(tallies)) == ("done", 0, 4)
+    for tally in tallies:
+        assert tally.asked == 2050 * len(tally.seconds)
+        assert tally.microseconds(0.0) <= tally.microseconds(0.5) <= tally.microseconds(1.0)
+        assert tally.rate == 1025 * len(tally.seconds) / sum(tally.seconds) / 1e6
+    assert tallies[1].counted >= 4096
+
+
+def test_the_worker_of_the_map_tells_a_few_wrong_windows_and_counts_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrong_file, "LISTED", 1)
+    *told, (_, (_, wrong)) = mapped(folder, "stale")
+    assert [kind for kind, _ in told] == ["miscompare"]
+    assert wrong > 1
+
+
+def test_the_worker_of_the_map_hands_its_trouble_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ScratchFile, "resident", lambda file: 0.5)
+    monkeypatch.setattr(scratch_file, "_DROPS", 1)
+    ((kind, error),) = mapped(folder, None)
+    assert kind == "trouble"
+    assert str(error) == "storage_cached: f: 50.0%"
+
+
+@each("load, module", [("feed", feed), ("checkpoint", checkpoint), ("kept-write", kept)])
+def test_a_load_that_finds_much_lists_the_first_and_counts_all(
+    run: Run, load: str, module: ModuleType
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LISTED", 0)
+        output = run(load, *LOADS[load], "--inject", "rest").output
+    assert output.miscompares == ()
+    assert values(output).popitem()[1] >= 1
+
+
+def test_what_is_read_of_a_file_comes_in_parts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may write and read less than it was asked to."""
+    write, read = os.pwrite, os.preadv
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, data[:1000], at))
+    monkeypatch.setattr(os, "preadv", lambda fd, into, at: read(fd, [into[0][:700]], at))
+    descriptor, got = open_folder(folder), bytearray(4096)
+    data = os.urandom(4096)
+    with ScratchFile.create(descriptor, "f", 4096) as file:
+        file.write(0, memoryview(data))
+        file.read_into(0, memoryview(got))
+    os.close(descriptor)
+    assert got == data
+
+
+class Libc:
+    """A C library whose mincore(2) fails."""
+
+    def __init__(self) -> None:
+        self.mmap = cast("Any", lambda *_: 4096)
+
+    def mincore(self, *_: object) -> int:
+        ctypes.set_errno(errno.ENOMEM)
+        return -1
+
+    def munmap(self, *_: object) -> int:
+        return 0
+
+
+def test_a_cache_that_the_kernel_does_not_show_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    descriptor = open_folder(folder)
+    with ScratchFile.create(descriptor, "f", 4096) as file:
+        file.descriptor, good = descriptor, file.descriptor  # a folder cannot be mapped
+        with pytest.raises(StorageError, match="ENODEV"):
+            file.resident()
+        file.descriptor = good
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Libc())
+        with pytest.raises(StorageError, match="storage_refused: map: f: ENOMEM"):
+            file.resident()
+    os.close(descriptor)
+
+
+def test_a_slow_disk_is_fed_from_for_no_longer_than_it_may(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_file, "PIECE", 65536)
+    output = run("feed", seconds="0.000001").output
+    assert output.notes[0].startswith(f"1 passes over {SIZE} bytes, 32768 tokens in ")
