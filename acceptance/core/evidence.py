@@ -90,6 +90,7 @@ class Scratch(Body, frozen=True, tag="scratch"):
 
     `mount` to `free_bytes` are those of `acceptance.machine.filesystem`. `kept_bytes` of
     `write_bytes` stay for the nights; without `keep`, what an earlier run kept is removed.
+    `sealed_bytes` is the size of the file that an earlier run kept there, 0 without one.
     """
 
     path: str
@@ -103,6 +104,7 @@ class Scratch(Body, frozen=True, tag="scratch"):
     write_bytes: int
     kept_bytes: int
     keep: bool
+    sealed_bytes: int
 
 
 class SealedFile(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from itertools import permutations
 from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, native_dtypes
+from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
@@ -55,9 +56,11 @@ def resolve(
     sensors: frozenset[str],
     names: Sequence[Component],
     expected: Sequence[Component] | None = None,
+    scratches: Sequence[Scratch] = (),
 ) -> dict[str, tuple[Component, ...]]:
     """Every class of components with its members on this machine.
 
+    `scratches` are the filesystems that the run tests, each by the disk under it.
     `names` are the GPUs under test. `expected` are all on the bus that must answer, those under
     test where it is None: of a GPU that does not answer only its presence is due.
     """
@@ -89,11 +92,7 @@ def resolve(
         "disk-physical": tuple(
             disk.component for disk in known(inventory.disks) if disk.kind != "virtual"
         ),
-        "disk-linked": tuple(
-            disk.component
-            for disk in known(inventory.disks)
-            if disk.kind != "virtual" and disk.transport in ("nvme", "sata")
-        ),
+        "disk-linked": _linked(inventory),
         "dimm": tuple(Part("dimm", dimm.slot) for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(
             Part("declared-disk", str(index + 1)) for index in range(len(machine.disk))
@@ -104,7 +103,36 @@ def resolve(
         if machine
         else (),
         "gpu-expected": tuple(names if expected is None else expected),
+        **_scratches(inventory, scratches, gpus=bool(names)),
         **_gpus(machine, inventory, names),
+    }
+
+
+def _linked(inventory: Inventory) -> tuple[Component, ...]:
+    """The disks whose link the kernel shows; a virtual disk has none."""
+    return tuple(
+        disk.component
+        for disk in known(inventory.disks)
+        if disk.kind != "virtual" and disk.transport in ("nvme", "sata")
+    )
+
+
+def _scratches(
+    inventory: Inventory, scratches: Sequence[Scratch], *, gpus: bool
+) -> dict[str, tuple[Component, ...]]:
+    """The classes of tested filesystems: by what the run does there."""
+    written = tuple(one.component for one in scratches if one.write_bytes)
+    sealed = tuple(one.component for one in scratches if one.sealed_bytes)
+    readable = tuple(one.component for one in scratches if one.write_bytes or one.sealed_bytes)
+    linked = _linked(inventory)
+    return {
+        "disk-scratch": written,
+        "disk-scratch-kept": sealed,
+        "disk-scratch-keep": tuple(one.component for one in scratches if one.kept_bytes),
+        "disk-scratch-read": readable,
+        "disk-scratch-linked": tuple(one for one in readable if one in linked),
+        "disk-scratch-host": () if gpus else written,
+        "disk-scratch-gpu": written if gpus else (),
     }
 
 

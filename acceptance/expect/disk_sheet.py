@@ -19,6 +19,7 @@ from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 from acceptance.machine import pcie
+from acceptance.machine.disk_link import SATA_GBS_PER_GBPS
 from acceptance.machine.toml_place import line_of
 
 # Bytes of a random read, in our measurements and in the vendors'.
@@ -26,8 +27,6 @@ BLOCK_BYTES = 4096
 # How far a disk's size may lie from the sheet's. Sold sizes lie 2.4 % apart at least (1000 and 1024
 # GB), real ones within 0.1 % of what is sold (1000.2 GB).
 SIZE_TOLERANCE = 0.01
-# Serial ATA specification, 3.0: 8 data bits among 10.
-SATA_GBS_PER_GBPS = 0.8 / 8
 
 Lanes = Annotated[int, msgspec.Meta(ge=1, le=16)]
 Size = Annotated[int, msgspec.Meta(ge=100, le=1_000_000)]

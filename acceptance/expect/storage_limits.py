@@ -7,20 +7,19 @@ disk writes depends on how full it is and on what it wrote before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from acceptance.core.evidence import Scratch
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, Values, known
 from acceptance.expect.disk_sheet import (
     BLOCK_BYTES,
-    SATA_GBS_PER_GBPS,
     DiskSheet,
     DiskVariant,
     find,
 )
-from acceptance.expect.limit_book import at_least, unless_limited
-from acceptance.machine import pcie
+from acceptance.expect.limit_book import Override, at_least, unless_limited
 from acceptance.machine.inventory import Disk
 
 # Assumed: vendors measure an empty disk, on their own machine, by the best of queue depths; what is
@@ -37,8 +36,8 @@ JOB_IOPS = 250_000
 LINK_ERROR = 1.0
 
 Rate = tuple[float, Message]  # GB/s in one direction, and its derivation
-# Why writes have no limit.
-WRITES = Message("disk_writes_recorded")
+# Processes that read at random places at once.
+RANDOM_JOBS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +67,35 @@ class StorageLimits:
     random_ceiling: Limit | None = None
 
 
-def pcie_link(generation: int, width: int) -> Rate | None:
-    """The rate of a PCI Express link; None for an unknown generation."""
-    return pcie.data_rate(generation, width)
+def overrides(
+    scratches: Sequence[Scratch],
+    disks: Sequence[Disk],
+    links: Mapping[str, Rate],
+    sheets: Sequence[DiskSheet],
+) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
+    """The limits and the ceilings of reading from each tested filesystem.
 
-
-def sata_link(gbps: float) -> Rate:
-    """The rate of a SATA link of so many gigabits a second with the coding (1.5, 3 or 6)."""
-    return gbps * SATA_GBS_PER_GBPS, Message("disk_sata_rate", {"speed": f"{gbps:g}"})
+    `links` has the most that a disk and its slot can have together, by the disk's name, where that
+    is known.
+    """
+    found: list[Override] = []
+    ceilings: list[Override] = []
+    by_name = {disk.name: disk for disk in disks}
+    for one in scratches:
+        under = tuple(by_name[name] for name in one.disks if name in by_name)
+        link = links.get(one.disks[0]) if len(one.disks) == 1 else None
+        own = limits(StorageFacts(under, one.layers, link), sheets, RANDOM_JOBS)
+        for name, floor, ceiling in (
+            ("storage_read", own.read, own.read_ceiling),
+            ("storage_read_random", own.random_read, own.random_ceiling),
+        ):
+            if isinstance(floor, Limit):
+                found.append(Override(name, own.origin, floor, one.component))
+            else:
+                found.append(Override(name, own.origin, None, one.component, unlimited=floor))
+            if ceiling is not None:
+                ceilings.append(Override(name, own.origin, ceiling, one.component))
+    return tuple(found), tuple(ceilings)
 
 
 def limits(facts: StorageFacts, sheets: Sequence[DiskSheet], jobs: int) -> StorageLimits:

@@ -56,7 +56,23 @@ class LinkShare:
 
 
 # Serial ATA specification: 8 data bits among 10.
-_SATA_GBS_PER_GBPS = 0.8 / 8
+SATA_GBS_PER_GBPS = 0.8 / 8
+
+
+def most(link: PcieLink | SataLink) -> tuple[float, Message] | None:
+    """The data rate in GB/s that disk and slot can have together, and its derivation.
+
+    None where neither shows its maximum.
+    """
+    if isinstance(link, SataLink):
+        gbps = _sata_most(link)
+        if gbps is None:
+            return None
+        return gbps * SATA_GBS_PER_GBPS, Message("disk_sata_rate", {"speed": f"{gbps:g}"})
+    generation, lanes = _pcie_most(link)
+    if generation is None or lanes is None:
+        return None
+    return pcie.data_rate(generation.value, lanes.value)
 
 
 def share(link: PcieLink | SataLink) -> LinkShare | None:
@@ -69,15 +85,10 @@ def share(link: PcieLink | SataLink) -> LinkShare | None:
 
 def _pcie(link: PcieLink) -> LinkShare | None:
     now = pcie.generation(link.speed_gts)
-    most = pcie.link_maximum(
-        pcie.told_generation,
-        pcie.generation(link.max_speed_gts),
-        pcie.generation(link.slot_max_speed_gts),
-    )
-    lanes = pcie.link_maximum(pcie.told_width, link.max_width, link.slot_max_width)
-    if now is None or link.width is None or most is None or lanes is None:
+    generation, lanes = _pcie_most(link)
+    if now is None or link.width is None or generation is None or lanes is None:
         return None
-    rate, best = pcie.data_rate(now, link.width), pcie.data_rate(most.value, lanes.value)
+    rate, best = pcie.data_rate(now, link.width), pcie.data_rate(generation.value, lanes.value)
     if rate is None or best is None:  # `generation` knows no other
         return None
     return LinkShare(
@@ -89,17 +100,31 @@ def _pcie(link: PcieLink) -> LinkShare | None:
                 "address": link.address,
                 "speed": pcie.told_generation(now),
                 "width": pcie.told_width(link.width),
-                "most_speed": most.told,
+                "most_speed": generation.told,
                 "most_width": lanes.told,
             },
         ),
     )
 
 
-def _sata(link: SataLink) -> LinkShare | None:
+def _pcie_most(link: PcieLink) -> tuple[pcie.LinkMaximum | None, pcie.LinkMaximum | None]:
+    """The lesser generation and the fewer lanes of disk and slot, each where it is known."""
+    generation = pcie.link_maximum(
+        pcie.told_generation,
+        pcie.generation(link.max_speed_gts),
+        pcie.generation(link.slot_max_speed_gts),
+    )
+    return generation, pcie.link_maximum(pcie.told_width, link.max_width, link.slot_max_width)
+
+
+def _sata_most(link: SataLink) -> float | None:
     given = [one for one in (link.max_gbps, link.port_max_gbps) if one is not None]
-    if link.speed_gbps is None or not given:
+    return min(given, default=None)
+
+
+def _sata(link: SataLink) -> LinkShare | None:
+    best = _sata_most(link)
+    if link.speed_gbps is None or best is None:
         return None
-    most = min(given)
-    told = Message("disk_link_sata", {"speed": f"{link.speed_gbps:g}", "most": f"{most:g}"})
-    return LinkShare(link.speed_gbps * _SATA_GBS_PER_GBPS, most * _SATA_GBS_PER_GBPS, told)
+    told = Message("disk_link_sata", {"speed": f"{link.speed_gbps:g}", "most": f"{best:g}"})
+    return LinkShare(link.speed_gbps * SATA_GBS_PER_GBPS, best * SATA_GBS_PER_GBPS, told)

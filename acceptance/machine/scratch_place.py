@@ -61,6 +61,7 @@ ALLOWABLE = tuple(name for name, _ in _CLASSES)
 # Our own folder in the user's one, and in it the folder of what is kept for the nights.
 HOME = ".rigproof"
 KEPT = "kept"
+SEALED = "sealed"  # the file in it
 RUN_PREFIX = "run-"
 
 
@@ -77,6 +78,11 @@ def run_folder(path: str, run_id: str) -> str:
 def kept_folder(path: str) -> str:
     """The folder for the file that an accepting run keeps; whoever keeps one makes it."""
     return posixpath.join(home(path), KEPT)
+
+
+def sealed_file(path: str) -> str:
+    """The file that an accepting run keeps."""
+    return posixpath.join(kept_folder(path), SEALED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,19 +30,22 @@ from acceptance.expect import (
     ceiling,
     components,
     declaration,
+    disk_sheet,
     gpu_limits,
     limit_book,
     measurements,
     plan_builder,
+    storage_limits,
 )
 from acceptance.expect.collected import CollectedCheck, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.journal import provenance
 from acceptance.loads.pulse import selection
-from acceptance.machine import channels, gpu_selection, machine_file, topology
+from acceptance.machine import channels, disk_link, gpu_selection, machine_file, topology
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
+from acceptance.observe import disk_links
 from acceptance.observe.cpu import power_limit_w
 from acceptance.observe.inventory import observe
 from acceptance.observe.presence import missing_gpus, paravirtualised, presence, shortfalls
@@ -203,10 +206,29 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     return ceiling.host_ceilings(cores, singles, rates)
 
 
+def disk_limits(
+    scratches: Sequence[Scratch], inventory: Inventory, root: Path
+) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
+    """The limits and the ceilings of the tested filesystems, from links and sheets of the disks."""
+    disks = known(inventory.disks)
+    tested = {name for one in scratches for name in one.disks}
+    seen = {disk.name: disk_links.read(disk, root) for disk in disks if disk.name in tested}
+    links = {
+        name: most
+        for name, link in seen.items()
+        if link is not None and (most := disk_link.most(link)) is not None
+    }
+    return storage_limits.overrides(scratches, disks, links, disk_sheet.shipped())
+
+
 def book(
-    declared: Machine | None, file: str | None, inventory: Inventory, names: tuple[Component, ...]
+    declared: Machine | None,
+    file: str | None,
+    inventory: Inventory,
+    names: tuple[Component, ...],
+    of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ()),
 ) -> LimitBook:
-    """The limits of this machine with these GPUs, in order of precedence."""
+    """The limits of this machine with these GPUs and tested disks, in order of precedence."""
     defaults = limit_book.class_defaults(measurements.shipped())
     if inventory.cpu.virtualised:
         defaults = defaults.after(
@@ -217,6 +239,7 @@ def book(
     defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(
         _host_ceilings(inventory)
     )
+    defaults = defaults.after(of_disks[0]).under(of_disks[1])
     if declared is None or file is None:
         return defaults
     return defaults.after(overrides(declared, file, inventory))
@@ -494,13 +517,15 @@ def prepare(options: Options) -> PreparedRun:
     expected = [name for name in asked if name in {card.name for card in cards}]
     whole, declared = declared, without_places(declared, inventory)
     sensors = Sensors.find(options.root).offered()
-    classes = components.resolve(declared, inventory, sensors, names, expected)
+    scratches, unscratched = find_scratches(declared, options, answer.checks)
+    classes = components.resolve(declared, inventory, sensors, names, expected, scratches)
     not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
     if classes["gpu-nvlink"] and missing_gpus(inventory, gpu_selection.names((), cards, count)):
         # Links to a missing GPU are down, also those of one that is not under test.
         classes["gpu-nvlink"] = ()
         not_compared.append(Message("nvlinks_not_compared"))
-    limits = book(declared, file, inventory, names)
+    of_disks = disk_limits(scratches, inventory, options.root)
+    limits = book(declared, file, inventory, names, of_disks)
     present = limits.find("gpu_count", parts.MACHINE)
     addresses = [one.address for one in whole.gpu if one.address] if whole else []
     short = shortfalls(inventory, present.limit if present else None, asked, addresses)
@@ -508,14 +533,13 @@ def prepare(options: Options) -> PreparedRun:
     total_gib = known(inventory.memory.total_bytes) / GIB
     sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total_gib:.1f}"}
     untested = Message("memory_untested", sizes)
-    scratches, unscratched = find_scratches(declared, options, answer.checks)
     power_s, power_off = power_steps(declared, options, names, os.environ)
     if power_s and inventory.cpu.virtualised:
         power_off.append(Message("power_faults_hidden"))
     try:
         if whole is not None and whole != declared:
             # Rows that do not hold now are checked all the same, each in its own line.
-            plan_builder.lint(answer.checks, book(whole, file, inventory, names))
+            plan_builder.lint(answer.checks, book(whole, file, inventory, names, of_disks))
             plan_builder.lint_waivers(answer.checks, whole.waiver, file or "")
         made = plan_builder.build(
             answer.checks,

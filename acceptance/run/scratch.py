@@ -29,7 +29,7 @@ from acceptance.journal import clock
 from acceptance.machine import scratch_place
 from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.machine_file import DeclaredScratch
-from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX
+from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED
 from acceptance.observe import filesystem
 from acceptance.observe.filesystem import FilesystemError
 from acceptance.wording.errors import WordedError, said
@@ -37,9 +37,12 @@ from acceptance.wording.errors import WordedError, said
 _OWNER = "owner"
 # The checks that read or write files of their own.
 CHECKS = (
-    "storage.read",
+    "storage.kept",
     "storage.write",
     "storage.verify",
+    "storage.read",
+    "storage.write_random",
+    "storage.keep",
     "storage.memmap",
     "storage.feed",
     "storage.checkpoint",
@@ -79,7 +82,7 @@ def find(
     budgets = scratch_place.budgets(profile, wanted)
     for index, (one, budget) in enumerate(zip(wanted, budgets, strict=True)):
         try:
-            seen = _seen(one, budget.all_bytes, root)
+            seen, sealed_bytes = _seen(one, budget.all_bytes, root)
             component = scratch_place.component(seen.disks, seen.block, seen.kind)
             if other := shared.get(component):
                 raise ScratchError(
@@ -102,13 +105,17 @@ def find(
                 write_bytes=budget.all_bytes,
                 kept_bytes=budget.kept_bytes,
                 keep=one.keep,
+                sealed_bytes=sealed_bytes if one.keep else 0,
             )
         )
     return tuple(found)
 
 
-def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> Filesystem:
-    """The filesystem of a folder that can be used. Raises ScratchError for any other."""
+def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> tuple[Filesystem, int]:
+    """The filesystem of a folder that can be used, and the size of the file kept there.
+
+    Raises ScratchError for any other.
+    """
     path = Path(declared.path)
     with _folder(path) as folder:
         try:
@@ -122,7 +129,27 @@ def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> Filesystem:
         # What others left there is found before the run, not in it.
         with contextlib.suppress(FileNotFoundError):
             _require_own(os.stat(HOME, dir_fd=folder, follow_symlinks=False), path, folder)
-    return seen
+        return seen, _sealed_bytes(folder)
+
+
+def _sealed_bytes(folder: int) -> int:
+    """The size of the file that an earlier run kept in a user's folder; 0 where there is none.
+
+    Anything else of that name is none of ours, and is not opened.
+    """
+    with contextlib.ExitStack() as opened:
+        for name in (HOME, KEPT):
+            try:
+                folder = os.open(name, _FOLDER, dir_fd=folder)
+            except OSError:
+                return 0
+            opened.callback(os.close, folder)
+        try:
+            found = os.stat(SEALED, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return 0
+        ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        return found.st_size if ours else 0
 
 
 @contextlib.contextmanager
