@@ -10,7 +10,7 @@ import pytest
 
 from acceptance.core.collection import REPEAT_SESSION, SESSIONS
 from acceptance.core.component import Component
-from acceptance.core.evidence import AnyBody, Sample, Table
+from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
 from acceptance.core.judgement import Judgement, judge
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import CPU, GPUS, parse
@@ -151,6 +151,23 @@ class SessionFixtures:
     def root(self) -> Path:
         """The directory under which /sys, /proc and /dev are read."""
         return Path(self.context.root)
+
+    @pytest.fixture
+    def scratches(self) -> tuple[Scratch, ...]:
+        """The filesystems on which the run has made its folder."""
+        return self.context.scratches
+
+    @pytest.fixture
+    def run_id(self) -> str:
+        """The id of the run."""
+        assert self.context.run_id is not None
+        return self.context.run_id
+
+    @pytest.fixture
+    def machine_id(self) -> str:
+        """The id of the machine."""
+        assert self.context.machine_id is not None
+        return self.context.machine_id
 
     @pytest.fixture
     def kernel_log_after(self) -> int | None:

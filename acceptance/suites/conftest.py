@@ -27,6 +27,7 @@ pytest_plugins = [
     "acceptance.suites.fixtures.burn",
     "acceptance.suites.fixtures.collectives",
     "acceptance.suites.fixtures.power",
+    "acceptance.suites.fixtures.storage",
 ]
 
 

@@ -1,9 +1,10 @@
-"""The disks' own reports on their health, their self-tests, their links, and software RAID."""
+"""The disks: their own reports on their health, their self-tests and links, software RAID; and what
+fio and our own loads write to them and read from them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -11,8 +12,16 @@ from typing import TypeVar
 import pytest
 
 from acceptance.core.component import Component
+from acceptance.core.evidence import Scratch
 from acceptance.core.message import Message, Text, Values
 from acceptance.core.parts import SYSTEM
+from acceptance.loads.names import (
+    CHECKPOINT_READINGS,
+    FEED_MISCOMPARES,
+    FEED_READINGS,
+    KEPT_ERRORS,
+    MEMMAP_READINGS,
+)
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.observe import disk_links, raid, self_test, smart, storage
@@ -22,11 +31,23 @@ from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.suites.fixtures.storage import (
+    LATENCIES,
+    LinkWatch,
+    RunFio,
+    RunStorageLoad,
+    StorageLoads,
+    latencies,
+    wrong_blocks,
+)
+from acceptance.tools import fio
 from acceptance.wording.errors import WordedError, said
 
 _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
+Tested = Callable[[str], tuple[Scratch, ...]]
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
 
@@ -354,3 +375,230 @@ def _lack(after: SelfTests, result: SelfTestResult | None) -> Message | None:
     if result.state == "aborted":
         return Message("self_test_aborted", {"text": result.text})
     return None
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="storage_kept", slack=300.0)
+@pytest.mark.measures("storage_kept_errors")
+def test_kept(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+    """The file that the accepting run wrote and sealed, read back and compared: rot at rest.
+
+    Measured: blocks of 4 KiB that are not what was written. Not measured: the rest of the disk. It
+    is due only where such a file lies.
+    """
+    _files(run_storage_load("kept-read", KEPT_ERRORS), (), KEPT_ERRORS, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="storage_write", slack=300.0)
+@pytest.mark.measures("storage_write", "storage_failed")
+def test_write(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check) -> None:
+    """A file written by fio in order, past the page cache, with checksums, until the last flush.
+
+    Measured: bytes over time; the disk's own counters must show them. Not measured: a drive whose
+    fast cache is full, and a filesystem's own cache.
+    """
+    _fio(("storage_failed", tested, run_fio), "write", {"storage_write": "fio_write"}, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="storage_verify", slack=300.0)
+@pytest.mark.measures("storage_wrong_blocks", "storage_failed")
+def test_verify(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check) -> None:
+    """That file read back past the page cache, every block held against its checksum.
+
+    Measured: blocks of 1 MiB that are not what this run wrote there. Not measured: what lies
+    elsewhere on the disk, and what its own cache still holds.
+    """
+    counts: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    failed: dict[Component, float] = {}
+    why: dict[Component, Text | None] = {}
+    for scratch in tested("storage_failed"):
+        run = run_fio(scratch, "verify")
+        name = scratch.component
+        wrong = wrong_blocks(run)
+        # Whatever else fio says is an operation that failed.
+        failed[name] = float(run.fault is not None and not wrong)
+        if failed[name]:
+            why[name] = run.fault
+        else:
+            counts[name], notes[name] = float(wrong), run.fault
+    unread = {one: Message("storage_not_read") for one in failed if one not in counts}
+    check("storage_wrong_blocks", counts, notes=notes, skipped=unread)
+    check("storage_failed", failed, notes=why)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="storage_read", slack=300.0)
+@pytest.mark.measures(
+    "storage_read",
+    "storage_read_random",
+    "storage_read_random_p99",
+    "storage_failed",
+    "disk_link_share",
+)
+def test_read(
+    tested: Tested,
+    run_fio: RunFio,
+    link_watch: LinkWatch,
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """A file read by fio past the page cache, in order and at random places, and the link of the
+    disk meanwhile.
+
+    Measured: bytes and requests over time, the time in which 99 of 100 requests were answered, and
+    the least generation and width that the link had under this load. Without a file of this run the
+    one that the accepting run kept is read. Not measured: what comes back, which storage.verify
+    compares.
+    """
+    with link_watch.watching():
+        started = "storage_failed", tested, run_fio
+        rates = {"storage_read": "fio_read"}
+        requests = {
+            "storage_read_random": "fio_read_iops",
+            "storage_read_random_p99": "fio_read_latency_p99",
+        }
+        failed = _fio(started, "read", rates, table, check, conclude=False)
+        _fio(started, "randread", requests, table, check, failed=failed)
+    least = link_watch.least
+    unseen = {one: Message("disk_link_unread") for one in check.components("disk_link_share")}
+    check(
+        "disk_link_share",
+        {name: one.share for name, one in least.items()},
+        notes={name: one.told for name, one in least.items()},
+        skipped=unseen,
+    )
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(1.0, load="storage_write_random", slack=300.0)
+@pytest.mark.measures("storage_write_random", "storage_write_random_p99", "storage_failed")
+def test_write_random(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check) -> None:
+    """Blocks of 4 KiB written by fio at random places of its file, past the page cache, until the
+    last flush.
+
+    Measured: requests over time, and the time in which 99 of 100 were answered. Not measured: a
+    drive that has been written to for long.
+    """
+    readings = {
+        "storage_write_random": "fio_write_iops",
+        "storage_write_random_p99": "fio_write_latency_p99",
+    }
+    _fio(("storage_failed", tested, run_fio), "randwrite", readings, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="storage_keep", slack=300.0)
+@pytest.mark.measures("storage_kept_errors")
+def test_keep(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+    """A file of 1 GiB written, flushed, read back and sealed, which stays for the nights in the
+    place of an earlier one.
+
+    Measured: blocks of 4 KiB that are wrong when they are read back at once. Not measured: rot,
+    which later runs look for in this file.
+    """
+    _files(run_storage_load("kept-write", KEPT_ERRORS), (), KEPT_ERRORS, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(4.0, load="storage_memmap", slack=300.0)
+@pytest.mark.measures(
+    "storage_memmap_cold",
+    "storage_memmap_cold_random",
+    "storage_memmap_warm",
+    "storage_memmap_warm_random",
+    "storage_memmap_miscompares",
+)
+def test_memmap(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+    """Random windows of a memory-mapped token file, as a training loader reads them: cold and warm,
+    with and without read-ahead, every window verified.
+
+    Measured: tokens over the time of copying them, one process. Not measured: a data set larger
+    than memory, and many readers at once.
+    """
+    *rates, wrong = MEMMAP_READINGS
+    _files(run_storage_load("memmap", wrong), rates, wrong, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(4.0, load="storage_feed", slack=300.0)
+@pytest.mark.measures("storage_feed_host", "storage_feed_gpu", "storage_feed_miscompares")
+def test_feed(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+    """Tokens read in order from the disk into the first GPU (without GPUs into host memory), every
+    one verified where it arrived.
+
+    Measured: tokens from the first read until the last token is there, from an empty page cache.
+    Not measured: several readers, and GPUDirect Storage, which goes past host memory.
+    """
+    loads = run_storage_load("feed", FEED_MISCOMPARES)
+    _files(loads, tuple(FEED_READINGS), FEED_MISCOMPARES, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(4.0, load="storage_checkpoint", slack=300.0)
+@pytest.mark.measures(
+    "storage_checkpoint_write", "storage_checkpoint_read", "storage_checkpoint_miscompares"
+)
+def test_checkpoint(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+    """A checkpoint of 16 bytes a parameter in four shards: written, flushed, renamed, read back and
+    compared.
+
+    Measured: seconds for a billion parameters, each way. Not measured: a checkpoint written beside
+    training, or by several machines.
+    """
+    *seconds, wrong = CHECKPOINT_READINGS
+    _files(run_storage_load("checkpoint", wrong), seconds, wrong, table, check)
+
+
+def _files(
+    loads: StorageLoads, rates: Sequence[str], wrong: str, table: WriteTable, check: Check
+) -> None:
+    """Journal what one of our loads measured, and raise where it did not run whole."""
+    for name in rates:
+        check(name, loads.values(name))
+    counts, notes = loads.wrong(wrong)
+    check(wrong, counts, notes=notes)
+    for component, output in loads.outputs.items():
+        for one in output.tables:
+            table(component, one.name, one.columns, one.rows)
+    loads.raise_failed()
+
+
+def _fio(
+    started: tuple[str, Tested, RunFio],
+    kind: fio.Kind,
+    readings: Mapping[str, str],
+    table: WriteTable,
+    check: Check,
+    *,
+    conclude: bool = True,
+    failed: Mapping[Component, Text] | None = None,
+) -> dict[Component, Text]:
+    """Run one job of fio on every filesystem, and journal its figures by their measurements.
+
+    Returns the faults of the disks, those of `failed` among them, on which nothing more is run;
+    they are journalled unless `conclude` is false.
+    """
+    failures, tested, run_fio = started
+    faults: dict[Component, Text] = dict(failed or {})
+    found: dict[str, dict[Component, float]] = {name: {} for name in readings}
+    due = tested(failures)
+    for scratch in due:
+        if scratch.component in faults:
+            continue
+        run = run_fio(scratch, kind)
+        if run.fault is not None:
+            faults[scratch.component] = run.fault
+            continue
+        for name, reading in readings.items():
+            found[name][scratch.component] = run.value(reading)
+        table(scratch.component, f"storage_{kind}", LATENCIES, latencies(run, kind))
+    unread = dict.fromkeys(faults, Message("storage_not_read"))
+    for name, values in found.items():
+        check(name, values, skipped=unread)
+    if conclude:
+        counts = {one.component: float(one.component in faults) for one in due}
+        check(failures, counts, notes=dict(faults))
+    return faults
