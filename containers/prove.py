@@ -60,6 +60,16 @@ a = torch.eye(64, dtype=torch.float64)
 assert bool((a @ a == a).all())
 print("torch", torch.__version__, "CUDA", torch.version.cuda)
 """
+# A block written by its engine libaio: a file of this stage, which is not in the image.
+_FIO = (
+    "fio",
+    "--name=proof",
+    "--rw=write",
+    "--ioengine=libaio",
+    "--size=4096",
+    "--filename=/tmp/fio-proof",
+    "--output-format=json",
+)
 
 
 def proofs(python: str) -> list[Proof]:
@@ -84,6 +94,7 @@ def proofs(python: str) -> list[Proof]:
         ),
         Proof("stress-ng", ("stress-ng", "--version"), r"stress-ng, version [\d.]+", "stress-ng"),
         Proof("stressapptest", ("stressapptest", "--help"), r"Usage: ", "stressapptest", (0, 1)),
+        Proof("fio", _FIO, r'"fio version" : "fio-[\d.]+', "fio"),
         Proof("lscpu", ("lscpu", "--version"), r"util-linux [\d.]+", "lscpu"),
         Proof("lsblk", ("lsblk", "--version"), r"util-linux [\d.]+", "lsblk"),
         Proof("nvrtc", (python, "-c", _COMPILE), r"cubins from sm_70 to sm_120"),

@@ -92,6 +92,7 @@ def test_every_pin_and_every_proof_is_told(built: ImageRef) -> None:
         "p2pBandwidthLatencyTest",
         "stress-ng",
         "stressapptest",
+        "fio",
     ],
 )
 def test_a_tool_lacks_nothing_but_the_driver(

@@ -50,8 +50,8 @@ SIZE = 1 << 18
 KEPT = ("--machine", "m1")
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def on_disk() -> Iterator[Path]:
     """A folder on a disk: RAM disks prove nothing of one."""
     made = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="rigproof-test-"))
     try:
@@ -72,6 +72,12 @@ def folder() -> Iterator[Path]:
         yield made
     finally:
         shutil.rmtree(made)
+
+
+@pytest.fixture
+def folder(on_disk: Path) -> Path:
+    """An empty folder there, of this test alone."""
+    return Path(tempfile.mkdtemp(dir=on_disk))
 
 
 @dataclass(frozen=True)
@@ -253,27 +259,45 @@ LOADS: dict[str, tuple[str, ...]] = {
 }
 
 
+def require_fault(kind: Kind, first: WrongFile) -> None:
+    """The first wrong place is the one that the fault made."""
+    assert int(first.want, 16) ^ int(first.got, 16) == int(first.xor, 16)
+    if kind in ("rest", "flight"):
+        assert (first.words, int(first.xor, 16).bit_count(), first.of_offset) == (1, 1, None)
+    elif kind == "stale":
+        assert (first.of_offset, first.of_turn) == (first.offset, 0)
+    else:
+        assert first.of_turn == 1
+        assert first.of_offset is not None
+        assert abs(first.of_offset - first.offset) == 4096
+
+
+def require_found(run: Run, folder: Path, load: str, kind: Kind) -> None:
+    done = run(load, *LOADS[load], "--inject", kind)
+    assert f'"inject": "{kind}"' in done.out.splitlines()[0]
+    assert list(folder.iterdir()) == []
+    if kind == "short":
+        assert (done.failed.operation, done.failed.error) == ("read", "short")
+        return
+    assert done.output.injected == kind
+    assert values(done.output).popitem()[1] >= 1
+    require_fault(kind, wrong_of(done.output)[0])
+
+
+# The map's worker takes its four arms whatever the fault is: the others are made in this process.
+IN_WORKER: tuple[Kind, ...] = ("rest", "short")
+
+
 @each("load", list(LOADS))
 def test_every_fault_made_on_purpose_is_found(run: Run, folder: Path, load: str) -> None:
-    for kind in KINDS:
-        done = run(load, *LOADS[load], "--inject", kind)
-        assert f'"inject": "{kind}"' in done.out.splitlines()[0]
-        if kind == "short":
-            assert (done.failed.operation, done.failed.error) == ("read", "short")
-            continue
-        first = wrong_of(done.output)[0]
-        assert done.output.injected == kind
-        assert values(done.output).popitem()[1] >= 1
-        assert int(first.want, 16) ^ int(first.got, 16) == int(first.xor, 16)
-        if kind in ("rest", "flight"):
-            assert (first.words, int(first.xor, 16).bit_count(), first.of_offset) == (1, 1, None)
-        elif kind == "stale":
-            assert (first.of_offset, first.of_turn) == (first.offset, 0)
-        else:
-            assert first.of_turn == 1
-            assert first.of_offset is not None
-            assert abs(first.of_offset - first.offset) == 4096
-    assert list(folder.iterdir()) == []
+    for kind in IN_WORKER if load == "memmap" else KINDS:
+        require_found(run, folder, load, kind)
+
+
+@pytest.mark.sweep
+@each("kind", [kind for kind in KINDS if kind not in IN_WORKER])
+def test_every_fault_is_found_by_the_maps_own_worker(run: Run, folder: Path, kind: Kind) -> None:
+    require_found(run, folder, "memmap", kind)
 
 
 def test_a_fault_in_flight_reaches_the_gpu(run: Run, torch: Callable[..., None]) -> None:
@@ -596,6 +620,15 @@ def test_the_worker_of_the_map_says_its_arms(folder: Path) -> None:
         assert tally.microseconds(0.0) <= tally.microseconds(0.5) <= tally.microseconds(1.0)
         assert tally.rate == 1025 * len(tally.seconds) / sum(tally.seconds) / 1e6
     assert tallies[1].counted >= 4096
+
+
+@each("kind", [kind for kind in KINDS if kind not in IN_WORKER])
+def test_the_worker_of_the_map_finds_a_fault(folder: Path, kind: Kind) -> None:
+    (said, first), *_, (_, (_, wrong)) = mapped(folder, kind)
+    assert said == "miscompare"
+    assert wrong >= 1
+    assert isinstance(first, WrongFile)
+    require_fault(kind, first)
 
 
 def test_the_worker_of_the_map_tells_a_few_wrong_windows_and_counts_all(

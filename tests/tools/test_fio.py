@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -155,6 +156,10 @@ def test_a_job_that_could_do_harm_is_none(change: dict[str, Any]) -> None:
         replace(JOB, **change)
 
 
+def test_a_time_is_at_least_one_second() -> None:
+    assert "--runtime=1" in fio.argv("fio", replace(JOB, kind="read", seconds=1))
+
+
 # --- sound texts ---
 
 
@@ -201,6 +206,29 @@ def altered(text: str, old: str, new: str) -> str:
     return re.sub(old, new, text, count=1)
 
 
+def side(runtime: int, blocks: int = 2048, **more: object) -> dict[str, object]:
+    """A direction in which so many blocks of 4 KiB were moved in so many ms."""
+    rate = blocks / runtime * 1000 if runtime else 0.0
+    return {
+        "io_bytes": blocks * 4096,
+        "io_kbytes": blocks * 4,
+        "bw_bytes": int(rate * 4096),
+        "bw": int(rate * 4),
+        "iops": rate,
+        "runtime": runtime,
+        "total_ios": blocks,
+        "short_ios": 0,
+        "drop_ios": 0,
+        **more,
+    }
+
+
+def made(*jobs: dict[str, object]) -> str:
+    """fio's output of these jobs, shortened to what is read."""
+    named = [{"jobname": "x", "error": 0, **job} for job in jobs]
+    return json.dumps({"fio version": "fio-3.33", "jobs": named})
+
+
 def test_version_3_1() -> None:
     """It has no `bw_bytes`, no `N`, and percentiles of nothing behind the others."""
     old = READ.replace("fio-3.33", "fio-3.1")
@@ -242,6 +270,23 @@ def test_a_percentile_that_nobody_asked_for_is_no_reading() -> None:
 def test_a_direction_of_all_is_read_too() -> None:
     mixed = READ.replace('"read" : {', '"mixed" : {')
     assert list(fio.parse(mixed).reading("fio_mixed_iops")) == [Named("read")]
+
+
+def test_the_largest_latency_may_be_a_percentile() -> None:
+    output = fio.parse(altered(READ, r'"99.990000"', '"100.000000"'))
+    assert output.outcome == "pass"
+    assert "fio_read_latency_p99_99" not in {one.name for one in output.readings}
+
+
+@each("low, high, sound", [(63, 65, True), (62, 65, False), (63, 66, False)])
+def test_a_percentile_lies_within_its_class_of_the_bounds(low: int, high: int, sound: bool) -> None:
+    clat = {"min": 64, "max": 64, "mean": 64.0, "percentile": {"50.000000": low, "99.000000": high}}
+    text = made({"read": side(2000, clat_ns=clat)})
+    if sound:
+        assert list(fio.parse(text).reading("fio_read_latency_p99").values()) == [0.065]
+    else:
+        with pytest.raises(UnreadableOutput, match="latencies"):
+            fio.parse(text)
 
 
 @each(
@@ -320,10 +365,31 @@ def test_a_job_that_moved_nothing() -> None:
 
 def test_a_job_too_short_for_a_time() -> None:
     text = READ
-    for name in ("bw_bytes", "bw", "runtime"):
-        text = altered(text, rf'"{name}" : [1-9]\d*', f'"{name}" : 0')
+    for name, told in (("bw_bytes", 1), ("bw", 0), ("runtime", 0)):  # 1: what fio may cut off
+        text = altered(text, rf'"{name}" : [1-9]\d*', f'"{name}" : {told}')
     output = fio.parse(altered(text, r'"iops" : [1-9][\d.]*', '"iops" : 0'))
     assert (output.outcome, "too short to be timed" in why_of(output)) == ("error", True)
+
+
+TIMED_JOB = {"job options": {"time_based": "1", "runtime": "2"}}
+
+
+@each(
+    "read, write, reason",
+    [
+        (2000, 1000, None),
+        (1000, 2000, None),
+        (1900, 100, None),
+        (1899, 100, "1.899 of 2 s"),
+        (2000, 0, "too short to be timed"),
+        (0, 2000, "too short to be timed"),
+    ],
+)
+def test_a_job_of_two_directions(read: int, write: int, reason: str | None) -> None:
+    """It lasted as long as the longer one, and each must have taken time."""
+    output = fio.parse(made({"read": side(read), "write": side(write), **TIMED_JOB}))
+    assert output.outcome == ("pass" if reason is None else "error")
+    assert reason is None or reason in why_of(output)
 
 
 @each(
@@ -337,6 +403,7 @@ def test_a_job_too_short_for_a_time() -> None:
         (r'"50.000000"', '"99.950000"'),
         (r'"99.990000"', '"100.100000"'),
         (r'"50.000000"', '"-1"'),
+        (r'"50.000000"', '"0.000000"'),
         (r'"50.000000"', '"nan"'),
         (r'"50.000000"', '"fifty"'),
     ],
@@ -373,6 +440,25 @@ def test_latencies_in_no_order(old: str, new: str) -> None:
 def test_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         fio.parse(text)
+
+
+@each(
+    "text, reason",
+    [
+        (altered(READ, r'"clat_ns" : {', '"clat_ns" : NaN, "other" : {'), "is no number: 'NaN'"),
+        (
+            altered(READ, r'"error" : 0', '"error" : 0, "error" : 0'),
+            "comes twice in one object: 'error'",
+        ),
+        (made({"error": "0"}), "Expected `int`, got `str` - at `$.jobs[0].error`"),
+        (READ[: len(READ) // 2], "JSONDecodeError"),
+        (altered(READ, r'"mean" : [\d.]+', '"mean" : ' + "[" * 100_000), "RecursionError"),
+    ],
+)
+def test_why_it_is_unreadable(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableOutput) as caught:
+        fio.parse(text)
+    assert reason in str(caught.value)
 
 
 # --- lines beside the JSON ---
@@ -442,6 +528,8 @@ def test_a_disk_that_was_to_be_filled_may_be_full() -> None:
     for end in ('"1"', '""'):
         full = altered(WRITE, r'"rw" : "write"', rf'"rw" : "write", "fill_device" : {end}')
         assert fio.parse(line + full) == fio.parse(WRITE)
+    one_of_four = altered(FOUR, r'"rw" : "randread"', '"rw" : "randread", "fill_device" : "1"')
+    assert fio.parse(line + one_of_four) == fio.parse(FOUR)
     never = altered(WRITE, r'"rw" : "write"', '"rw" : "write", "fill_device" : "0"')
     assert fio.parse(line + never).outcome == "error"
 
@@ -487,6 +575,20 @@ def test_what_lies_behind_the_end_of_a_short_file_is_no_fault() -> None:
     assert '"error" : 84' in SHORT_FILE
     refused = next(line for line in SHORT_FILE.splitlines() if "refusing extend" in line)
     assert fio.parse(SHORT_FILE.replace(refused + "\n", "")).outcome == "fail"
+
+
+def test_another_hindrance_does_not_excuse_wrong_data() -> None:
+    wrong = "crc32c: verify failed at file /x offset 4096, length 4096\n"
+    assert fio.parse(f"fio: something that nobody has seen\n{wrong}").outcome == "fail"
+    short = "fio: refusing extend of file /x\n"
+    assert fio.parse(f"{short}fio: something that nobody has seen\n{wrong}").outcome == "error"
+
+
+def test_wrong_data_are_quoted_before_failed_io() -> None:
+    number = "fio: pid=7, err={}/file:io_u.c:2190, func=x, error=y"
+    output = fio.parse(f"{number.format(5)}\n{number.format(84)}\n")
+    assert output.outcome == "fail"
+    assert "err=84/" in why_of(output)
 
 
 @each(
