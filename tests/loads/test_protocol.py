@@ -48,7 +48,7 @@ TABLE = (
     '{"table": "gemm_f64_by_size", "columns": ["n", "what"], "rows": [[128, "a"], [512.5, "b"]]}'
 )
 TROUBLE = json.dumps(
-    {"trouble": {"is": "message", "code": "storage_time", "values": {"seconds": 3.0}}}
+    {"trouble": {"is": "message", "code": "kept_unknown", "values": {"file": "sealed"}}}
 )
 END = '{"end": true, "readings": 2}'
 END_OF_NONE = '{"end": true, "readings": 0}'
@@ -365,9 +365,9 @@ def parsed_or_none(lines: list[str]) -> LoadOutput | None:
 
 def test_the_trouble_of_a_load_is_its_last_line() -> None:
     stream = io.StringIO()
-    Output(stream).trouble(Message("storage_time", {"seconds": 3.0}))
+    Output(stream).trouble(Message("kept_unknown", {"file": "sealed"}))
     assert stream.getvalue() == TROUBLE + "\n"
-    assert trouble(text(HELLO, TROUBLE)) == Message("storage_time", {"seconds": 3.0})
+    assert trouble(text(HELLO, TROUBLE)) == Message("kept_unknown", {"file": "sealed"})
     for other in ("", "torn", text(HELLO), text(TROUBLE, NOTE), TROUBLE[:-1]):
         assert trouble(other) is None
 

@@ -29,7 +29,7 @@ HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"seconds": 1.0}
 MISCOMPARE = json.dumps({"miscompare": ARRAY}) + "\n"
 ASKED = {"seconds": 1.0}
 TROUBLE = json.dumps(
-    {"trouble": {"is": "message", "code": "storage_time", "values": {"seconds": 3.0}}}
+    {"trouble": {"is": "message", "code": "kept_unknown", "values": {"file": "sealed"}}}
 )
 END = '{"end": true, "readings": 0}\n'
 
@@ -84,10 +84,10 @@ def test_the_model_of_the_gpu_is_compared_where_the_load_says_it() -> None:
         (completed(HELLO + END, 1, "worker lost"), "ended with exit code 1 .*\nworker lost"),
         (
             completed(HELLO + TROUBLE, 1, "it"),
-            "could not go on: it was not through after 3 s.*\nit",
+            "could not go on: sealed is no sealed file.*\nit",
         ),
         (completed(HELLO + TROUBLE, 1, timed_out=True), "did not end within its time"),
-        (completed(HELLO + TROUBLE), "ended, but .*could not go on: it was not through after 3 s"),
+        (completed(HELLO + TROUBLE), "ended, but .*could not go on: sealed is no sealed file"),
         (completed(HELLO + END, -11), "was ended by signal 11"),
         (completed(HELLO), "ended, but the load's output ends without its end line"),
         (completed(""), "printed nothing.*it printed nothing"),

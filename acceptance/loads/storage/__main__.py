@@ -25,9 +25,8 @@ def arguments() -> argparse.ArgumentParser:
     loads = parser.add_subparsers(dest="load", required=True)
     for name in ("memmap", "feed", "checkpoint", "kept-write", "kept-read"):
         one = loads.add_parser(name)
-        storage_job.add_arguments(
-            one, ("flight",) if name == "kept-read" else tuple(storage_job.KINDS)
-        )
+        inject = ("flight",) if name == "kept-read" else tuple(storage_job.KINDS)
+        storage_job.add_arguments(one, inject, timed=name in ("memmap", "feed"))
         if name == "feed":
             one.add_argument("--gpu", action="store_true", help="on to the first GPU")
         if name.startswith("kept"):

@@ -1,7 +1,7 @@
 """A checkpoint of a training state: written in shards, flushed, and read back from the disk.
 
     python -m acceptance.loads.storage checkpoint --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --seconds 30
+        --bytes 1073741824
 
 The state has 16 bytes a parameter, as training in mixed precision with Adam keeps it (Rajbhandari
 et al., "ZeRO", SC20, section 3.1): master weight, moment and variance in float32, weight and
@@ -11,7 +11,7 @@ renamed, and its folder flushed. Then the page cache of the shards is emptied, a
 memory and compared bit for bit with what its seed gives; that comparison is not in the time.
 
 The readings are seconds for a billion parameters: of the writing until the last flush, and of the
-reading. The state is written once. A load that is not through after `--seconds` ends as an error.
+reading. The state is written once.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ def measure(job: Job) -> None:
         began = time.monotonic()
         for number, state in enumerate(states):
             files.append(stack.enter_context(write(job, number, state)))
-            job.require_time()
         wrote = time.monotonic() - began
         hit = size // BLOCK // 2 * BLOCK
         fault.damage(files[0], contents[0], job.inject, hit, 0)
@@ -110,7 +109,6 @@ def measure(job: Job) -> None:
                             found,
                         )
                     )
-            job.require_time()
     billions = SHARDS * parameters / _BILLION
     job.output.note(
         f"{SHARDS * parameters} parameters in {SHARDS} shards of {size} bytes: written in "

@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +38,10 @@ _SEED_BITS = 20  # as in `tokens`, which loads numpy
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A running load: the folder it works in, its limits, and its output."""
+    """A running load: the folder it works in, its limits, and its output.
+
+    `seconds` are those for which it reads; 0 for a load that ends with its work.
+    """
 
     folder: int
     component: Component
@@ -47,18 +49,7 @@ class Job:
     seconds: float
     inject: Kind | None
     seed: int
-    began: float
     output: Output
-
-    @property
-    def until(self) -> float:
-        """The moment of the monotonic clock at which its time is over."""
-        return self.began + self.seconds
-
-    def require_time(self) -> None:
-        """Raise StorageError where the time is over and there is no figure yet."""
-        if time.monotonic() > self.until:
-            raise StorageError("storage_time", seconds=self.seconds)
 
 
 def require_memory(needed: int, available: int) -> None:
@@ -89,8 +80,8 @@ def disk(text: str) -> Component:
     return found
 
 
-def add_arguments(parser: argparse.ArgumentParser, inject: Sequence[Kind]) -> None:
-    """The arguments of every storage load."""
+def add_arguments(parser: argparse.ArgumentParser, inject: Sequence[Kind], *, timed: bool) -> None:
+    """The arguments of a storage load; a `timed` one reads for so many seconds."""
     parser.add_argument(
         "--folder", required=True, type=Path, help="an empty folder of ours on the disk"
     )
@@ -100,9 +91,8 @@ def add_arguments(parser: argparse.ArgumentParser, inject: Sequence[Kind]) -> No
     parser.add_argument(
         "--bytes", required=True, type=amount, help="the most that lies on the disk at a time"
     )
-    parser.add_argument(
-        "--seconds", required=True, type=seconds, help="the most that it may take, or read"
-    )
+    if timed:
+        parser.add_argument("--seconds", required=True, type=seconds, help="how long it reads")
     parser.add_argument(
         "--inject",
         choices=inject,
@@ -127,7 +117,7 @@ def run(
     def guarded() -> None:
         seed = 1 + secrets.randbelow((1 << _SEED_BITS) - 1)
         said: dict[str, Any] = {
-            "seconds": options.seconds,
+            **({"seconds": options.seconds} if "seconds" in options else {}),
             "bytes": options.bytes,
             "component": str(options.component),
             "seed": seed,
@@ -143,10 +133,9 @@ def run(
                     folder,
                     options.component,
                     options.bytes,
-                    options.seconds,
+                    getattr(options, "seconds", 0.0),
                     options.inject,
                     seed,
-                    time.monotonic(),
                     output,
                 )
                 work(job)

@@ -1,9 +1,9 @@
 """The sealed file: written by one run and read by later ones, to find rot at rest.
 
     python -m acceptance.loads.storage kept-write --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --seconds 30 --machine ID
+        --bytes 1073741824 --machine ID
     python -m acceptance.loads.storage kept-read --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --seconds 10 --machine ID
+        --bytes 1073741824 --machine ID
 
 The file `sealed` of `--bytes` in all begins with a header: a line with its length and digest, and a
 JSON object with version, seed, bytes of content, machine id, and the BLAKE2b digest of each piece
@@ -127,7 +127,6 @@ def write(job: Job, machine: str) -> None:
             data = content.words(offset, part // WORD).data.cast("B")
             file.write(room + offset, data)
             digests.append(digest(data))
-            job.require_time()
         header = Header(VERSION, job.seed, size - room, machine, tuple(digests))
         file.write(0, memoryview(encode(header, room)))
         file.flush()
@@ -216,5 +215,4 @@ def _wrong_blocks(job: Job, file: ScratchFile, header: Header, room: int) -> int
                             of_offset=None if of is None else of + room,
                         )
                     )
-        job.require_time()
     return wrong
