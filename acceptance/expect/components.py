@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 
+from msgspec.structs import replace
+
 from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, native_dtypes
@@ -115,6 +117,19 @@ def _linked(inventory: Inventory) -> tuple[Component, ...]:
         for disk in known(inventory.disks)
         if disk.kind != "virtual" and disk.transport in ("nvme", "sata")
     )
+
+
+def any_profile(
+    classes: Mapping[str, tuple[Component, ...]],
+    inventory: Inventory,
+    scratches: Sequence[Scratch],
+) -> dict[str, tuple[Component, ...]]:
+    """These classes with all that some profile measures on the tested filesystems.
+
+    A limit or a waiver may be of what this profile does not write or read.
+    """
+    full = [replace(one, write_bytes=1, kept_bytes=1, sealed_bytes=1) for one in scratches]
+    return {**classes, **_scratches(inventory, full, gpus=bool(classes["gpu"]))}
 
 
 def _scratches(

@@ -28,8 +28,9 @@ from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.machine import scratch_place
 from acceptance.machine.filesystem import Filesystem
+from acceptance.machine.inventory import Disk
 from acceptance.machine.machine_file import DeclaredScratch
-from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED
+from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED, keeps
 from acceptance.observe import filesystem
 from acceptance.observe.filesystem import FilesystemError
 from acceptance.wording.errors import WordedError, said
@@ -209,18 +210,48 @@ def _announced(scratch: Scratch) -> Message:
         "mount": scratch.mount,
         "source": scratch.source,
         "free": regular_file.size(scratch.free_bytes),
-        "bytes": str(scratch.write_bytes),
-        "size": regular_file.size(scratch.write_bytes),
     }
     if scratch.disks:
         values["disks"] = Listed(scratch.disks)
     if scratch.layers:
         values["layers"] = Listed(scratch.layers)
-    if scratch.path != scratch.mount:
-        values["within"] = scratch.mount  # so that a disk that is not mounted is seen
+    if not scratch.write_bytes:
+        if scratch.sealed_bytes:
+            values["sealed"] = regular_file.size(scratch.sealed_bytes)
+        return Message("scratch_reads", values)
+    values["size"] = regular_file.size(scratch.write_bytes)
+    values["bytes"] = f"{scratch.write_bytes:,}"
     if scratch.kept_bytes:
         values["kept"] = regular_file.size(scratch.kept_bytes)
-    return Message("scratch_writes" if scratch.write_bytes else "scratch_reads", values)
+    return Message("scratch_writes", values)
+
+
+def unmounted(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
+    """The folders of the machine file that lie on the filesystem of `/`, where a disk that should
+    be mounted there may be missing."""
+    return tuple(
+        Message("scratch_on_root", {"path": one.path, "source": one.source})
+        for one in scratches
+        if one.mount == "/" != one.path
+    )
+
+
+def untested(scratches: Sequence[Scratch], disks: Sequence[Disk]) -> tuple[Message, ...]:
+    """What a run on these filesystems does not test of the machine's disks, and how to have it."""
+    idle = [one for one in scratches if not one.write_bytes]
+    found = [Message("storage_not_written")] if idle else []
+    unread = [one for one in idle if not one.sealed_bytes]
+    kept = [one for one in unread if one.keep]
+    cure = "storage_not_sealed" if keeps(len(scratches) or 1) else "storage_never_sealed"
+    for code, some in ((cure, kept), ("storage_forgone", [one for one in unread if not one.keep])):
+        if some:
+            found.append(Message(code, {"disks": Listed(tuple(str(one.component) for one in some))}))
+    tested = {name for one in scratches for name in one.disks}
+    # What the kernel does not show the disks of, such as ZFS, may lie on any of them.
+    if scratches and all(one.disks for one in scratches):
+        others = tuple(str(disk.component) for disk in disks if disk.name not in tested)
+        found += [Message("disks_without_scratch", {"disks": Listed(others)})] if others else []
+    return tuple(found)
 
 
 @dataclass(slots=True)
