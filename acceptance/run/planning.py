@@ -417,10 +417,10 @@ def _cure(why: tuple[Message, ...], left_out: Sequence[Message]) -> str:
     told = "".join(f"; {words.message(one)}" for one in left_out)
     if not why:
         return told
+    missing = words.message(Message("clauses", {"why": why}))
     return (
-        f"{told}; {words.message(Message('clauses', {'why': why}))}: select gpu.present too (--only "
-        "gpu.present; make: ONLY=gpu.present), which shows why, or leave out --only to test the "
-        "rest of the machine"
+        f"{told}; {missing}: select gpu.present too (--only gpu.present; make: ONLY=gpu.present), "
+        "which shows why, or leave out --only to test the rest of the machine"
     )
 
 
@@ -591,9 +591,7 @@ def prepare(options: Options) -> PreparedRun:
         notes += tuple(map(Note, scratch.unmounted(scratches)))
     notes += tuple(map(Note, scratch.announce(scratches)))
     if declared and file and not (options.gpus or missing):  # else some may be of other GPUs
-        idle = plan_builder.waivers_of_nothing(
-            answer.checks, some_profile, declared.waiver, file
-        )
+        idle = plan_builder.waivers_of_nothing(answer.checks, some_profile, declared.waiver, file)
         notes += tuple(map(Note, idle))
     said: tuple[Message, ...] = ()
     if any(check.id == PRESENT for check in made.checks):

@@ -245,7 +245,9 @@ def untested(scratches: Sequence[Scratch], disks: Sequence[Disk]) -> tuple[Messa
     cure = "storage_not_sealed" if keeps(len(scratches) or 1) else "storage_never_sealed"
     for code, some in ((cure, kept), ("storage_forgone", [one for one in unread if not one.keep])):
         if some:
-            found.append(Message(code, {"disks": Listed(tuple(str(one.component) for one in some))}))
+            found.append(
+                Message(code, {"disks": Listed(tuple(str(one.component) for one in some))})
+            )
     tested = {name for one in scratches for name in one.disks}
     # What the kernel does not show the disks of, such as ZFS, may lie on any of them.
     if scratches and all(one.disks for one in scratches):

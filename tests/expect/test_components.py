@@ -12,6 +12,7 @@ from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, li
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.evidence import Scratch
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Gpu, Pair, Part, Socket
 from acceptance.expect import components
 from acceptance.machine import machine_file
@@ -22,6 +23,9 @@ from acceptance.process.deadline import Deadline
 from acceptance.wording import words
 
 NOTHING: frozenset[str] = frozenset()
+SCRATCHES = tuple(
+    f"disk-scratch{what}" for what in ("", "-kept", "-keep", "-read", "-linked", "-host", "-gpu")
+)
 EVERYTHING = frozenset({"cpu_temperature_c", "cpu_throttle_count", "load_1m"})
 
 
@@ -70,6 +74,8 @@ def test_a_machine_that_declares_nothing() -> None:
         "disk-nvme": (Part("disk", "nvme0n1"),),
         "disk-physical": (Part("disk", "nvme0n1"),),
         "disk-linked": (Part("disk", "nvme0n1"),),
+        # Nothing is to be tested on a filesystem.
+        **dict.fromkeys(SCRATCHES, ()),
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),
@@ -94,6 +100,49 @@ def test_a_machine_that_declares_nothing() -> None:
         **{f"gpu-{dtype}-with-peers": () for dtype in DTYPES},
     }
     assert not any(line.startswith("processor") for line in not_offered(found))
+
+
+def scratch(disk: str, **more: int) -> Scratch:
+    values = {"write_bytes": 0, "kept_bytes": 0, "sealed_bytes": 0, **more}
+    return Scratch(
+        path=f"/{disk}",
+        component=Part("disk", disk),
+        mount="/",
+        kind="ext4",
+        source=f"/dev/{disk}",
+        disks=(disk,),
+        layers=(),
+        free_bytes=1,
+        keep=True,
+        **values,
+    )
+
+
+def test_what_is_due_on_a_filesystem_follows_from_what_is_written_and_kept_there() -> None:
+    seen = shown(0x41, more=True)
+    places = (
+        scratch("nvme0n1", write_bytes=3, kept_bytes=1),
+        scratch("md0", sealed_bytes=1),
+        scratch("sda"),
+    )
+    nvme, md, sda = (one.component for one in places)
+    due = {
+        "disk-scratch": (nvme,),
+        "disk-scratch-kept": (md,),
+        "disk-scratch-keep": (nvme,),
+        "disk-scratch-read": (nvme, md),
+        "disk-scratch-linked": (nvme,),
+        "disk-scratch-host": (),
+        "disk-scratch-gpu": (nvme,),
+    }
+    found = components.resolve(None, seen, NOTHING, (Gpu(0),), scratches=places)
+    assert {name: found[name] for name in SCRATCHES} == due
+    without = components.resolve(None, seen, NOTHING, (), scratches=places)
+    host = {"disk-scratch-host": (nvme,), "disk-scratch-gpu": ()}
+    assert {name: without[name] for name in SCRATCHES} == due | host
+    full = components.any_profile(found, seen, places)
+    every = dict.fromkeys(SCRATCHES, (nvme, md, sda))
+    assert full == {**found, **every, "disk-scratch-linked": (nvme,), "disk-scratch-host": ()}
 
 
 def test_each_socket_reads_its_own_memory_and_that_of_each_other() -> None:
