@@ -14,7 +14,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -241,19 +241,25 @@ def untested(scratches: Sequence[Scratch], disks: Sequence[Disk]) -> tuple[Messa
     idle = [one for one in scratches if not one.write_bytes]
     found = [Message("storage_not_written")] if idle else []
     unread = [one for one in idle if not one.sealed_bytes]
-    kept = [one for one in unread if one.keep]
-    cure = "storage_not_sealed" if keeps(len(scratches) or 1) else "storage_never_sealed"
-    for code, some in ((cure, kept), ("storage_forgone", [one for one in unread if not one.keep])):
-        if some:
-            found.append(
-                Message(code, {"disks": Listed(tuple(str(one.component) for one in some))})
-            )
+    if lacking := _components(one for one in unread if one.keep):
+        if keeps(len(scratches)):
+            found.append(Message("storage_not_sealed", {"disks": lacking}))
+        else:
+            found.append(Message("storage_never_sealed", {"disks": lacking}))
+    if forgone := _components(one for one in unread if not one.keep):
+        found.append(Message("storage_forgone", {"disks": forgone}))
     tested = {name for one in scratches for name in one.disks}
+    others = _components(disk for disk in disks if disk.name not in tested)
     # What the kernel does not show the disks of, such as ZFS, may lie on any of them.
-    if scratches and all(one.disks for one in scratches):
-        others = tuple(str(disk.component) for disk in disks if disk.name not in tested)
-        found += [Message("disks_without_scratch", {"disks": Listed(others)})] if others else []
+    if others and scratches and all(one.disks for one in scratches):
+        found.append(Message("disks_without_scratch", {"disks": others}))
     return tuple(found)
+
+
+def _components(parts: Iterable[Scratch | Disk]) -> Listed | None:
+    """The names of the components of these, None where there are none."""
+    names = tuple(str(one.component) for one in parts)
+    return Listed(names) if names else None
 
 
 @dataclass(slots=True)

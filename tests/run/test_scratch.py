@@ -258,7 +258,7 @@ def test_where_data_are_written_only_other_disks_are_not_tested(tree: Tree, data
     assert untested([place]) == []
     assert untested([place], DISKS[1:2]) == []
     (told,) = untested([place], DISKS)
-    assert told.startswith("files on disk:sda, disk:sdc, disk:sdd, and the speed: no tested folder")
+    assert told.startswith("the speed of disk:sda, disk:sdc, disk:sdd, and whether files on it ")
     assert untested([msgspec.structs.replace(place, disks=())], DISKS) == [], "it may be on any"
     assert untested([], DISKS) == [], "why there is none is said elsewhere"
 
