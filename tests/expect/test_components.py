@@ -45,6 +45,11 @@ def not_offered(found: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(map(words.message, components.not_offered(found)))
 
 
+# Of the tested filesystems: with a kept file, with one to make, to read, on a disk whose link is
+# seen, on machines without and with GPUs.
+SCRATCHES = ("-kept", "-keep", "-read", "-linked", "-host", "-gpu")
+
+
 def declared(folder: Path, text: str) -> machine_file.Machine:
     folder.mkdir(exist_ok=True)
     file = folder / "machine.toml"
@@ -70,6 +75,7 @@ def test_a_machine_that_declares_nothing() -> None:
         "disk-nvme": (Part("disk", "nvme0n1"),),
         "disk-physical": (Part("disk", "nvme0n1"),),
         "disk-linked": (Part("disk", "nvme0n1"),),
+        **dict.fromkeys((f"disk-scratch{of}" for of in ("", *SCRATCHES)), ()),
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),

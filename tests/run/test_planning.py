@@ -595,6 +595,7 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
         "processor temperature",
         "processor throttling",
         "disk health",
+        "storage is not tested",
     ]
     assert re.fullmatch(
         r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", worded(memory)
@@ -603,7 +604,7 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
     made = prepare("")
     assert due(made, "cpu_temperature") == [CPU]
-    assert len(made.plan.not_tested) == 3
+    assert len(made.plan.not_tested) == 4
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def test_a_declared_folder(tree: Tree, data: Path) -> None:
         write_bytes=8 * GIB,
         kept_bytes=GIB,
         keep=True,
+        sealed_bytes=0,
     )
     assert list(data.iterdir()) == []
 
