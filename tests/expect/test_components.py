@@ -49,6 +49,8 @@ def not_offered(found: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(map(words.message, components.not_offered(found)))
 
 
+# Of the tested filesystems: with a kept file, with one to make, to read, on a disk whose link is
+# seen, on machines without and with GPUs.
 def declared(folder: Path, text: str) -> machine_file.Machine:
     folder.mkdir(exist_ok=True)
     file = folder / "machine.toml"
