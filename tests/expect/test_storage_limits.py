@@ -365,3 +365,13 @@ def test_what_is_no_single_known_disk_has_no_limit_and_says_why(
     assert [one.limit for one in floors] == [None, None]
     assert all(one.unlimited is not None for one in floors)
     assert ceilings == ()
+
+
+def test_a_filesystem_on_which_nothing_is_read_has_no_limits() -> None:
+    idle = replace(scratch("nvme0n1"), write_bytes=0, kept_bytes=0, sealed_bytes=0)
+    links = {"nvme0n1": GEN4}
+    assert overrides([idle], [PRO], links, SHEETS) == ((), ())
+    sealed = replace(idle, sealed_bytes=1)
+    assert overrides([idle, sealed], [PRO], links, SHEETS) == overrides(
+        [scratch("nvme0n1")], [PRO], links, SHEETS
+    )
