@@ -375,3 +375,10 @@ def test_a_filesystem_on_which_nothing_is_read_has_no_limits() -> None:
     assert overrides([idle, sealed], [PRO], links, SHEETS) == overrides(
         [scratch("nvme0n1")], [PRO], links, SHEETS
     )
+
+
+def test_a_filesystem_whose_disks_the_kernel_does_not_show_has_no_limit() -> None:
+    pool = replace(scratch("nvme0n1"), component=part("disk", "zfs"), disks=())
+    floors, ceilings = overrides([pool], [PRO], {"nvme0n1": GEN4}, SHEETS)
+    assert [(str(one.component), one.limit) for one in floors] == [("disk:zfs", None)] * 2
+    assert ceilings == ()
