@@ -19,6 +19,7 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
 
+_AMPLE = 1 << 50  # bytes: more than any check on a filesystem asks for
 LEAST_MULTICAST = 3  # NCCL uses it between no fewer (ncclNvlsInit in its transport/nvls.cc)
 LEAST_EQUALS = 3  # of fewer equal cards nobody can say which one is the odd one
 
@@ -128,7 +129,7 @@ def any_profile(
 
     A limit or a waiver may be of what this profile does not write or read.
     """
-    full = [replace(one, write_bytes=1, kept_bytes=1, sealed_bytes=1) for one in scratches]
+    full = [replace(one, write_bytes=_AMPLE, kept_bytes=1, sealed_bytes=1) for one in scratches]
     return {**classes, **_scratches(inventory, full, gpus=bool(classes["gpu"]))}
 
 
