@@ -312,14 +312,14 @@ def scratch(*names: str, layers: tuple[str, ...] = ()) -> Scratch:
     )
 
 
-def told(made: Sequence[Override]) -> list[tuple[str, str, float | None, str | None]]:
+def told(made: Sequence[Override]) -> list[tuple[str, str, Any, str | None]]:
     """Each by measurement and component, with its bound, or why there is none."""
     return [
         (
             one.measurement,
             str(one.component),
             None if one.limit is None else (one.limit.low or one.limit.high),
-            None if one.unlimited is None else words.message(one.unlimited).partition(":")[0],
+            None if one.unlimited is None else str(worded(one.unlimited)).partition(":")[0],
         )
         for one in made
     ]

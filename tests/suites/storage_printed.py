@@ -1,5 +1,5 @@
 """What fio and the storage loads print, made of their own command lines; also the program `fio` of
-the tests, which prints that (`python storage_printed.py STATE fio ...`).
+the tests, and a load, which print that (`python storage_printed.py STATE fio ...`).
 
 It needs nothing but Python's own modules, so that it starts as fast as they do.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+LOAD = "acceptance.loads.storage"
 GB = 1_000_000_000
-RATES = {"write": 2 * GB, "verify": 3 * GB, "read": 3 * GB, "randread": GB, "randwrite": GB // 2}
+RATES = {"write": 2 * GB, "verify": 6 * GB, "read": 6 * GB, "randread": 3 * GB, "randwrite": GB}
 # In nanoseconds, by fio's own names.
 LATENCIES = {
     "min": 1000,
@@ -103,7 +105,7 @@ LOADS: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
 
 def load_lines(argv: Sequence[str]) -> list[dict[str, Any]]:
     """The lines of one of our storage loads that ran whole and found nothing wrong."""
-    at = argv.index("acceptance.loads.storage") + 1
+    at = argv.index(LOAD) + 1
     name, figures = LOADS[argv[at]]
     gpu = "--gpu" in argv
     words = [word for word in argv[at + 1 :] if word != "--gpu"]
@@ -136,33 +138,52 @@ def grow(stat: Path, way: str, size: int) -> None:
     stat.write_text(" ".join(map(str, numbers)) + "\n")
 
 
-def main(state: Path, argv: Sequence[str]) -> int:
-    """Be fio, as the file `state` says for the file and the kind of job.
+def say(answer: Sequence[Any]) -> int:
+    """Print what is to be printed on standard output and error; gives the exit code."""
+    out, error, code = answer
+    sys.stdout.write(out)
+    sys.stderr.write(error)
+    return int(code)
 
-    It is a JSON object: `stats` has the kernel's counters of a disk by the beginning of the names
-    of its files; `rates` bytes a second by the number of the run; `answers` by kind what is printed
-    in the place of the figures: standard output, standard error and the exit code.
+
+def answered(told: Mapping[str, Any], kind: str, file: str = "") -> Sequence[Any] | None:
+    """What is printed in the place of the figures of a kind of job on a file; None for these."""
+    for due, start, answer in told["answers"]:
+        if due == kind and file.startswith(start):
+            return list(answer)
+    return None
+
+
+def main(state: Path, argv: Sequence[str]) -> int:
+    """Be fio, or one of our loads, as the file `state` says for the kind of job or of load.
+
+    It is a JSON object: `stats` has the files of the kernel's counters by the beginning of the
+    names of fio's files; `rates` are bytes a second by the beginning of the name and the number of
+    the run on that file; `answers` has what is printed in the place of the figures: kind, beginning
+    of the file's name, and standard output, standard error and exit code; `seconds` is how long
+    each takes.
     """
     told: Mapping[str, Any] = json.loads(state.read_text())
+    time.sleep(told.get("seconds", 0.0))
+    if LOAD in argv:
+        kind = argv[argv.index(LOAD) + 1]
+        return say(answered(told, kind) or (load_printed(argv), "", 0))
+    words = options(argv)
+    kind, file = words["name"], words["filename"]
     with state.with_suffix(".saw").open("a") as saw:
         saw.write(json.dumps(list(argv)) + "\n")
-    count = len(state.with_suffix(".saw").read_text().splitlines())
-    words = options(argv)
-    answer = told.get("answers", {}).get(words["name"])
-    if answer is not None:
-        out, error, code = answer
-        sys.stdout.write(out)
-        sys.stderr.write(error)
-        return int(code)
-    rates = told.get("rates", [])
-    rate = rates[count - 1] if count <= len(rates) else RATES[words["name"]]
-    size, _ = moved(argv, rate)
-    way = "write" if "write" in words["rw"] else "read"
-    for beginning, stat in told.get("stats", {}).items():
-        if words["filename"].startswith(beginning):
-            grow(Path(stat), way, size)
-    sys.stdout.write(fio_printed(argv, rate))
-    return 0
+    if answer := answered(told, kind, file):
+        return say(answer)
+    ran = [json.loads(line) for line in state.with_suffix(".saw").read_text().splitlines()]
+    count = sum(options(one)["filename"] == file for one in ran)
+    own: Sequence[float] = next(
+        (rates for start, rates in told["rates"].items() if file.startswith(start)), []
+    )
+    rate = own[count - 1] if count <= len(own) else RATES[kind]
+    for start, stat in told["stats"].items():
+        if file.startswith(start):
+            grow(Path(stat), "write" if "write" in words["rw"] else "read", moved(argv, rate)[0])
+    return say((fio_printed(argv, rate), "", 0))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,9 @@ class Box:
         self.inventory = inventory or machine(device(0), device(1))
         self.product = Product(folder, monkeypatch, own=True)
         self.product.inventory = self.inventory
+        self.scratches: tuple[Scratch, ...] = ()  # those of the plan
+        self.of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ())
+        self.plan: Plan | None = None  # of the last session
 
     def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:
         """A program that prints these texts, the first time the first of them, and so on; `seconds`
@@ -108,7 +111,15 @@ exit {code}
     ) -> dict[str, str]:
         """Run these checks on these GPUs; gives the outcome of each."""
         self._name = name
-        self.product.run(planned(self.inventory, names, only, self.product.digest), name=name)
+        self.plan = planned(
+            self.inventory,
+            names,
+            only,
+            self.product.digest,
+            scratches=self.scratches,
+            of_disks=self.of_disks,
+        )
+        self.product.run(self.plan, name=name)
         return {body.check: body.outcome for body in self.ended()}
 
     def ended(self) -> list[CheckEnded]:
