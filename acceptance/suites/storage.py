@@ -20,6 +20,7 @@ from acceptance.loads.names import (
     FEED_MISCOMPARES,
     FEED_READINGS,
     KEPT_ERRORS,
+    LATENCY_COLUMNS,
     MEMMAP_READINGS,
 )
 from acceptance.machine import disk_link
@@ -31,12 +32,12 @@ from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.storage import (
-    LATENCIES,
-    LinkWatch,
     RunFio,
     RunStorageLoad,
     StorageLoads,
+    WriteTable,
     latencies,
     wrong_blocks,
 )
@@ -47,7 +48,6 @@ _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
 Tested = Callable[[str], tuple[Scratch, ...]]
-WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
 
@@ -441,7 +441,7 @@ def test_verify(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check
 def test_read(
     tested: Tested,
     run_fio: RunFio,
-    link_watch: LinkWatch,
+    disk_watch: DiskWatch,
     table: WriteTable,
     check: Check,
 ) -> None:
@@ -453,16 +453,15 @@ def test_read(
     one that the accepting run kept is read. Not measured: what comes back, which storage.verify
     compares.
     """
-    with link_watch.watching():
-        started = "storage_failed", tested, run_fio
-        rates = {"storage_read": "fio_read"}
-        requests = {
-            "storage_read_random": "fio_read_iops",
-            "storage_read_random_p99": "fio_read_latency_p99",
-        }
-        failed = _fio(started, "read", rates, table, check, conclude=False)
-        _fio(started, "randread", requests, table, check, failed=failed)
-    least = link_watch.least
+    started = "storage_failed", tested, run_fio
+    rates = {"storage_read": "fio_read"}
+    requests = {
+        "storage_read_random": "fio_read_iops",
+        "storage_read_random_p99": "fio_read_latency_p99",
+    }
+    failed = _fio(started, "read", rates, table, check, conclude=False)
+    _fio(started, "randread", requests, table, check, failed=failed)
+    least = disk_watch.least
     unseen = {one: Message("disk_link_unread") for one in check.components("disk_link_share")}
     check(
         "disk_link_share",
@@ -594,7 +593,7 @@ def _fio(
             continue
         for name, reading in readings.items():
             found[name][scratch.component] = run.value(reading)
-        table(scratch.component, f"storage_{kind}", LATENCIES, latencies(run, kind))
+        table(scratch.component, f"storage_{kind}", LATENCY_COLUMNS, latencies(run, kind))
     unread = dict.fromkeys(faults, Message("storage_not_read"))
     for name, values in found.items():
         check(name, values, skipped=unread)
