@@ -106,6 +106,7 @@ def test_a_long_check_has_fewer_rows() -> None:
     assert len(rows) <= disk_watch.MOST_ROWS
     assert {row[1] for row in rows} == {1.0}
     assert rows[-1][0] == 1000.0
+    assert disk_watch.rows([points[0], *points[:2]]) == [(1.0, 1.0, 0.0)]
     assert disk_watch.rows(points[:1]) == disk_watch.rows([]) == []
 
 
@@ -115,6 +116,8 @@ def test_a_temperature_that_was_not_read_is_empty(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{BLOCK}/device/hwmon1", temp1_input="warm")
     found = disk_temperature.find("nvme0n1", tmp_path)
     assert found is not None
+    assert disk_watch.hottest([found]) is None
+    found.input.unlink()
     assert disk_watch.hottest([found]) is None
 
 
@@ -134,7 +137,7 @@ def test_the_least_of_a_link_while_its_disk_works(tmp_path: Path) -> None:
     device = tree.disk("nvme0n1", "pci0000:00/0000:00:01.0/0000:04:00.0/nvme/nvme0")
     tree.link(f"{device}/device", FUNCTION)
     watch = DiskWatch([], [DISK], tmp_path)
-    for width, at_work in ((1, False), (2, True), (4, True)):
+    for width, at_work in ((1, False), (4, True), (2, True), (4, True)):
         link(tree, width)
         if at_work:
             with watch.working(SCRATCH):
@@ -142,6 +145,9 @@ def test_the_least_of_a_link_while_its_disk_works(tmp_path: Path) -> None:
         else:
             watch.look()
     assert {name: one.share for name, one in watch.least.items()} == {NVME: 0.5}
+    (tmp_path / FUNCTION / "current_link_width").unlink()  # a link that is not shown is no link
+    with watch.working(SCRATCH):
+        watch.look()
     tree.files(FUNCTION, current_link_speed="fast")
     with pytest.raises(SysfsError, match="fast"), watch.working(SCRATCH):
         watch.look()
