@@ -12,7 +12,7 @@ from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
-from acceptance.machine import topology
+from acceptance.machine import scratch_place, topology
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
@@ -127,6 +127,11 @@ def _scratches(
     linked = _linked(inventory)
     return {
         "disk-scratch": written,
+        "disk-scratch-full": tuple(
+            one.component
+            for one in scratches
+            if scratch_place.full_cache_bytes(one.write_bytes - one.kept_bytes)
+        ),
         "disk-scratch-kept": sealed,
         "disk-scratch-keep": tuple(one.component for one in scratches if one.kept_bytes),
         "disk-scratch-read": readable,

@@ -103,6 +103,9 @@ LATENCY_COLUMNS = ("share", "us")
 STORAGE_OVER_TIME = "storage_over_time"
 OVER_TIME = ("s", "read GB/s", "written GB/s")
 OVER_TIME_WARM = (*OVER_TIME, "degC")
+STORAGE_FULL_CACHE = "storage_full_cache"
+FULL_CACHE = ("GiB", "GB/s")
+FULL_CACHE_WARM = (*FULL_CACHE, "degC")
 
 
 # Those of every run; a machine file may ask for the third one.

@@ -46,6 +46,7 @@ CHECKS = (
     "storage.memmap",
     "storage.feed",
     "storage.checkpoint",
+    "storage.full_cache",
 )
 _OWNER_BYTES = 4096  # many times what an owner file holds
 _DEEPEST = 8  # folders in each other; ours are two

@@ -22,6 +22,7 @@ from acceptance.loads.names import (
     KEPT_ERRORS,
     LATENCY_COLUMNS,
     MEMMAP_READINGS,
+    STORAGE_FULL_CACHE,
 )
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
@@ -32,8 +33,11 @@ from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.suites.fixtures import full_cache
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.storage import (
+    STORAGE_WRITE_FULL,
+    FillCache,
     RunFio,
     RunStorageLoad,
     StorageLoads,
@@ -549,6 +553,41 @@ def test_checkpoint(run_storage_load: RunStorageLoad, table: WriteTable, check: 
     """
     *seconds, wrong = CHECKPOINT_READINGS
     _files(run_storage_load("checkpoint", wrong), seconds, wrong, table, check)
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="storage_full_cache", slack=300.0)
+@pytest.mark.measures("storage_write_first", "storage_write_full", "storage_failed")
+def test_full_cache(tested: Tested, fill_cache: FillCache, table: WriteTable, check: Check) -> None:
+    """Chunk after chunk written by fio, until the machine file's budget or the time is over: how
+    far the rate drops when the drive's fast cache is full.
+
+    Measured: the rate of the first chunk, the median of the last quarter of them, and the curve
+    between. It is due only where the machine file allows a soak to write 12 GiB or more. Not
+    measured: a cache that is larger than that.
+    """
+    first: dict[Component, float] = {}
+    full: dict[Component, float] = {}
+    drops: dict[Component, Text | None] = {}
+    faults: dict[Component, Text] = {}
+    due = tested(STORAGE_WRITE_FULL)
+    for scratch in due:
+        name, filled = scratch.component, fill_cache(scratch)
+        if filled.fault is not None:
+            faults[name] = filled.fault
+        if not filled.chunks:
+            continue
+        rows = full_cache.rows(filled.chunks)
+        table(name, STORAGE_FULL_CACHE, full_cache.columns(filled.chunks), rows)
+        first[name] = filled.chunks[0].rate_gbs
+        if filled.fault is None:
+            full[name] = full_cache.last_rate(filled.chunks)
+            drops[name] = full_cache.drop(filled.chunks)
+    unread = dict.fromkeys(faults, Message("storage_not_read"))
+    check("storage_write_first", first, skipped=unread)
+    check(STORAGE_WRITE_FULL, full, notes=drops, skipped=unread)
+    counts = {one.component: float(one.component in faults) for one in due}
+    check("storage_failed", counts, notes=dict(faults))
 
 
 def _files(

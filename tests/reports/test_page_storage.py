@@ -20,7 +20,14 @@ from acceptance.core.limit import Limit
 from acceptance.core.parts import Part
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured
 from acceptance.journal.run import Run
-from acceptance.loads.names import LATENCY_COLUMNS, MEMMAP_COLUMNS, OVER_TIME, OVER_TIME_WARM
+from acceptance.loads.names import (
+    FULL_CACHE,
+    FULL_CACHE_WARM,
+    LATENCY_COLUMNS,
+    MEMMAP_COLUMNS,
+    OVER_TIME,
+    OVER_TIME_WARM,
+)
 from acceptance.reports import languages
 from acceptance.reports.page import render, storage
 
@@ -206,7 +213,7 @@ def test_the_checks_stand_beside_each_other_in_the_picture() -> None:
         over_time("storage.write", WARM, OVER_TIME_WARM), over_time("storage.read", late)
     ).picture
     assert picture is not None
-    assert picture.width == 30
+    assert (picture.unit, picture.width) == ("s", 30)
     assert picture.ticks == ("0", "0.8", "1.5", "2.2", "3")
     assert picture.phases == (
         storage.Phase("storage.write", 0.0, 33.33, 0),
@@ -233,8 +240,29 @@ def test_a_temperature_that_was_not_always_read(
     assert [plot.lines for plot in picture.plots[2:]] == ([] if lines is None else [lines])
 
 
+def full_cache(*rows: tuple[float | str, ...], columns: tuple[str, ...] = FULL_CACHE) -> Table:
+    return Table("storage.full_cache", DISK, "storage_full_cache", columns, rows)
+
+
+def test_a_cache_that_fills_is_a_curve_over_what_was_written() -> None:
+    odd = full_cache((1.0, "x"), (1.0,))
+    rows = ((1.0, 5.0, 40.0), (2.5, 5.0, ""), (2.0, 9.0, 9.0), (4.0, 1.0, 71.0))
+    curve = one(odd, full_cache(*rows, columns=FULL_CACHE_WARM)).curve
+    assert curve is not None
+    assert (curve.unit, curve.width, curve.phases) == ("GiB", 40, ())
+    rate, heat = curve.plots
+    assert rate.lines == ("M10 0.0L25 0.0L40 80.0",)
+    assert heat.lines == ("M10 100.0L40 22.5",)
+    cold = one(full_cache((1.0, 5.0))).curve
+    assert cold is not None
+    assert [plot.unit for plot in cold.plots] == ["GB/s"]
+    assert one(odd).curve is None
+    assert one(full_cache((1.0, 5.0), columns=("GiB", "MB/s"))).curve is None
+
+
 def test_it_is_on_the_page_and_not_among_the_tables() -> None:
-    shown = render.render(made(*TABLES, over_time("storage.write", WARM, OVER_TIME_WARM)))
+    warm = over_time("storage.write", WARM, OVER_TIME_WARM)
+    shown = render.render(made(*TABLES, warm, full_cache((1.0, 5.0), (2.0, 1.0))))
     assert_inert(shown)
     tree = pages.page(shown)
     section = tree.get_element_by_id("storage").getparent()
@@ -242,6 +270,11 @@ def test_it_is_on_the_page_and_not_among_the_tables() -> None:
         "disk:nvme0n1, read: 0 to 0 GB/s",
         "disk:nvme0n1, written: 2 to 4 GB/s",
         "disk:nvme0n1, temperature of the disk: 41 to 47 degC",
+        "disk:nvme0n1, written: 1 to 5 GB/s",
+    ]
+    assert [pages.words(one) for one in section.iter("figcaption")] == [
+        "disk:nvme0n1 over time, by the kernel's counters of its disks",
+        "disk:nvme0n1 while its fast cache fills, over what was written",
     ]
     assert "read in order 1.25 GB/s ✗ fail >= 2 GB/s" in pages.words(section)
     assert not tree.xpath("//*[@id='tables']")

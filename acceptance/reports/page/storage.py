@@ -1,7 +1,7 @@
 """The tested filesystems: what each is on, its figures, and how fast and warm its disks were.
 
 Pure. In a picture x is in tenths of a second of the checks one after the other, without what lies
-between them, and y 0 (top) to 100 (bottom).
+between them, or of a GiB that was written; y is 0 (top) to 100 (bottom).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.journal.run import Run
 from acceptance.loads.names import (
+    FULL_CACHE,
+    FULL_CACHE_WARM,
     LATENCIES,
     LATENCY_COLUMNS,
     MEMMAP,
@@ -24,6 +26,7 @@ from acceptance.loads.names import (
     OVER_TIME,
     OVER_TIME_WARM,
     STORAGE_ARMS,
+    STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
 from acceptance.machine.inventory import Inventory, known
@@ -33,7 +36,7 @@ from acceptance.wording import words
 from acceptance.wording.quantities import quantity
 
 # Tables that this section shows in its own way.
-DRAWN = frozenset({*LATENCIES, MEMMAP, STORAGE_OVER_TIME})
+DRAWN = frozenset({*LATENCIES, MEMMAP, STORAGE_OVER_TIME, STORAGE_FULL_CACHE})
 MOST_ROWS = 1000  # of a table that is drawn; the checks record fewer
 MOST_CHECKS = 32  # beside each other in a picture
 # A journal may hold anything; no disk is as fast or warm, and no check takes as long.
@@ -87,15 +90,16 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Plots on one axis, which is `width` tenths of a second long."""
+    """Plots on one axis, which is `width` tenths of its unit long."""
 
+    unit: str
     width: int
     phases: tuple[Phase, ...]
     plots: tuple[Plot, ...]
 
     @property
     def ticks(self) -> tuple[str, ...]:
-        """Seconds under the picture, at equal distances."""
+        """The values under the picture, at equal distances."""
         return tuple(number(round(self.width * part / 40, 1)) for part in range(5))
 
 
@@ -110,6 +114,7 @@ class Filesystem:
     grids: tuple[Grid, ...]
     checkpoint: str | None
     picture: Picture | None
+    curve: Picture | None
 
 
 def scratches(run: Run) -> tuple[Scratch, ...]:
@@ -141,6 +146,7 @@ def filesystems(run: Run, language: Language) -> Iterator[Filesystem]:
             tuple(_grids(own, language)),
             _checkpoint(due, language),
             _picture(seen, language) if seen else None,
+            _curve(own, language),
         )
 
 
@@ -188,6 +194,8 @@ def _labels(language: Language) -> dict[str, str]:
         "storage_read": language("read in order"),
         "storage_read_random": language("read at random places, 4 KiB"),
         "storage_write_random": language("written at random places, 4 KiB"),
+        "storage_write_first": language("written in order, before the fast cache is full"),
+        "storage_write_full": language("written in order, at the end of filling the fast cache"),
         "storage_feed_host": language("tokens fed from the disk to host memory"),
         "storage_feed_gpu": language("tokens fed from the disk to the first GPU"),
         "storage_checkpoint_write": language("checkpoint written, for a billion parameters"),
@@ -303,20 +311,45 @@ class _Row:
 
 def _over_time(table: Table) -> list[_Row]:
     """The rows that can be drawn, in order."""
-    found: list[_Row] = []
     if table.name != STORAGE_OVER_TIME or table.columns not in (OVER_TIME, OVER_TIME_WARM):
-        return found
+        return []
+    rows = list(_rows(table, len(OVER_TIME)))
+    before = (0.0, *(numbers[0] for numbers, _ in rows))
+    return [
+        _Row(at_s, at_s - last, read, written, celsius)
+        for last, ((at_s, read, written), celsius) in zip(before, rows, strict=False)
+    ]
+
+
+def _rows(table: Table, count: int) -> Iterator[tuple[tuple[float, ...], float | None]]:
+    """The rows whose first numbers, `count` of them, are fit to be drawn, and the temperature.
+
+    The first number of each is higher than that of the row before.
+    """
     before = 0.0
     for row in table.rows[:MOST_ROWS]:
-        numbers = [one if not isinstance(one, str) and 0 <= one < _MOST else None for one in row]
-        if len(row) != len(table.columns):
+        numbers = tuple(one for one in row if not isinstance(one, str) and 0.0 <= one < _MOST)
+        told = row[count:] in ((), ("",))
+        if len(row) != len(table.columns) or len(numbers) != (count if told else count + 1):
             continue
-        at_s, read, written, *heat = numbers
-        if at_s is None or read is None or written is None or at_s <= before:
-            continue
-        found.append(_Row(at_s, at_s - before, read, written, heat[0] if heat else None))
-        before = at_s
-    return found
+        if numbers[0] > before:
+            before = numbers[0]
+            yield numbers[:count], None if told else numbers[count]
+
+
+def _curve(tables: Sequence[Table], language: Language) -> Picture | None:
+    """The rates of a drive whose fast cache fills up, over what was written."""
+    for table in tables:
+        if table.name == STORAGE_FULL_CACHE and table.columns in (FULL_CACHE, FULL_CACHE_WARM):
+            rows = list(_rows(table, len(FULL_CACHE)))
+            if rows:
+                rates = [(gib, rate) for (gib, rate), _ in rows]
+                heat = [(gib, celsius) for (gib, _), celsius in rows if celsius is not None]
+                top = _top(max(rate for _, rate in rates))
+                plots = [_plot(language("written"), "GB/s", [rates], 0.0, top)]
+                plots += _heat([heat] if heat else [], language)
+                return Picture("GiB", max(1, math.ceil(10 * rates[-1][0])), (), tuple(plots))
+    return None
 
 
 def _picture(seen: Sequence[tuple[str, Sequence[_Row]]], language: Language) -> Picture:
@@ -342,12 +375,17 @@ def _picture(seen: Sequence[tuple[str, Sequence[_Row]]], language: Language) -> 
         for rows in placed
         if (line := [(at, row.celsius) for at, row in rows if row.celsius is not None])
     ]
-    if warm:
-        heat = [celsius for line in warm for _, celsius in line]
+    plots += _heat(warm, language)
+    return Picture("s", max(1, math.ceil(10 * whole)), tuple(phases), tuple(plots))
+
+
+def _heat(lines: Sequence[Sequence[tuple[float, float]]], language: Language) -> Iterator[Plot]:
+    """The plot of the temperature, where there is any."""
+    heat = [celsius for line in lines for _, celsius in line]
+    if heat:
         low, high = 10 * math.floor(min(heat) / 10), 10 * math.ceil(max(heat) / 10)
         name = language("temperature of the disk")
-        plots.append(_plot(name, "degC", warm, float(low), float(max(high, low + 10))))
-    return Picture(max(1, math.ceil(10 * whole)), tuple(phases), tuple(plots))
+        yield _plot(name, "degC", lines, float(low), float(max(high, low + 10)))
 
 
 def _top(most: float) -> float:
