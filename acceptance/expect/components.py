@@ -125,8 +125,13 @@ def _scratches(
     sealed = tuple(one.component for one in scratches if one.sealed_bytes)
     readable = tuple(one.component for one in scratches if one.write_bytes or one.sealed_bytes)
     linked = _linked(inventory)
+    groups = disk_siblings(inventory, scratches)
+    equal = {one for group in groups["disk-scratch-with-peers"] for one in group}
+    equally_read = {one for group in groups["disk-scratch-read-with-peers"] for one in group}
     return {
         "disk-scratch": written,
+        "disk-scratch-with-peers": tuple(one for one in written if one in equal),
+        "disk-scratch-read-with-peers": tuple(one for one in readable if one in equally_read),
         "disk-scratch-full": tuple(
             one.component
             for one in scratches
@@ -139,6 +144,37 @@ def _scratches(
         "disk-scratch-host": () if gpus else written,
         "disk-scratch-gpu": written if gpus else (),
     }
+
+
+def disk_siblings(
+    inventory: Inventory, scratches: Sequence[Scratch]
+) -> dict[str, tuple[tuple[Component, ...], ...]]:
+    """The tested filesystems of which equal rates are to be expected, two and more each, by class.
+
+    Each lies on one disk, of the same model and size, with the same layers between, and is of the
+    same kind. A virtual disk is as fast as its host makes it.
+    """
+    disks = {disk.name: disk for disk in known(inventory.disks) if disk.kind != "virtual"}
+    written: dict[object, list[Component]] = {}
+    readable: dict[object, list[Component]] = {}
+    for one in scratches:
+        disk = disks.get(one.disks[0]) if len(one.disks) == 1 else None
+        if disk is None or disk.model is None or disk.size_bytes is None:
+            continue
+        key = disk.model, disk.size_bytes, one.layers, one.kind
+        if one.write_bytes:
+            written.setdefault(key, []).append(one.component)
+        if one.write_bytes or one.sealed_bytes:
+            # A file that an earlier run kept may lie elsewhere on the disk, and is smaller.
+            readable.setdefault((*key, bool(one.write_bytes)), []).append(one.component)
+    return {
+        "disk-scratch-with-peers": _of_several(written),
+        "disk-scratch-read-with-peers": _of_several(readable),
+    }
+
+
+def _of_several(groups: Mapping[object, Sequence[Component]]) -> tuple[tuple[Component, ...], ...]:
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def _gpus(
@@ -256,15 +292,19 @@ def of_one_model(gpus: Iterable[Gpu]) -> dict[str, tuple[Component, ...]]:
 
 
 def siblings(
-    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+    machine: Machine | None,
+    inventory: Inventory,
+    names: Sequence[Component],
+    scratches: Sequence[Scratch] = (),
 ) -> dict[str, tuple[tuple[Component, ...], ...]]:
-    """The groups of equal GPUs, by the class of components that are compared within them."""
+    """The groups of equal parts, by the class of components that are compared within them."""
     by_model = tuple(of_one_model(gpus(inventory, names)).values())
     return {
         "gpu-with-peers": by_model,
         **{f"gpu-{dtype}-with-peers": by_model for dtype in DTYPES},
         "gpu-with-link-peers": tuple(link_siblings(machine, inventory, names).values()),
         "gpu-pair-with-peers": pair_siblings(machine, inventory, names),
+        **disk_siblings(inventory, scratches),
     }
 
 

@@ -567,7 +567,7 @@ def prepare(options: Options) -> PreparedRun:
                 *memory_gap(filled_gib, declared, chosen, inventory),
             ),
             narrowed=bool(options.gpus),
-            siblings=components.siblings(declared, inventory, names),
+            siblings=components.siblings(declared, inventory, names, scratches),
             missing=missing,
             cure=_cure(short, power_off if _asks_for_power(options.only) else ()),
         )

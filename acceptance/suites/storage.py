@@ -395,14 +395,17 @@ def test_kept(run_storage_load: RunStorageLoad, table: WriteTable, check: Check)
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="storage_write", slack=300.0)
-@pytest.mark.measures("storage_write", "storage_failed")
+@pytest.mark.measures("storage_write", "storage_write_ratio", "storage_failed")
 def test_write(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check) -> None:
     """A file written by fio in order, past the page cache, with checksums, until the last flush.
 
-    Measured: bytes over time; the disk's own counters must show them. Not measured: a drive whose
-    fast cache is full, and a filesystem's own cache.
+    Measured: bytes over time, also as a ratio to the tested filesystems on equal disks; the disk's
+    own counters must show them. Not measured: a drive whose fast cache is full, and a filesystem's
+    own cache.
     """
-    _fio(("storage_failed", tested, run_fio), "write", {"storage_write": "fio_write"}, table, check)
+    started = "storage_failed", tested, run_fio
+    failed = _fio(started, "write", {"storage_write": "fio_write"}, table, check)
+    _ratio("storage_write_ratio", failed, check)
 
 
 @pytest.mark.session("load")
@@ -437,6 +440,7 @@ def test_verify(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check
 @pytest.mark.costs(2.0, load="storage_read", slack=300.0)
 @pytest.mark.measures(
     "storage_read",
+    "storage_read_ratio",
     "storage_read_random",
     "storage_read_random_p99",
     "storage_failed",
@@ -452,10 +456,10 @@ def test_read(
     """A file read by fio past the page cache, in order and at random places, and the link of the
     disk meanwhile.
 
-    Measured: bytes and requests over time, the time in which 99 of 100 requests were answered, and
-    the least generation and width that the link had under this load. Without a file of this run the
-    one that the accepting run kept is read. Not measured: what comes back, which storage.verify
-    compares.
+    Measured: bytes (also as a ratio to equal disks) and requests over time, the time in which 99 of
+    100 requests were answered, and the least generation and width that the link had under this
+    load. Without a file of this run the one that the accepting run kept is read. Not measured: what
+    comes back, which storage.verify compares.
     """
     started = "storage_failed", tested, run_fio
     rates = {"storage_read": "fio_read"}
@@ -464,6 +468,7 @@ def test_read(
         "storage_read_random_p99": "fio_read_latency_p99",
     }
     failed = _fio(started, "read", rates, table, check, conclude=False)
+    _ratio("storage_read_ratio", failed, check)
     _fio(started, "randread", requests, table, check, failed=failed)
     least = disk_watch.least
     unseen = {one: Message("disk_link_unread") for one in check.components("disk_link_share")}
@@ -640,3 +645,9 @@ def _fio(
         counts = {one.component: float(one.component in faults) for one in due}
         check(failures, counts, notes=dict(faults))
     return faults
+
+
+def _ratio(name: str, failed: Mapping[Component, Text], check: Check) -> None:
+    """Journal a ratio between equal disks; where one failed, it may be the only other one."""
+    lone = dict.fromkeys(check.components(name), Message("storage_no_equal")) if failed else {}
+    check.ratio(name, skipped=lone | dict.fromkeys(failed, Message("storage_not_read")))
