@@ -191,7 +191,9 @@ def _labels(language: Language) -> dict[str, str]:
     """The measurements that are rows, with what they are called, in order."""
     return {
         "storage_write": language("written in order"),
+        "storage_write_ratio": language("written in order, over the median of equal disks"),
         "storage_read": language("read in order"),
+        "storage_read_ratio": language("read in order, over the median of equal disks"),
         "storage_read_random": language("read at random places, 4 KiB"),
         "storage_write_random": language("written at random places, 4 KiB"),
         "storage_write_first": language("written in order, before the fast cache is full"),
