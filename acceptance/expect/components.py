@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 
 from acceptance.core import parts
@@ -57,10 +57,12 @@ def resolve(
     names: Sequence[Component],
     expected: Sequence[Component] | None = None,
     scratches: Sequence[Scratch] = (),
+    thermometers: Collection[Component] = (),
 ) -> dict[str, tuple[Component, ...]]:
     """Every class of components with its members on this machine.
 
-    `scratches` are the filesystems that the run tests, each by the disk under it.
+    `scratches` are the filesystems that the run tests, each by the disk under it. `thermometers`
+    are the disks that show their temperature and their own threshold for it.
     `names` are the GPUs under test. `expected` are all on the bus that must answer, those under
     test where it is None: of a GPU that does not answer only its presence is due.
     """
@@ -93,6 +95,9 @@ def resolve(
             disk.component for disk in known(inventory.disks) if disk.kind != "virtual"
         ),
         "disk-linked": _linked(inventory),
+        "disk-thermometer": tuple(
+            disk.component for disk in known(inventory.disks) if disk.component in thermometers
+        ),
         "dimm": tuple(Part("dimm", dimm.slot) for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(
             Part("declared-disk", str(index + 1)) for index in range(len(machine.disk))

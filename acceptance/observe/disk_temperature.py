@@ -9,9 +9,12 @@ thousandths of a degree Celsius.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from acceptance.core.component import Component
+from acceptance.machine.inventory import Disk
 from acceptance.observe import sysfs
 
 # Beyond this a threshold is one that nobody has set: NVMe drives give 65535 K for it.
@@ -25,6 +28,11 @@ class Thermometer:
     input: Path
     warning_c: float | None
     critical_c: float | None
+
+    @property
+    def limit_c(self) -> float | None:
+        """The temperature above which the drive itself warns, else its critical one."""
+        return self.critical_c if self.warning_c is None else self.warning_c
 
     def now(self) -> float | None:
         """The temperature at this moment; None where the drive does not answer."""
@@ -46,6 +54,12 @@ def find(name: str, root: Path = Path("/")) -> Thermometer | None:
                         found, _threshold(hwmon / "temp1_max"), _threshold(hwmon / "temp1_crit")
                     )
     return None
+
+
+def limited(disks: Iterable[Disk], root: Path = Path("/")) -> frozenset[Component]:
+    """The disks that show their temperature, and a threshold of their own for it."""
+    found = ((disk.component, find(disk.name, root)) for disk in disks)
+    return frozenset(name for name, one in found if one is not None and one.limit_c is not None)
 
 
 def _celsius(path: Path) -> float | None:

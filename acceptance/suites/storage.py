@@ -4,7 +4,7 @@ fio and our own loads write to them and read from them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.evidence import Scratch
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.evidence import Scratch, Table
+from acceptance.core.message import Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
 from acceptance.loads.names import (
     CHECKPOINT_READINGS,
@@ -22,11 +22,13 @@ from acceptance.loads.names import (
     KEPT_ERRORS,
     LATENCY_COLUMNS,
     MEMMAP_READINGS,
+    OVER_TIME_WARM,
     STORAGE_FULL_CACHE,
+    STORAGE_OVER_TIME,
 )
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
-from acceptance.observe import disk_links, raid, self_test, smart, storage
+from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -51,6 +53,7 @@ from acceptance.wording.errors import WordedError, said
 _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
+EarlierTables = Callable[[str], Sequence[Table]]
 Tested = Callable[[str], tuple[Scratch, ...]]
 
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
@@ -271,6 +274,50 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
         disk.component: disk.serial for disk in known(inventory.disks)
     }
     check("disk_link_share", shares, skipped=unshown, notes=notes, serials=serials)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("disk_temperature_margin")
+def test_temperature(
+    inventory: Inventory, root: Path, earlier_tables: EarlierTables, check: Check
+) -> None:
+    """How far every disk stayed below its own warning temperature.
+
+    Measured: the highest of its temperature after the run, and of those once a second while the
+    storage tests were at work on it. It is due where the kernel shows a temperature and a threshold
+    of the drive. Not measured: what it was between them.
+    """
+    margins: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    seen = earlier_tables(STORAGE_OVER_TIME)
+    for disk in _due(inventory, check, "disk_temperature_margin"):
+        found = disk_temperature.find(disk.name, root)
+        now = None if found is None else found.now()
+        if found is None or found.limit_c is None or now is None:
+            continue
+        most = max((now, *_celsius(seen, disk.component)))
+        margins[disk.component] = found.limit_c - most
+        values: Values = {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")}
+        notes[disk.component] = Message("disk_temperature", values)
+    due = check.components("disk_temperature_margin")
+    serials: dict[Component, str | None] = {
+        disk.component: disk.serial for disk in known(inventory.disks)
+    }
+    check(
+        "disk_temperature_margin",
+        margins,
+        skipped=dict.fromkeys(due, Message("disk_temperature_unread")),
+        notes=notes,
+        serials=serials,
+    )
+
+
+def _celsius(tables: Sequence[Table], disk: Component) -> Iterator[float]:
+    """The temperatures of a disk in the tables of a filesystem that lies on it alone."""
+    for table in tables:
+        if table.component == disk and table.columns == OVER_TIME_WARM:
+            yield from (row[-1] for row in table.rows if not isinstance(row[-1], str))
 
 
 @pytest.mark.session("host-before")

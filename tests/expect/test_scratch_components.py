@@ -102,3 +102,10 @@ def test_what_a_soak_may_write_beyond_fills_a_cache(
     place = scratch(0, write_bytes=write_gib * GIB, kept_bytes=kept_gib * GIB)
     found = components.resolve(None, inventory({}), frozenset(), (), scratches=[place])
     assert found["disk-scratch-full"] == due
+
+
+def test_the_disks_that_show_a_threshold_of_their_own() -> None:
+    found = components.resolve(
+        None, inventory({}, {}), frozenset(), (), thermometers=[TWO, Part("disk", "sda")]
+    )
+    assert found["disk-thermometer"] == (TWO,)

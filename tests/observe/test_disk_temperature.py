@@ -8,6 +8,8 @@ import pytest
 from cases import each
 from machine_tree import Tree
 
+from acceptance.core.parts import Part
+from acceptance.machine.inventory import Disk
 from acceptance.observe import disk_temperature, sysfs
 
 NVME, SATA = "sys/class/block/nvme0n1/device", "sys/class/block/sda/device"
@@ -56,3 +58,13 @@ def test_a_value_that_is_none(tmp_path: Path) -> None:
     assert found is not None
     with pytest.raises(sysfs.SysfsError, match="warm"):
         found.now()
+
+
+def test_which_disks_show_a_temperature_and_a_threshold(tmp_path: Path) -> None:
+    Tree(tmp_path).files(f"{NVME}/hwmon1", temp1_input=30000, temp1_max=80000)
+    Tree(tmp_path).files(f"{SATA}/hwmon/hwmon1", temp1_input=30000)
+    disks = [Disk(name, "M", None, 1, None, None, None) for name in ("nvme0n1", "sda", "sdb")]
+    assert disk_temperature.limited(disks, tmp_path) == {Part("disk", "nvme0n1")}
+    found = disk_temperature.find("nvme0n1", tmp_path)
+    assert found is not None
+    assert found.limit_c == 80.0
