@@ -1,4 +1,4 @@
-"""What checks of an earlier session ran and recorded, as journal and logs keep it."""
+"""The programs that a check of an earlier session ran, as journal and logs keep them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.collection import Session
-from acceptance.core.evidence import Table, ToolRan
+from acceptance.core.evidence import ToolRan
 from acceptance.journal import segment
 from acceptance.process.command import ProgramResult
 
@@ -27,20 +27,6 @@ def programs(run_dir: Path, sessions: Sequence[Session], check: str) -> tuple[Pr
                 out, err = (_text(run_dir / log) for log in (ran.log, f"{ran.log}.err"))
                 found.append(ProgramResult(ran.argv, ran.returncode, out, err, ran.seconds))
     return tuple(found)
-
-
-def tables(run_dir: Path, sessions: Sequence[Session], name: str) -> tuple[Table, ...]:
-    """The tables of this name that checks recorded, in their order.
-
-    Raises JournalError for a segment that cannot be read.
-    """
-    paths = (run_dir / f"journal-{one}.jsonl" for one in sessions)
-    return tuple(
-        entry.body
-        for path in paths
-        for entry in (segment.read_segment(path).entries if path.is_file() else ())
-        if isinstance(entry.body, Table) and entry.body.name == name
-    )
 
 
 def _text(path: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.collection import REPEAT_SESSION, SESSIONS, Session
+from acceptance.core.collection import REPEAT_SESSION, SESSIONS
 from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
 from acceptance.core.judgement import Judgement, judge
@@ -201,19 +201,10 @@ class SessionFixtures:
     @pytest.fixture
     def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:
         """The programs that a check of a session before this one ran, by the check's id."""
-        before = self._sessions_before()
-        return lambda check: earlier.programs(self.run_dir, before, check)
-
-    @pytest.fixture
-    def earlier_tables(self) -> Callable[[str], tuple[Table, ...]]:
-        """The tables that checks of the sessions before this one recorded, by the table's name."""
-        before = self._sessions_before()
-        return lambda name: earlier.tables(self.run_dir, before, name)
-
-    def _sessions_before(self) -> tuple[Session, ...]:
         session = self.context.session
         assert session is not None
-        return SESSIONS[: SESSIONS.index(session)] if session != REPEAT_SESSION else ()
+        before = SESSIONS[: SESSIONS.index(session)] if session != REPEAT_SESSION else ()
+        return lambda check: earlier.programs(self.run_dir, before, check)
 
     @pytest.fixture
     def table(self, planned: PlannedCheck) -> Callable[..., None]:

@@ -53,7 +53,6 @@ from acceptance.wording.errors import WordedError, said
 _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
-EarlierTables = Callable[[str], Sequence[Table]]
 Tested = Callable[[str], tuple[Scratch, ...]]
 
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
@@ -280,7 +279,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("disk_temperature_margin")
 def test_temperature(
-    inventory: Inventory, root: Path, earlier_tables: EarlierTables, check: Check
+    inventory: Inventory, root: Path, load_tables: tuple[Table, ...], check: Check
 ) -> None:
     """How far every disk stayed below its own warning temperature.
 
@@ -290,13 +289,12 @@ def test_temperature(
     """
     margins: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    seen = earlier_tables(STORAGE_OVER_TIME)
     for disk in _due(inventory, check, "disk_temperature_margin"):
         found = disk_temperature.find(disk.name, root)
         now = None if found is None else found.now()
         if found is None or found.limit_c is None or now is None:
             continue
-        most = max((now, *_celsius(seen, disk.component)))
+        most = max((now, *_celsius(load_tables, disk.component)))
         margins[disk.component] = found.limit_c - most
         values: Values = {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")}
         notes[disk.component] = Message("disk_temperature", values)
@@ -316,7 +314,8 @@ def test_temperature(
 def _celsius(tables: Sequence[Table], disk: Component) -> Iterator[float]:
     """The temperatures of a disk in the tables of a filesystem that lies on it alone."""
     for table in tables:
-        if table.component == disk and table.columns == OVER_TIME_WARM:
+        of_disk = table.name == STORAGE_OVER_TIME and table.component == disk
+        if of_disk and table.columns == OVER_TIME_WARM:
             yield from (row[-1] for row in table.rows if not isinstance(row[-1], str))
 
 

@@ -28,7 +28,7 @@ def over_time(
 
 def ask(root: Path, *tables: Table) -> Recorder:
     check: Any = Recorder(NVME)
-    storage.test_temperature(MACHINE, root, lambda _name: tables, check)
+    storage.test_temperature(MACHINE, root, tables, check)
     found: Recorder = check
     return found
 
@@ -42,6 +42,7 @@ def ask(root: Path, *tables: Table) -> Recorder:
         # what another filesystem says is not of this disk alone
         ((over_time(99.0, component=SDA), over_time(99.0, component=Part("disk", "md0"))), 30.0),
         ((over_time(99.0, columns=OVER_TIME),), 30.0),
+        ((Table("c", NVME, "another", OVER_TIME_WARM, ((1.0, 1.0, 0.0, 99.0),)),), 30.0),
     ],
 )
 def test_the_hottest_moment_counts(

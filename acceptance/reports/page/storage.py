@@ -208,6 +208,7 @@ def _labels(language: Language) -> dict[str, str]:
         "storage_checkpoint_miscompares": language("wrong blocks of the checkpoint"),
         "storage_kept_errors": language("wrong blocks of the sealed file"),
         "storage_failed": language("failed reads and writes"),
+        "disk_temperature_margin": language("below the disk's own warning temperature, at least"),
     }
 
 
