@@ -65,11 +65,13 @@ VALUES = {
         "storage_failed": (1.0, "count"),
         "disk_link_share": (1.0, "ratio"),
     },
+    "storage.full_cache": {"storage_write_full": (0.9, "GB/s")},
     "storage.checkpoint": {
         "storage_checkpoint_write": (6.0, "s"),
         "storage_checkpoint_read": (4.5, "s"),
     },
 }
+NOTES = {"disk_link_share": "generation 4 x4", "storage_write_full": "it fell after 40 GiB"}
 SHARES = (("50 %", 80.0), ("99 %", 240.5))
 ARM = ("cold_random", 100.0, 12.5, 2048.0, 4096.0, 90.0, 200.0)
 TABLES = (
@@ -106,7 +108,7 @@ def made(*tables: Body, scratches: Sequence[Scratch] = (SCRATCH,)) -> Run:
     for body in journals.bodies(journals.plan(*checks)):
         if isinstance(body, Measured):
             value = VALUES[body.check][body.measurement][0]
-            note = "generation 4 x4" if body.measurement == "disk_link_share" else None
+            note = NOTES.get(body.measurement)
             body = replace(body, value=value, note=note)  # noqa: PLW2901 - the record, changed
         if isinstance(body, CheckEnded) and body.check == "storage.read":
             body = replace(body, outcome="fail", message="too slow")  # noqa: PLW2901
@@ -129,6 +131,7 @@ def test_what_a_filesystem_is_on() -> None:
         ("disk", "nvme0n1, MAKER 980, 1000 GB, nvme, firmware 5B2Q"),
         ("disk", "sdz"),
         ("link under load", "generation 4 x4"),
+        ("fast cache", "it fell after 40 GiB"),
         ("the run may write", "8 GiB"),
         ("written by the disks' own counters", "3 GB"),
         ("sealed file", "1 GiB, kept by an earlier run"),
@@ -144,6 +147,7 @@ def test_a_filesystem_that_is_only_read() -> None:
         ("folder", "/data"),
         ("filesystem", "xfs on /dev/mapper/vg-data, 500 GiB free"),
         ("link under load", "generation 4 x4"),
+        ("fast cache", "it fell after 40 GiB"),
         ("sealed file", "1 GiB, kept by an earlier run"),
     )
     (bare,) = storage.filesystems(made(scratches=[replace(SCRATCH, sealed_bytes=0)]), ENGLISH)
@@ -157,6 +161,7 @@ def test_figures_have_their_limit_and_the_worst_of_several_checks_counts() -> No
     assert found == {
         "written in order": ("3.1 GB/s", "not judged", ""),
         "read in order": ("1.25 GB/s", ">= 2 GB/s", "fail"),
+        "written in order, at the end of filling the fast cache": ("0.9 GB/s", "not judged", ""),
         "checkpoint written, for a billion parameters": ("6 s", "not judged", ""),
         "checkpoint read, for a billion parameters": ("4.5 s", "not judged", ""),
         "failed reads and writes": ("1", "<= 0", "fail"),

@@ -172,8 +172,11 @@ def _facts(
         parts = (name, disk.model or language("model not shown"), size, disk.transport, firmware)
         yield language("disk"), ", ".join(part for part in parts if part)
     for one in due:
-        if one.due.measurement == "disk_link_share" and one.note:
-            yield language("link under load"), words.text(one.note, language)
+        name = one.due.measurement
+        if one.note and name in ("disk_link_share", "storage_write_full"):
+            link = name == "disk_link_share"
+            label = language("link under load") if link else language("fast cache")
+            yield label, words.text(one.note, language)
     if scratch.write_bytes:
         yield language("the run may write"), regular_file.size(scratch.write_bytes)
     if scratch.write_bytes and seen:
