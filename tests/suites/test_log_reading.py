@@ -647,6 +647,79 @@ def test_a_log_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     assert f"{name}: {said}" in told
 
 
+FAILED_READ = (
+    "fio: io_u error on file /data/.rigproof/run-run-1/fio: Input/output error: read offset=4096, "
+    "buflen=1048576\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text", "values"),
+    [
+        ("storage.write", "write", FAILED_READ, 3),
+        ("storage.verify", "write", FAILED_READ, 3),  # what could not be written is not read
+        ("storage.verify", "verify", FAILED_READ, 3),
+        ("storage.verify", "verify", WRONG_BLOCK, 4),
+        ("storage.read", "read", FAILED_READ, 5),
+        ("storage.read", "randread", FAILED_READ, 6),
+        ("storage.write_random", "randwrite", FAILED_READ, 4),
+    ],
+)
+def test_the_faults_of_one_of_two_disks_are_told_by_the_logs(
+    run_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    text: str,
+    values: int,
+) -> None:
+    (planned,) = [one for one in plan().checks if one.id == name]
+    found: list[AnyBody] = [CheckStarted(name)]
+
+    def said(argv: Sequence[str]) -> str:
+        first = any(word.startswith("--filename=/data/") for word in argv)
+        return text if first and f"--name={kind}" in argv else fio_printed(argv)
+
+    programs = Programs(planned, run_dir, found.append)
+    monkeypatch.setattr(Programs, "_tool", lambda _self, _name, argv, _visible: said(argv))
+    CHECKS[name](programs, Check(planned, (), found.append))
+    keep(run_dir, [*found, CheckEnded(name, "fail", "", 1.0)])
+    faults = [one for one in found if isinstance(one, Measured) and one.unit == "count"]
+    assert [one.value for one in faults if one.value] == [1.0]
+    assert again(run_dir) == (values, values + OF_KERNEL.get(name, 0), [])
+
+
+def test_a_job_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
+    """Of the second filesystem the journal has values, and no log."""
+    bodies = bodies_of("storage.write", run_dir)
+    keep(
+        run_dir,
+        [
+            one
+            for one in bodies
+            if not (isinstance(one, ToolRan) and any("more" in word for word in one.argv))
+        ],
+    )
+    compared, measured, told = again(run_dir)
+    assert (compared, measured) == (0, 4)
+    assert told == [
+        "storage.write: its logs prove nothing: storage.write: no output of its programs was kept"
+    ]
+
+
+def test_a_load_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
+    bodies = bodies_of("storage.feed", run_dir)
+    keep(
+        run_dir,
+        [one for one in bodies if not (isinstance(one, ToolRan) and "disk:sdb" in one.argv)],
+    )
+    compared, measured, told = again(run_dir)
+    assert (compared, measured) == (0, 4)
+    assert told == [
+        "storage.feed: its logs prove nothing: storage.feed: no output of its programs was kept"
+    ]
+
+
 NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_alone", "burn.gpu_burn[float]"
 
 
