@@ -184,6 +184,15 @@ COUNTED = (
         less=False,
     ),
     Asked(
+        (
+            "a disk that failed a read or a write, blocks of a file on it that are not what was "
+            "written, or of the file kept since the acceptance"
+        ),
+        r"storage_(failed|wrong_blocks|kept_errors)",
+        ALL,
+        less=False,
+    ),
+    Asked(
         "lanes, or generations, of PCI Express missing under load",
         r"gpu_link_(width|gen)",
         ALONE,

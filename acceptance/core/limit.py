@@ -33,9 +33,7 @@ UNITS = frozenset(
     }
 )
 
-# Bytes.
-MIB = 1 << 20
-GIB = 1 << 30
+MIB, GIB = 1 << 20, 1 << 30  # bytes
 
 Grade = Literal["pass", "warn", "fail"]
 

@@ -24,8 +24,10 @@ from runs import until
 from worded import worded
 
 from acceptance import resources
+from acceptance.core import parts
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
+from acceptance.core.plan import Due
 from acceptance.expect import gpu_limits
 from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
@@ -595,6 +597,7 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
         "processor temperature",
         "processor throttling",
         "disk health",
+        "storage is not tested",
     ]
     assert re.fullmatch(
         r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", worded(memory)
@@ -603,7 +606,106 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
     made = prepare("")
     assert due(made, "cpu_temperature") == [CPU]
-    assert len(made.plan.not_tested) == 3
+    assert len(made.plan.not_tested) == 4
+
+
+@pytest.fixture
+def data(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is a filesystem of its own, with room, on an NVMe disk of generation 4 x4."""
+    port = "pci0000:00/0000:00:01.0"
+    function = f"{port}/0000:04:00.0"
+    controller = tree.disk("nvme0n1", f"{function}/nvme/nvme0", sectors=3_907_029_168)
+    tree.files(controller, model="Samsung SSD 990 PRO 2TB", serial="S1", firmware_rev="1")
+    tree.link(f"{controller}/device", f"sys/devices/{function}")
+    full: dict[str, Any] = {"max_link_speed": "16.0 GT/s PCIe", "max_link_width": 4}
+    tree.files(f"sys/devices/{function}", **full)
+    tree.files(f"sys/devices/{port}", **full)
+    tree.link("sys/dev/block/259:0", f"{controller}/block/nvme0n1")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines = (
+        "27 1 8:0 / / rw - ext4 /dev/sda rw",
+        f"28 27 259:0 / {folder} rw - ext4 /dev/nvme0n1 rw",
+    )
+    tree.write("proc/self/mountinfo", "\n".join(lines) + "\n")
+    room = SimpleNamespace(f_bavail=500, f_blocks=1000, f_frsize=GIB, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda _path: room)
+    return folder
+
+
+def of_disk(prepared: PreparedRun, measurement: str) -> Due:
+    """What is due of the disk by this measurement, once."""
+    (found,) = [
+        one
+        for check in prepared.plan.checks
+        for one in check.due
+        if (one.measurement, one.component) == (measurement, parts.part("disk", "nvme0n1"))
+    ]
+    return found
+
+
+def test_a_described_disk_has_floors_and_ceilings(
+    prepare: Callable[..., PreparedRun], data: Path
+) -> None:
+    made = prepare(f'[[scratch]]\npath = "{data}"\n', profile="accept")
+    (place,) = made.scratches
+    assert (str(place.component), place.write_bytes, place.kept_bytes) == (
+        "disk:nvme0n1",
+        8 * GIB,
+        GIB,
+    )
+    read, requests = (of_disk(made, f"storage_{one}") for one in ("read", "read_random"))
+    link = 16 * 4 * 128 / 130 / 8
+    assert read.limit is not None
+    assert requests.limit is not None
+    assert read.ceiling is not None
+    assert requests.ceiling is not None
+    # 0.7 x the lesser of 7.45 GB/s and the link; 0.5 x what four jobs request.
+    assert read.limit.low == pytest.approx(0.7 * 7.45)
+    assert requests.limit.low == 500_000
+    assert "Samsung 990 PRO of 2000 GB" in words.text(read.limit.basis)
+    assert read.ceiling.high == pytest.approx(link)
+    assert requests.ceiling.high == pytest.approx(link * 1e9 / 4096)
+    write = of_disk(made, "storage_write")
+    assert (write.limit, write.ceiling) == (None, None)
+    assert write.unlimited is not None
+
+
+def test_a_disk_whose_link_is_not_shown_has_no_limits_and_says_why(
+    prepare: Callable[..., PreparedRun], data: Path, tree: Tree
+) -> None:
+    (tree.root / "sys/devices/pci0000:00/0000:00:01.0/0000:04:00.0/max_link_width").unlink()
+    (tree.root / "sys/devices/pci0000:00/0000:00:01.0/max_link_width").unlink()
+    made = prepare(f'[[scratch]]\npath = "{data}"\n', profile="accept")
+    read = of_disk(made, "storage_read")
+    assert (read.limit, read.ceiling) == (None, None)
+    assert read.unlimited is not None
+    assert "nvme0n1" in words.text(read.unlimited)
+
+
+def test_a_machine_file_has_the_last_word_on_a_disk(
+    prepare: Callable[..., PreparedRun], data: Path
+) -> None:
+    limit = '[[limit]]\nmeasurement = "storage_read"\nlow = 6.5\nunit = "GB/s"\nbasis = "bought"\n'
+    made = prepare(f'[[scratch]]\npath = "{data}"\n{limit}', profile="accept")
+    found = of_disk(made, "storage_read").limit
+    assert found is not None
+    assert found.low == 6.5
+
+
+def test_a_night_owes_reads_of_the_kept_file_alone(
+    prepare: Callable[..., PreparedRun], data: Path
+) -> None:
+    declared = f'[[scratch]]\npath = "{data}"\n'
+    made = prepare(declared, profile="nightly")
+    assert not [check.id for check in made.plan.checks if check.id in scratch.CHECKS]
+    (data / ".rigproof").mkdir(0o700)
+    (data / ".rigproof/kept").mkdir(0o700)
+    (data / ".rigproof/kept/sealed").write_bytes(b"s" * 4096)
+    made = prepare(declared, profile="nightly")
+    found = [check.id for check in made.plan.checks if check.id in scratch.CHECKS]
+    assert found == ["storage.kept", "storage.read"]
+    assert of_disk(made, "storage_read").limit is not None
 
 
 @pytest.mark.parametrize(

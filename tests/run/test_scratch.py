@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,6 +95,7 @@ def test_a_declared_folder(tree: Tree, data: Path) -> None:
         write_bytes=8 * GIB,
         kept_bytes=GIB,
         keep=True,
+        sealed_bytes=0,
     )
     assert list(data.iterdir()) == []
 
@@ -261,6 +262,85 @@ def test_what_is_kept_stays_until_it_is_forgone(tree: Tree, data: Path) -> None:
     assert told.startswith(f"{data / HOME}: removed what an earlier run left there (kept, ")
     assert third.remove() == ()
     assert list(data.iterdir()) == []
+
+
+def seal(data: Path) -> Path:
+    """The file that an accepting run keeps."""
+    (data / HOME).mkdir(0o700)
+    (data / HOME / "kept").mkdir(0o700)
+    sealed = data / HOME / "kept/sealed"
+    sealed.write_bytes(b"s" * 5000)
+    return sealed
+
+
+def test_the_size_of_the_kept_file_is_told(tree: Tree, data: Path) -> None:
+    assert find(tree, data)[0].sealed_bytes == 0
+    sealed = seal(data)
+    assert find(tree, data)[0].sealed_bytes == 5000
+    assert find(tree, data, keep=False)[0].sealed_bytes == 0, "it is removed"
+    sealed.write_bytes(b"")
+    assert find(tree, data)[0].sealed_bytes == 0
+
+
+def a_link(sealed: Path) -> None:
+    other = sealed.with_name("other")
+    sealed.rename(other)
+    sealed.symlink_to(other)
+
+
+def a_folder(sealed: Path) -> None:
+    sealed.unlink()
+    sealed.mkdir()
+
+
+def a_pipe(sealed: Path) -> None:
+    sealed.unlink()
+    os.mkfifo(sealed)
+
+
+def missing(sealed: Path) -> None:
+    sealed.unlink()
+
+
+def kept_is_a_link(sealed: Path) -> None:
+    kept = sealed.parent
+    kept.rename(kept.with_name("elsewhere"))
+    kept.symlink_to("elsewhere")
+
+
+def kept_is_a_file(sealed: Path) -> None:
+    sealed.unlink()
+    sealed.parent.rmdir()
+    sealed.parent.write_text("precious")
+
+
+@pytest.mark.parametrize(
+    "change", [a_link, a_folder, a_pipe, missing, kept_is_a_link, kept_is_a_file]
+)
+def test_what_is_no_kept_file_of_ours_is_none(
+    tree: Tree, data: Path, change: Callable[[Path], None]
+) -> None:
+    change(seal(data))
+    assert find(tree, data)[0].sealed_bytes == 0
+
+
+def test_a_kept_file_of_another_user_is_none(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = seal(data)
+    if os.geteuid() == 0:
+        os.chown(sealed, 4321, 4321)
+    else:
+        own = os.stat
+
+        def stat(path: Any, **more: Any) -> Any:
+            found = own(path, **more)
+            if path != sealed.name:
+                return found
+            return SimpleNamespace(st_mode=found.st_mode, st_uid=4321, st_size=found.st_size)
+
+        monkeypatch.setattr(os, "stat", stat)
+    assert find(tree, data)[0].sealed_bytes == 0
 
 
 def test_a_run_folder_that_somebody_removed(tree: Tree, data: Path) -> None:

@@ -20,20 +20,24 @@ from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
 from runs import machine_root, write_segment
+from storage_printed import fio_printed, load_printed
 from test_burn_fixtures import burn_printed, host_printed, vram_printed
 from test_gpu_load_runs import printed
 from wrong_results import one_bit
 
 from acceptance.core import parts
 from acceptance.core.dtype import DTYPES
-from acceptance.core.evidence import AnyBody, Observed, ToolRan
+from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
+from acceptance.core.limit import GIB, MIB
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted
 from acceptance.core.repeat import SEGMENT
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
-from acceptance.machine import gpu_selection
+from acceptance.machine import gpu_selection, scratch_place
+from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk
 from acceptance.process import command
@@ -58,18 +62,42 @@ from acceptance.suites import (
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
 from acceptance.suites.fixtures import power as power_fixtures
+from acceptance.suites.fixtures import storage as storage_fixtures
+from acceptance.suites.fixtures.disk_watch import DiskWatch
+from acceptance.suites.fixtures.full_cache import Chunk
+from acceptance.tools import fio
 from acceptance.wording import words
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 DISK = Disk("nvme0n1", "N", "S1", 1, "nvme", "nvme", None)
 SEEN = dataclasses.replace(machine(device(0), device(1)), disks=(DISK,))
 DUE = gpus(SEEN)
+# Two filesystems of the run, on disks that need not be in its inventory.
+SCRATCHES = tuple(
+    Scratch(
+        path=path,
+        component=parts.part("disk", name),
+        mount=path,
+        kind="ext4",
+        source=f"/dev/{name}",
+        disks=(),
+        layers=(),
+        free_bytes=900 * GIB,
+        write_bytes=13 * GIB,
+        kept_bytes=GIB,
+        keep=True,
+        sealed_bytes=GIB,
+    )
+    for path, name in (("/data", "nvme0n1"), ("/more: than one", "sdb"))
+)
 FORMATS = {one.name: DTYPES for one in DUE}
 PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
 CORES = {"all": ((0,), (1,))}
 LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
 LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
 LOADS_S |= {"disk_self_test": 1.0, "gpu_burn_double": 1.0, **suite_box.LOADS_S}
+LOADS_S |= {one: 2.0 for one in ("storage_kept", "storage_keep", *storage_fixtures.LOADS.values())}
+LOADS_S |= {f"storage_{one}": 2.0 for one in ("memmap", "feed", "checkpoint", "full_cache")}
 LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
 FIGURES = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -154,6 +182,8 @@ class Programs:
             return self._tool(Path(argv[0]).name, argv, visible)
         if ".cpu." in name:
             return self._cpu_load(argv)
+        if name.endswith(".storage"):
+            return load_printed(argv)
         makers: dict[str, Callable[[], str]] = {
             "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
             "acceptance.loads.vram.load": lambda: vram_printed(argv, visible),
@@ -174,6 +204,7 @@ class Programs:
             "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
             "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
             "nice": lambda: host_printed(argv),
+            "fio": lambda: fio_printed(argv),
             "smartctl": lambda: smart_printed(self.planned.id),
         }
         return makers.get(name, lambda: host_printed(("nice", "-n", "10", *argv)))()
@@ -253,6 +284,71 @@ def power_run(programs: Programs) -> Any:
     return of(power_fixtures.power_run, programs, DUE, LOADS_S, 1.0, SEEN, listener)
 
 
+def places(check: Check) -> Any:
+    return of(storage_fixtures.tested, SCRATCHES, check)
+
+
+def run_job(programs: Programs) -> Any:
+    return of(storage_fixtures.run_job, programs, Path("/"), disk_watch())
+
+
+def run_fio(programs: Programs, *, written: bool = True) -> Any:
+    """Jobs of fio, on files that were `written` by an earlier check or are written before."""
+    files = storage_fixtures.DiskFiles(seed=7, made={one.component for one in SCRATCHES})
+    found = of(storage_fixtures.run_fio, run_job(programs), LOADS_S, SCRATCHES, "run-1", files)
+    if written:
+        before = Programs(programs.planned, programs.folder.parent, lambda _body: None)
+        write = of(storage_fixtures.run_fio, run_job(before), LOADS_S, SCRATCHES, "run-1", files)
+        for one in SCRATCHES:
+            write(one, "write")
+    return found
+
+
+def fill_cache(programs: Programs) -> Any:
+    """The jobs that fill a cache, without the files that they are to write."""
+    run = run_job(programs)
+
+    def fill(scratch: Scratch) -> storage_fixtures.Filled:
+        chunks: list[Chunk] = []
+        folder = scratch_place.run_folder(scratch.path, "run-1")
+        for number in range(1, 5):
+            done = run(scratch, fio.Job("write", f"{folder}/full-{number}", 64 * MIB, number))
+            if done.fault is not None:
+                return storage_fixtures.Filled(tuple(chunks), done.fault)
+            chunks.append(Chunk(number * 64 * MIB, done.value("fio_write"), None))
+        return storage_fixtures.Filled(tuple(chunks), None)
+
+    return fill
+
+
+def storage_load(programs: Programs, check: Check) -> Any:
+    files = storage_fixtures.DiskFiles(seed=7)
+    scratches = [
+        replaced(one, path=f"{programs.folder}/{number}") for number, one in enumerate(SCRATCHES)
+    ]
+    for one in scratches:
+        Path(scratch_place.home(one.path)).mkdir(parents=True, exist_ok=True)
+    return of(
+        storage_fixtures.run_storage_load,
+        programs,
+        LOADS_S,
+        scratches,
+        of(storage_fixtures.tested, scratches, check),
+        "run-1",
+        "machine-1",
+        DUE,
+        files,
+        disk_watch(),
+    )
+
+
+def disk_watch() -> DiskWatch:
+    """One that has seen a link."""
+    found = DiskWatch((), (), Path("/"))
+    found.least[DISK.component] = LinkShare(7.0, 7.0, Message("disk_link_unread"))
+    return found
+
+
 def nvbandwidth(programs: Programs) -> Any:
     return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
 
@@ -299,6 +395,18 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "power.step": lambda p, c: power.test_step(power_run(p), DUE, table, c),
     "power.pulses": lambda p, c: power.test_pulses(power_run(p), DUE, table, c),
     "storage.health": lambda p, c: storage.test_health(SEEN, ask_disk(p), earlier(p), c),
+    "storage.checkpoint": lambda p, c: storage.test_checkpoint(storage_load(p, c), table, c),
+    "storage.feed": lambda p, c: storage.test_feed(storage_load(p, c), table, c),
+    "storage.full_cache": lambda p, c: storage.test_full_cache(places(c), fill_cache(p), table, c),
+    "storage.keep": lambda p, c: storage.test_keep(storage_load(p, c), table, c),
+    "storage.kept": lambda p, c: storage.test_kept(storage_load(p, c), table, c),
+    "storage.memmap": lambda p, c: storage.test_memmap(storage_load(p, c), table, c),
+    "storage.read": lambda p, c: storage.test_read(places(c), run_fio(p), disk_watch(), table, c),
+    "storage.verify": lambda p, c: storage.test_verify(places(c), run_fio(p, written=False), c),
+    "storage.write": lambda p, c: storage.test_write(
+        places(c), run_fio(p, written=False), table, c
+    ),
+    "storage.write_random": lambda p, c: storage.test_write_random(places(c), run_fio(p), table, c),
     "storage.self_test": lambda p, c: storage.test_self_test(
         SEEN, ask_disk(p), earlier(p), p.deadline, c
     ),
@@ -329,7 +437,8 @@ def plan() -> Plan:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suite_box, "LOADS_S", LOADS_S)
         only = tuple(dict.fromkeys(name.partition("[")[0] for name in CHECKS))
-        return suite_box.planned(SEEN, [one.name for one in DUE], only, "d")
+        names = [one.name for one in DUE]
+        return suite_box.planned(SEEN, names, only, "d", scratches=SCRATCHES)
 
 
 @pytest.fixture(autouse=True)
@@ -349,7 +458,7 @@ def keep(run_dir: Path, bodies: Sequence[AnyBody], again: Sequence[AnyBody] = ()
     """Write a run of these checks; `again` are the records of a repeat."""
     root = machine_root(run_dir.parent / "root")
     seen = msgspec.to_builtins(SEEN, enc_hook=parts.encode, str_keys=True)
-    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen)]
+    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
     if again:
         write_segment(run_dir / SEGMENT, again, root)
     write_segment(run_dir / reader.SUPERVISOR, [*head, *bodies, RunEnded(True, "")], root)
@@ -370,6 +479,10 @@ def again(run_dir: Path) -> tuple[int, int, list[str]]:
 
 TELLS = "the journal has {} = {} on {}, and its log tells {}"
 BAD_SUM = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
+WRONG_BLOCK = (
+    "crc32c: verify failed at file /data/.rigproof/run-run-1/fio offset 3145728, length 1048576 "
+    "(requested block: offset=3145728, length=1048576, flags=8)\n"
+)
 ONE_WRONG = ('"gpu0", "value": 0}', '"gpu0", "value": 1}')
 # Of each check how many values it measures, all of which its logs tell; and what its first log
 # has, what is put in its place, and what is said then.
@@ -426,6 +539,66 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         '"media_errors": 1',
         TELLS.format("disk_growth", "0", "disk:nvme0n1", "1"),
     ),
+    "storage.checkpoint": (
+        6,
+        "8.5}",
+        "8.6}",
+        TELLS.format("storage_checkpoint_write", "8.5", "disk:nvme0n1", "8.6"),
+    ),
+    "storage.feed": (
+        4,
+        "600.0}",
+        "601.0}",
+        TELLS.format("storage_feed_gpu", "600", "disk:nvme0n1", "601"),
+    ),
+    "storage.keep": (
+        2,
+        "0.0}",
+        "1.0}",
+        TELLS.format("storage_kept_errors", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.kept": (
+        2,
+        "0.0}",
+        "1.0}",
+        TELLS.format("storage_kept_errors", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.memmap": (
+        10,
+        "22.0}",
+        "23.0}",
+        TELLS.format("storage_memmap_cold_random", "22", "disk:nvme0n1", "23"),
+    ),
+    "storage.read": (
+        8,
+        '"error": 0',
+        '"error": 5',
+        TELLS.format("storage_failed", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.verify": (
+        4,
+        '{\n "fio version"',
+        WRONG_BLOCK + '{\n "fio version"',
+        TELLS.format("storage_wrong_blocks", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.full_cache": (
+        6,
+        '"error": 0',
+        '"error": 5',
+        TELLS.format("storage_failed", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.write": (
+        4,
+        '"error": 0',
+        '"error": 5',
+        TELLS.format("storage_failed", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.write_random": (
+        6,
+        "80000",
+        "90000",
+        TELLS.format("storage_write_random_p99", "80", "disk:nvme0n1", "90"),
+    ),
     "storage.self_test": (
         1,
         '"self_test_result": {"value": 0',
@@ -466,6 +639,10 @@ def first_log(run_dir: Path, name: str) -> Path:
     return run_dir / f"logs/{name}-1.log"
 
 
+# Values that are the kernel's, in no log.
+OF_KERNEL = {"storage.read": 1}
+
+
 def test_every_check_that_is_known_is_here() -> None:
     assert {name.partition("[")[0] for name in CHECKS} == set(replay._CHECKS)
 
@@ -474,13 +651,14 @@ def test_every_check_that_is_known_is_here() -> None:
 def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) -> None:
     keep(run_dir, bodies_of(name, run_dir))
     count = KNOWN[name][0]
-    assert again(run_dir) == (count, count, [])
+    assert again(run_dir) == (count, count + OF_KERNEL.get(name, 0), [])
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     bodies = bodies_of(name, run_dir)
-    *_, last = (one for one in bodies if isinstance(one, Measured))
+    measured = (one for one in bodies if isinstance(one, Measured))
+    *_, last = (one for one in measured if replay.of_logs(name, one.measurement))
     assert last.value is not None
     keep(run_dir, [replaced(one, value=last.value + 1.0) if one is last else one for one in bodies])
     (told,) = again(run_dir)[2]
@@ -498,6 +676,79 @@ def test_a_log_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     log.write_text(text.replace(old, new))
     told = again(run_dir)[2]
     assert f"{name}: {said}" in told
+
+
+FAILED_READ = (
+    "fio: io_u error on file /data/.rigproof/run-run-1/fio: Input/output error: read offset=4096, "
+    "buflen=1048576\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text", "values"),
+    [
+        ("storage.write", "write", FAILED_READ, 3),
+        ("storage.verify", "write", FAILED_READ, 3),  # what could not be written is not read
+        ("storage.verify", "verify", FAILED_READ, 3),
+        ("storage.verify", "verify", WRONG_BLOCK, 4),
+        ("storage.read", "read", FAILED_READ, 5),
+        ("storage.read", "randread", FAILED_READ, 6),
+        ("storage.write_random", "randwrite", FAILED_READ, 4),
+    ],
+)
+def test_the_faults_of_one_of_two_disks_are_told_by_the_logs(
+    run_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    text: str,
+    values: int,
+) -> None:
+    (planned,) = [one for one in plan().checks if one.id == name]
+    found: list[AnyBody] = [CheckStarted(name)]
+
+    def said(argv: Sequence[str]) -> str:
+        first = any(word.startswith("--filename=/data/") for word in argv)
+        return text if first and f"--name={kind}" in argv else fio_printed(argv)
+
+    programs = Programs(planned, run_dir, found.append)
+    monkeypatch.setattr(Programs, "_tool", lambda _self, _name, argv, _visible: said(argv))
+    CHECKS[name](programs, Check(planned, (), found.append))
+    keep(run_dir, [*found, CheckEnded(name, "fail", "", 1.0)])
+    faults = [one for one in found if isinstance(one, Measured) and one.unit == "count"]
+    assert [one.value for one in faults if one.value] == [1.0]
+    assert again(run_dir) == (values, values + OF_KERNEL.get(name, 0), [])
+
+
+def test_a_job_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
+    """Of the second filesystem the journal has values, and no log."""
+    bodies = bodies_of("storage.write", run_dir)
+    keep(
+        run_dir,
+        [
+            one
+            for one in bodies
+            if not (isinstance(one, ToolRan) and any("more" in word for word in one.argv))
+        ],
+    )
+    compared, measured, told = again(run_dir)
+    assert (compared, measured) == (0, 4)
+    assert told == [
+        "storage.write: its logs prove nothing: storage.write: no output of its programs was kept"
+    ]
+
+
+def test_a_load_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
+    bodies = bodies_of("storage.feed", run_dir)
+    keep(
+        run_dir,
+        [one for one in bodies if not (isinstance(one, ToolRan) and "disk:sdb" in one.argv)],
+    )
+    compared, measured, told = again(run_dir)
+    assert (compared, measured) == (0, 4)
+    assert told == [
+        "storage.feed: its logs prove nothing: storage.feed: no output of its programs was kept"
+    ]
 
 
 NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_alone", "burn.gpu_burn[float]"
