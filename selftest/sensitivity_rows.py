@@ -60,6 +60,11 @@ SLOW = (
     Asked(
         "one GPU slow in copies inside its memory, beside its equals", r"copy_own_d2d_ratio", BESIDE
     ),
+    Asked(
+        "a disk slower than its equals, below the bound of the remark",
+        r"storage_(write|read)_ratio",
+        ALL,
+    ),
     Asked("rate lost when hot, last lap of the burn against the first", rf"burn_{D}_kept", ONE),
     Asked("clock lost when hot, last lap of the burn against the first", r"burn_clock_kept", ONE),
     Asked(
@@ -193,6 +198,7 @@ COUNTED = (
         ALONE,
     ),
     Asked("lanes, or a generation, of a disk's link missing", r"disk_link_share", ALL),
+    Asked("degrees of a disk above its own threshold", r"disk_temperature_margin", ALL),
     Asked(
         "two sources on a path between GPUs that exclude each other",
         r"link_contradictions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from acceptance.core.evidence import Scratch
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
-from acceptance.machine import topology
+from acceptance.machine import scratch_place, topology
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
@@ -60,10 +60,12 @@ def resolve(
     names: Sequence[Component],
     expected: Sequence[Component] | None = None,
     scratches: Sequence[Scratch] = (),
+    thermometers: Collection[Component] = (),
 ) -> dict[str, tuple[Component, ...]]:
     """Every class of components with its members on this machine.
 
-    `scratches` are the filesystems that the run tests, each by the disk under it.
+    `scratches` are the filesystems that the run tests, each by the disk under it. `thermometers`
+    are the disks that show their temperature and their own threshold for it.
     `names` are the GPUs under test. `expected` are all on the bus that must answer, those under
     test where it is None: of a GPU that does not answer only its presence is due.
     """
@@ -96,6 +98,9 @@ def resolve(
             disk.component for disk in known(inventory.disks) if disk.kind != "virtual"
         ),
         "disk-linked": _linked(inventory),
+        "disk-thermometer": tuple(
+            disk.component for disk in known(inventory.disks) if disk.component in thermometers
+        ),
         "dimm": tuple(Part("dimm", dimm.slot) for dimm in machine.memory.dimm) if machine else (),
         "declared-disk": tuple(
             Part("declared-disk", str(index + 1)) for index in range(len(machine.disk))
@@ -141,8 +146,18 @@ def _scratches(
     sealed = tuple(one.component for one in scratches if one.sealed_bytes)
     readable = tuple(one.component for one in scratches if one.write_bytes or one.sealed_bytes)
     linked = _linked(inventory)
+    groups = disk_siblings(inventory, scratches)
+    equal = {one for group in groups["disk-scratch-with-peers"] for one in group}
+    equally_read = {one for group in groups["disk-scratch-read-with-peers"] for one in group}
     return {
         "disk-scratch": written,
+        "disk-scratch-with-peers": tuple(one for one in written if one in equal),
+        "disk-scratch-read-with-peers": tuple(one for one in readable if one in equally_read),
+        "disk-scratch-full": tuple(
+            one.component
+            for one in scratches
+            if scratch_place.full_cache_bytes(one.write_bytes - one.kept_bytes)
+        ),
         "disk-scratch-kept": sealed,
         "disk-scratch-keep": tuple(one.component for one in scratches if one.kept_bytes),
         "disk-scratch-read": readable,
@@ -150,6 +165,37 @@ def _scratches(
         "disk-scratch-host": () if gpus else written,
         "disk-scratch-gpu": written if gpus else (),
     }
+
+
+def disk_siblings(
+    inventory: Inventory, scratches: Sequence[Scratch]
+) -> dict[str, tuple[tuple[Component, ...], ...]]:
+    """The tested filesystems of which equal rates are to be expected, two and more each, by class.
+
+    Each lies on one disk, of the same model and size, with the same layers between, and is of the
+    same kind. A virtual disk is as fast as its host makes it.
+    """
+    disks = {disk.name: disk for disk in known(inventory.disks) if disk.kind != "virtual"}
+    written: dict[object, list[Component]] = {}
+    readable: dict[object, list[Component]] = {}
+    for one in scratches:
+        disk = disks.get(one.disks[0]) if len(one.disks) == 1 else None
+        if disk is None or disk.model is None or disk.size_bytes is None:
+            continue
+        key = disk.model, disk.size_bytes, one.layers, one.kind
+        if one.write_bytes:
+            written.setdefault(key, []).append(one.component)
+        if one.write_bytes or one.sealed_bytes:
+            # A file that an earlier run kept may lie elsewhere on the disk, and is smaller.
+            readable.setdefault((*key, bool(one.write_bytes)), []).append(one.component)
+    return {
+        "disk-scratch-with-peers": _of_several(written),
+        "disk-scratch-read-with-peers": _of_several(readable),
+    }
+
+
+def _of_several(groups: Mapping[object, Sequence[Component]]) -> tuple[tuple[Component, ...], ...]:
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def _gpus(
@@ -267,15 +313,19 @@ def of_one_model(gpus: Iterable[Gpu]) -> dict[str, tuple[Component, ...]]:
 
 
 def siblings(
-    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+    machine: Machine | None,
+    inventory: Inventory,
+    names: Sequence[Component],
+    scratches: Sequence[Scratch] = (),
 ) -> dict[str, tuple[tuple[Component, ...], ...]]:
-    """The groups of equal GPUs, by the class of components that are compared within them."""
+    """The groups of equal parts, by the class of components that are compared within them."""
     by_model = tuple(of_one_model(gpus(inventory, names)).values())
     return {
         "gpu-with-peers": by_model,
         **{f"gpu-{dtype}-with-peers": by_model for dtype in DTYPES},
         "gpu-with-link-peers": tuple(link_siblings(machine, inventory, names).values()),
         "gpu-pair-with-peers": pair_siblings(machine, inventory, names),
+        **disk_siblings(inventory, scratches),
     }
 
 

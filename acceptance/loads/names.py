@@ -96,6 +96,16 @@ CHECKPOINT_READINGS = {
     "storage_checkpoint_miscompares": "count",
 }
 KEPT_ERRORS = "storage_kept_errors"
+# Tables that the storage checks record besides: how long fio's requests took, and what the kernel
+# counted of the disks meanwhile, with the temperature of the hottest where one has a thermometer.
+LATENCIES = ("storage_write", "storage_read", "storage_randread", "storage_randwrite")
+LATENCY_COLUMNS = ("share", "us")
+STORAGE_OVER_TIME = "storage_over_time"
+OVER_TIME = ("s", "read GB/s", "written GB/s")
+OVER_TIME_WARM = (*OVER_TIME, "degC")
+STORAGE_FULL_CACHE = "storage_full_cache"
+FULL_CACHE = ("GiB", "GB/s")
+FULL_CACHE_WARM = (*FULL_CACHE, "degC")
 
 
 # Those of every run; a machine file may ask for the third one.

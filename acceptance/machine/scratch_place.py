@@ -26,6 +26,7 @@ FREE_SHARE = 0.05
 ACCEPT_BYTES = 8 * GIB
 # The sealed file that stays until the next accepting run.
 KEPT_BYTES = GIB
+FULL_CACHE_LEAST_BYTES = 4 * GIB  # below, nothing of a drive's fast cache is seen
 
 # Filesystems of the kernel that keep files on block devices or pools of this machine.
 LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs"})
@@ -168,6 +169,15 @@ def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, 
         kept = KEPT_BYTES if profile == "accept" and one.keep and keeps(len(declared)) else 0
         found.append(Budget(whole - kept, kept))
     return tuple(found)
+
+
+def full_cache_bytes(test_bytes: int) -> int:
+    """How much of what the tests may write fills the drive's fast cache; 0 where it is too little.
+
+    The other tests write no more than in `accept`: what the machine file allows beyond is for this.
+    """
+    rest = test_bytes - ACCEPT_BYTES
+    return rest if rest >= FULL_CACHE_LEAST_BYTES else 0
 
 
 def component(disks: Sequence[str], block: str | None, kind: str) -> Component:

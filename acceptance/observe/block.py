@@ -2,10 +2,15 @@
 
 The layout is that of Documentation/block/stat.rst: 11 numbers, 15 since Linux 4.18 (discards), 17
 since 5.5 (flushes); a later kernel adds at the end.
+
+Of an NVMe disk with several ways (`nvme_core.multipath`, on by default for drives with two ports)
+kernels before 6.4 count on the hidden ways alone (nvme0c0n1), and the disk itself (nvme0n1) shows
+zeros; https://github.com/Atoptool/atop/pull/157 has such counters.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +21,7 @@ from acceptance.observe.storage import SECTOR_BYTES
 from acceptance.wording.errors import WordedError
 
 _LEAST, _WITH_FLUSHES = 11, 17
+_NVME = re.compile(r"nvme(\d+)n(\d+)")
 
 
 class BlockError(WordedError):
@@ -75,8 +81,32 @@ def read(names: Iterable[str], root: Path = Path("/")) -> dict[str, Moved]:
         text = sysfs.text(root / "sys/class/block" / name / "stat")
         if text is None:
             raise BlockError("disk_not_counted", disk=name)
-        found[name] = parse(text)
+        found[name] = _most(parse(text), _by_ways(name, root))
     return found
+
+
+def _by_ways(name: str, root: Path) -> Moved:
+    """What the hidden ways of an NVMe disk have moved together; nothing without any."""
+    total = Moved(0, 0, 0, 0, 0)
+    if (match := _NVME.fullmatch(name)) is None:
+        return total
+    way = re.compile(rf"nvme{match[1]}c\d+n{match[2]}")
+    for entry in sysfs.entries(root / "sys/class/block"):
+        if way.fullmatch(entry.name) and (text := sysfs.text(entry / "stat")) is not None:
+            total = _sum(total, parse(text))
+    return total
+
+
+def _most(one: Moved, other: Moved) -> Moved:
+    """Each the larger: where both count, they count the same."""
+    unknown = one.flushes is None or other.flushes is None
+    return Moved(
+        max(one.read_bytes, other.read_bytes),
+        max(one.written_bytes, other.written_bytes),
+        max(one.reads, other.reads),
+        max(one.writes, other.writes),
+        None if unknown else max(one.flushes or 0, other.flushes or 0),
+    )
 
 
 def between(before: Mapping[str, Moved], after: Mapping[str, Moved]) -> Moved:

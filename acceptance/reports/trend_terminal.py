@@ -39,6 +39,11 @@ def show(
             )
         else:
             screen.say(language("There are too few nights to tell what changed."))
+    if worn := words.wear_lines(report, language):
+        screen.say("")
+        screen.say(language("Wear of disks"), "bold")
+        for line in worn:
+            screen.say(line)
     if report.rows:
         screen.say("")
         screen.say(

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
+from acceptance.history import wear
 from acceptance.history.trend import Changes, TrendDirection, TrendReport, TrendRow
+from acceptance.history.wear import Wear
 from acceptance.reports.text import size
 
 NONE = "-"  # an empty cell
@@ -125,6 +127,39 @@ def share(row: TrendRow) -> str:
         f"{100 * summary.change / abs(summary.before):+.1f} %"
         if summary.before
         else f"{summary.change:+g}"
+    )
+
+
+def wear_lines(report: TrendReport, language: Language = ENGLISH) -> list[str]:
+    """How long each disk lasts at the pace of the nights, where they tell it."""
+    return [_wear(row, found, language) for row, found in wear.paces(report.rows)]
+
+
+def _wear(row: TrendRow, found: Wear, language: Language) -> str:
+    course = row.course
+    values = {
+        "disk": f"{course.component} ({course.serial})" if course.serial else str(course.component),
+        "used": number(round(100 * found.used, 1)),
+        "days": f"{found.days:.0f}",
+        "least": f"{found.least_years:.3g}",
+    }
+    if found.used >= 1.0:
+        return language(
+            "{disk}: {used} % of its rated life used: the maker promises nothing beyond 100 %",
+            **values,
+        )
+    if found.years is None:
+        return language(
+            "{disk}: {used} % of its rated life used, nothing counted in these {days} days: more "
+            "than {least} years left at this pace",
+            **values,
+        )
+    return language(
+        "{disk}: {used} % of its rated life used, {pace} % a year at the pace of these {days} "
+        "days: about {years} years left, at least {least}",
+        pace=f"{100 * found.per_year:.3g}",
+        years=f"{found.years:.3g}",
+        **values,
     )
 
 

@@ -45,7 +45,7 @@ from acceptance.machine import channels, disk_link, gpu_selection, machine_file,
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
-from acceptance.observe import disk_links
+from acceptance.observe import disk_links, disk_temperature
 from acceptance.observe.cpu import power_limit_w
 from acceptance.observe.inventory import observe
 from acceptance.observe.presence import missing_gpus, paravirtualised, presence, shortfalls
@@ -519,7 +519,8 @@ def prepare(options: Options) -> PreparedRun:
     whole, declared = declared, without_places(declared, inventory)
     sensors = Sensors.find(options.root).offered()
     scratches, unscratched = find_scratches(declared, options, answer.checks)
-    classes = components.resolve(declared, inventory, sensors, names, expected, scratches)
+    warm = disk_temperature.limited(known(inventory.disks), options.root)
+    classes = components.resolve(declared, inventory, sensors, names, expected, scratches, warm)
     some_profile = components.any_profile(classes, inventory, scratches)
     unscratched += scratch.untested(scratches, known(inventory.disks))
     not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
@@ -570,7 +571,7 @@ def prepare(options: Options) -> PreparedRun:
                 *memory_gap(filled_gib, declared, chosen, inventory),
             ),
             narrowed=bool(options.gpus),
-            siblings=components.siblings(declared, inventory, names),
+            siblings=components.siblings(declared, inventory, names, scratches),
             any_profile=some_profile,
             missing=missing,
             cure=_cure(

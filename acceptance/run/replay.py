@@ -10,6 +10,7 @@ from typing import cast
 from acceptance.core.component import Component
 from acceptance.core.dtype import DtypeName
 from acceptance.core.evidence import AnyBody, Scratch
+from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured
@@ -27,12 +28,14 @@ from acceptance.suites import burn, compute, cpu, gpu, link, memory, power, stor
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
+from acceptance.suites.fixtures.disk_watch import DiskWatch
+from acceptance.suites.fixtures.full_cache import Chunk
 from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
 from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
 from acceptance.suites.fixtures.storage import (
+    Filled,
     FioRun,
-    LinkWatch,
     StorageLoads,
     collect_storage_loads,
     of_fio,
@@ -121,13 +124,30 @@ class Kept:
 
         A fault before it counts in its place: a file that could not be written was not read.
         """
+        ran = self._fio(scratch)
+        own = [at for at, one in enumerate(ran) if fio.name_argument(kind) in one.argv]
+        proved = [of_fio(one) for one in (ran[: own[-1] + 1] if own else ran)]
+        return next((one for one in proved if one.fault is not None), proved[-1])
+
+    def fill_cache(self, scratch: Scratch) -> Filled:
+        """The fixture of this name."""
+        chunks: list[Chunk] = []
+        written = 0.0
+        for done in self._fio(scratch):
+            run = of_fio(done)
+            if run.fault is not None:
+                return Filled(tuple(chunks), run.fault)
+            written += run.value("fio_write_moved")
+            chunks.append(Chunk(round(written * GIB), run.value("fio_write"), None))
+        return Filled(tuple(chunks), None)
+
+    def _fio(self, scratch: Scratch) -> list[ProgramResult]:
+        """The jobs of fio on a filesystem. Raises NoProof where there is none."""
         place = fio.file_argument(scratch_place.home(scratch.path) + "/")
         ran = [one for one in self.done if any(word.startswith(place) for word in one.argv)]
         if not ran:
             raise NoProof("log_none", check=self.planned.id)
-        own = [at for at, one in enumerate(ran) if fio.name_argument(kind) in one.argv]
-        proved = [of_fio(one) for one in (ran[: own[-1] + 1] if own else ran)]
-        return next((one for one in proved if one.fault is not None), proved[-1])
+        return ran
 
     def storage_load(self, name: str, measurement: str) -> StorageLoads:
         """The fixture `run_storage_load`."""
@@ -266,11 +286,14 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.storage_load, _table, check
     ),
     "storage.feed": lambda kept, check: storage.test_feed(kept.storage_load, _table, check),
+    "storage.full_cache": lambda kept, check: storage.test_full_cache(
+        kept.tested, kept.fill_cache, _table, check
+    ),
     "storage.keep": lambda kept, check: storage.test_keep(kept.storage_load, _table, check),
     "storage.kept": lambda kept, check: storage.test_kept(kept.storage_load, _table, check),
     "storage.memmap": lambda kept, check: storage.test_memmap(kept.storage_load, _table, check),
     "storage.read": lambda kept, check: storage.test_read(
-        kept.tested, kept.run_fio, LinkWatch((), Path("/")), _table, check
+        kept.tested, kept.run_fio, DiskWatch((), (), Path("/")), _table, check
     ),
     "storage.self_test": lambda kept, check: storage.test_self_test(
         kept.inventory, kept.smartctl("-a"), kept.earlier, Deadline.after(0.0), check

@@ -47,6 +47,7 @@ CHECKS = (
     "storage.memmap",
     "storage.feed",
     "storage.checkpoint",
+    "storage.full_cache",
 )
 _OWNER_BYTES = 4096  # many times what an owner file holds
 _DEEPEST = 8  # folders in each other; ours are two

@@ -4,7 +4,7 @@ fio and our own loads write to them and read from them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,31 +12,38 @@ from typing import TypeVar
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.evidence import Scratch
-from acceptance.core.message import Message, Text, Values
+from acceptance.core.evidence import Scratch, Table
+from acceptance.core.message import Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
 from acceptance.loads.names import (
     CHECKPOINT_READINGS,
     FEED_MISCOMPARES,
     FEED_READINGS,
     KEPT_ERRORS,
+    LATENCY_COLUMNS,
     MEMMAP_READINGS,
+    OVER_TIME_WARM,
+    STORAGE_FULL_CACHE,
+    STORAGE_OVER_TIME,
 )
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
-from acceptance.observe import disk_links, raid, self_test, smart, storage
+from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.suites.fixtures import full_cache
+from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.storage import (
-    LATENCIES,
-    LinkWatch,
+    STORAGE_WRITE_FULL,
+    FillCache,
     RunFio,
     RunStorageLoad,
     StorageLoads,
+    WriteTable,
     latencies,
     wrong_blocks,
 )
@@ -47,7 +54,6 @@ _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
 Tested = Callable[[str], tuple[Scratch, ...]]
-WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 # A waiver of its skip, for disks without a report, covers those of the checks that build on it.
 REPORT = "storage.smart_health"
@@ -273,6 +279,50 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
     check("disk_link_share", shares, skipped=unshown, notes=notes, serials=serials)
 
 
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("disk_temperature_margin")
+def test_temperature(
+    inventory: Inventory, root: Path, load_tables: tuple[Table, ...], check: Check
+) -> None:
+    """How far every disk stayed below its own warning temperature.
+
+    Measured: the highest of its temperature after the run, and of those once a second while the
+    storage tests were at work on it. It is due where the kernel shows a temperature and a threshold
+    of the drive. Not measured: what it was between them.
+    """
+    margins: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    for disk in _due(inventory, check, "disk_temperature_margin"):
+        found = disk_temperature.find(disk.name, root)
+        now = None if found is None else found.now()
+        if found is None or found.limit_c is None or now is None:
+            continue
+        most = max((now, *_celsius(load_tables, disk.component)))
+        margins[disk.component] = found.limit_c - most
+        values: Values = {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")}
+        notes[disk.component] = Message("disk_temperature", values)
+    due = check.components("disk_temperature_margin")
+    serials: dict[Component, str | None] = {
+        disk.component: disk.serial for disk in known(inventory.disks)
+    }
+    check(
+        "disk_temperature_margin",
+        margins,
+        skipped=dict.fromkeys(due, Message("disk_temperature_unread")),
+        notes=notes,
+        serials=serials,
+    )
+
+
+def _celsius(tables: Sequence[Table], disk: Component) -> Iterator[float]:
+    """The temperatures of a disk in the tables of a filesystem that lies on it alone."""
+    for table in tables:
+        of_disk = table.name == STORAGE_OVER_TIME and table.component == disk
+        if of_disk and table.columns == OVER_TIME_WARM:
+            yield from (row[-1] for row in table.rows if not isinstance(row[-1], str))
+
+
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0, load="disk_self_test")
 @pytest.mark.measures("disk_self_test_begun")
@@ -395,14 +445,17 @@ def test_kept(run_storage_load: RunStorageLoad, table: WriteTable, check: Check)
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="storage_write", slack=300.0)
-@pytest.mark.measures("storage_write", "storage_failed")
+@pytest.mark.measures("storage_write", "storage_write_ratio", "storage_failed")
 def test_write(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check) -> None:
     """A file written by fio in order, past the page cache, with checksums, until the last flush.
 
-    Measured: bytes over time; the disk's own counters must show them. Not measured: a drive whose
-    fast cache is full, and a filesystem's own cache.
+    Measured: bytes over time, also as a ratio to the tested filesystems on equal disks; the disk's
+    own counters must show them. Not measured: a drive whose fast cache is full, and a filesystem's
+    own cache.
     """
-    _fio(("storage_failed", tested, run_fio), "write", {"storage_write": "fio_write"}, table, check)
+    started = "storage_failed", tested, run_fio
+    failed = _fio(started, "write", {"storage_write": "fio_write"}, table, check)
+    _ratio("storage_write_ratio", failed, check)
 
 
 @pytest.mark.session("load")
@@ -437,6 +490,7 @@ def test_verify(tested: Tested, run_fio: RunFio, check: Check) -> None:
 @pytest.mark.costs(2.0, load="storage_read", slack=300.0)
 @pytest.mark.measures(
     "storage_read",
+    "storage_read_ratio",
     "storage_read_random",
     "storage_read_random_p99",
     "storage_failed",
@@ -445,28 +499,28 @@ def test_verify(tested: Tested, run_fio: RunFio, check: Check) -> None:
 def test_read(
     tested: Tested,
     run_fio: RunFio,
-    link_watch: LinkWatch,
+    disk_watch: DiskWatch,
     table: WriteTable,
     check: Check,
 ) -> None:
     """A file read by fio past the page cache, in order and at random places, and the link of the
     disk meanwhile.
 
-    Measured: bytes and requests over time, the time in which 99 of 100 requests were answered, and
-    the least generation and width that the link had under this load. Without a file of this run the
-    one that the accepting run kept is read. Not measured: what comes back, which storage.verify
-    compares.
+    Measured: bytes (also as a ratio to equal disks) and requests over time, the time in which 99 of
+    100 requests were answered, and the least generation and width that the link had under this
+    load. Without a file of this run the one that the accepting run kept is read. Not measured: what
+    comes back, which storage.verify compares.
     """
-    with link_watch.watching():
-        started = "storage_failed", tested, run_fio
-        rates = {"storage_read": "fio_read"}
-        requests = {
-            "storage_read_random": "fio_read_iops",
-            "storage_read_random_p99": "fio_read_latency_p99",
-        }
-        failed = _fio(started, "read", rates, table, check, conclude=False)
-        _fio(started, "randread", requests, table, check, failed=failed)
-    least = link_watch.least
+    started = "storage_failed", tested, run_fio
+    rates = {"storage_read": "fio_read"}
+    requests = {
+        "storage_read_random": "fio_read_iops",
+        "storage_read_random_p99": "fio_read_latency_p99",
+    }
+    failed = _fio(started, "read", rates, table, check, conclude=False)
+    _ratio("storage_read_ratio", failed, check)
+    _fio(started, "randread", requests, table, check, failed=failed)
+    least = disk_watch.least
     unseen = {one: Message("disk_link_unread") for one in check.components("disk_link_share")}
     check(
         "disk_link_share",
@@ -556,6 +610,41 @@ def test_checkpoint(run_storage_load: RunStorageLoad, table: WriteTable, check: 
     _files(run_storage_load("checkpoint", wrong), seconds, wrong, table, check)
 
 
+@pytest.mark.session("load")
+@pytest.mark.costs(2.0, load="storage_full_cache", slack=300.0)
+@pytest.mark.measures("storage_write_first", "storage_write_full", "storage_failed")
+def test_full_cache(tested: Tested, fill_cache: FillCache, table: WriteTable, check: Check) -> None:
+    """Chunk after chunk written by fio, until the machine file's budget or the time is over: how
+    far the rate drops when the drive's fast cache is full.
+
+    Measured: the rate of the first chunk, the median of the last quarter of them, and the curve
+    between. It is due only where the machine file allows a soak to write 12 GiB or more. Not
+    measured: a cache that is larger than that.
+    """
+    first: dict[Component, float] = {}
+    full: dict[Component, float] = {}
+    drops: dict[Component, Text | None] = {}
+    faults: dict[Component, Text] = {}
+    due = tested(STORAGE_WRITE_FULL)
+    for scratch in due:
+        name, filled = scratch.component, fill_cache(scratch)
+        if filled.fault is not None:
+            faults[name] = filled.fault
+        if not filled.chunks:
+            continue
+        rows = full_cache.rows(filled.chunks)
+        table(name, STORAGE_FULL_CACHE, full_cache.columns(filled.chunks), rows)
+        first[name] = filled.chunks[0].rate_gbs
+        if filled.fault is None:
+            full[name] = full_cache.last_rate(filled.chunks)
+            drops[name] = full_cache.drop(filled.chunks)
+    unread = dict.fromkeys(faults, Message("storage_not_read"))
+    check("storage_write_first", first, skipped=unread)
+    check(STORAGE_WRITE_FULL, full, notes=drops, skipped=unread)
+    counts = {one.component: float(one.component in faults) for one in due}
+    check("storage_failed", counts, notes=dict(faults))
+
+
 def _files(
     loads: StorageLoads, rates: Sequence[str], wrong: str, table: WriteTable, check: Check
 ) -> None:
@@ -598,7 +687,7 @@ def _fio(
             continue
         for name, reading in readings.items():
             found[name][scratch.component] = run.value(reading)
-        table(scratch.component, f"storage_{kind}", LATENCIES, latencies(run, kind))
+        table(scratch.component, f"storage_{kind}", LATENCY_COLUMNS, latencies(run, kind))
     unread = dict.fromkeys(faults, Message("storage_not_read"))
     for name, values in found.items():
         check(name, values, skipped=unread)
@@ -606,3 +695,9 @@ def _fio(
         counts = {one.component: float(one.component in faults) for one in due}
         check(failures, counts, notes=dict(faults))
     return faults
+
+
+def _ratio(name: str, failed: Mapping[Component, Text], check: Check) -> None:
+    """Journal a ratio between equal disks; where one failed, it may be the only other one."""
+    lone = dict.fromkeys(check.components(name), Message("storage_no_equal")) if failed else {}
+    check.ratio(name, skipped=lone | dict.fromkeys(failed, Message("storage_not_read")))

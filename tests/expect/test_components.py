@@ -49,7 +49,17 @@ def not_offered(found: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
 
 # Of the tested filesystems: with a kept file, with one to make, to read, on a disk whose link is
 # seen, on machines without and with GPUs.
-SCRATCHES = ("-kept", "-keep", "-read", "-linked", "-host", "-gpu")
+SCRATCHES = (
+    "-full",
+    "-with-peers",
+    "-read-with-peers",
+    "-kept",
+    "-keep",
+    "-read",
+    "-linked",
+    "-host",
+    "-gpu",
+)
 
 
 def declared(folder: Path, text: str) -> machine_file.Machine:
@@ -77,6 +87,7 @@ def test_a_machine_that_declares_nothing() -> None:
         "disk-nvme": (Part("disk", "nvme0n1"),),
         "disk-physical": (Part("disk", "nvme0n1"),),
         "disk-linked": (Part("disk", "nvme0n1"),),
+        "disk-thermometer": (),
         **dict.fromkeys((f"disk-scratch{of}" for of in ("", *SCRATCHES)), ()),
         "dimm": (),
         "declared-disk": (),
@@ -175,6 +186,7 @@ def test_of_some_profile_is_all_that_is_measured_on_filesystems() -> None:
     both = tuple(one.component for one in places)
     due = {f"disk-scratch{of}": both for of in ("", *SCRATCHES)}
     due |= {"disk-scratch-linked": both[:1], "disk-scratch-host": ()}
+    due |= {"disk-scratch-with-peers": (), "disk-scratch-read-with-peers": ()}
     assert full == {**found, **due}
 
 

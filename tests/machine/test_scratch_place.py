@@ -15,6 +15,7 @@ from acceptance.machine.scratch_place import (
     Budget,
     budgets,
     component,
+    full_cache_bytes,
     home,
     kept_folder,
     run_folder,
@@ -172,6 +173,14 @@ def test_accept_never_writes_more_than_it_says(count: int) -> None:
     found = budgets("accept", (ONE,) * count)
     assert 0 < sum(one.all_bytes for one in found) <= ACCEPT_BYTES
     assert {one.kept_bytes for one in found} <= {0, KEPT_BYTES}
+
+
+@each(
+    "test_gib, due_gib",
+    [(0, 0), (8, 0), (11, 0), (12, 4), (200, 192)],
+)
+def test_only_what_a_soak_may_write_beyond_fills_the_cache(test_gib: int, due_gib: int) -> None:
+    assert full_cache_bytes(test_gib * GIB) == due_gib * GIB
 
 
 def test_the_names_of_our_own_folders() -> None:

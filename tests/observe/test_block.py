@@ -59,6 +59,25 @@ def test_the_disks_are_read_by_name(tmp_path: Path) -> None:
         block.read(["vda", "sdb"], tree.root)
 
 
+def test_an_nvme_disk_that_is_counted_on_its_ways(tmp_path: Path) -> None:
+    """Those of another disk, or of another namespace, are not its own."""
+    tree = Tree(tmp_path)
+
+    def counted(name: str, read: int, written: int) -> None:
+        tree.write(f"sys/class/block/{name}/stat", f"1 0 {read} 0 2 0 {written} 0 0 0 0")
+
+    counted("nvme1n1", 0, 0)
+    counted("nvme1c0n1", 8, 16)
+    counted("nvme1c12n1", 1, 2)
+    for other in ("nvme1c0n2", "nvme11c0n1", "nvme1n11"):
+        counted(other, 1000, 1000)
+    (tree.root / "sys/class/block/nvme1c3n1").mkdir()  # a way that was lost just now
+    (found,) = block.read(["nvme1n1"], tree.root).values()
+    assert found == Moved(9 * 512, 18 * 512, 2, 4, None)
+    counted("nvme1n1", 9, 18)  # a later kernel counts on both
+    assert block.read(["nvme1n1"], tree.root) == {"nvme1n1": found}
+
+
 def test_what_several_disks_moved() -> None:
     before = {"a": Moved(1, 2, 3, 4, 5), "b": Moved(10, 20, 30, 40, 50)}
     after = {"a": Moved(2, 4, 6, 8, 10), "b": Moved(110, 220, 330, 440, 550), "c": SEEN}

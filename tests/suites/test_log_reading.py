@@ -28,7 +28,7 @@ from wrong_results import one_bit
 from acceptance.core import parts
 from acceptance.core.dtype import DTYPES
 from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
-from acceptance.core.limit import GIB
+from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan, PlannedCheck
@@ -63,6 +63,9 @@ from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
+from acceptance.suites.fixtures.disk_watch import DiskWatch
+from acceptance.suites.fixtures.full_cache import Chunk
+from acceptance.tools import fio
 from acceptance.wording import words
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings"
@@ -80,7 +83,7 @@ SCRATCHES = tuple(
         disks=(),
         layers=(),
         free_bytes=900 * GIB,
-        write_bytes=8 * GIB,
+        write_bytes=13 * GIB,
         kept_bytes=GIB,
         keep=True,
         sealed_bytes=GIB,
@@ -94,7 +97,7 @@ LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
 LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
 LOADS_S |= {"disk_self_test": 1.0, "gpu_burn_double": 1.0, **suite_box.LOADS_S}
 LOADS_S |= {one: 2.0 for one in ("storage_kept", "storage_keep", *storage_fixtures.LOADS.values())}
-LOADS_S |= {f"storage_{one}": 2.0 for one in ("memmap", "feed", "checkpoint")}
+LOADS_S |= {f"storage_{one}": 2.0 for one in ("memmap", "feed", "checkpoint", "full_cache")}
 LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
 FIGURES = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -285,17 +288,37 @@ def places(check: Check) -> Any:
     return of(storage_fixtures.tested, SCRATCHES, check)
 
 
+def run_job(programs: Programs) -> Any:
+    return of(storage_fixtures.run_job, programs, Path("/"), disk_watch())
+
+
 def run_fio(programs: Programs, *, written: bool = True) -> Any:
     """Jobs of fio, on files that were `written` by an earlier check or are written before."""
     files = storage_fixtures.DiskFiles(seed=7, made={one.component for one in SCRATCHES})
-    root, run_id = Path("/"), "run-1"
-    found = of(storage_fixtures.run_fio, programs, LOADS_S, SCRATCHES, run_id, root, files)
+    found = of(storage_fixtures.run_fio, run_job(programs), LOADS_S, SCRATCHES, "run-1", files)
     if written:
         before = Programs(programs.planned, programs.folder.parent, lambda _body: None)
-        write = of(storage_fixtures.run_fio, before, LOADS_S, SCRATCHES, run_id, root, files)
+        write = of(storage_fixtures.run_fio, run_job(before), LOADS_S, SCRATCHES, "run-1", files)
         for one in SCRATCHES:
             write(one, "write")
     return found
+
+
+def fill_cache(programs: Programs) -> Any:
+    """The jobs that fill a cache, without the files that they are to write."""
+    run = run_job(programs)
+
+    def fill(scratch: Scratch) -> storage_fixtures.Filled:
+        chunks: list[Chunk] = []
+        folder = scratch_place.run_folder(scratch.path, "run-1")
+        for number in range(1, 5):
+            done = run(scratch, fio.Job("write", f"{folder}/full-{number}", 64 * MIB, number))
+            if done.fault is not None:
+                return storage_fixtures.Filled(tuple(chunks), done.fault)
+            chunks.append(Chunk(number * 64 * MIB, done.value("fio_write"), None))
+        return storage_fixtures.Filled(tuple(chunks), None)
+
+    return fill
 
 
 def storage_load(programs: Programs, check: Check) -> Any:
@@ -315,12 +338,13 @@ def storage_load(programs: Programs, check: Check) -> Any:
         "machine-1",
         DUE,
         files,
+        disk_watch(),
     )
 
 
-def link_watch() -> storage_fixtures.LinkWatch:
+def disk_watch() -> DiskWatch:
     """One that has seen a link."""
-    found = storage_fixtures.LinkWatch((), Path("/"))
+    found = DiskWatch((), (), Path("/"))
     found.least[DISK.component] = LinkShare(7.0, 7.0, Message("disk_link_unread"))
     return found
 
@@ -373,10 +397,11 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "storage.health": lambda p, c: storage.test_health(SEEN, ask_disk(p), earlier(p), c),
     "storage.checkpoint": lambda p, c: storage.test_checkpoint(storage_load(p, c), table, c),
     "storage.feed": lambda p, c: storage.test_feed(storage_load(p, c), table, c),
+    "storage.full_cache": lambda p, c: storage.test_full_cache(places(c), fill_cache(p), table, c),
     "storage.keep": lambda p, c: storage.test_keep(storage_load(p, c), table, c),
     "storage.kept": lambda p, c: storage.test_kept(storage_load(p, c), table, c),
     "storage.memmap": lambda p, c: storage.test_memmap(storage_load(p, c), table, c),
-    "storage.read": lambda p, c: storage.test_read(places(c), run_fio(p), link_watch(), table, c),
+    "storage.read": lambda p, c: storage.test_read(places(c), run_fio(p), disk_watch(), table, c),
     "storage.verify": lambda p, c: storage.test_verify(places(c), run_fio(p, written=False), c),
     "storage.write": lambda p, c: storage.test_write(
         places(c), run_fio(p, written=False), table, c
@@ -556,6 +581,12 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         WRONG_BLOCK + '{\n "fio version"',
         TELLS.format("storage_wrong_blocks", "0", "disk:nvme0n1", "1"),
     ),
+    "storage.full_cache": (
+        6,
+        '"error": 0',
+        '"error": 5',
+        TELLS.format("storage_failed", "0", "disk:nvme0n1", "1"),
+    ),
     "storage.write": (
         4,
         '"error": 0',
@@ -645,6 +676,79 @@ def test_a_log_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     log.write_text(text.replace(old, new))
     told = again(run_dir)[2]
     assert f"{name}: {said}" in told
+
+
+FAILED_READ = (
+    "fio: io_u error on file /data/.rigproof/run-run-1/fio: Input/output error: read offset=4096, "
+    "buflen=1048576\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "text", "values"),
+    [
+        ("storage.write", "write", FAILED_READ, 3),
+        ("storage.verify", "write", FAILED_READ, 3),  # what could not be written is not read
+        ("storage.verify", "verify", FAILED_READ, 3),
+        ("storage.verify", "verify", WRONG_BLOCK, 4),
+        ("storage.read", "read", FAILED_READ, 5),
+        ("storage.read", "randread", FAILED_READ, 6),
+        ("storage.write_random", "randwrite", FAILED_READ, 4),
+    ],
+)
+def test_the_faults_of_one_of_two_disks_are_told_by_the_logs(
+    run_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+    text: str,
+    values: int,
+) -> None:
+    (planned,) = [one for one in plan().checks if one.id == name]
+    found: list[AnyBody] = [CheckStarted(name)]
+
+    def said(argv: Sequence[str]) -> str:
+        first = any(word.startswith("--filename=/data/") for word in argv)
+        return text if first and f"--name={kind}" in argv else fio_printed(argv)
+
+    programs = Programs(planned, run_dir, found.append)
+    monkeypatch.setattr(Programs, "_tool", lambda _self, _name, argv, _visible: said(argv))
+    CHECKS[name](programs, Check(planned, (), found.append))
+    keep(run_dir, [*found, CheckEnded(name, "fail", "", 1.0)])
+    faults = [one for one in found if isinstance(one, Measured) and one.unit == "count"]
+    assert [one.value for one in faults if one.value] == [1.0]
+    assert again(run_dir) == (values, values + OF_KERNEL.get(name, 0), [])
+
+
+def test_a_job_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
+    """Of the second filesystem the journal has values, and no log."""
+    bodies = bodies_of("storage.write", run_dir)
+    keep(
+        run_dir,
+        [
+            one
+            for one in bodies
+            if not (isinstance(one, ToolRan) and any("more" in word for word in one.argv))
+        ],
+    )
+    compared, measured, told = again(run_dir)
+    assert (compared, measured) == (0, 4)
+    assert told == [
+        "storage.write: its logs prove nothing: storage.write: no output of its programs was kept"
+    ]
+
+
+def test_a_load_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
+    bodies = bodies_of("storage.feed", run_dir)
+    keep(
+        run_dir,
+        [one for one in bodies if not (isinstance(one, ToolRan) and "disk:sdb" in one.argv)],
+    )
+    compared, measured, told = again(run_dir)
+    assert (compared, measured) == (0, 4)
+    assert told == [
+        "storage.feed: its logs prove nothing: storage.feed: no output of its programs was kept"
+    ]
 
 
 NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_alone", "burn.gpu_burn[float]"

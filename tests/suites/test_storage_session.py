@@ -110,12 +110,20 @@ class Disks:
         self.told["answers"].append((kind, file, (out, error, code)))
 
     def run(
-        self, *only: str, on: Sequence[Scratch], made: Sequence[Scratch] | None = None
+        self,
+        *only: str,
+        on: Sequence[Scratch],
+        made: Sequence[Scratch] | None = None,
+        limited: bool = True,
     ) -> dict[str, str]:
-        """Run these checks on filesystems, of which the run has `made` its folders on these."""
+        """Run these checks on filesystems, of which the run has `made` its folders on these.
+
+        They are `limited` by their links and sheets, or by what the test has set.
+        """
         self.box.scratches = tuple(on)
         self.box.product.scratches = tuple(on if made is None else made)
-        self.box.of_disks = planning.disk_limits(on, self.box.inventory, self.tree.root)
+        if limited:
+            self.box.of_disks = planning.disk_limits(on, self.box.inventory, self.tree.root)
         self.state.write_text(json.dumps(self.told))
         return self.box.run(*only, names=())
 
@@ -191,7 +199,7 @@ def test_a_sound_disk(disks: Disks) -> None:
     seeds = {one["randseed"] for one in disks.asked()}
     assert len(seeds) == 1
     tables = [one for one in disks.box.product.journalled() if isinstance(one, Table)]
-    assert [one.name for one in tables] == [
+    assert [one.name for one in tables if one.name != "storage_over_time"] == [
         f"storage_{one}" for one in ("write", "read", "randread", "randwrite")
     ]
     assert disks.findings() == set()
@@ -311,6 +319,16 @@ def test_a_narrow_link_is_a_fail(disks: Disks) -> None:
     assert disks.run("storage.read", on=[disks.scratch(NVME)]) == {"storage.read": "fail"}
     (link,) = disks.measured("disk_link_share")
     assert link == {NVME: 0.5}
+
+
+def test_a_link_that_is_not_understood_is_an_error(disks: Disks) -> None:
+    disks.told["seconds"] = 0.4
+    on = [disks.scratch(NVME)]
+    disks.box.of_disks = planning.disk_limits(on, disks.box.inventory, disks.tree.root)
+    disks.tree.files(LINK, current_link_speed="fast")
+    assert disks.run("storage.read", on=on, limited=False) == {"storage.read": "error"}
+    (told,) = disks.box.ended()
+    assert "current_link_speed" in str(told.message)
 
 
 def test_a_disk_that_is_slower_than_its_sheet_and_link_is_a_fail(disks: Disks) -> None:

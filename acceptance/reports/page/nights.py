@@ -53,6 +53,7 @@ def render(report: TrendReport, language: Language = ENGLISH) -> str:
         opening=words.opening(report, language),
         found=report,
         changed=report.largest_changes(),
+        worn=words.wear_lines(report, language),
         still=[row for row in report.rows if _is_constant(row)],
         groups=[
             (name, list(rows)) for name, rows in groupby(drawn, key=lambda one: one[0].course.check)

@@ -24,6 +24,7 @@ from acceptance.reports.page import (
     machine,
     peaks,
     run_log,
+    storage,
     tables,
     timeline,
     topology,
@@ -123,13 +124,20 @@ def machine_as_found(page: PageRun) -> Content:
     language, inventory = page.language, page.run.inventory
     matrix = page.run.matrix
     values = {
-        "parts": list(machine.parts(inventory, language)),
+        "parts": [*machine.parts(inventory, language), *_filesystems(page)],
         "changed": [words.message(one, language) for one in page.run.verdict.changed],
         "gpus": list(machine.gpu_cards(inventory, language)),
         "picture": topology.picture(inventory, matrix, language),
         "ways": heat.way_matrix(matrix),
     }
     return Content(language("The machine as found"), values)
+
+
+def _filesystems(page: PageRun) -> Iterator[tuple[str, str]]:
+    """The filesystems that the run tested, as parts of the machine."""
+    for one in storage.scratches(page.run):
+        label = page.language("filesystem of {path}", path=one.path)
+        yield label, storage.told(one, page.language)
 
 
 def measurements(page: PageRun) -> Content:
@@ -191,10 +199,17 @@ def pulse_trains(page: PageRun) -> Content | None:
     return Content(page.language("Power that comes and goes"), {"trains": drawn}) if drawn else None
 
 
+def tested_filesystems(page: PageRun) -> Content | None:
+    """What was written to the tested filesystems and read from them, and how fast."""
+    found = list(storage.filesystems(page.run, page.language))
+    return Content(page.language("Storage"), {"filesystems": found}) if found else None
+
+
 def text_tables(page: PageRun) -> Content | None:
     """The tables that the checks recorded, but for those that are drawn."""
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
-    found = tables.text_tables(table for table in recorded if table.name != train.TABLE)
+    drawn = {train.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
+    found = tables.text_tables(table for table in recorded if table.name not in drawn)
     return Content(page.language("Tables"), {"tables": found}) if found else None
 
 
@@ -243,6 +258,7 @@ SECTIONS = (
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
     Section("train", "train.html.j2", pulse_trains),
+    Section("storage", "storage.html.j2", tested_filesystems),
     Section("tables", "tables.html.j2", text_tables),
     Section("events", "events.html.j2", events, listed=False),
     Section("untold", "untold.html.j2", untold),

@@ -1,0 +1,69 @@
+"""How far disks stayed below their own warning temperature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cases import each
+from machine_tree import Tree
+from test_storage_suite import MACHINE, NVME, SDA, Recorder
+
+from acceptance.core.component import Component
+from acceptance.core.evidence import Table
+from acceptance.core.parts import Part
+from acceptance.loads.names import OVER_TIME, OVER_TIME_WARM
+from acceptance.suites import storage
+
+HWMON = "sys/class/block/nvme0n1/device/hwmon1"
+
+
+def over_time(
+    *heat: float | str, component: Component = NVME, columns: tuple[str, ...] = OVER_TIME_WARM
+) -> Table:
+    """Temperatures of a filesystem's disks while they were read."""
+    rows = tuple((float(n), 1.0, 0.0, one)[: len(columns)] for n, one in enumerate(heat, start=1))
+    return Table("storage.read", component, "storage_over_time", columns, rows)
+
+
+def ask(root: Path, *tables: Table) -> Recorder:
+    check: Any = Recorder(NVME)
+    storage.test_temperature(MACHINE, root, tables, check)
+    found: Recorder = check
+    return found
+
+
+@each(
+    "tables, margin",
+    [
+        ((), 30.0),
+        ((over_time(45.0, 72.5, "", 60.0),), 7.5),
+        ((over_time(60.0), over_time(81.0), over_time(50.0)), -1.0),
+        # what another filesystem says is not of this disk alone
+        ((over_time(99.0, component=SDA), over_time(99.0, component=Part("disk", "md0"))), 30.0),
+        ((over_time(99.0, columns=OVER_TIME),), 30.0),
+        ((Table("c", NVME, "another", OVER_TIME_WARM, ((1.0, 1.0, 0.0, 99.0),)),), 30.0),
+    ],
+)
+def test_the_hottest_moment_counts(
+    tmp_path: Path, tables: tuple[Table, ...], margin: float
+) -> None:
+    Tree(tmp_path).files(HWMON, temp1_input=50000, temp1_max=80000, temp1_crit=85000)
+    check = ask(tmp_path, *tables)
+    assert check.readings == {NVME: margin}
+    assert check.notes[NVME] == (
+        f"at most {80 - margin:g} degC, and the drive's own threshold is 80 degC"
+    )
+
+
+def test_without_a_warning_temperature_the_critical_one_counts(tmp_path: Path) -> None:
+    Tree(tmp_path).files(HWMON, temp1_input=50000, temp1_crit=70000)
+    assert ask(tmp_path).readings == {NVME: 20.0}
+
+
+@each("files", [{}, {"temp1_input": 50000}, {"temp1_input": "", "temp1_max": 80000}])
+def test_a_temperature_that_is_not_shown_any_more(tmp_path: Path, files: dict[str, Any]) -> None:
+    Tree(tmp_path).files(HWMON, **files)
+    check = ask(tmp_path, over_time(45.0))
+    assert check.readings == {}
+    assert "does not now" in check.skipped[NVME]
