@@ -223,6 +223,14 @@ def test_a_check_by_itself_writes_the_file_first(disks: Disks) -> None:
     assert [one["name"] for one in disks.asked()] == ["write", "write", "verify"]
 
 
+def test_a_repeat_writes_the_file_anew(disks: Disks) -> None:
+    on = disks.scratch(NVME)
+    file = Path(scratch_place.run_folder(on.path, disks.box.product.run_dir.name)) / "fio"
+    file.write_bytes(b"x" * 4096)
+    assert disks.run("storage.write", on=[on]) == {"storage.write": "pass"}
+    assert file.stat().st_size == 32 * MIB
+
+
 def test_a_night_reads_the_kept_file(disks: Disks) -> None:
     """A kept file that somebody cut is read up to its last whole block."""
     on = disks.scratch(NVME, write_bytes=0, sealed_bytes=64 * MIB + 5)
@@ -450,6 +458,21 @@ def test_files_of_the_loads_follow_the_rate_of_the_disk(loads: Disks) -> None:
         int(argv[argv.index("--bytes") + 1]) for argv in loads.box.commands() if "--bytes" in argv
     ]
     assert sizes == [75_000_000 // MIB * MIB] * 2 + [125_000_000 // MIB * MIB]
+
+
+def test_no_more_is_written_than_the_run_may(loads: Disks) -> None:
+    on = loads.scratch(NVME, write_bytes=WRITE_BYTES + MIB, kept_bytes=MIB)
+    loads.run("storage", on=[on])
+    written = [
+        int(one.get("io_size", one["size"])) * int(one["numjobs"])
+        for one in loads.asked()
+        if "write" in one["rw"]
+    ]
+    written += [
+        int(argv[argv.index("--bytes") + 1]) for argv in loads.box.commands() if "--bytes" in argv
+    ]
+    assert len(written) == 3 + 4  # fio's; of map, feed, checkpoint and the kept file
+    assert 0.9 * on.write_bytes < sum(written) <= on.write_bytes
 
 
 def with_line(argv: Sequence[str], at: int, line: Mapping[str, Any]) -> str:
