@@ -167,6 +167,17 @@ def test_filesystems_are_due_by_what_the_run_does_there(
     }
 
 
+def test_of_some_profile_is_all_that_is_measured_on_filesystems() -> None:
+    seen = shown(0x41, more=True)
+    places = [scratch("nvme0n1", **NIGHT), scratch("md0", **NIGHT, **KEPT)]
+    found = components.resolve(None, seen, NOTHING, (Gpu(0),), scratches=places)
+    full = components.any_profile(found, seen, places)
+    both = tuple(one.component for one in places)
+    due = {f"disk-scratch{of}": both for of in ("", *SCRATCHES)}
+    due |= {"disk-scratch-linked": both[:1], "disk-scratch-host": ()}
+    assert full == {**found, **due}
+
+
 def test_each_socket_reads_its_own_memory_and_that_of_each_other() -> None:
     seen = shown()
     groups = tuple(CoreGroup(f"socket{number}", ((number,),)) for number in range(3))

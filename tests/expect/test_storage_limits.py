@@ -365,3 +365,20 @@ def test_what_is_no_single_known_disk_has_no_limit_and_says_why(
     assert [one.limit for one in floors] == [None, None]
     assert all(one.unlimited is not None for one in floors)
     assert ceilings == ()
+
+
+def test_a_filesystem_on_which_nothing_is_read_has_no_limits() -> None:
+    idle = replace(scratch("nvme0n1"), write_bytes=0, kept_bytes=0, sealed_bytes=0)
+    links = {"nvme0n1": GEN4}
+    assert overrides([idle], [PRO], links, SHEETS) == ((), ())
+    sealed = replace(idle, sealed_bytes=1)
+    assert overrides([idle, sealed], [PRO], links, SHEETS) == overrides(
+        [scratch("nvme0n1")], [PRO], links, SHEETS
+    )
+
+
+def test_a_filesystem_whose_disks_the_kernel_does_not_show_has_no_limit() -> None:
+    pool = replace(scratch("nvme0n1"), component=part("disk", "zfs"), disks=())
+    floors, ceilings = overrides([pool], [PRO], {"nvme0n1": GEN4}, SHEETS)
+    assert [(str(one.component), one.limit) for one in floors] == [("disk:zfs", None)] * 2
+    assert ceilings == ()
