@@ -120,7 +120,7 @@ def run(folder: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
     before = signal.getsignal(signal.SIGINT)
 
     def started(load: str, *more: str, where: Path = folder, seconds: str = "0.02") -> Done:
-        argv = (load, "--folder", str(where), "--component", str(DISK))
+        argv: tuple[str, ...] = (load, "--folder", str(where), "--component", str(DISK))
         argv += ("--seconds", seconds) if load in ("memmap", "feed") else ()
         status = main([*argv, "--bytes", str(SIZE), *more])
         told = capfd.readouterr()
@@ -641,6 +641,36 @@ def test_the_worker_of_the_map_hands_its_trouble_on(
     ((kind, error),) = mapped(folder, None)
     assert kind == "trouble"
     assert str(error) == "storage_cached: f: 50.0%"
+
+
+def test_a_warm_round_that_read_from_the_disk_does_not_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other work took pages of the file: they are brought in again, and it goes on."""
+    whole, calls = token_file.read_whole, []
+
+    def lost_once(file: ScratchFile) -> None:
+        calls.append(file.name)
+        if len(calls) == 1:
+            file.drop()
+        else:
+            whole(file)
+
+    monkeypatch.setattr(token_file, "read_whole", lost_once)
+    ((kind, (tallies, wrong)),) = mapped(folder, None)
+    assert (kind, wrong) == ("done", 0)
+    assert len(calls) == 3  # before each warm arm, and once more
+    assert [tally.counted for tally in tallies[2:]] == [0, 0]
+    assert all(tally.seconds for tally in tallies)
+
+
+def test_a_file_that_is_never_warm_ends_the_worker(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_file, "read_whole", lambda file: file.drop())
+    ((kind, error),) = mapped(folder, None)
+    assert kind == "trouble"
+    assert error.message.code == "storage_not_in_memory"
 
 
 @each("load, module", [("feed", feed), ("checkpoint", checkpoint), ("kept-write", kept)])

@@ -45,6 +45,7 @@ from acceptance.core.record import (
     Postponed,
     RunClosed,
     SessionEnded,
+    Skipped,
 )
 from acceptance.machine.machine_facts import (
     ChangeBook,
@@ -436,6 +437,7 @@ def run() -> list[Body]:
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
         Table(check, MEMORY, "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
         Measured(check, "extra", MEMORY, "count", 1.0, serial="SN2", note="seen"),
+        Skipped(check, "not read", "extra", MEMORY, follows="storage.smart_health"),
         PartBegan(check, MEMORY, "logs/memory.bandwidth-1.log"),
         Scratch(
             path="/data",

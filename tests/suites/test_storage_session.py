@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import gpu_machine
 import pytest
 import storage_printed
 import suite_box
+import test_storage_loads
 from journals import entries
 from machine_tree import Tree
 from storage_printed import RATES, load_lines, options
@@ -82,9 +83,9 @@ class Disks:
     def scratch(self, component: Component, **changed: Any) -> Scratch:
         """A filesystem on a disk of which the kernel counts what fio moves there."""
         name = str(component).partition(":")[2]
-        place = self.folder / name
+        place = Path(changed.get("path", self.folder / name))
         Path(scratch_place.run_folder(str(place), self.box.product.run_dir.name)).mkdir(
-            mode=0o700, parents=True
+            mode=0o700, parents=True, exist_ok=True
         )
         stat = f"sys/class/block/{name}/stat"
         self.tree.write(stat, " ".join(["0"] * 17))
@@ -221,6 +222,14 @@ def test_two_filesystems_have_a_file_and_figures_each(disks: Disks) -> None:
 def test_a_check_by_itself_writes_the_file_first(disks: Disks) -> None:
     assert disks.run("storage.verify", on=[disks.scratch(NVME)]) == {"storage.verify": "pass"}
     assert [one["name"] for one in disks.asked()] == ["write", "write", "verify"]
+
+
+def test_a_repeat_writes_the_file_anew(disks: Disks) -> None:
+    on = disks.scratch(NVME)
+    file = Path(scratch_place.run_folder(on.path, disks.box.product.run_dir.name)) / "fio"
+    file.write_bytes(b"x" * 4096)
+    assert disks.run("storage.write", on=[on]) == {"storage.write": "pass"}
+    assert file.stat().st_size == 32 * MIB
 
 
 def test_a_night_reads_the_kept_file(disks: Disks) -> None:
@@ -452,6 +461,21 @@ def test_files_of_the_loads_follow_the_rate_of_the_disk(loads: Disks) -> None:
     assert sizes == [75_000_000 // MIB * MIB] * 2 + [125_000_000 // MIB * MIB]
 
 
+def test_no_more_is_written_than_the_run_may(loads: Disks) -> None:
+    on = loads.scratch(NVME, write_bytes=WRITE_BYTES + MIB, kept_bytes=MIB)
+    loads.run("storage", on=[on])
+    written = [
+        int(one.get("io_size", one["size"])) * int(one["numjobs"])
+        for one in loads.asked()
+        if "write" in one["rw"]
+    ]
+    written += [
+        int(argv[argv.index("--bytes") + 1]) for argv in loads.box.commands() if "--bytes" in argv
+    ]
+    assert len(written) == 3 + 4  # fio's; of map, feed, checkpoint and the kept file
+    assert 0.9 * on.write_bytes < sum(written) <= on.write_bytes
+
+
 def with_line(argv: Sequence[str], at: int, line: Mapping[str, Any]) -> str:
     lines: list[Mapping[str, Any]] = list(load_lines(argv))
     lines[at:] = [line]
@@ -496,3 +520,46 @@ def test_a_load_of_other_bytes_is_an_error(loads: Disks) -> None:
     loads.answer("memmap", storage_printed.load_printed(MEMMAP_2S), "", 0)
     on = loads.scratch(NVME, write_bytes=7 * 17 * MIB)
     assert loads.run("storage.memmap", on=[on]) == {"storage.memmap": "error"}
+
+
+# --- the real loads ---
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A folder on a disk of the machine that runs the tests."""
+    yield from test_storage_loads.on_disk.__wrapped__()  # type: ignore[attr-defined]
+
+
+def test_the_real_loads_and_the_file_of_the_accepting_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: Path
+) -> None:
+    """What one run keeps the next one reads; where a bit of it changed, that is a fail."""
+
+    def later(name: str) -> Disks:
+        (tmp_path / name).mkdir()
+        found = Disks(tmp_path / name, monkeypatch)
+        monkeypatch.setattr(suite_box, "LOADS_S", dict.fromkeys(LOADS_S, 0.2))
+        return found
+
+    accept = later("accept")
+    on = accept.scratch(NVME, path=str(on_disk), write_bytes=15 * MIB, kept_bytes=MIB)
+    due = (*OURS, "storage.keep")
+    assert accept.run(*due, on=[on]) == dict.fromkeys(due, "pass")
+    (warm,) = accept.measured("storage_memmap_warm")
+    assert (warm[NVME] or 0.0) > 0.0
+    sealed = Path(scratch_place.sealed_file(on.path))
+    assert sealed.stat().st_size == MIB
+    run = Path(scratch_place.run_folder(on.path, accept.box.product.run_dir.name))
+    assert list(run.iterdir()) == [], "the loads remove their files"
+    for name, changed, outcome in (("night", False, "pass"), ("rot", True, "fail")):
+        if changed:
+            with sealed.open("r+b") as file:
+                file.seek(MIB - 100)
+                (byte,) = file.read(1)
+                file.seek(MIB - 100)
+                file.write(bytes([byte ^ 4]))
+        night = later(name)
+        on = night.scratch(NVME, path=str(on_disk), write_bytes=0, sealed_bytes=MIB)
+        assert night.run("storage.kept", on=[on]) == {"storage.kept": outcome}
+        assert night.measured("storage_kept_errors") == [{NVME: float(changed)}]
