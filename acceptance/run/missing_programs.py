@@ -34,6 +34,11 @@ ON_HOST: _Programs = (
 OF_LOADS: _Programs = (
     ("stress-ng", "stress-ng", ("cpu.stress_ng", "together.burn")),
     ("stressapptest", "stressapptest", ("memory.stressapptest", "together.burn")),
+    (
+        "fio",
+        "fio",
+        ("storage.write", "storage.verify", "storage.read", "storage.write_random"),
+    ),
     ("gpu-burn", None, ("burn.gpu_burn",)),
     ("nvbandwidth", None, ("link.host_copies", "link.device_alone", "link.peer_copies")),
     ("deviceQuery", None, ("gpu.device_query",)),

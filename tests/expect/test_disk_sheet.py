@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.expect import disk_sheet
@@ -33,6 +34,12 @@ read_iops = 1000000
 gb = 2000
 read_gbs = 7
 """
+# A link of 8 GB/s, and the most reads of 4 KiB that it carries.
+FULL = (
+    NVME.replace("gen = 4", "gen = 2")
+    .replace("width = 4", "width = 16")
+    .replace("iops = 1000000", "iops = 1953125")
+)
 SATA = """name = "B"
 kind = "ssd"
 sata_gbps = 6
@@ -124,6 +131,10 @@ def test_other_models_have_no_sheet(name: str) -> None:
         ("Micron 7450 U.3", 3_840_755_982_336, 3840),
         ("Samsung 990 PRO", 1_009_999_999_999, 1000),
         ("Samsung 990 PRO", 990_000_000_001, 1000),
+        ("Samsung 990 PRO", 1_010_000_000_000, 1000),
+        ("Samsung 990 PRO", 1_010_000_000_001, None),
+        ("Samsung 990 PRO", 990_000_000_000, 1000),
+        ("Samsung 990 PRO", 989_999_999_999, None),
         # A namespace of a part of the disk, and 1024 GB where 1000 are sold.
         ("Samsung 990 PRO", 800_000_000_000, None),
         ("Samsung 990 PRO", 1_024_209_543_168, None),
@@ -203,6 +214,8 @@ def test_a_sheet_as_written(tmp_path: Path) -> None:
         (NVME, "iops = 1000000", "iops = 20000001", "line 14: Expected `int` <= 20000000"),
         (NVME, "pcie_gen = 4", "pcie_gen = 8", "a.toml, line 3: Expected `int` <= 7"),
         (NVME, "pcie_width = 4", "pcie_width = 17", "a.toml, line 4: Expected `int` <= 16"),
+        (NVME, "pcie_width = 4", "pcie_width = 0", "a.toml, line 4: Expected `int` >= 1"),
+        (FULL, "iops = 1953125", "iops = 1953126", "1953126 IOPS of 4 KiB are more than"),
         (NVME, "2026-11-24", '"today"', "a.toml, line 8: Invalid RFC3339 encoded date"),
         (NVME, '["A 1"]', "[]", "a.toml, line 6: Expected `array` of length >= 1"),
         (NVME, '["A [0-9]"]', '["A ["]', "line 5: models.0: 'A [' is no regular expression"),
@@ -256,8 +269,19 @@ def test_figures_at_the_bounds_are_allowed(tmp_path: Path) -> None:
     most = NVME.replace("iops = 1000000", "iops = 1923000").replace("gb = 2000", "gb = 1025")
     assert disk_sheet.read(sheet(tmp_path, most)).variant[0].read_iops == 1_923_000
     assert disk_sheet.read(sheet(tmp_path, SATA.replace("0.56", "0.6"))).variant[0].read_gbs == 0.6
+    assert disk_sheet.read(sheet(tmp_path, FULL)).variant[0].read_iops == 1_953_125
+    one_lane = NVME.replace("gen = 4", "gen = 7").replace("width = 4", "width = 1")
+    assert disk_sheet.read(sheet(tmp_path, one_lane)).pcie_width == 1
+    whole = FULL.replace("read_gbs = 7\nw", "read_gbs = 8\nw")
+    assert disk_sheet.read(sheet(tmp_path, whole)).variant[0].read_gbs == 8
     slow = SATA.replace("sata_gbps = 6", "sata_gbps = 3").replace("0.56", "0.3")
     assert disk_sheet.read(sheet(tmp_path, slow)).link_gbs() == pytest.approx(0.3)
+
+
+def test_one_of_several_patterns_is_enough(tmp_path: Path) -> None:
+    two = NVME.replace('["A [0-9]"]', '["A [0-9]", "B"]').replace('["A 1"]', '["A 1", "B"]')
+    found = disk_sheet.read(sheet(tmp_path, two))
+    assert [name for name in ("A 7", "B", "A", "C") if found.matches(name)] == ["A 7", "B"]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -286,4 +310,8 @@ def test_a_folder_without_sheets_is_refused(tmp_path: Path) -> None:
 def test_a_sheet_without_a_link_has_no_rate() -> None:
     bare = DiskSheet("A", "nvme", ("A",), ("A",), "x", ())
     assert bare.link_gbs() is None
+    assert replace(bare, pcie_gen=4).link_gbs() is None
+    assert replace(bare, pcie_width=4).link_gbs() is None
+    assert replace(bare, pcie_gen=8, pcie_width=4).link_gbs() is None
+    assert replace(bare, pcie_gen=4, pcie_width=4).link_gbs() == pytest.approx(7.877, abs=0.001)
     assert bare.origin.values == {"model": "A"}

@@ -147,6 +147,13 @@ def test_btrfs_is_found_by_its_source_and_lists_its_members(tree: Tree) -> None:
     assert (found.disks, found.layers) == (("nvme0n1", "sdb"), ("btrfs",))
 
 
+def test_only_btrfs_has_the_members_of_a_btrfs(tree: Tree) -> None:
+    for member in ("nvme0n1p2", "sdb"):
+        tree.write(f"sys/fs/btrfs/ffff-uuid/devices/{member}/size", "1\n")
+    found = on(tree, "ext4", "/dev/nvme0n1p2", "259:2")
+    assert (found.disks, found.layers) == (("nvme0n1",), ())
+
+
 def test_btrfs_of_one_disk_behind_a_named_mapping(tree: Tree) -> None:
     folder = block(tree, "dm-0", "253:0", "virtual/block/dm-0")
     tree.files(f"{folder}/dm", uuid="CRYPT-PLAIN-x")
@@ -162,6 +169,11 @@ def test_without_a_device_no_disk_is_known(tmp_path: Path, kind: str, source: st
     (tmp_path / "data").mkdir()
     found = on(Tree(tmp_path / "root"), kind, source, "0:50")
     assert (found.device, found.block, found.disks, found.layers) == (None, None, (), ())
+
+
+def test_a_source_of_the_name_of_a_disk_is_none(tree: Tree) -> None:
+    found = on(tree, "zfs", "tank/nvme0n1p2", "0:50")
+    assert (found.block, found.disks) == (None, ())
 
 
 def test_a_loop_device_is_on_the_disk_of_its_file(tree: Tree) -> None:

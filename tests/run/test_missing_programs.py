@@ -38,6 +38,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 PLAN = journals.plan(
     journals.check("cpu.stress_ng", journals.due("stress_ng_failures", CPU)),
     journals.check("storage.smart_health", journals.due("disk_faults", Part("disk", "sda"))),
+    journals.check("storage.write", journals.due("storage_write", Part("disk", "sda"))),
     journals.check("burn.gpu_burn[float]", journals.due("gpu_burn_errors", Gpu(0))),
     journals.check("together.burn", journals.due("burn_f32", Gpu(0))),
 )
@@ -52,6 +53,8 @@ def test_each_is_named_with_its_checks_and_how_to_get_it() -> None:
         "`sudo make tools` (needed by cpu.stress_ng, together.burn)",
         "stressapptest is not installed: install it with `sudo apt install stressapptest` or "
         "`sudo make tools` (needed by together.burn)",
+        "fio is not installed: install it with `sudo apt install fio` or `sudo make tools` (needed "
+        "by storage.write)",
         "not installed here: gpu-burn, torch: the container has them (`sudo apt "
         "install docker.io` or `sudo make engine`); without "
         "it put them on PATH, and torch into the Python that runs rigproof (needed by "

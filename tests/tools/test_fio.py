@@ -450,9 +450,15 @@ def test_unreadable(text: str) -> None:
             altered(READ, r'"error" : 0', '"error" : 0, "error" : 0'),
             "comes twice in one object: 'error'",
         ),
-        (made({"error": "0"}), "Expected `int`, got `str` - at `$.jobs[0].error`"),
-        (READ[: len(READ) // 2], "JSONDecodeError"),
-        (altered(READ, r'"mean" : [\d.]+', '"mean" : ' + "[" * 100_000), "RecursionError"),
+        (
+            made({"error": "0"}),
+            "the JSON is not that of fio: Expected `int`, got `str` - at `$.jobs[0].error`",
+        ),
+        (READ[: len(READ) // 2], "the JSON is cut or damaged (JSONDecodeError)"),
+        (
+            altered(READ, r'"mean" : [\d.]+', '"mean" : ' + "[" * 100_000),
+            "the JSON is cut or damaged (RecursionError)",
+        ),
     ],
 )
 def test_why_it_is_unreadable(text: str, reason: str) -> None:
