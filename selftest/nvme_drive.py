@@ -11,7 +11,7 @@ from selftest.fault import NvmeDrive
 
 NAME = "nvme7n1"
 _PORT = "sys/devices/pci9999:00/9999:00:01.0"
-_BYTES = 1_000_204_886_016  # what makers call 1 TB
+_BYTES = 1_024_209_543_168  # what Samsung calls 1 TB
 
 
 class NvmeDriveError(OSError):

@@ -124,13 +124,26 @@ static int covers(int64_t offset, int64_t bytes)
     return offset <= wrong.number && wrong.number < offset + bytes;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Wait until a disk of this pace would have moved these bytes too. */
 static void pace(int64_t bytes)
 {
+    static int64_t free_ns; /* when the disk has done all that was asked before */
     if (wrong.kind != PACE || bytes <= 0)
         return;
-    int64_t ns = bytes * 1000 / wrong.number; /* MB/s */
-    struct timespec due = {ns / 1000000000, ns % 1000000000};
-    nanosleep(&due, NULL);
+    pthread_mutex_lock(&lock);
+    int64_t now = now_ns(), began = free_ns > now - 100000000 ? free_ns : now;
+    int64_t until = free_ns = began + bytes * 1000 / wrong.number; /* MB/s */
+    pthread_mutex_unlock(&lock);
+    struct timespec due = {until / 1000000000, until % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
+        ;
 }
 
 /* The error with which an operation of so many bytes fails, 0 where it does not. */
@@ -259,9 +272,12 @@ static ssize_t after_read(int file, const struct iovec *parts, ssize_t done, off
     return done;
 }
 
-static int read_fails(int file)
+static int read_fails(int file, const struct iovec *parts, int count)
 {
-    int error = is_ours(file) ? fails(0, 0) : 0;
+    int64_t bytes = 0;
+    for (int one = 0; one < count; one++)
+        bytes += (int64_t)parts[one].iov_len;
+    int error = is_ours(file) ? fails(bytes, 0) : 0;
     if (error != 0)
         errno = error;
     return error;
@@ -272,7 +288,7 @@ ssize_t preadv64(int file, const struct iovec *parts, int count, off64_t offset)
     static ssize_t (*next)(int, const struct iovec *, int, off64_t);
     if (next == NULL)
         next = next_of("preadv64");
-    if (read_fails(file) != 0)
+    if (read_fails(file, parts, count) != 0)
         return -1;
     return after_read(file, parts, next(file, parts, count, offset), offset);
 }
@@ -282,7 +298,7 @@ ssize_t preadv64v2(int file, const struct iovec *parts, int count, off64_t offse
     static ssize_t (*next)(int, const struct iovec *, int, off64_t, int);
     if (next == NULL)
         next = next_of("preadv64v2");
-    if (read_fails(file) != 0)
+    if (read_fails(file, parts, count) != 0)
         return -1;
     return after_read(file, parts, next(file, parts, count, offset, flags), offset);
 }
