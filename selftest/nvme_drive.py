@@ -32,7 +32,7 @@ def lay(root: Path, folder: Path, drive: NvmeDrive) -> None:
     controller = function / "nvme/nvme7"
     block = controller / NAME
     block.mkdir(parents=True)
-    texts = {
+    texts: dict[Path, dict[str, str | int]] = {
         port: {"max_link_speed": drive.slot_max_speed, "max_link_width": drive.slot_max_width},
         function: {
             "max_link_speed": drive.max_speed,
