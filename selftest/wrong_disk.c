@@ -4,7 +4,7 @@
  *
  *   rest N     a write that covers byte N of a file changes its lowest bit
  *   flight N   the first read in a program that covers byte N of a file has its lowest bit changed
- *   lost N     the block of 4096 bytes at byte N is zeros once the page cache of a file is dropped
+ *   lost N     the MiB at byte N is zeros once the page cache of a file is dropped
  *   pace N     at most N MB/s
  *   EIO N, ENODEV N, ENOSPC N, EROFS N
  *              every operation fails so after N bytes of a program; writes alone for ENOSPC and
@@ -49,7 +49,7 @@ struct io_event {
     int64_t result;
     int64_t second;
 };
-enum { AIO_READ = 0, AIO_WRITE = 1, BLOCK = 4096, WAITING = 4096 };
+enum { AIO_READ = 0, AIO_WRITE = 1, MIB = 1 << 20, WAITING = 4096 };
 
 enum kind { NONE, REST, FLIGHT, LOST, PACE, FAILS };
 static struct {
@@ -332,13 +332,13 @@ int posix_fadvise64(int file, off64_t offset, off64_t bytes, int advice)
     if (next == NULL)
         next = next_of("posix_fadvise64");
     if (wrong.kind == LOST && advice == POSIX_FADV_DONTNEED && is_ours(file)) {
-        static const char zeros[BLOCK];
+        static const char zeros[MIB];
         char link[64];
         snprintf(link, sizeof link, "/proc/self/fd/%d", file);
         int own = open(link, O_WRONLY | O_CLOEXEC); /* without O_DIRECT, and to be written */
         off64_t end = own < 0 ? 0 : lseek(own, 0, SEEK_END);
         ssize_t (*write_at)(int, const void *, size_t, off64_t) = next_of("pwrite64");
-        if (end >= wrong.number + BLOCK && write_at(own, zeros, BLOCK, wrong.number) != BLOCK)
+        if (end >= wrong.number + MIB && write_at(own, zeros, MIB, wrong.number) != MIB)
             abort();
         if (own >= 0) {
             int (*sync)(int) = next_of("fdatasync");
