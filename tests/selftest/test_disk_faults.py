@@ -1,4 +1,4 @@
-"""What disk faults are made with: the preloaded library, the folder at a scratch, the NVMe drive."""
+"""What disk faults are made with: a preloaded library, folders at a scratch, an NVMe drive."""
 
 from __future__ import annotations
 
