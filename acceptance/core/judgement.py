@@ -202,7 +202,8 @@ def _unmeasured(
     for body in skips:
         if body.measurement in (None, due.measurement) and body.component in (None, due.component):
             for waiver in waivers:
-                if waiver.skip is not None and covers(waiver, about.check, due):
+                named = (about.check, body.follows or about.check)
+                if waiver.skip is not None and any(covers(waiver, one, due) for one in named):
                     values = {"reason": body.reason, "waived": waiver.reason}
                     known = about.finding("waived", "skip_waived", values)
                     return Judgement(due, None, None, None, (known,), skipped=True, waived=True)

@@ -81,13 +81,15 @@ class Measured(Body, frozen=True, tag="measured"):
 class Skipped(Body, frozen=True, tag="skipped"):
     """A measurement of one component, or a whole check, that was not possible here.
 
-    `reason` includes the cure.
+    `reason` includes the cure. `follows` is a check that this one builds on: a waiver of its skip
+    covers this one too.
     """
 
     check: str
     reason: Texts
     measurement: str | None = None
     component: Component | None = None
+    follows: str | None = None
 
 
 class CheckEnded(Body, frozen=True, tag="check-ended"):

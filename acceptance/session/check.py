@@ -103,12 +103,13 @@ class Check:
         skipped: Mapping[Component, Text] | None = None,
         serials: Mapping[Component, str | None] | None = None,
         notes: Mapping[Component, Text | None] | None = None,
+        follows: str | None = None,
     ) -> None:
         """Journal one measurement of all components.
 
         `readings` are by component, in the measurement's unit. `skipped` gives, by
-        component, why it could not be measured, and the cure. A fact that is not declared is
-        ignored.
+        component, why it could not be measured, and the cure; `follows` is the check that those
+        skips build on. A fact that is not declared is ignored.
         """
         due = {one.component: one for one in self.due(measurement)}
         if not due:
@@ -138,8 +139,9 @@ class Check:
             self._write(self._measured[-1])
         for component, reason in (skipped or {}).items():
             if component in due and component not in readings:
-                self._skips.append(Skipped(self._planned.id, reason, measurement, component))
-                self._write(self._skips[-1])
+                skip = Skipped(self._planned.id, reason, measurement, component, follows)
+                self._skips.append(skip)
+                self._write(skip)
 
     def ratio(
         self,

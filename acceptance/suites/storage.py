@@ -49,6 +49,8 @@ EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
 Tested = Callable[[str], tuple[Scratch, ...]]
 WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
+# A waiver of its skip, for disks without a report, covers those of the checks that build on it.
+REPORT = "storage.smart_health"
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
 
 
@@ -181,7 +183,7 @@ def test_health(
     Measured: the report after the run against the one before it, of the same serial number. A disk
     that is gone counts as a fault. Not measured: what the drive does not report.
     """
-    before = earlier_programs("storage.smart_health")
+    before = earlier_programs(REPORT)
     grown: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
     answers = _Answers()
@@ -209,7 +211,9 @@ def test_health(
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }
-    check("disk_growth", grown, skipped=answers.skipped, notes=notes, serials=serials)
+    check(
+        "disk_growth", grown, skipped=answers.skipped, notes=notes, serials=serials, follows=REPORT
+    )
     answers.conclude()
 
 
@@ -299,7 +303,7 @@ def test_self_test_begun(
         begun[disk.component] = float(refusal is None)
         takes = Message("self_test_takes", {"minutes": tests.minutes or 0})
         notes[disk.component] = refusal or takes
-    check("disk_self_test_begun", begun, skipped=answers.skipped, notes=notes)
+    check("disk_self_test_begun", begun, skipped=answers.skipped, notes=notes, follows=REPORT)
     answers.conclude()
 
 
@@ -347,7 +351,7 @@ def test_self_test(
             told = self_test.faults(result)
             failed[disk.component] = float(len(told))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
-    check("disk_self_test_faults", failed, skipped=answers.skipped, notes=notes)
+    check("disk_self_test_faults", failed, skipped=answers.skipped, notes=notes, follows=REPORT)
     answers.conclude()
     if unknown:
         raise SelfTestUnknown("clauses", why=tuple(unknown))

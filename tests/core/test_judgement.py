@@ -304,6 +304,25 @@ def test_a_waived_skip_is_no_skip_but_stays_visible(
     assert words.of(judged.findings[0]).endswith("waived: a VM has none") == applies
 
 
+@each(
+    "follows, waived, covered",
+    [
+        ("link.first", "link.first", True),
+        ("link.first", "link.copy", True),
+        (None, "link.first", False),
+        ("link.first", "link.other", False),
+    ],
+)
+def test_a_waiver_of_a_skip_covers_the_checks_that_build_on_it(
+    follows: str | None, waived: str, covered: bool
+) -> None:
+    skip = Skipped("link.copy", "no riser", "copy", Gpu(0), follows)
+    judged = judge(due(), waivers=(Waiver("old", skip=waived, component="gpu0"),), skips=(skip,))
+    assert judged.waived == covered
+    elsewhere = (Waiver("old", skip=waived, component="gpu1"),)
+    assert not judge(due(), waivers=elsewhere, skips=(skip,)).waived
+
+
 def test_a_skip_waiver_excuses_no_measurement_that_is_simply_missing() -> None:
     assert kinds(judge(due(), waivers=(Waiver("known", skip="link.copy"),))) == ["error"]
 

@@ -67,6 +67,7 @@ class Recorder:
         skipped: Mapping[Component, Text] | None = None,
         serials: object = None,
         notes: Mapping[Component, Text | None] | None = None,
+        follows: str | None = None,
     ) -> None:
         self.readings.update(readings)
         self.skipped.update(
