@@ -10,8 +10,9 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import fake_driver
+import msgspec
 
-from selftest import trial
+from selftest import fault, trial
 from selftest.catalogue import Say, Theatre, corner
 from selftest.fault import Fault, Named, NvmeDrive, Scratch, WrongDisk
 from selftest.row import FalseAlarms
@@ -37,7 +38,7 @@ def runs(count: int) -> tuple[Named, ...]:
     found = []
     for number, name in enumerate(itertools.islice(itertools.cycle(names), count)):
         docker = number // len(names) % 2 == 0
-        fault = Fault(
+        clean = Fault(
             "nothing",
             (),
             3 if docker else 0,
@@ -46,7 +47,7 @@ def runs(count: int) -> tuple[Named, ...]:
             burn=2.0,
             station="docker" if docker else "host",
         )
-        found.append(Named("harness", f"clean-{number + 1}-{name}", fault))
+        found.append(Named("harness", f"clean-{number + 1}-{name}", clean))
     return tuple(found)
 
 
@@ -70,8 +71,9 @@ basis = "the self-test's disk is busy"
 
 
 def disks() -> tuple[Named, ...]:
-    """Clean runs of the storage checks: files written and read back, and a drive with a sheet whose
-    link has two lanes of the first generation, paced below what these carry.
+    """Clean runs of the storage checks: files written and read back, a drive with a sheet whose
+    link has two lanes of the first generation, paced below what these carry, and a drive whose
+    report is the same before and after.
     """
     link = "2.5 GT/s PCIe"
     slow_slot = NvmeDrive(
@@ -102,6 +104,20 @@ def disks() -> tuple[Named, ...]:
     return (
         Named("harness", "clean-disk-written", written),
         Named("harness", "clean-disk-read", read),
+        Named("harness", "clean-disk-report", _reported()),
+    )
+
+
+def _reported() -> Fault:
+    """The drive whose report changes in the middle of a run, with a report that stays as it is."""
+    changing = next(
+        one.fault
+        for one in fault.read()
+        if (one.family, one.name) == ("disk health", "media-errors-grow")
+    )
+    same = msgspec.structs.replace(changing.programs["smartctl"], script="cat TEXT")
+    return msgspec.structs.replace(
+        changing, what="nothing", expect=(), code=0, programs={"smartctl": same}
     )
 
 
