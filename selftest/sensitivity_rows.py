@@ -117,7 +117,7 @@ SLOW = (
 COUNTED = (
     Asked(
         "wrong elements, words, blocks or results, by any of the loads and tools",
-        rf".*miscompares.*|collective_disagreements(_p2p_off|_multicast)?|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?|storage_(kept_errors|wrong_blocks)"
+        rf".*miscompares.*|collective_disagreements(_p2p_off|_multicast)?|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?"
         r"|copy_faults|.*_failures|burn_digests_differ",
         BOARD,
         less=False,
@@ -170,11 +170,20 @@ COUNTED = (
     Asked(
         (
             "kernel messages of a hardware fault, faults in a disk's SMART report or its growth, "
-            "self-tests, reads or writes that a disk failed, faults of a RAID array, throttling "
-            "that the processor counts"
+            "self-tests of disks that failed, faults of a RAID array, throttling that the "
+            "processor counts"
         ),
-        r"kernel_faults_(before|during)|disk_(faults|growth|self_test_faults)|raid_faults|storage_failed"
+        r"kernel_faults_(before|during)|disk_(faults|growth|self_test_faults)|raid_faults"
         r"|cpu_throttle_events",
+        ALL,
+        less=False,
+    ),
+    Asked(
+        (
+            "a disk that failed a read or a write, blocks of a file on it that are not what was "
+            "written, or of the file kept since the acceptance"
+        ),
+        r"storage_(failed|wrong_blocks|kept_errors)",
         ALL,
         less=False,
     ),

@@ -26,9 +26,10 @@ import journals
 import msgspec
 import pytest
 from msgspec.structs import replace
-from runs import digest, known_provenance, machine_root
+from runs import MACHINE, digest, known_provenance, machine_root
 
 from acceptance.core.collection import Session
+from acceptance.core.evidence import Scratch
 from acceptance.core.message import Message
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
@@ -184,6 +185,7 @@ class Product:
         self.digest = digest()
         self.machine: Machine | None = None
         self.inventory: Inventory | None = None
+        self.scratches: tuple[Scratch, ...] = ()  # with folders that the test has made
         self.fail_fast = False
 
     def suite(self, name: str, text: str) -> None:
@@ -218,6 +220,9 @@ class Product:
             machine=self.machine,
             inventory=self.inventory,
             fail_fast=self.fail_fast,
+            scratches=self.scratches,
+            run_id=self.run_dir.name if self.scratches else None,
+            machine_id=MACHINE if self.scratches else None,
         )
         context.write(told, self.context)
         return self.start(run_id or f"session-{secrets.token_hex(8)}")

@@ -16,9 +16,7 @@ UNITS = frozenset({
     "degC", "W", "MHz", "us", "ns", "s", "count", "ratio", "GiB",
 })  # fmt: skip
 
-# Bytes.
-MIB = 1 << 20
-GIB = 1 << 30
+MIB, GIB = 1 << 20, 1 << 30  # bytes
 
 Grade = Literal["pass", "warn", "fail"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 
+from msgspec.structs import replace
+
 from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, native_dtypes
@@ -17,6 +19,7 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
 
+_AMPLE = 1 << 50  # bytes: more than any check on a filesystem asks for
 LEAST_MULTICAST = 3  # NCCL uses it between no fewer (ncclNvlsInit in its transport/nvls.cc)
 LEAST_EQUALS = 3  # of fewer equal cards nobody can say which one is the odd one
 
@@ -115,6 +118,19 @@ def _linked(inventory: Inventory) -> tuple[Component, ...]:
         for disk in known(inventory.disks)
         if disk.kind != "virtual" and disk.transport in ("nvme", "sata")
     )
+
+
+def any_profile(
+    classes: Mapping[str, tuple[Component, ...]],
+    inventory: Inventory,
+    scratches: Sequence[Scratch],
+) -> dict[str, tuple[Component, ...]]:
+    """These classes with all that some profile measures on the tested filesystems.
+
+    A limit or a waiver may be of what this profile does not write or read.
+    """
+    full = [replace(one, write_bytes=_AMPLE, kept_bytes=1, sealed_bytes=1) for one in scratches]
+    return {**classes, **_scratches(inventory, full, gpus=bool(classes["gpu"]))}
 
 
 def _scratches(

@@ -232,6 +232,7 @@ def build(
     only: Sequence[str],
     digest: str,
     siblings: Groups,
+    any_profile: Mapping[str, Sequence[Component]] | None = None,
     gaps: Sequence[Text] = (),
     narrowed: bool = False,
     missing: Sequence[Component] = (),
@@ -243,6 +244,8 @@ def build(
     marked `last` after them, otherwise the order of `collected` stays. `siblings` are the equal
     components by their class, which ratios are made of. `narrowed` means that `components` hold
     only some of the machine's GPUs.
+    `any_profile` are the components of all profiles, whose limits are no gaps of this one; those of
+    this one where it is None.
     `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
     is due.
 
@@ -296,6 +299,7 @@ def build(
                 f"{cure}"
             )
     partial = bool(only) or narrowed
+    shown = components if any_profile is None else any_profile
     return Plan(
         profile=profile,
         scope="partial" if partial else "full",
@@ -305,7 +309,7 @@ def build(
         memory_gib=memory_gib,
         cannot_detect=tuple(cannot_detect),
         not_tested=tuple(not_offered),
-        gaps=() if partial else (*gaps, *_gaps(collected, planned, components, book, missing)),
+        gaps=() if partial else (*gaps, *_gaps(collected, planned, shown, book, missing)),
         inventory_declared=declared_in is not None,
         digest=digest,
         gpus=tuple(components["gpu"]),

@@ -82,6 +82,8 @@ def overrides(
     ceilings: list[Override] = []
     by_name = {disk.name: disk for disk in disks}
     for one in scratches:
+        if not (one.write_bytes or one.sealed_bytes):
+            continue  # nothing is read there, and a limit of nothing is a gap of the plan
         under = tuple(by_name[name] for name in one.disks if name in by_name)
         link = links.get(one.disks[0]) if len(one.disks) == 1 else None
         own = limits(StorageFacts(under, one.layers, link), sheets, RANDOM_JOBS)

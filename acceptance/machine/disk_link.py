@@ -89,8 +89,8 @@ def _pcie(link: PcieLink) -> LinkShare | None:
     if now is None or link.width is None or generation is None or lanes is None:
         return None
     rate, best = pcie.data_rate(now, link.width), pcie.data_rate(generation.value, lanes.value)
-    if rate is None or best is None:  # `generation` knows no other
-        return None
+    assert rate is not None  # `generation` knows no other
+    assert best is not None
     return LinkShare(
         rate[0],
         best[0],

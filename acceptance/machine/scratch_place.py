@@ -142,6 +142,16 @@ def suitable(
     return None
 
 
+def _share(filesystems: int) -> int:
+    """What an accepting run writes on each of so many filesystems."""
+    return ACCEPT_BYTES // filesystems // MIB * MIB
+
+
+def keeps(filesystems: int) -> bool:
+    """Whether an accepting run keeps a file on each of so many filesystems."""
+    return _share(filesystems) >= 3 * KEPT_BYTES
+
+
 def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, ...]:
     """What a run of this profile writes on each of these filesystems.
 
@@ -151,11 +161,11 @@ def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, 
     """
     if profile not in ("accept", "soak") or not declared:
         return tuple(Budget(0, 0) for _ in declared)
-    share = ACCEPT_BYTES // len(declared) // MIB * MIB
+    share = _share(len(declared))
     found = []
     for one in declared:
         whole = one.write_gib * GIB if profile == "soak" and one.write_gib else share
-        kept = KEPT_BYTES if profile == "accept" and one.keep and whole >= 3 * KEPT_BYTES else 0
+        kept = KEPT_BYTES if profile == "accept" and one.keep and keeps(len(declared)) else 0
         found.append(Budget(whole - kept, kept))
     return tuple(found)
 

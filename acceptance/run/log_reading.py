@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file, repeat
 from acceptance.core.component import Component
-from acceptance.core.evidence import ToolRan
+from acceptance.core.evidence import Scratch, ToolRan
 from acceptance.core.message import Listed, Message
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, Entry, Measured
@@ -68,7 +68,8 @@ def _check(
 ) -> tuple[int, Sequence[Message]]:
     """How many values of a check its logs tell, and what differs."""
     entries = by_check.get(planned.id, ())
-    journal, about = _measured(entries), {"check": planned.id}
+    journal = [one for one in _measured(entries) if replay.of_logs(planned.id, one.measurement)]
+    about = {"check": planned.id}
     outcomes = [one.body.outcome for one in entries if isinstance(one.body, CheckEnded)]
     done: list[ProgramResult] = []
     unread: list[Message] = []
@@ -99,7 +100,9 @@ def _check(
             if isinstance(one, ToolRan) and one.log is not None
         )
 
-    kept = Kept(planned, done, gpus(run.inventory, run.plan.gpus), run.inventory, earlier)
+    due = gpus(run.inventory, run.plan.gpus)
+    scratches = [one.body for one in run.entries if isinstance(one.body, Scratch)]
+    kept = Kept(planned, done, due, run.inventory, earlier, scratches)
     told, trouble = replay.values(kept)
     if trouble is not None:
         found.append(Message("log_proves_nothing", {**about, "why": trouble}))

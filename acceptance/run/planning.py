@@ -409,17 +409,18 @@ def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list
     return [Message("gpus_not_run", {"why": why})] if missing else []
 
 
-def _cure(why: tuple[Message, ...], power_off: Sequence[Message]) -> str:
+def _cure(why: tuple[Message, ...], left_out: Sequence[Message]) -> str:
     """The end of an error that nothing is due, where the presence of GPUs is at fault.
 
-    `power_off` are the reasons why the power steps, which were asked for, are left out.
+    `left_out` are the reasons why what was asked for, power steps or storage, is left out.
     """
+    told = "".join(f"; {words.message(one)}" for one in left_out)
     if not why:
-        return "".join(f"; {words.message(one)}" for one in power_off)
+        return told
+    missing = words.message(Message("clauses", {"why": why}))
     return (
-        f"; {words.message(Message('clauses', {'why': why}))}: select gpu.present too (--only "
-        "gpu.present; make: ONLY=gpu.present), which shows why, or leave out --only to test the "
-        "rest of the machine"
+        f"{told}; {missing}: select gpu.present too (--only gpu.present; make: ONLY=gpu.present), "
+        "which shows why, or leave out --only to test the rest of the machine"
     )
 
 
@@ -519,6 +520,8 @@ def prepare(options: Options) -> PreparedRun:
     sensors = Sensors.find(options.root).offered()
     scratches, unscratched = find_scratches(declared, options, answer.checks)
     classes = components.resolve(declared, inventory, sensors, names, expected, scratches)
+    some_profile = components.any_profile(classes, inventory, scratches)
+    unscratched += scratch.untested(scratches, known(inventory.disks))
     not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
     if classes["gpu-nvlink"] and missing_gpus(inventory, gpu_selection.names((), cards, count)):
         # Links to a missing GPU are down, also those of one that is not under test.
@@ -568,8 +571,15 @@ def prepare(options: Options) -> PreparedRun:
             ),
             narrowed=bool(options.gpus),
             siblings=components.siblings(declared, inventory, names),
+            any_profile=some_profile,
             missing=missing,
-            cure=_cure(short, power_off if _asks_for_power(options.only) else ()),
+            cure=_cure(
+                short,
+                [
+                    *(power_off if _asks_for_power(options.only) else ()),
+                    *(unscratched if options.only else ()),
+                ],
+            ),
         )
     except PlanError as error:
         if options.machine_file is None or not error.place:
@@ -577,9 +587,11 @@ def prepare(options: Options) -> PreparedRun:
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     notes = power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
+    if declared and declared.scratch:
+        notes += tuple(map(Note, scratch.unmounted(scratches)))
     notes += tuple(map(Note, scratch.announce(scratches)))
     if declared and file and not (options.gpus or missing):  # else some may be of other GPUs
-        idle = plan_builder.waivers_of_nothing(answer.checks, classes, declared.waiver, file)
+        idle = plan_builder.waivers_of_nothing(answer.checks, some_profile, declared.waiver, file)
         notes += tuple(map(Note, idle))
     said: tuple[Message, ...] = ()
     if any(check.id == PRESENT for check in made.checks):

@@ -9,13 +9,13 @@ from typing import cast
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import DtypeName
-from acceptance.core.evidence import AnyBody
+from acceptance.core.evidence import AnyBody, Scratch
 from acceptance.core.message import Message, Text
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured
 from acceptance.expect import components
 from acceptance.loads.protocol import LoadOutput, salvage
-from acceptance.machine import inventory
+from acceptance.machine import inventory, scratch_place
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory
 from acceptance.observe.smart import SmartUnreadable
@@ -28,9 +28,18 @@ from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
+from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
+from acceptance.suites.fixtures.storage import (
+    FioRun,
+    LinkWatch,
+    StorageLoads,
+    collect_storage_loads,
+    of_fio,
+    of_storage_load,
+)
 from acceptance.suites.storage import AskDisk
-from acceptance.tools import TOOLS, Tool, load_output
+from acceptance.tools import TOOLS, Tool, fio, load_output
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.load_output import Groups
 from acceptance.tools.proof import ToolError
@@ -44,8 +53,8 @@ BURN = "acceptance.loads.burn.load"
 class Kept:
     """A check, its programs as their logs show them, in their order, and the machine of the run.
 
-    `earlier` gives the programs of another check, by its id. How long and on what a program was to
-    work is not asked again: the session did.
+    `earlier` gives the programs of another check, by its id. `scratches` are the filesystems that
+    the run tested. How long and on what a program was to work is not asked again: the session did.
     """
 
     planned: PlannedCheck
@@ -53,6 +62,7 @@ class Kept:
     due: tuple[Gpu, ...]
     inventory: Inventory
     earlier: Callable[[str], Sequence[ProgramResult]]
+    scratches: Sequence[Scratch] = ()
 
     def of_program(self, program: str) -> Kept:
         """The same with the runs of one program alone, which may stand behind `nice`."""
@@ -100,6 +110,35 @@ class Kept:
 
         ended = dict(zip(by_name, self.done, strict=False))
         return collect_loads(self.due, ended, read, shown)
+
+    def tested(self, measurement: str) -> tuple[Scratch, ...]:
+        """The fixture of this name."""
+        due = {one.component for one in self.planned.due if one.measurement == measurement}
+        return tuple(one for one in self.scratches if one.component in due)
+
+    def run_fio(self, scratch: Scratch, kind: fio.Kind) -> FioRun:
+        """The fixture of this name: the last job of this kind on a filesystem.
+
+        A fault before it counts in its place: a file that could not be written was not read.
+        """
+        place = fio.file_argument(scratch_place.home(scratch.path) + "/")
+        ran = [one for one in self.done if any(word.startswith(place) for word in one.argv)]
+        if not ran:
+            raise NoProof("log_none", check=self.planned.id)
+        own = [at for at, one in enumerate(ran) if fio.name_argument(kind) in one.argv]
+        proved = [of_fio(one) for one in (ran[: own[-1] + 1] if own else ran)]
+        return next((one for one in proved if one.fault is not None), proved[-1])
+
+    def storage_load(self, name: str, measurement: str) -> StorageLoads:
+        """The fixture `run_storage_load`."""
+
+        def one(scratch: Scratch) -> LoadOutput:
+            for done in self.done:
+                if str(scratch.component) in done.argv:
+                    return of_storage_load(done, name, scratch, {})
+            raise NoProof("log_none", check=self.planned.id)
+
+        return collect_storage_loads(self.tested(measurement), one)
 
     def parameter(self) -> str:
         """What stands in brackets in the id of the check."""
@@ -223,6 +262,16 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "storage.health": lambda kept, check: storage.test_health(
         kept.inventory, kept.smartctl("-a"), kept.earlier, check
     ),
+    "storage.checkpoint": lambda kept, check: storage.test_checkpoint(
+        kept.storage_load, _table, check
+    ),
+    "storage.feed": lambda kept, check: storage.test_feed(kept.storage_load, _table, check),
+    "storage.keep": lambda kept, check: storage.test_keep(kept.storage_load, _table, check),
+    "storage.kept": lambda kept, check: storage.test_kept(kept.storage_load, _table, check),
+    "storage.memmap": lambda kept, check: storage.test_memmap(kept.storage_load, _table, check),
+    "storage.read": lambda kept, check: storage.test_read(
+        kept.tested, kept.run_fio, LinkWatch((), Path("/")), _table, check
+    ),
     "storage.self_test": lambda kept, check: storage.test_self_test(
         kept.inventory, kept.smartctl("-a"), kept.earlier, Deadline.after(0.0), check
     ),
@@ -232,10 +281,26 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "storage.smart_health": lambda kept, check: storage.test_smart_health(
         kept.inventory, kept.smartctl("-a"), check
     ),
+    "storage.verify": lambda kept, check: storage.test_verify(kept.tested, kept.run_fio, check),
+    "storage.write": lambda kept, check: storage.test_write(
+        kept.tested, kept.run_fio, _table, check
+    ),
+    "storage.write_random": lambda kept, check: storage.test_write_random(
+        kept.tested, kept.run_fio, _table, check
+    ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check
     ),
 }
+
+
+# What a check measures besides, of the kernel and not of its programs.
+_OF_KERNEL: Mapping[str, frozenset[str]] = {"storage.read": frozenset({"disk_link_share"})}
+
+
+def of_logs(check: str, measurement: str) -> bool:
+    """Whether a measurement of a check is made of what its programs print."""
+    return measurement not in _OF_KERNEL.get(check, ())
 
 
 def known(check: str) -> bool:

@@ -14,7 +14,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -28,8 +28,9 @@ from acceptance.core.record import Note
 from acceptance.journal import clock
 from acceptance.machine import scratch_place
 from acceptance.machine.filesystem import Filesystem
+from acceptance.machine.inventory import Disk
 from acceptance.machine.machine_file import DeclaredScratch
-from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED
+from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED, keeps
 from acceptance.observe import filesystem
 from acceptance.observe.filesystem import FilesystemError
 from acceptance.wording.errors import WordedError, said
@@ -209,18 +210,56 @@ def _announced(scratch: Scratch) -> Message:
         "mount": scratch.mount,
         "source": scratch.source,
         "free": regular_file.size(scratch.free_bytes),
-        "bytes": str(scratch.write_bytes),
-        "size": regular_file.size(scratch.write_bytes),
     }
     if scratch.disks:
         values["disks"] = Listed(scratch.disks)
     if scratch.layers:
         values["layers"] = Listed(scratch.layers)
-    if scratch.path != scratch.mount:
-        values["within"] = scratch.mount  # so that a disk that is not mounted is seen
+    if not scratch.write_bytes:
+        if scratch.sealed_bytes:
+            values["sealed"] = regular_file.size(scratch.sealed_bytes)
+        return Message("scratch_reads", values)
+    values["size"] = regular_file.size(scratch.write_bytes)
+    values["bytes"] = f"{scratch.write_bytes:,}"
     if scratch.kept_bytes:
         values["kept"] = regular_file.size(scratch.kept_bytes)
-    return Message("scratch_writes" if scratch.write_bytes else "scratch_reads", values)
+    return Message("scratch_writes", values)
+
+
+def unmounted(scratches: Sequence[Scratch]) -> tuple[Message, ...]:
+    """The folders of the machine file that lie on the filesystem of `/`, where a disk that should
+    be mounted there may be missing."""
+    return tuple(
+        Message("scratch_on_root", {"path": one.path, "source": one.source})
+        for one in scratches
+        if one.mount == "/" != one.path
+    )
+
+
+def untested(scratches: Sequence[Scratch], disks: Sequence[Disk]) -> tuple[Message, ...]:
+    """What a run on these filesystems does not test of the machine's disks, and how to have it."""
+    idle = [one for one in scratches if not one.write_bytes]
+    found = [Message("storage_not_written")] if idle else []
+    unread = [one for one in idle if not one.sealed_bytes]
+    if lacking := _components(one for one in unread if one.keep):
+        if keeps(len(scratches)):
+            found.append(Message("storage_not_sealed", {"disks": lacking}))
+        else:
+            found.append(Message("storage_never_sealed", {"disks": lacking}))
+    if forgone := _components(one for one in unread if not one.keep):
+        found.append(Message("storage_forgone", {"disks": forgone}))
+    tested = {name for one in scratches for name in one.disks}
+    others = _components(disk for disk in disks if disk.name not in tested)
+    # What the kernel does not show the disks of, such as ZFS, may lie on any of them.
+    if others and scratches and all(one.disks for one in scratches):
+        found.append(Message("disks_without_scratch", {"disks": others}))
+    return tuple(found)
+
+
+def _components(parts: Iterable[Scratch | Disk]) -> Listed | None:
+    """The names of the components of these, None where there are none."""
+    names = tuple(str(one.component) for one in parts)
+    return Listed(names) if names else None
 
 
 @dataclass(slots=True)

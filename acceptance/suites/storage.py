@@ -408,7 +408,7 @@ def test_write(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check)
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, load="storage_verify", slack=300.0)
 @pytest.mark.measures("storage_wrong_blocks", "storage_failed")
-def test_verify(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check) -> None:
+def test_verify(tested: Tested, run_fio: RunFio, check: Check) -> None:
     """That file read back past the page cache, every block held against its checksum.
 
     Measured: blocks of 1 MiB that are not what this run wrote there. Not measured: what lies

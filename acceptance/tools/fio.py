@@ -103,14 +103,24 @@ class Job:
             raise ValueError(f"{self.kind} for {self.seconds} s: whole files have no time")
 
 
+def name_argument(kind: Kind) -> str:
+    """The argument of a command line that tells its kind of job."""
+    return f"--name={kind}"
+
+
+def file_argument(file: str) -> str:
+    """The argument that names the file; that of a folder is the beginning of its files'."""
+    return "--filename=" + file.replace(":", "\\:")
+
+
 def argv(binary: str, job: Job) -> tuple[str, ...]:
     """The command line of a job. It runs in any folder and leaves nothing there."""
     rw = {"verify": "read"}.get(job.kind, job.kind)
     words = [
         binary,
-        f"--name={job.kind}",
+        name_argument(job.kind),
         f"--rw={rw}",
-        "--filename=" + job.file.replace(":", "\\:"),
+        file_argument(job.file),
         f"--size={job.bytes}",
         f"--bs={job.block_bytes}",
         # io_uring is refused in a container

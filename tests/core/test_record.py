@@ -53,6 +53,7 @@ OTHERS: list[Body] = [
         write_bytes=8 << 30,
         kept_bytes=1 << 30,
         keep=True,
+        sealed_bytes=1 << 30,
     ),
     Sample(
         {"cpu_temperature_c": 55.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 60.0}

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 from cases import each
 from gpu_machine import COUNTERS, NO_COUNTERS, TRAITS, answer, device, empty, link, machine, pairs
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.evidence import Scratch
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Gpu, Pair, Part, Socket
 from acceptance.expect import components
 from acceptance.machine import machine_file
@@ -45,6 +47,11 @@ def not_offered(found: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(map(words.message, components.not_offered(found)))
 
 
+# Of the tested filesystems: with a kept file, with one to make, to read, on a disk whose link is
+# seen, on machines without and with GPUs.
+SCRATCHES = ("-kept", "-keep", "-read", "-linked", "-host", "-gpu")
+
+
 def declared(folder: Path, text: str) -> machine_file.Machine:
     folder.mkdir(exist_ok=True)
     file = folder / "machine.toml"
@@ -70,6 +77,7 @@ def test_a_machine_that_declares_nothing() -> None:
         "disk-nvme": (Part("disk", "nvme0n1"),),
         "disk-physical": (Part("disk", "nvme0n1"),),
         "disk-linked": (Part("disk", "nvme0n1"),),
+        **dict.fromkeys((f"disk-scratch{of}" for of in ("", *SCRATCHES)), ()),
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),
@@ -94,6 +102,80 @@ def test_a_machine_that_declares_nothing() -> None:
         **{f"gpu-{dtype}-with-peers": () for dtype in DTYPES},
     }
     assert not any(line.startswith("processor") for line in not_offered(found))
+
+
+def scratch(name: str, **changed: Any) -> Scratch:
+    """A filesystem on a disk, which the run may write to."""
+    values: dict[str, Any] = {
+        "path": "/data",
+        "component": Part("disk", name),
+        "mount": "/data",
+        "kind": "ext4",
+        "source": f"/dev/{name}",
+        "disks": (name,),
+        "layers": (),
+        "free_bytes": 9,
+        "write_bytes": 5,
+        "kept_bytes": 0,
+        "keep": True,
+        "sealed_bytes": 0,
+    }
+    return Scratch(**values | changed)
+
+
+NIGHT: dict[str, Any] = {"write_bytes": 0}
+KEPT: dict[str, Any] = {"sealed_bytes": 3}
+
+
+@each(
+    "scratches, gpus, due",
+    [
+        ([], (), {}),
+        ([scratch("nvme0n1")], (), {"": "nvme0n1", "-read": "nvme0n1", "-linked": "nvme0n1"}),
+        # A disk of which the inventory knows no link, an array, a disk that is not there.
+        ([scratch("md0")], (), {"": "md0", "-read": "md0"}),
+        ([scratch("nvme0n1", **NIGHT)], (), {}),
+        (
+            [scratch("nvme0n1", **NIGHT, **KEPT)],
+            (),
+            dict.fromkeys(("-kept", "-read", "-linked"), "nvme0n1"),
+        ),
+        (
+            [scratch("md0", kept_bytes=1, **KEPT), scratch("md1", **NIGHT, **KEPT)],
+            (),
+            {"": "md0", "-keep": "md0", "-kept": "md0 md1", "-read": "md0 md1"},
+        ),
+        ([scratch("md0"), scratch("md1")], (Gpu(0),), {"": "md0 md1", "-read": "md0 md1"}),
+    ],
+)
+def test_filesystems_are_due_by_what_the_run_does_there(
+    scratches: list[Scratch], gpus: tuple[Gpu, ...], due: dict[str, str]
+) -> None:
+    seen = shown(0x41, more=True)
+    found = components.resolve(None, seen, NOTHING, gpus, scratches=scratches)
+    classes = {
+        name.removeprefix("disk-scratch"): " ".join(one.name for one in members)
+        for name, members in found.items()
+        if name.startswith("disk-scratch")
+        if members
+    }
+    written = {"-gpu" if gpus else "-host": due[""]} if "" in due else {}
+    assert classes == {**due, **written}
+    assert {name.removeprefix("disk-scratch") for name in found if "scratch" in name} == {
+        "",
+        *SCRATCHES,
+    }
+
+
+def test_of_some_profile_is_all_that_is_measured_on_filesystems() -> None:
+    seen = shown(0x41, more=True)
+    places = [scratch("nvme0n1", **NIGHT), scratch("md0", **NIGHT, **KEPT)]
+    found = components.resolve(None, seen, NOTHING, (Gpu(0),), scratches=places)
+    full = components.any_profile(found, seen, places)
+    both = tuple(one.component for one in places)
+    due = {f"disk-scratch{of}": both for of in ("", *SCRATCHES)}
+    due |= {"disk-scratch-linked": both[:1], "disk-scratch-host": ()}
+    assert full == {**found, **due}
 
 
 def test_each_socket_reads_its_own_memory_and_that_of_each_other() -> None:

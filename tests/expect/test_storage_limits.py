@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,21 +10,33 @@ from cases import each
 from msgspec.structs import replace
 from worded import worded
 
+from acceptance.core.evidence import Scratch
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
+from acceptance.core.parts import part
 from acceptance.expect import disk_sheet
-from acceptance.expect.storage_limits import (
-    WRITES,
-    StorageFacts,
-    StorageLimits,
-    limits,
-    pcie_link,
-    sata_link,
-)
+from acceptance.expect.limit_book import Override
+from acceptance.expect.storage_limits import StorageFacts, StorageLimits, limits, overrides
+from acceptance.machine import disk_link, pcie
+from acceptance.machine.disk_link import SataLink
 from acceptance.machine.inventory import Disk
 from acceptance.wording import words
 
 SHEETS = disk_sheet.shipped()
+
+
+def pcie_link(generation: int, width: int) -> tuple[float, Message]:
+    found = pcie.data_rate(generation, width)
+    assert found is not None
+    return found
+
+
+def sata_link(gbps: float) -> tuple[float, Message]:
+    found = disk_link.most(SataLink(None, gbps, None))
+    assert found is not None
+    return found
+
+
 GEN3, GEN4, GEN5 = (pcie_link(generation, 4) for generation in (3, 4, 5))
 SATA = sata_link(6)
 JOBS = 4
@@ -279,11 +292,93 @@ def test_a_sheet_without_a_day_names_its_source_alone() -> None:
     assert "model/), the link" in basis(found.read)
 
 
-def test_links() -> None:
-    assert pcie_link(9, 4) is None
-    assert sata_link(1.5)[0] == pytest.approx(0.15)
-    assert words.message(sata_link(6)[1]) == "6 Gbit/s x 8/10 / 8"
+# --- of a run's filesystems ---
 
 
-def test_writes_are_recorded() -> None:
-    assert words.message(WRITES).startswith("how fast a sound disk writes depends on")
+def scratch(*names: str, layers: tuple[str, ...] = ()) -> Scratch:
+    return Scratch(
+        path=f"/{names[0]}",
+        component=part("disk", names[0] if len(names) == 1 else "md0"),
+        mount=f"/{names[0]}",
+        kind="ext4",
+        source=f"/dev/{names[0]}",
+        disks=names,
+        layers=layers,
+        free_bytes=1,
+        write_bytes=1,
+        kept_bytes=0,
+        keep=True,
+        sealed_bytes=0,
+    )
+
+
+def told(made: Sequence[Override]) -> list[tuple[str, str, Any, str | None]]:
+    """Each by measurement and component, with its bound, or why there is none."""
+    return [
+        (
+            one.measurement,
+            str(one.component),
+            None if one.limit is None else (one.limit.low or one.limit.high),
+            None if one.unlimited is None else str(worded(one.unlimited)).partition(":")[0],
+        )
+        for one in made
+    ]
+
+
+def test_each_filesystem_has_the_limits_of_its_own_disk() -> None:
+    links = {"nvme0n1": GEN4, "sda": SATA}
+    floors, ceilings = overrides([scratch("nvme0n1"), scratch("sda")], [PRO, EVO], links, SHEETS)
+    assert told(floors) == [
+        ("storage_read", "disk:nvme0n1", pytest.approx(0.7 * 7.45), None),
+        ("storage_read_random", "disk:nvme0n1", pytest.approx(500_000), None),
+        ("storage_read", "disk:sda", pytest.approx(0.7 * 0.56), None),
+        ("storage_read_random", "disk:sda", pytest.approx(49_000), None),
+    ]
+    assert told(ceilings) == [
+        ("storage_read", "disk:nvme0n1", pytest.approx(GEN4[0]), None),
+        ("storage_read_random", "disk:nvme0n1", pytest.approx(GEN4[0] * 1e9 / 4096), None),
+        ("storage_read", "disk:sda", pytest.approx(0.6), None),
+        ("storage_read_random", "disk:sda", pytest.approx(0.6e9 / 4096), None),
+    ]
+
+
+def test_a_disk_without_a_sheet_has_ceilings_alone() -> None:
+    other = disk("Unknown", 1000)
+    floors, ceilings = overrides([scratch("nvme0n1")], [other], {"nvme0n1": GEN4}, SHEETS)
+    assert [(one.limit, one.unlimited is None) for one in floors] == [(None, False)] * 2
+    assert len(ceilings) == 2
+
+
+@each(
+    "names, layers, links",
+    [
+        (("nvme0n1",), (), {}),  # a link that is not shown
+        (("nvme0n1",), ("lvm",), {"nvme0n1": GEN4}),
+        (("nvme0n1", "sda"), ("raid1",), {"nvme0n1": GEN4, "sda": SATA}),
+        (("sdz",), (), {"sdz": SATA}),  # a disk that the inventory does not have
+    ],
+)
+def test_what_is_no_single_known_disk_has_no_limit_and_says_why(
+    names: tuple[str, ...], layers: tuple[str, ...], links: dict[str, tuple[float, Message]]
+) -> None:
+    floors, ceilings = overrides([scratch(*names, layers=layers)], [PRO, EVO], links, SHEETS)
+    assert [one.limit for one in floors] == [None, None]
+    assert all(one.unlimited is not None for one in floors)
+    assert ceilings == ()
+
+
+def test_a_filesystem_on_which_nothing_is_read_has_no_limits() -> None:
+    idle = replace(scratch("nvme0n1"), write_bytes=0, kept_bytes=0, sealed_bytes=0)
+    links = {"nvme0n1": GEN4}
+    assert overrides([idle], [PRO], links, SHEETS) == ((), ())
+    sealed = replace(idle, sealed_bytes=1)
+    assert overrides([idle, sealed], [PRO], links, SHEETS) == overrides(
+        [scratch("nvme0n1")], [PRO], links, SHEETS
+    )
+
+
+def test_a_filesystem_whose_disks_the_kernel_does_not_show_has_no_limit() -> None:
+    pool = replace(scratch("nvme0n1"), component=part("disk", "zfs"), disks=())
+    floors, ceilings = overrides([pool], [PRO], {"nvme0n1": GEN4}, SHEETS)
+    assert [(str(one.component), one.limit) for one in floors] == [("disk:zfs", None)] * 2
+    assert ceilings == ()

@@ -54,6 +54,7 @@ EVERY: tuple[Body, ...] = (
         write_bytes=8 << 30,
         kept_bytes=1 << 30,
         keep=True,
+        sealed_bytes=1 << 30,
     ),
     record.Event(
         "xid", "fatal", "NVRM: Xid 79", "gone", "reseat it", 79, Function("0000:01:00.0"), 12.5

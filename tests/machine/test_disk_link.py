@@ -65,6 +65,42 @@ def test_a_link_that_is_not_shown(name: tuple[str, ...]) -> None:
     assert disk_link.share(PcieLink(**{**FULL, **dict.fromkeys(name)})) is None
 
 
+# --- the most that disk and slot can have ---
+
+
+@each(
+    "link, most, told",
+    [
+        (PcieLink(**FULL), 7.87692, "16 GT/s x 4 lanes x 128/130 / 8"),
+        (PcieLink(**{**FULL, "speed_gts": None, "width": None}), 7.87692, None),
+        (PcieLink(**{**FULL, "slot_max_speed_gts": 8.0}), 3.93846, None),
+        (PcieLink(**{**FULL, "max_width": None, "slot_max_width": 2}), 3.93846, None),
+        (SataLink(1.5, 6.0, 3.0), 0.3, "3 Gbit/s x 8/10 / 8"),
+        (SataLink(None, None, 6.0), 0.6, "6 Gbit/s x 8/10 / 8"),
+        (SataLink(None, 1.5, None), 0.15, "1.5 Gbit/s x 8/10 / 8"),
+    ],
+)
+def test_most(link: PcieLink | SataLink, most: float, told: str | None) -> None:
+    found = disk_link.most(link)
+    assert found is not None
+    assert found[0] == pytest.approx(most, rel=1e-5)
+    if told is not None:
+        assert words.message(found[1]) == told
+
+
+@each(
+    "link",
+    [
+        PcieLink(**{**FULL, "max_speed_gts": None, "slot_max_speed_gts": None}),
+        PcieLink(**{**FULL, "max_width": None, "slot_max_width": None}),
+        PcieLink(**{**FULL, "max_speed_gts": 3.0, "slot_max_speed_gts": None}),
+        SataLink(6.0, None, None),
+    ],
+)
+def test_a_most_that_neither_side_shows(link: PcieLink | SataLink) -> None:
+    assert disk_link.most(link) is None
+
+
 def test_an_unknown_speed() -> None:
     assert disk_link.share(PcieLink(**{**FULL, "speed_gts": 3.0})) is None
 

@@ -18,6 +18,7 @@ from acceptance.machine.scratch_place import (
     home,
     kept_folder,
     run_folder,
+    sealed_file,
     suitable,
 )
 from acceptance.wording import words
@@ -178,6 +179,7 @@ def test_the_names_of_our_own_folders() -> None:
     assert home("/data") == "/data/.rigproof"
     assert run_folder("/data", "2026-1") == "/data/.rigproof/run-2026-1"
     assert kept_folder("/data") == "/data/.rigproof/kept"
+    assert sealed_file("/data") == "/data/.rigproof/kept/sealed"
 
 
 @each(

@@ -61,6 +61,20 @@ def test_the_command_line() -> None:
     assert self_test.start_argv("/dev/sda") == ("smartctl", "-j", "-t", "short", "/dev/sda")
 
 
+def test_the_refusal_of_a_disk() -> None:
+    def refusal(status: int, *messages: str) -> str | None:
+        told = [{"string": one} for one in messages]
+        text = json.dumps({"smartctl": {"exit_status": status, "messages": told}})
+        found = self_test.start_refusal(text, status)
+        return None if found is None else str(worded(found))
+
+    assert refusal(0) is None
+    told = refusal(smart.BIT_COMMAND_FAILED, "Self-test not allowed")
+    assert told is not None
+    assert "a command to the disk failed" in told
+    assert "Self-test not allowed" in told
+
+
 def test_nvme() -> None:
     found = nvme(nvme_row(), nvme_row(7, kind=2, hours=12))
     assert found == SelfTests(

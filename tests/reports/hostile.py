@@ -449,6 +449,7 @@ def run() -> list[Body]:
             write_bytes=8 << 30,
             kept_bytes=1 << 30,
             keep=True,
+            sealed_bytes=1 << 30,
         ),
         ForeignProcess(Gpu(0), 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
         Event(

@@ -59,7 +59,18 @@ def test_order_and_supply_are_in_every_report(
 
 def test_the_folders_that_are_written_in_are_recorded(tmp_path: Path) -> None:
     place = Scratch(
-        "/data", Part("disk", "sda"), "/", "ext4", "/dev/sda1", ("sda",), (), 9, 8, 1, keep=True
+        "/data",
+        Part("disk", "sda"),
+        "/",
+        "ext4",
+        "/dev/sda1",
+        ("sda",),
+        (),
+        9,
+        8,
+        1,
+        keep=True,
+        sealed_bytes=0,
     )
     made = journals.plan()
     prepared = PreparedRun(Options(), None, observed(), made, "a summary", scratches=(place,))

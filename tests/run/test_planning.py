@@ -24,9 +24,11 @@ from runs import until
 from worded import worded
 
 from acceptance import resources
+from acceptance.core import parts
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
-from acceptance.expect import gpu_limits
+from acceptance.core.plan import Due
+from acceptance.expect import gpu_limits, storage_limits
 from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
 from acceptance.journal import provenance
@@ -149,8 +151,7 @@ def test_two_gpus_and_no_machine_file(prepare: Callable[..., PreparedRun], tree:
 
 @pytest.fixture
 def stored(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on a disk of its own; a check of the storage needs one."""
-    monkeypatch.setattr(scratch, "CHECKS", ("storage.smart_health",))
+    """A folder on a disk of its own."""
     room = SimpleNamespace(f_bavail=500, f_blocks=1000, f_frsize=GIB, f_flag=0)
     monkeypatch.setattr(os, "statvfs", lambda _path: room)
     data = tmp_path / "data"
@@ -175,7 +176,8 @@ def test_where_the_storage_tests_write_is_said_before_the_run(
         8 * GIB,
     )
     (told,) = [words.text(note.text) for note in made.notes if "storage:" in words.text(note.text)]
-    assert told.startswith(f"storage: up to 8589934592 bytes (8 GiB) are written below {stored}/")
+    start = f"storage: at most 8 GiB (8,589,934,592 bytes) are written below {stored}/"
+    assert told.startswith(start)
     assert list(stored.iterdir()) == []
     assert prepare(f'[[scratch]]\npath = "{stored}"', only=("cpu",)).scratches == ()
 
@@ -186,10 +188,98 @@ def test_without_a_declared_folder_the_run_has_its_own(
     assert [place.path for place in prepare(out=stored).scratches] == [str(stored)]
     made = prepare(out=tmp_path / "on-tmpfs")
     assert made.scratches == ()
-    (told,) = [one for one in map(words.text, made.plan.not_tested) if "storage is not" in one]
+    (told,) = [one for one in map(words.text, made.plan.not_tested) if "speed of the disks" in one]
     assert (
         "which is no disk of this machine: name a folder on one as path of a scratch table" in told
     )
+
+
+def test_what_is_not_tested_of_disks_is_said(
+    prepare: Callable[..., PreparedRun], stored: Path
+) -> None:
+    def about_disks(made: PreparedRun) -> list[str]:
+        told = map(words.text, made.plan.not_tested)
+        return [one for one in told if one.startswith(("writing to", "reading from"))]
+
+    assert about_disks(prepare(out=stored)) == []
+    for name in ("smoke", "nightly"):
+        writing, reading = about_disks(prepare(out=stored, profile=name))
+        assert "this profile writes no data" in writing
+        assert "reading from disk:sdb: no file" in reading
+    (stored / ".rigproof/kept").mkdir(parents=True, mode=0o700)
+    (stored / ".rigproof").chmod(0o700)
+    (stored / ".rigproof/kept/sealed").write_bytes(b"x")
+    made = prepare(out=stored, profile="nightly")
+    assert due(made, "storage_read") == [Part("disk", "sdb")]
+    assert len(about_disks(made)) == 1
+
+
+def test_storage_alone_where_nothing_of_it_is_due_says_why(
+    prepare: Callable[..., PreparedRun], stored: Path, tree: Tree
+) -> None:
+    with pytest.raises(PlanError, match=r"profile smoke; writing to disks.*run `rigproof accept`"):
+        prepare("gpus = 0", out=stored, profile="smoke", only=("cpu", "storage.read"))
+
+
+@pytest.mark.parametrize("name", ["smoke", "nightly"])
+def test_a_limit_of_what_another_profile_measures_on_a_disk_is_no_gap(
+    prepare: Callable[..., PreparedRun], stored: Path, name: str
+) -> None:
+    rows = """
+gpus = 0
+[[limit]]
+measurement = "storage_write"
+component = "disk:{disk}"
+low = 1
+unit = "GB/s"
+basis = "its sheet"
+[[waiver]]
+measurement = "storage_write"
+component = "disk:{disk}"
+worst = 0.5
+reason = "worn"
+"""
+    made = prepare(rows.format(disk="sdb"), out=stored, profile=name)
+    assert made.plan.gaps == ()
+    assert not [one for one in made.notes if "matches nothing" in words.text(one.text)]
+    made = prepare(rows.format(disk="sdx"), out=stored, profile=name)
+    assert len(made.plan.gaps) == 1
+    assert [one for one in made.notes if "matches nothing" in words.text(one.text)]
+
+
+def test_the_floor_of_a_disk_that_is_not_read_is_no_gap(
+    prepare: Callable[..., PreparedRun], stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floor = Limit("GB/s", "its sheet", low=1.0)
+    real = storage_limits.limits
+
+    def limits(*given: object) -> storage_limits.StorageLimits:
+        return replace(real(*given), read=floor)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(storage_limits, "limits", limits)
+    assert prepare("gpus = 0", out=stored, profile="nightly").plan.gaps == ()
+    made = prepare("gpus = 0", out=stored)
+    low = [one.limit for one in _dues(made) if one.measurement == "storage_read"]
+    assert low == [floor]
+
+
+def _dues(made: PreparedRun) -> list[Due]:
+    return [one for check in made.plan.checks for one in check.due]
+
+
+def test_a_declared_folder_on_the_filesystem_of_the_root(
+    prepare: Callable[..., PreparedRun], stored: Path, tree: Tree
+) -> None:
+    def warnings(made: PreparedRun) -> list[str]:
+        told = (words.text(note.text) for note in made.notes)
+        return [one for one in told if one.startswith("warning: ")]
+
+    table = f'[[scratch]]\npath = "{stored}"'
+    assert warnings(prepare(table)) == []
+    tree.write("proc/self/mountinfo", "27 1 8:16 / / rw - ext4 /dev/sdb rw\n")
+    (told,) = warnings(prepare(table))
+    assert f"{stored}, a scratch folder of the machine file, lies on the filesystem of /" in told
+    assert warnings(prepare(out=stored)) == [], "the run's folder may lie where it likes"
 
 
 def test_a_declared_folder_that_cannot_be_used(
@@ -595,6 +685,7 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
         "processor temperature",
         "processor throttling",
         "disk health",
+        "the speed of the disks, and what they give back",
     ]
     assert re.fullmatch(
         r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", worded(memory)
@@ -603,7 +694,106 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
     made = prepare("")
     assert due(made, "cpu_temperature") == [CPU]
-    assert len(made.plan.not_tested) == 3
+    assert len(made.plan.not_tested) == 4
+
+
+@pytest.fixture
+def data(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is a filesystem of its own, with room, on an NVMe disk of generation 4 x4."""
+    port = "pci0000:00/0000:00:01.0"
+    function = f"{port}/0000:04:00.0"
+    controller = tree.disk("nvme0n1", f"{function}/nvme/nvme0", sectors=3_907_029_168)
+    tree.files(controller, model="Samsung SSD 990 PRO 2TB", serial="S1", firmware_rev="1")
+    tree.link(f"{controller}/device", f"sys/devices/{function}")
+    full: dict[str, Any] = {"max_link_speed": "16.0 GT/s PCIe", "max_link_width": 4}
+    tree.files(f"sys/devices/{function}", **full)
+    tree.files(f"sys/devices/{port}", **full)
+    tree.link("sys/dev/block/259:0", f"{controller}/block/nvme0n1")
+    folder = tmp_path / "data"
+    folder.mkdir()
+    lines = (
+        "27 1 8:0 / / rw - ext4 /dev/sda rw",
+        f"28 27 259:0 / {folder} rw - ext4 /dev/nvme0n1 rw",
+    )
+    tree.write("proc/self/mountinfo", "\n".join(lines) + "\n")
+    room = SimpleNamespace(f_bavail=500, f_blocks=1000, f_frsize=GIB, f_flag=0)
+    monkeypatch.setattr(os, "statvfs", lambda _path: room)
+    return folder
+
+
+def of_disk(prepared: PreparedRun, measurement: str) -> Due:
+    """What is due of the disk by this measurement, once."""
+    (found,) = [
+        one
+        for check in prepared.plan.checks
+        for one in check.due
+        if (one.measurement, one.component) == (measurement, parts.part("disk", "nvme0n1"))
+    ]
+    return found
+
+
+def test_a_described_disk_has_floors_and_ceilings(
+    prepare: Callable[..., PreparedRun], data: Path
+) -> None:
+    made = prepare(f'[[scratch]]\npath = "{data}"\n', profile="accept")
+    (place,) = made.scratches
+    assert (str(place.component), place.write_bytes, place.kept_bytes) == (
+        "disk:nvme0n1",
+        8 * GIB,
+        GIB,
+    )
+    read, requests = (of_disk(made, f"storage_{one}") for one in ("read", "read_random"))
+    link = 16 * 4 * 128 / 130 / 8
+    assert read.limit is not None
+    assert requests.limit is not None
+    assert read.ceiling is not None
+    assert requests.ceiling is not None
+    # 0.7 x the lesser of 7.45 GB/s and the link; 0.5 x what four jobs request.
+    assert read.limit.low == pytest.approx(0.7 * 7.45)
+    assert requests.limit.low == 500_000
+    assert "Samsung 990 PRO of 2000 GB" in words.text(read.limit.basis)
+    assert read.ceiling.high == pytest.approx(link)
+    assert requests.ceiling.high == pytest.approx(link * 1e9 / 4096)
+    write = of_disk(made, "storage_write")
+    assert (write.limit, write.ceiling) == (None, None)
+    assert write.unlimited is not None
+
+
+def test_a_disk_whose_link_is_not_shown_has_no_limits_and_says_why(
+    prepare: Callable[..., PreparedRun], data: Path, tree: Tree
+) -> None:
+    (tree.root / "sys/devices/pci0000:00/0000:00:01.0/0000:04:00.0/max_link_width").unlink()
+    (tree.root / "sys/devices/pci0000:00/0000:00:01.0/max_link_width").unlink()
+    made = prepare(f'[[scratch]]\npath = "{data}"\n', profile="accept")
+    read = of_disk(made, "storage_read")
+    assert (read.limit, read.ceiling) == (None, None)
+    assert read.unlimited is not None
+    assert "nvme0n1" in words.text(read.unlimited)
+
+
+def test_a_machine_file_has_the_last_word_on_a_disk(
+    prepare: Callable[..., PreparedRun], data: Path
+) -> None:
+    limit = '[[limit]]\nmeasurement = "storage_read"\nlow = 6.5\nunit = "GB/s"\nbasis = "bought"\n'
+    made = prepare(f'[[scratch]]\npath = "{data}"\n{limit}', profile="accept")
+    found = of_disk(made, "storage_read").limit
+    assert found is not None
+    assert found.low == 6.5
+
+
+def test_a_night_owes_reads_of_the_kept_file_alone(
+    prepare: Callable[..., PreparedRun], data: Path
+) -> None:
+    declared = f'[[scratch]]\npath = "{data}"\n'
+    made = prepare(declared, profile="nightly")
+    assert not [check.id for check in made.plan.checks if check.id in scratch.CHECKS]
+    (data / ".rigproof").mkdir(0o700)
+    (data / ".rigproof/kept").mkdir(0o700)
+    (data / ".rigproof/kept/sealed").write_bytes(b"s" * 4096)
+    made = prepare(declared, profile="nightly")
+    found = [check.id for check in made.plan.checks if check.id in scratch.CHECKS]
+    assert found == ["storage.kept", "storage.read"]
+    assert of_disk(made, "storage_read").limit is not None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +17,7 @@ from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.parts import Part
 from acceptance.core.record import Note
+from acceptance.machine.inventory import Disk
 from acceptance.machine.machine_file import DeclaredScratch
 from acceptance.machine.scratch_place import HOME
 from acceptance.run import scratch
@@ -95,6 +96,7 @@ def test_a_declared_folder(tree: Tree, data: Path) -> None:
         write_bytes=8 * GIB,
         kept_bytes=GIB,
         keep=True,
+        sealed_bytes=0,
     )
     assert list(data.iterdir()) == []
 
@@ -203,19 +205,36 @@ def test_which_checks_need_a_folder() -> None:
 def test_the_announcement_names_bytes_disk_and_what_stays(tree: Tree, data: Path) -> None:
     (told,) = map(words.message, scratch.announce(find(tree, data, profile="accept")))
     assert told == (
-        f"storage: up to 8589934592 bytes (8 GiB) are written below {data}/.rigproof, on ext4 "
-        "of /dev/sdb, disks sdb, 500 GiB free; 1 GiB of them stay for the nights; the rest is "
-        "removed after the run"
+        f"storage: at most 8 GiB (8,589,934,592 bytes) are written below {data}/.rigproof, 1 GiB "
+        "of which stay for the nights, and the rest is removed after the run; it lies on ext4 of "
+        f"/dev/sdb, mounted on {data}, disks: sdb, 500 GiB free"
     )
 
 
-@pytest.mark.usefixtures("roomy")
-def test_the_announcement_shows_a_disk_that_is_not_mounted(tree: Tree, tmp_path: Path) -> None:
+def test_the_announcement_of_a_run_that_writes_nothing(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    sealed = msgspec.structs.replace(place, sealed_bytes=GIB)
+    without, told = map(words.message, scratch.announce([place, sealed]))
+    assert without.startswith(f"storage: no data are written below {data}/.rigproof; it lies on ")
+    assert told.startswith(
+        f"storage: no data are written below {data}/.rigproof, and the 1 GiB that an earlier run "
+        "sealed there are read; it lies on "
+    )
+
+
+def test_a_folder_whose_disk_is_not_mounted_is_a_warning(tree: Tree, tmp_path: Path) -> None:
+    mounted = find(tree, tmp_path / "data")
     tree.write("proc/self/mountinfo", "27 1 8:0 / / rw - ext4 /dev/sda rw\n")
-    (told,) = map(words.message, scratch.announce(find(tree, tmp_path / "data")))
-    assert "nothing is written" in told
-    assert "on ext4 of /dev/sda, disks sda" in told
-    assert f"{tmp_path / 'data'} is no mount point: it lies on the filesystem of /" in told
+    missing = find(tree, tmp_path / "data")
+    assert "/dev/sda, mounted on /, disks: sda" in words.message(scratch.announce(missing)[0])
+    (told,) = map(words.message, scratch.unmounted([*mounted, *missing]))
+    assert told.startswith(
+        f"warning: {tmp_path / 'data'}, a scratch folder of the machine file, lies on the "
+        "filesystem of / (/dev/sda), and the disk of / is what is tested there: "
+    )
+    assert f"`findmnt -T {tmp_path / 'data'}`" in told
+    whole = msgspec.structs.replace(missing[0], path="/")
+    assert scratch.unmounted([whole]) == ()
 
 
 def test_the_announcement_names_layers(tree: Tree, data: Path) -> None:
@@ -223,6 +242,44 @@ def test_the_announcement_names_layers(tree: Tree, data: Path) -> None:
     (told,) = map(words.message, scratch.announce([place]))
     assert "through crypt, lvm" in told
     assert "disks" not in told
+
+
+DISKS = tuple(
+    Disk(name, None, None, None, "ssd", "sata", None) for name in ("sda", "sdb", "sdc", "sdd")
+)
+
+
+def untested(places: Sequence[Scratch], disks: Sequence[Disk] = ()) -> list[str]:
+    return [words.message(one) for one in scratch.untested(places, disks)]
+
+
+def test_where_data_are_written_only_other_disks_are_not_tested(tree: Tree, data: Path) -> None:
+    place = one(tree, data, write_bytes=GIB)
+    assert untested([place]) == []
+    assert untested([place], DISKS[1:2]) == []
+    (told,) = untested([place], DISKS)
+    assert told.startswith("the speed of disk:sda, disk:sdc, disk:sdd, and whether files on it ")
+    assert untested([msgspec.structs.replace(place, disks=())], DISKS) == [], "it may be on any"
+    assert untested([], DISKS) == [], "why there is none is said elsewhere"
+
+
+def test_where_nothing_is_written_and_no_file_is_sealed(tree: Tree, data: Path) -> None:
+    place = one(tree, data)
+    writing, reading = untested([place])
+    assert writing.startswith("writing to disks, and with it verifying, ")
+    assert reading == (
+        "reading from disk:sdb: no file that an earlier run sealed lies there, so reading is not "
+        "due; run `rigproof accept` (`make accept`) once, which leaves one of 1 GiB for this"
+    )
+    sealed = msgspec.structs.replace(place, sealed_bytes=GIB)
+    assert untested([sealed]) == [writing]
+    (_, reading) = untested([msgspec.structs.replace(place, keep=False)])
+    assert reading.startswith("reading from disk:sdb: the machine file says `keep = false`")
+    (_, reading) = untested([place, sealed, sealed])
+    assert reading == (
+        "reading from disk:sdb: no file that an earlier run sealed lies there, and an accept that "
+        "shares its bytes among so many filesystems leaves none"
+    )
 
 
 # --- making and removing ---
@@ -261,6 +318,85 @@ def test_what_is_kept_stays_until_it_is_forgone(tree: Tree, data: Path) -> None:
     assert told.startswith(f"{data / HOME}: removed what an earlier run left there (kept, ")
     assert third.remove() == ()
     assert list(data.iterdir()) == []
+
+
+def seal(data: Path) -> Path:
+    """The file that an accepting run keeps."""
+    (data / HOME).mkdir(0o700)
+    (data / HOME / "kept").mkdir(0o700)
+    sealed = data / HOME / "kept/sealed"
+    sealed.write_bytes(b"s" * 5000)
+    return sealed
+
+
+def test_the_size_of_the_kept_file_is_told(tree: Tree, data: Path) -> None:
+    assert find(tree, data)[0].sealed_bytes == 0
+    sealed = seal(data)
+    assert find(tree, data)[0].sealed_bytes == 5000
+    assert find(tree, data, keep=False)[0].sealed_bytes == 0, "it is removed"
+    sealed.write_bytes(b"")
+    assert find(tree, data)[0].sealed_bytes == 0
+
+
+def a_link(sealed: Path) -> None:
+    other = sealed.with_name("other")
+    sealed.rename(other)
+    sealed.symlink_to(other)
+
+
+def a_folder(sealed: Path) -> None:
+    sealed.unlink()
+    sealed.mkdir()
+
+
+def a_pipe(sealed: Path) -> None:
+    sealed.unlink()
+    os.mkfifo(sealed)
+
+
+def missing(sealed: Path) -> None:
+    sealed.unlink()
+
+
+def kept_is_a_link(sealed: Path) -> None:
+    kept = sealed.parent
+    kept.rename(kept.with_name("elsewhere"))
+    kept.symlink_to("elsewhere")
+
+
+def kept_is_a_file(sealed: Path) -> None:
+    sealed.unlink()
+    sealed.parent.rmdir()
+    sealed.parent.write_text("precious")
+
+
+@pytest.mark.parametrize(
+    "change", [a_link, a_folder, a_pipe, missing, kept_is_a_link, kept_is_a_file]
+)
+def test_what_is_no_kept_file_of_ours_is_none(
+    tree: Tree, data: Path, change: Callable[[Path], None]
+) -> None:
+    change(seal(data))
+    assert find(tree, data)[0].sealed_bytes == 0
+
+
+def test_a_kept_file_of_another_user_is_none(
+    tree: Tree, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = seal(data)
+    if os.geteuid() == 0:
+        os.chown(sealed, 4321, 4321)
+    else:
+        own = os.stat
+
+        def stat(path: Any, **more: Any) -> Any:
+            found = own(path, **more)
+            if path != sealed.name:
+                return found
+            return SimpleNamespace(st_mode=found.st_mode, st_uid=4321, st_size=found.st_size)
+
+        monkeypatch.setattr(os, "stat", stat)
+    assert find(tree, data)[0].sealed_bytes == 0
 
 
 def test_a_run_folder_that_somebody_removed(tree: Tree, data: Path) -> None:

@@ -253,7 +253,18 @@ def test_what_it_left_on_the_tested_disk_is_removed(
     (data / ".rigproof/owner").write_text(owner)
     (data / "users").write_text("precious")
     place = Scratch(
-        str(data), Part("disk", "sda"), "/", "ext4", "/dev/sda1", ("sda",), (), 9, 8, 1, keep=True
+        str(data),
+        Part("disk", "sda"),
+        "/",
+        "ext4",
+        "/dev/sda1",
+        ("sda",),
+        (),
+        9,
+        8,
+        1,
+        keep=True,
+        sealed_bytes=0,
     )
     run_dir = begin(out, before, [WHOLE[0], place, *WHOLE[1:MEASURED]])
     (told,) = worded(unfinished.close_all(out, None, root))

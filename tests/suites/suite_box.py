@@ -13,11 +13,12 @@ from gpu_machine import device, machine
 from product_session import Product, collected
 
 from acceptance.core.collection import Session
-from acceptance.core.evidence import ToolRan
+from acceptance.core.evidence import Scratch, ToolRan
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
 from acceptance.expect import components, plan_builder
+from acceptance.expect.limit_book import Override
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.run import planning
@@ -34,8 +35,12 @@ def planned(
     only: Sequence[str],
     digest: str,
     declared: Machine | None = None,
+    scratches: Sequence[Scratch] = (),
+    of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ()),
 ) -> Plan:
-    """The plan of these checks on these GPUs, with the limits that they have on that machine."""
+    """The plan of these checks on these GPUs and filesystems, with the limits that they have on
+    that machine.
+    """
     found = tuple(names)
     return plan_builder.build(
         collected().checks,
@@ -43,9 +48,9 @@ def planned(
         loads_s=LOADS_S,
         memory_gib=1.0,
         cannot_detect=(),
-        components=components.resolve(declared, inventory, frozenset(), found),
+        components=components.resolve(declared, inventory, frozenset(), found, scratches=scratches),
         not_offered=(),
-        book=planning.book(None, None, inventory, found),
+        book=planning.book(None, None, inventory, found, of_disks),
         waivers=(),
         declared_in=None,
         only=only,
@@ -68,6 +73,9 @@ class Box:
         self.inventory = inventory or machine(device(0), device(1))
         self.product = Product(folder, monkeypatch, own=True)
         self.product.inventory = self.inventory
+        self.scratches: tuple[Scratch, ...] = ()  # those of the plan
+        self.of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ())
+        self.plan: Plan | None = None  # of the last session
 
     def tool(self, name: str, *texts: str, code: int = 0, seconds: str = "0") -> None:
         """A program that prints these texts, the first time the first of them, and so on; `seconds`
@@ -103,7 +111,15 @@ exit {code}
     ) -> dict[str, str]:
         """Run these checks on these GPUs; gives the outcome of each."""
         self._name = name
-        self.product.run(planned(self.inventory, names, only, self.product.digest), name=name)
+        self.plan = planned(
+            self.inventory,
+            names,
+            only,
+            self.product.digest,
+            scratches=self.scratches,
+            of_disks=self.of_disks,
+        )
+        self.product.run(self.plan, name=name)
         return {body.check: body.outcome for body in self.ended()}
 
     def ended(self) -> list[CheckEnded]:

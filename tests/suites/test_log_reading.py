@@ -20,20 +20,24 @@ from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
 from runs import machine_root, write_segment
+from storage_printed import fio_printed, load_printed
 from test_burn_fixtures import burn_printed, host_printed, vram_printed
 from test_gpu_load_runs import printed
 from wrong_results import one_bit
 
 from acceptance.core import parts
 from acceptance.core.dtype import DTYPES
-from acceptance.core.evidence import AnyBody, Observed, ToolRan
+from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
+from acceptance.core.limit import GIB
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted
 from acceptance.core.repeat import SEGMENT
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
-from acceptance.machine import gpu_selection
+from acceptance.machine import gpu_selection, scratch_place
+from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk
 from acceptance.process import command
@@ -58,18 +62,39 @@ from acceptance.suites import (
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
 from acceptance.suites.fixtures import power as power_fixtures
+from acceptance.suites.fixtures import storage as storage_fixtures
 from acceptance.wording import words
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 DISK = Disk("nvme0n1", "N", "S1", 1, "nvme", "nvme", None)
 SEEN = dataclasses.replace(machine(device(0), device(1)), disks=(DISK,))
 DUE = gpus(SEEN)
+# Two filesystems of the run, on disks that need not be in its inventory.
+SCRATCHES = tuple(
+    Scratch(
+        path=path,
+        component=parts.part("disk", name),
+        mount=path,
+        kind="ext4",
+        source=f"/dev/{name}",
+        disks=(),
+        layers=(),
+        free_bytes=900 * GIB,
+        write_bytes=8 * GIB,
+        kept_bytes=GIB,
+        keep=True,
+        sealed_bytes=GIB,
+    )
+    for path, name in (("/data", "nvme0n1"), ("/more: than one", "sdb"))
+)
 FORMATS = {one.name: DTYPES for one in DUE}
 PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
 CORES = {"all": ((0,), (1,))}
 LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
 LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
 LOADS_S |= {"disk_self_test": 1.0, "gpu_burn_double": 1.0, **suite_box.LOADS_S}
+LOADS_S |= {one: 2.0 for one in ("storage_kept", "storage_keep", *storage_fixtures.LOADS.values())}
+LOADS_S |= {f"storage_{one}": 2.0 for one in ("memmap", "feed", "checkpoint")}
 LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
 FIGURES = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -154,6 +179,8 @@ class Programs:
             return self._tool(Path(argv[0]).name, argv, visible)
         if ".cpu." in name:
             return self._cpu_load(argv)
+        if name.endswith(".storage"):
+            return load_printed(argv)
         makers: dict[str, Callable[[], str]] = {
             "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
             "acceptance.loads.vram.load": lambda: vram_printed(argv, visible),
@@ -174,6 +201,7 @@ class Programs:
             "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
             "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
             "nice": lambda: host_printed(argv),
+            "fio": lambda: fio_printed(argv),
             "smartctl": lambda: smart_printed(self.planned.id),
         }
         return makers.get(name, lambda: host_printed(("nice", "-n", "10", *argv)))()
@@ -253,6 +281,50 @@ def power_run(programs: Programs) -> Any:
     return of(power_fixtures.power_run, programs, DUE, LOADS_S, 1.0, SEEN, listener)
 
 
+def places(check: Check) -> Any:
+    return of(storage_fixtures.tested, SCRATCHES, check)
+
+
+def run_fio(programs: Programs, *, written: bool = True) -> Any:
+    """Jobs of fio, on files that were `written` by an earlier check or are written before."""
+    files = storage_fixtures.DiskFiles(seed=7, made={one.component for one in SCRATCHES})
+    root, run_id = Path("/"), "run-1"
+    found = of(storage_fixtures.run_fio, programs, LOADS_S, SCRATCHES, run_id, root, files)
+    if written:
+        before = Programs(programs.planned, programs.folder.parent, lambda _body: None)
+        write = of(storage_fixtures.run_fio, before, LOADS_S, SCRATCHES, run_id, root, files)
+        for one in SCRATCHES:
+            write(one, "write")
+    return found
+
+
+def storage_load(programs: Programs, check: Check) -> Any:
+    files = storage_fixtures.DiskFiles(seed=7)
+    scratches = [
+        replaced(one, path=f"{programs.folder}/{number}") for number, one in enumerate(SCRATCHES)
+    ]
+    for one in scratches:
+        Path(scratch_place.home(one.path)).mkdir(parents=True, exist_ok=True)
+    return of(
+        storage_fixtures.run_storage_load,
+        programs,
+        LOADS_S,
+        scratches,
+        of(storage_fixtures.tested, scratches, check),
+        "run-1",
+        "machine-1",
+        DUE,
+        files,
+    )
+
+
+def link_watch() -> storage_fixtures.LinkWatch:
+    """One that has seen a link."""
+    found = storage_fixtures.LinkWatch((), Path("/"))
+    found.least[DISK.component] = LinkShare(7.0, 7.0, Message("disk_link_unread"))
+    return found
+
+
 def nvbandwidth(programs: Programs) -> Any:
     return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
 
@@ -299,6 +371,17 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "power.step": lambda p, c: power.test_step(power_run(p), DUE, table, c),
     "power.pulses": lambda p, c: power.test_pulses(power_run(p), DUE, table, c),
     "storage.health": lambda p, c: storage.test_health(SEEN, ask_disk(p), earlier(p), c),
+    "storage.checkpoint": lambda p, c: storage.test_checkpoint(storage_load(p, c), table, c),
+    "storage.feed": lambda p, c: storage.test_feed(storage_load(p, c), table, c),
+    "storage.keep": lambda p, c: storage.test_keep(storage_load(p, c), table, c),
+    "storage.kept": lambda p, c: storage.test_kept(storage_load(p, c), table, c),
+    "storage.memmap": lambda p, c: storage.test_memmap(storage_load(p, c), table, c),
+    "storage.read": lambda p, c: storage.test_read(places(c), run_fio(p), link_watch(), table, c),
+    "storage.verify": lambda p, c: storage.test_verify(places(c), run_fio(p, written=False), c),
+    "storage.write": lambda p, c: storage.test_write(
+        places(c), run_fio(p, written=False), table, c
+    ),
+    "storage.write_random": lambda p, c: storage.test_write_random(places(c), run_fio(p), table, c),
     "storage.self_test": lambda p, c: storage.test_self_test(
         SEEN, ask_disk(p), earlier(p), p.deadline, c
     ),
@@ -329,7 +412,8 @@ def plan() -> Plan:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suite_box, "LOADS_S", LOADS_S)
         only = tuple(dict.fromkeys(name.partition("[")[0] for name in CHECKS))
-        return suite_box.planned(SEEN, [one.name for one in DUE], only, "d")
+        names = [one.name for one in DUE]
+        return suite_box.planned(SEEN, names, only, "d", scratches=SCRATCHES)
 
 
 @pytest.fixture(autouse=True)
@@ -349,7 +433,7 @@ def keep(run_dir: Path, bodies: Sequence[AnyBody], again: Sequence[AnyBody] = ()
     """Write a run of these checks; `again` are the records of a repeat."""
     root = machine_root(run_dir.parent / "root")
     seen = msgspec.to_builtins(SEEN, enc_hook=parts.encode, str_keys=True)
-    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen)]
+    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
     if again:
         write_segment(run_dir / SEGMENT, again, root)
     write_segment(run_dir / reader.SUPERVISOR, [*head, *bodies, RunEnded(True, "")], root)
@@ -370,6 +454,10 @@ def again(run_dir: Path) -> tuple[int, int, list[str]]:
 
 TELLS = "the journal has {} = {} on {}, and its log tells {}"
 BAD_SUM = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
+WRONG_BLOCK = (
+    "crc32c: verify failed at file /data/.rigproof/run-run-1/fio offset 3145728, length 1048576 "
+    "(requested block: offset=3145728, length=1048576, flags=8)\n"
+)
 ONE_WRONG = ('"gpu0", "value": 0}', '"gpu0", "value": 1}')
 # Of each check how many values it measures, all of which its logs tell; and what its first log
 # has, what is put in its place, and what is said then.
@@ -426,6 +514,60 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         '"media_errors": 1',
         TELLS.format("disk_growth", "0", "disk:nvme0n1", "1"),
     ),
+    "storage.checkpoint": (
+        6,
+        "8.5}",
+        "8.6}",
+        TELLS.format("storage_checkpoint_write", "8.5", "disk:nvme0n1", "8.6"),
+    ),
+    "storage.feed": (
+        4,
+        "600.0}",
+        "601.0}",
+        TELLS.format("storage_feed_gpu", "600", "disk:nvme0n1", "601"),
+    ),
+    "storage.keep": (
+        2,
+        "0.0}",
+        "1.0}",
+        TELLS.format("storage_kept_errors", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.kept": (
+        2,
+        "0.0}",
+        "1.0}",
+        TELLS.format("storage_kept_errors", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.memmap": (
+        10,
+        "22.0}",
+        "23.0}",
+        TELLS.format("storage_memmap_cold_random", "22", "disk:nvme0n1", "23"),
+    ),
+    "storage.read": (
+        8,
+        '"error": 0',
+        '"error": 5',
+        TELLS.format("storage_failed", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.verify": (
+        4,
+        '{\n "fio version"',
+        WRONG_BLOCK + '{\n "fio version"',
+        TELLS.format("storage_wrong_blocks", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.write": (
+        4,
+        '"error": 0',
+        '"error": 5',
+        TELLS.format("storage_failed", "0", "disk:nvme0n1", "1"),
+    ),
+    "storage.write_random": (
+        6,
+        "80000",
+        "90000",
+        TELLS.format("storage_write_random_p99", "80", "disk:nvme0n1", "90"),
+    ),
     "storage.self_test": (
         1,
         '"self_test_result": {"value": 0',
@@ -466,6 +608,10 @@ def first_log(run_dir: Path, name: str) -> Path:
     return run_dir / f"logs/{name}-1.log"
 
 
+# Values that are the kernel's, in no log.
+OF_KERNEL = {"storage.read": 1}
+
+
 def test_every_check_that_is_known_is_here() -> None:
     assert {name.partition("[")[0] for name in CHECKS} == set(replay._CHECKS)
 
@@ -474,13 +620,14 @@ def test_every_check_that_is_known_is_here() -> None:
 def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) -> None:
     keep(run_dir, bodies_of(name, run_dir))
     count = KNOWN[name][0]
-    assert again(run_dir) == (count, count, [])
+    assert again(run_dir) == (count, count + OF_KERNEL.get(name, 0), [])
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     bodies = bodies_of(name, run_dir)
-    *_, last = (one for one in bodies if isinstance(one, Measured))
+    measured = (one for one in bodies if isinstance(one, Measured))
+    *_, last = (one for one in measured if replay.of_logs(name, one.measurement))
     assert last.value is not None
     keep(run_dir, [replaced(one, value=last.value + 1.0) if one is last else one for one in bodies])
     (told,) = again(run_dir)[2]
