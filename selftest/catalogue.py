@@ -16,7 +16,7 @@ from run_left import Run
 from statement import Statement
 
 from acceptance.process.command import CommandError
-from selftest import frozen, trial
+from selftest import frozen, trial, wrong_disk
 from selftest.fault import Named
 from selftest.images import Images, ImageTrouble
 from selftest.row import Row
@@ -151,5 +151,10 @@ def longest_first(faults: Sequence[Named]) -> list[Named]:
 
 def sweep(home: Path) -> None:
     """Remove what a fault was played with, and keep its run."""
-    for name in ("root", "fakes", "work", "image"):
-        shutil.rmtree(home / name, ignore_errors=True)
+    for name in ("root", "fakes", "work", "image", "scratch", "elsewhere"):
+        if (home / name).is_dir() and not (home / name).is_symlink():
+            shutil.rmtree(home / name, ignore_errors=True)
+        else:  # what lies at a scratch may be anything
+            (home / name).unlink(missing_ok=True)
+    for name in (wrong_disk.LIBRARY, "disk-is-gone"):
+        (home / name).unlink(missing_ok=True)

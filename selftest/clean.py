@@ -10,10 +10,11 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import fake_driver
+import msgspec
 
-from selftest import trial
+from selftest import fault, trial
 from selftest.catalogue import Say, Theatre, corner
-from selftest.fault import Fault, Named
+from selftest.fault import Fault, Named, NvmeDrive, Scratch, WrongDisk
 from selftest.row import FalseAlarms
 
 CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log"  # collectives need torch, on the host too
@@ -37,7 +38,7 @@ def runs(count: int) -> tuple[Named, ...]:
     found = []
     for number, name in enumerate(itertools.islice(itertools.cycle(names), count)):
         docker = number // len(names) % 2 == 0
-        fault = Fault(
+        clean = Fault(
             "nothing",
             (),
             3 if docker else 0,
@@ -46,18 +47,88 @@ def runs(count: int) -> tuple[Named, ...]:
             burn=2.0,
             station="docker" if docker else "host",
         )
-        found.append(Named("harness", f"clean-{number + 1}-{name}", fault))
+        found.append(Named("harness", f"clean-{number + 1}-{name}", clean))
     return tuple(found)
 
 
+_SCRATCH = """\
+schema = 1
+name = "self-test"
+gpus = 0
+[[scratch]]
+path = "SCRATCH"
+write_gib = 1
+allow = ["overlay", "tmpfs"]
+"""
+# How many random requests a disk answers beside other faults being played is no matter here.
+_ANY_RATE = """\
+[[limit]]
+measurement = "storage_read_random"
+unit = "IOPS"
+low = 1
+basis = "the self-test's disk is busy"
+"""
+
+
+def disks() -> tuple[Named, ...]:
+    """Clean runs of the storage checks: files written and read back, a drive with a sheet whose
+    link has two lanes of the first generation, paced below what these carry, and a drive whose
+    report is the same before and after.
+    """
+    link = "2.5 GT/s PCIe"
+    slow_slot = NvmeDrive(
+        "Samsung SSD 970 PRO 1TB", speed=link, slot_max_speed=link, width=2, slot_max_width=2
+    )
+    written = Fault(
+        "nothing",
+        (),
+        0,
+        only="storage.write,storage.verify,storage.write_random,storage.checkpoint",
+        profile="soak",
+        station="host",
+        declared=_SCRATCH,
+        scratch=Scratch(),
+    )
+    read = Fault(
+        "nothing",
+        (),
+        0,
+        only="storage.kept,storage.read,storage.link,storage.raid",
+        profile="nightly",
+        station="host",
+        declared=_SCRATCH + _ANY_RATE,
+        scratch=Scratch(sealed_mib=64),
+        nvme=slow_slot,
+        wrong_disk=WrongDisk("pace", 430),
+    )
+    return (
+        Named("harness", "clean-disk-written", written),
+        Named("harness", "clean-disk-read", read),
+        Named("harness", "clean-disk-report", _reported()),
+    )
+
+
+def _reported() -> Fault:
+    """The drive whose report changes in the middle of a run, with a report that stays as it is."""
+    changing = next(
+        one.fault
+        for one in fault.read()
+        if (one.family, one.name) == ("disk health", "media-errors-grow")
+    )
+    same = msgspec.structs.replace(changing.programs["smartctl"], script="cat TEXT")
+    return msgspec.structs.replace(
+        changing, what="nothing", expect=(), code=0, programs={"smartctl": same}
+    )
+
+
 def play(theatre: Theatre, count: int, jobs: int, say: Say) -> FalseAlarms:
-    """So many clean runs through the whole harness."""
-    wanted = runs(count)
+    """So many clean runs of described machines, and those of disks, through the whole harness."""
+    wanted = (*runs(count), *disks())
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_play, theatre, named) for named in wanted]
         for number, done in enumerate(as_completed(waiting), start=1):
             name, wrong = done.result()
-            say(f"clean run {number} of {count}: {name}: {wrong or 'no alarm'}")
+            say(f"clean run {number} of {len(wanted)}: {name}: {wrong or 'no alarm'}")
     told = [f"{name}: {wrong}" for name, wrong in (one.result() for one in waiting) if wrong]
     return FalseAlarms("whole runs of described machines", len(wanted), len(told), "; ".join(told))
 

@@ -83,6 +83,46 @@ class File(_Strict, frozen=True):
     text: str | None = None
 
 
+class Scratch(_Strict, frozen=True):
+    """What lies at `SCRATCH`, which stands for its path in `declared`; the run must leave it as it
+    was.
+
+    `other` is a folder in which `.rigproof` belongs to another user. `sealed_mib` makes the file
+    that an accepting run keeps, of that size, and `rot` turns one bit at this byte of it.
+    """
+
+    kind: Literal[
+        "folder", "link", "file", "pipe", "tmpfs", "read-only", "missing", "other", "occupied"
+    ] = "folder"
+    sealed_mib: int = 0
+    rot: int | None = None
+
+
+class WrongDisk(_Strict, frozen=True):
+    """What the preloaded library (`wrong_disk.c`) does to rigproof's files on the disk.
+
+    `number` is a byte of the file; of `pace` MB/s; of errors the bytes after which they come.
+    """
+
+    kind: Literal["rest", "flight", "lost", "pace", "EIO", "ENODEV", "ENOSPC", "EROFS"]
+    number: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class NvmeDrive(_Strict, frozen=True):
+    """The disk under the self-test's files is shown as an NVMe drive of PCI Express.
+
+    Speeds and lanes as sysfs writes them; `slot_*` are the most of the port above it.
+    """
+
+    model: str
+    speed: str = "16.0 GT/s PCIe"
+    max_speed: str = "16.0 GT/s PCIe"
+    slot_max_speed: str = "16.0 GT/s PCIe"
+    width: int = 4
+    max_width: int = 4
+    slot_max_width: int = 4
+
+
 class Load(_Strict, frozen=True):
     """How a load of ours comes out: `fault` names what the GPU does wrong, `gpu` which, `share`
     what is left of its rate.
@@ -180,6 +220,9 @@ class Fault(_Strict, frozen=True):
     programs: dict[str, Program] = {}
     loads: dict[str, Load] = {}
     files: tuple[File, ...] = ()
+    scratch: Scratch | None = None
+    wrong_disk: WrongDisk | None = None
+    nvme: NvmeDrive | None = None
     kernel_log: KernelLog | None = None
     kill: Kill | None = None
     reboot: Reboot | None = None
@@ -199,7 +242,8 @@ class Fault(_Strict, frozen=True):
             ("NVML", bool(self.nvml)),
             ("program", bool(self.tools or self.programs)),
             ("load", bool(self.loads)),
-            ("files", bool(self.files)),
+            ("files", bool(self.files or self.scratch or self.nvme)),
+            ("preloaded library", self.wrong_disk is not None),
             ("kernel log", self.kernel_log is not None),
             ("process", self.kill is not None),
             ("power and boot id", self.reboot is not None),
@@ -262,5 +306,7 @@ def _troubles(fault: Fault) -> Iterator[str]:
             yield f"`says = {one.says!r}` is no regular expression ({error})"
     if fault.code == 0:
         yield "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3"
+    if (fault.scratch or fault.wrong_disk or fault.nvme) and fault.station == "docker":
+        yield "puts a fault below files of the host, and tests in a container: take station = host"
     if fault.machine is None and (fault.nvml or fault.tools):
         yield "changes GPUs, and names no machine that has any"

@@ -21,6 +21,8 @@ from run_left import Run
 from selftest.fault import Fault
 
 FROZEN = statement.VERDICTS / "selftest.json"
+# A disk of this machine, and none of a description (`disk:nvme7n1`).
+_OWN_DISK = re.compile(r"(?<=\| )disk:(?!nvme[78]n1\b)[\w-]+")
 _FOUND = re.compile(r" \((?:disks|links) found: [^)]*\)")
 # These stand in every recording; findings and closing lines are lists, each of which was said at
 # least once.
@@ -49,7 +51,9 @@ def said(fault: Fault, run: Run) -> statement.Statement:
     # What is quoted of this machine's own parts and of the loads on them is of this machine.
     texts = [statement.masked(_FOUND.sub("", one)) for one in whole["findings"]]
     texts = [
-        one if ours and not _check(one).startswith(LIVE) else " | ".join(one.split(" | ")[:4])
+        one
+        if ours and not _check(one).startswith(LIVE)
+        else _OWN_DISK.sub("disk:#", " | ".join(one.split(" | ")[:4]))
         for one in texts
     ]
     return {

@@ -16,6 +16,9 @@ FAMILIES = {
     "links": "PCI Express and NVLink: generation, lanes, replays, copies between GPUs",
     "heat and power": "clocks that are held back, margins that are used up",
     "memory health": "ECC errors, rows remapped, pages retired",
+    "disk health": (
+        "what drives say of themselves before and after a run, their self-tests, software RAID"
+    ),
     "kernel log": "what the kernel and the driver reported by themselves",
     "hangs and deaths": "something that stops, hangs or is killed in the middle",
     "lying tools": "a tool whose words and exit code do not fit, or whose text proves nothing",

@@ -35,7 +35,7 @@ from acceptance.core.message import Message
 from acceptance.journal import clock, reader
 from acceptance.process import orphans
 from acceptance.wording import words
-from selftest import fault_baseline, power
+from selftest import fault_baseline, nvme_drive, power, scratch_folder, wrong_disk
 from selftest.edits import Document, edited
 from selftest.fault import Born, Fault, KernelLog, Reboot
 from selftest.images import Images
@@ -54,6 +54,7 @@ for folder in shm pts; do mount --rbind "$root/kept/$folder" "/dev/$folder"; don
 mount --bind "$root/kmsg" /dev/kmsg
 mount --bind "$root/lock" /run/lock
 while read -r file; do mount --bind "$root/$file" "/$file"; done <"$root/binds"
+. "$root/scratch"
 [ ! -f "$root/boot_id" ] || mount --bind "$root/boot_id" /proc/sys/kernel/random/boot_id
 exec "$@"
 """
@@ -83,6 +84,7 @@ class Stage:
     _records: int = 0
     rig: Rig = field(init=False)
     root: Path = field(init=False)
+    _scratch: list[str] = field(init=False, default_factory=list)
     image: str | None = None
 
     def __post_init__(self) -> None:
@@ -95,8 +97,10 @@ class Stage:
             self.rig.machine.unlink(missing_ok=True)
             os.mkfifo(self.rig.machine)
         elif self.fault.declared is not None:
-            self.rig.machine.write_text(self.fault.declared, encoding="utf-8")
+            declared = self.fault.declared.replace("SCRATCH", str(self.home / "scratch"))
+            self.rig.machine.write_text(declared, encoding="utf-8")
         self._machine()
+        self._disk()
         self.programs(self.rig.fakes)
         self._files()
         self._kmsg()
@@ -148,6 +152,19 @@ class Stage:
             if self.fault.timeline_from is not None:
                 self.rig.variables["RIGPROOF_FAKE_NVML_EPOCH"] = str(self._epoch)
         gpu_box.hide_real_gpus(self.root)
+
+    def _disk(self) -> None:
+        """The folder that is to be tested, the disk under it, and what that does wrong."""
+        if self.fault.wrong_disk is not None:
+            library = wrong_disk.build(self.home)
+            self.rig.variables |= wrong_disk.environment(library, self.fault.wrong_disk, self.home)
+        if self.fault.nvme is not None:
+            nvme_drive.lay(self.root, self.home, self.fault.nvme)
+        mounts = ""
+        if self.fault.scratch is not None:
+            mounts = scratch_folder.lay(self.home / "scratch", self.fault.scratch)
+            self._scratch = scratch_folder.listing(self.home / "scratch")
+        (self.root / "scratch").write_text(mounts, encoding="utf-8")
 
     def _nodes(self) -> None:
         """Device nodes where the tree has plain files: of those nobody may write in an overlay
@@ -227,7 +244,12 @@ class Stage:
                 raise StageError(f"the next start said otherwise: {told}")
             return replace(run, seconds=time.monotonic() - began), boot_s
         self._during(started, before)
-        return self.rig.finish(started, before, began, ENDS_S), boot_s
+        run = self.rig.finish(started, before, began, ENDS_S)
+        if self.fault.scratch is not None:
+            left = scratch_folder.listing(self.home / "scratch")
+            if left != self._scratch:
+                raise StageError(f"the run left {left} in its scratch, not {self._scratch}")
+        return run, boot_s
 
     def _restarted(
         self, started: subprocess.Popen[str], before: set[Path], reboot: Reboot

@@ -11,7 +11,7 @@ from acceptance.core.message import Message, Values, known
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
 from acceptance.expect.compute import burn_overrides
 from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
-from acceptance.machine.machine_file import DeclaredDimm, Machine
+from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine
 
 # Firmware and kernel keep a part of the installed RAM: 1.5 to 4 % on the machines examined (24 GiB
 # VM: 23.54 seen). One missing module of twelve is 8.3 %, so this floor still detects it.
@@ -68,7 +68,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         yield fact(
             "disk_count",
             component,
-            at_least(disk.count, "count", says(f"disk {index}, model", disk.model)),
+            at_least(disk.count, "count", _declares_disk(index, disk, file)),
         )
     for link in machine.network:
         component = Part("net", link.name)
@@ -78,6 +78,18 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
             yield fact("link_speed", component, at_least(link.speed_mbps, "Mbit/s", basis))
     yield from _gpus(machine, file)
     yield from _gpu_pairs(machine, file)
+
+
+def _declares_disk(index: int, disk: DeclaredDisk, file: str) -> Message:
+    """What a disk is declared by: serial and firmware too, where a disk must have them."""
+    values = known(
+        file=file,
+        index=index,
+        model=repr(disk.model),
+        serial=None if disk.serial is None else repr(disk.serial),
+        firmware=None if disk.firmware is None else repr(disk.firmware),
+    )
+    return Message("declares_disk", values)
 
 
 def _system(machine: Machine) -> list[tuple[str, str, str]]:

@@ -433,7 +433,7 @@ def _lack(after: SelfTests, result: SelfTestResult | None) -> Message | None:
 
 @pytest.mark.session("load")
 @pytest.mark.costs(1.0, load="storage_kept", slack=300.0)
-@pytest.mark.measures("storage_kept_errors")
+@pytest.mark.measures("storage_kept_errors", "storage_failed")
 def test_kept(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
     """The file that the accepting run wrote and sealed, read back and compared: rot at rest.
 
@@ -549,7 +549,7 @@ def test_write_random(tested: Tested, run_fio: RunFio, table: WriteTable, check:
 
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="storage_keep", slack=300.0)
-@pytest.mark.measures("storage_kept_errors")
+@pytest.mark.measures("storage_kept_errors", "storage_failed")
 def test_keep(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
     """A file of 1 GiB written, flushed, read back and sealed, which stays for the nights in the
     place of an earlier one.
@@ -568,6 +568,7 @@ def test_keep(run_storage_load: RunStorageLoad, table: WriteTable, check: Check)
     "storage_memmap_warm",
     "storage_memmap_warm_random",
     "storage_memmap_miscompares",
+    "storage_failed",
 )
 def test_memmap(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
     """Random windows of a memory-mapped token file, as a training loader reads them: cold and warm,
@@ -582,7 +583,9 @@ def test_memmap(run_storage_load: RunStorageLoad, table: WriteTable, check: Chec
 
 @pytest.mark.session("load")
 @pytest.mark.costs(4.0, load="storage_feed", slack=300.0)
-@pytest.mark.measures("storage_feed_host", "storage_feed_gpu", "storage_feed_miscompares")
+@pytest.mark.measures(
+    "storage_feed_host", "storage_feed_gpu", "storage_feed_miscompares", "storage_failed"
+)
 def test_feed(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
     """Tokens read in order from the disk into the first GPU (without GPUs into host memory), every
     one verified where it arrived.
@@ -597,7 +600,10 @@ def test_feed(run_storage_load: RunStorageLoad, table: WriteTable, check: Check)
 @pytest.mark.session("load")
 @pytest.mark.costs(4.0, load="storage_checkpoint", slack=300.0)
 @pytest.mark.measures(
-    "storage_checkpoint_write", "storage_checkpoint_read", "storage_checkpoint_miscompares"
+    "storage_checkpoint_write",
+    "storage_checkpoint_read",
+    "storage_checkpoint_miscompares",
+    "storage_failed",
 )
 def test_checkpoint(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
     """A checkpoint of 16 bytes a parameter in four shards: written, flushed, renamed, read back and
@@ -648,11 +654,19 @@ def test_full_cache(tested: Tested, fill_cache: FillCache, table: WriteTable, ch
 def _files(
     loads: StorageLoads, rates: Sequence[str], wrong: str, table: WriteTable, check: Check
 ) -> None:
-    """Journal what one of our loads measured, and raise where it did not run whole."""
+    """Journal what one of our loads measured, and raise where it did not run whole.
+
+    What the disk failed is journalled as such, and nothing else of that disk is due any more.
+    """
+    faults = loads.faults()
+    unread = dict.fromkeys(faults, Message("storage_not_read"))
     for name in rates:
-        check(name, loads.values(name))
+        check(name, loads.values(name), skipped=unread)
     counts, notes = loads.wrong(wrong)
-    check(wrong, counts, notes=notes)
+    unread = {one: why for one, why in unread.items() if one not in counts}
+    check(wrong, counts, notes=notes, skipped=unread)
+    ran = (*loads.outputs, *faults)
+    check("storage_failed", {one: float(one in faults) for one in ran}, notes=dict(faults))
     for component, output in loads.outputs.items():
         for one in output.tables:
             table(component, one.name, one.columns, one.rows)

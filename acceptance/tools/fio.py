@@ -182,7 +182,8 @@ _WRONG_TOO = re.compile(
     r"|verify type mismatch)|\s*(?:Expected|Received) CRC:)"
 )
 _IO_ERROR = re.compile(
-    r"^fio: io_u error(?: on file .{0,4096})?: (?P<what>[^:]{1,200}): \w+ offset=\d+, buflen=\d+"
+    r"^fio: io_u error(?: on file .{0,4096})?: "
+    r"(?P<told>(?P<what>[^:]{1,200}): \w+ offset=\d+, buflen=\d+)"
 )
 _ERR = re.compile(r"^fio: pid=\d+, err=(?P<number>\d{1,9})(?:/|$)")
 _OWN = re.compile(r"^fio: ")
@@ -367,7 +368,8 @@ class _Said:
         elif match := _IO_ERROR.match(line):
             what = match["what"]
             fault = self.faults if what in _FAULT_WORDS else self.hindrances
-            (self.full if what == _FULL else fault).append(line)
+            # the path of the file may be longer than what is quoted of a line
+            (self.full if what == _FULL else fault).append(f"fio: io_u error: {match['told']}")
         elif match := _ERR.match(line):
             code = int(match["number"])
             fault = self.faults if code in _FAULTS else self.hindrances

@@ -233,3 +233,15 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
     assert (
         origin(book.after([*own, *declared, *derived]), "cpu_cores", CPU) == "declared in box.toml"
     )
+
+
+def test_a_disk_is_declared_with_what_it_must_have() -> None:
+    told = [
+        words.text(facts(EVERYTHING)["disk_count", Part("declared-disk", number)].basis)
+        for number in ("1", "2")
+    ]
+    assert told == [
+        "box.toml declares disk 1, model = 'Samsung SSD 990 PRO 2TB', serial = 'S6Z2NF0W', "
+        "firmware = '4B2QJXD7'",
+        "box.toml declares disk 2, model = 'Micron 7450'",
+    ]

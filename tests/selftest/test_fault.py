@@ -75,6 +75,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("what = ", "one.toml"),
         (GOOD.replace("code = 1", "code = 0"), "code"),
         (GOOD + "colour = 1\n", "colour"),
+        (GOOD + "[scratch]\n", "take station = host"),
         (GOOD.replace('says = "measured 1"', 'says = "."'), "would be found in any text"),
         (GOOD.replace('says = "measured 1"', 'says = "(measured 1"'), "no regular expression"),
         (GOOD[: GOOD.index("[[")] + "expect = []\n", "says nothing of what must be said"),

@@ -17,7 +17,9 @@ HEAT = "watch.heat gpu_temperature gpu1"
 
 
 def test_every_frozen_run_is_still_played() -> None:
-    played = {f"{one.family}/{one.name}" for one in (*read(), *clean.runs(max(WHOLE)))}
+    played = {
+        f"{one.family}/{one.name}" for one in (*read(), *clean.runs(max(WHOLE)), *clean.disks())
+    }
     assert set(frozen._frozen()) <= played
 
 

@@ -499,12 +499,14 @@ FAILED = {
 def test_a_load_whose_disk_failed_is_a_fail_of_the_disk(loads: Disks) -> None:
     """It says which operation failed, and dies: no figure of it counts, and the disk is judged."""
     loads.answer("memmap", with_line(MEMMAP_2S, 1, FAILED), "", 1)
-    assert loads.run("storage.memmap", on=[loads.scratch(NVME)]) == {"storage.memmap": "error"}
+    assert loads.run("storage.memmap", on=[loads.scratch(NVME)]) == {"storage.memmap": "fail"}
     counted, cold = loads.measured("storage_memmap_miscompares", "storage_memmap_cold")
-    assert (counted, cold) == ({NVME: 1.0}, {})
+    assert (counted, cold) == ({}, {})
+    (failed,) = loads.measured("storage_failed")
+    assert failed == {NVME: 1.0}
     verdict = loads.verdict()
     assert verdict.verdict == "FAIL"
-    assert ("fail", "outside_limit", "storage_memmap_miscompares") in loads.findings()
+    assert ("fail", "outside_limit", "storage_failed") in loads.findings()
 
 
 def test_a_load_that_died_without_a_fault_is_an_error(loads: Disks) -> None:

@@ -742,3 +742,11 @@ def test_the_real_one(on_disk: Path) -> None:
     assert outcome(replace(job, kind="verify")) == "fail"
     assert file.stat().st_ino == before
     assert sorted(path.name for path in on_disk.rglob("*") if path.is_file()) == ["a:b.bin"]
+
+
+def test_a_failed_operation_is_quoted_without_its_long_path() -> None:
+    path = "/data/" + "long/" * 60
+    line = f"fio: io_u error on file {path}x: No such device: write offset=4096, buflen=1048576"
+    output = fio.parse(line)
+    assert output.outcome == "fail"
+    assert "No such device: write offset=4096, buflen=1048576" in why_of(output)
