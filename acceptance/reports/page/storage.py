@@ -29,7 +29,7 @@ from acceptance.loads.names import (
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
-from acceptance.machine.inventory import Inventory, known
+from acceptance.machine.inventory import Inventory
 from acceptance.reports import pair_table, summary
 from acceptance.reports.page import bars
 from acceptance.wording import words
@@ -161,7 +161,7 @@ def _facts(
     yield language("filesystem"), told(scratch, language)
     if scratch.mount != scratch.path:
         yield language("mounted at"), scratch.mount
-    under = {disk.name: disk for disk in known(inventory.disks)}
+    under = {disk.name: disk for disk in inventory.disks or ()}
     for name in scratch.disks:
         disk = under.get(name)
         if disk is None:
