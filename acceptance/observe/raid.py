@@ -74,7 +74,7 @@ def _array(block: Path) -> RaidArray | None:
     members = tuple(
         RaidMember(
             entry.name.removeprefix("dev-"),
-            tuple((sysfs.text(entry / "state") or "").split(",")),
+            _states(entry / "state"),
         )
         for entry in sysfs.entries(folder)
         if entry.name.startswith("dev-")
@@ -90,6 +90,14 @@ def _array(block: Path) -> RaidArray | None:
         _number(folder / "mismatch_cnt"),
         members,
     )
+
+
+def _states(path: Path) -> tuple[str, ...]:
+    """The states of a member; a member that went away has none to read, and is no sound one."""
+    value = sysfs.text(path)
+    if value is None:
+        raise SysfsError("sys_unread", path=str(path))
+    return tuple(value.split(","))
 
 
 def _word(path: Path, words: frozenset[str]) -> str:

@@ -125,3 +125,10 @@ def test_a_state_that_is_missing_or_unknown_is_an_error(tmp_path: Path, name: st
     array(tmp_path / "b", **{name: ""})
     with pytest.raises(SysfsError, match=name):
         raid.read(tmp_path / "b")
+
+
+def test_a_member_whose_state_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    array(tmp_path)
+    (tmp_path / "sys/block/md0/md/dev-sda1/state").unlink()
+    with pytest.raises(SysfsError, match="dev-sda1/state"):
+        raid.read(tmp_path)
