@@ -246,14 +246,14 @@ def test_a_night_reads_the_kept_file(disks: Disks) -> None:
 
 def test_a_slow_disk_has_smaller_files(disks: Disks) -> None:
     on = disks.scratch(NVME, write_bytes=448 * MIB)
-    disks.told["rates"] = {on.path: [20e6, 20e6]}
+    disks.told["rates"] = {on.path: [25e6, 25e6]}
     disks.run("storage.write", on=[on])
     sizes = [int(one["size"]) for one in disks.asked()]
-    # Five seconds of the rate that the first part had, of 128 MiB that it may be.
+    # Three seconds of the rate that the first part had, of 128 MiB that it may be.
     assert sizes[0] == 16 * MIB
-    assert sizes[1] == pytest.approx(5 * 20e6, abs=MIB)
+    assert sizes[1] == pytest.approx(3 * 25e6, abs=MIB)
     (write,) = disks.measured("storage_write")
-    assert write == {NVME: pytest.approx(0.02, rel=0.01)}
+    assert write == {NVME: pytest.approx(0.025, rel=0.01)}
 
 
 # --- faults of a disk ---
@@ -458,7 +458,7 @@ def test_files_of_the_loads_follow_the_rate_of_the_disk(loads: Disks) -> None:
     sizes = [
         int(argv[argv.index("--bytes") + 1]) for argv in loads.box.commands() if "--bytes" in argv
     ]
-    assert sizes == [75_000_000 // MIB * MIB] * 2 + [125_000_000 // MIB * MIB]
+    assert sizes == [75_000_000 // MIB * MIB] * 3
 
 
 def test_no_more_is_written_than_the_run_may(loads: Disks) -> None:
