@@ -83,7 +83,7 @@ def start_refusal(text: str, returncode: int) -> Message | None:
 
 
 def parse(text: str, returncode: int) -> SelfTests:
-    """Parse the self-tests in the output of `smartctl -j -a DEVICE`.
+    """Parse the self-tests in the output of `smartctl --json=o -a DEVICE`.
 
     Raises as `smart.parse` does; the disk's health is not asked.
     """

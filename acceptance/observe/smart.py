@@ -29,7 +29,6 @@ NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 _NVME = "nvme_smart_health_information_log"
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
-_THERMAL = "thermal_mgmt_temperature"
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
@@ -58,12 +57,16 @@ class SmartInterrupted(WordedError):
 
 
 def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
-    """The command line that prints all about one disk (`/dev/nvme0n1`) as JSON; it needs root."""
-    return (program, "-j", "-a", device)
+    """The command line that prints all about one disk (`/dev/nvme0n1`) as JSON; it needs root.
+
+    The text is asked for as well (`o`): up to 7.4 smartctl has the transitions into thermal
+    management nowhere else.
+    """
+    return (program, "--json=o", "-a", device)
 
 
 def parse(text: str, returncode: int) -> Health:
-    """Parse the output of `smartctl -j -a DEVICE` with its exit status.
+    """Parse the output of `smartctl --json=o -a DEVICE` with its exit status.
 
     Raises SmartUnreadable when smartctl could not query the disk, when the disk offers no health
     data, or when an incomplete report shows no fault (a command failed, or there is no overall
@@ -109,10 +112,10 @@ def parse(text: str, returncode: int) -> Health:
         data_units_written=count(document, nvme, "data_units_written"),
         warning_minutes=count(document, nvme, "warning_temp_time"),
         critical_minutes=count(document, nvme, "critical_comp_time"),
-        light_throttles=count(document, nvme, f"{_THERMAL}_1_transition_count"),
-        heavy_throttles=count(document, nvme, f"{_THERMAL}_2_transition_count"),
-        light_throttle_s=count(document, nvme, f"{_THERMAL}_1_total_time"),
-        heavy_throttle_s=count(document, nvme, f"{_THERMAL}_2_total_time"),
+        light_throttles=_thermal(document, "Thermal Temp. 1 Transition Count"),
+        heavy_throttles=_thermal(document, "Thermal Temp. 2 Transition Count"),
+        light_throttle_s=_thermal(document, "Thermal Temp. 1 Total Time"),
+        heavy_throttle_s=_thermal(document, "Thermal Temp. 2 Total Time"),
         crc_errors=_raw(attributes, 199, "crc"),
         warning_c=_integer(document, "temperature", "op_limit_max"),
         critical_c=_first(
@@ -235,6 +238,22 @@ def count(document: dict[str, Any], *path: str) -> int | None:
         values = {"key": ".".join(path), "value": quote_value(value)}
         raise unknown(Message("smart_count_impossible", values))
     return value
+
+
+def _thermal(document: dict[str, Any], name: str) -> int | None:
+    """A counter of thermal management, from JSON (smartctl 7.5) or from the text beside it."""
+    key = name.lower().replace("thermal temp. ", "thermal_mgmt_temperature_").replace(" ", "_")
+    if (value := count(document, _NVME, key)) is not None:
+        return value
+    output = at(document, "smartctl", "output")
+    for line in output if isinstance(output, list) else ():
+        found = re.fullmatch(rf"{re.escape(name)}:\s*(?P<value>.*)", str(line))
+        if found is not None:
+            told = found["value"]
+            if not re.fullmatch(r"\d{1,10}", told, re.ASCII):
+                raise unknown(Message("smart_no_count", {"name": name, "value": quote_value(told)}))
+            return int(told)
+    return None
 
 
 def _text(document: dict[str, Any], key: str) -> str | None:

@@ -90,7 +90,7 @@ def ata(*attributes: dict[str, Any], status: int = 0, **parts: Any) -> Health:
 
 
 def test_the_command_line() -> None:
-    assert smart.argv("/dev/nvme0n1") == ("smartctl", "-j", "-a", "/dev/nvme0n1")
+    assert smart.argv("/dev/nvme0n1") == ("smartctl", "--json=o", "-a", "/dev/nvme0n1")
 
 
 def test_a_healthy_nvme() -> None:
@@ -517,6 +517,28 @@ def test_the_counters_of_an_nvme_report() -> None:
     assert (health.light_throttles, health.heavy_throttles) == (4, 5)
     assert (health.light_throttle_s, health.heavy_throttle_s) == (6, 7)
     assert (health.warning_c, health.critical_c) == (82, 85)
+
+
+def with_text(*lines: str) -> Health:
+    head = {"version": [7, 3], "exit_status": 0, "output": ["=== START OF SMART DATA ===", *lines]}
+    return parse(
+        smartctl=head, smart_status={"passed": True}, nvme_smart_health_information_log=NVME
+    )
+
+
+def test_transitions_that_an_older_smartctl_only_prints() -> None:
+    health = with_text(
+        "Thermal Temp. 1 Transition Count:   8", "Thermal Temp. 1 Total Time:         12"
+    )
+    assert (health.light_throttles, health.light_throttle_s) == (8, 12)
+    assert (health.heavy_throttles, health.heavy_throttle_s) == (None, None)
+    assert with_text("Thermal Temp. 2 Transition Count:   3").heavy_throttles == 3
+
+
+@each("told", ["-4", "", "8 or more", "99999999999", "\u0668"])
+def test_transitions_that_are_no_count(told: str) -> None:
+    with pytest.raises(UnreadableOutput, match=r"Thermal Temp\. 1 Transition Count"):
+        with_text(f"Thermal Temp. 1 Transition Count:   {told}")
 
 
 def test_the_counters_of_a_sata_report() -> None:

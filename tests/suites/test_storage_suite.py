@@ -89,7 +89,7 @@ def report(status: int = 0, serial: str = "S2", media: int = 0, **parts: Any) ->
 
 def printed(status: int = 0, **parts: Any) -> ProgramResult:
     text = json.dumps({"smartctl": {"exit_status": status}, **parts})
-    return ProgramResult(("smartctl", "-j", "-a", "/dev/nvme0n1"), status, text, "", 0.1)
+    return ProgramResult(("smartctl", "--json=o", "-a", "/dev/nvme0n1"), status, text, "", 0.1)
 
 
 def gone() -> ProgramResult:
