@@ -78,6 +78,20 @@ def test_an_nvme_disk_that_is_counted_on_its_ways(tmp_path: Path) -> None:
     assert block.read(["nvme1n1"], tree.root) == {"nvme1n1": found}
 
 
+@each(
+    "own, way, flushes",
+    [(0, 7, 7), (9, 7, 9), (9, None, None), (None, 7, None), (9, 0, 9)],
+)
+def test_flushes_of_an_nvme_disk_and_its_way(
+    own: int | None, way: int | None, flushes: int | None, tmp_path: Path
+) -> None:
+    tree = Tree(tmp_path)
+    for name, count in (("nvme0n1", own), ("nvme0c0n1", way)):
+        more = "" if count is None else f" 0 0 0 0 {count} 0"
+        tree.write(f"sys/class/block/{name}/stat", f"1 0 8 0 2 0 16 0 0 0 0{more}")
+    assert block.read(["nvme0n1"], tree.root)["nvme0n1"].flushes == flushes
+
+
 def test_what_several_disks_moved() -> None:
     before = {"a": Moved(1, 2, 3, 4, 5), "b": Moved(10, 20, 30, 40, 50)}
     after = {"a": Moved(2, 4, 6, 8, 10), "b": Moved(110, 220, 330, 440, 550), "c": SEEN}
