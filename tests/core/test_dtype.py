@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from cases import each
 
-from acceptance.core.dtype import DTYPES, FIRST_CAPABILITY, PEAKS, gemm_names, native_dtypes
+from acceptance.core.dtype import (
+    CPU_DTYPES,
+    DTYPES,
+    FIRST_CAPABILITY,
+    PEAKS,
+    gemm_names,
+    native_dtypes,
+)
 from acceptance.loads.gemm import dtypes
 
 
 @each(
     "capability, formats",
     [
+        ("0.0", "f64 f32"),
         ("6.1", "f64 f32"),
         ("7.0", "f64 f32 f16"),
         ("7.5", "f64 f32 f16 i8"),
@@ -32,6 +41,15 @@ def test_a_card_has_what_its_tensor_cores_have(capability: str, formats: str) ->
 def test_what_is_no_compute_capability_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="is no compute capability"):
         native_dtypes(wrong)
+
+
+def test_a_capability_is_a_major_and_a_minor_number() -> None:
+    assert {len(first) for first in FIRST_CAPABILITY.values()} == {2}
+
+
+def test_the_formats_of_the_processor_are_as_wide_as_their_names_say() -> None:
+    bits = {name: 8 * np.dtype(numpy).itemsize for name, numpy in CPU_DTYPES.items()}
+    assert bits == {"f64": 64, "f32": 32}
 
 
 def test_every_format_has_a_peak_and_two_measurements() -> None:

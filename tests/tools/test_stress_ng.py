@@ -158,6 +158,18 @@ def test_one_change(old: str, new: str, outcome: str, reason: str) -> None:
     assert (output.outcome, reason in why_of(output)) == (outcome, True), why_of(output)
 
 
+def test_a_stressor_that_failed_without_a_count() -> None:
+    output = stress_ng.parse(
+        CPU
+        + line(
+            "error",
+            "process 7 (stress-ng-cpu) terminated with an error, exit status=2 (stressor failed)",
+        )
+    )
+    assert output.outcome == "fail"
+    assert "at least one" in why_of(output)
+
+
 TIMES = HEALTHY[2]
 INFO_TABLE = HEALTHY[4]
 
