@@ -109,6 +109,30 @@ def test_before_and_after_a_check_it_is_for_the_reader(
 
 
 @each(
+    "others, told",
+    [
+        ((TRAIN,), ["second 25 of the run to its end"]),
+        ((TRAIN, gone(132.0)), ["second 25 of the run to second 32"]),
+        ((msgspec.structs.replace(TRAIN, since_s=90.0),), ["second 0 of the run to its end"]),
+        ((msgspec.structs.replace(TRAIN, since_s=100.4),), ["second 0 of the run to its end"]),
+        (
+            (TRAIN, msgspec.structs.replace(TRAIN, since_s=125.2)),
+            ["second 25 of the run to its end"],
+        ),
+        (
+            (gone(132.0), msgspec.structs.replace(TRAIN, since_s=135.0)),
+            ["second 25 of the run to second 32", "second 35 of the run to its end"],
+        ),
+    ],
+)
+def test_each_use_is_told_once_with_its_seconds_in_the_run(
+    others: tuple[Body, ...], told: list[str]
+) -> None:
+    notes = [words.message(one) for one in run_notes(run(BURN, *others))]
+    assert notes == [f"gpu1 was also used by python3 (process 4242) from {one}" for one in told]
+
+
+@each(
     "owed, outcome",
     [
         (due(component=Gpu(1)), "error"),

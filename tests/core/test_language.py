@@ -63,6 +63,12 @@ def test_a_text_of_a_data_file_is_looked_up_apart() -> None:
     assert language("Read it.") == language.text("Read it") + "."
 
 
+def test_no_text_is_none_in_every_language() -> None:
+    """Under the empty text a catalogue has its header."""
+    language = Language("xx", texts=translated.Sentences({"": "Language: xx"}))
+    assert language.text("") == ""
+
+
 def test_a_value_that_is_missing_is_no_sentence() -> None:
     values: dict[str, Any] = {"of": 1}
     with pytest.raises(KeyError):
