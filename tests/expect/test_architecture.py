@@ -15,6 +15,7 @@ from acceptance.core.dtype import PEAKS, native_dtypes
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture, find
 from acceptance.expect.sheet import Sheet, SheetError
+from acceptance.wording import words
 
 FOLDER = resources.locate("models")
 KNOWN = architecture.read(FOLDER / "architectures.toml")
@@ -102,7 +103,8 @@ def test_a_brand_goes_before_the_others(
         found = find(known, capability, model)
         assert found is not None
         assert (found.compute_capability, found.brand) == (capability, brand)
-        assert str(found) == (f"{brand} cards of {found.name}" if brand else found.name)
+        told = f"{brand} cards of {found.name}" if brand else found.name
+        assert (str(found), words.text(found.told)) == (told, told)
 
 
 @each("capability", ["6.1", "8.7", "11.0", "12.1", "13.0"])

@@ -186,6 +186,20 @@ def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_
     assert len(book.entries) == 6
 
 
+def test_declared_channels_are_due_and_alike() -> None:
+    found = list(declaration.channel_limits(EVERYTHING, "box.toml"))
+    limits = {entry.measurement: entry.limit for entry in found}
+    assert {
+        name: (limit.low, limit.high, words.text(limit.basis))
+        for name, limit in limits.items()
+        if limit is not None
+    } == {
+        "memory_channels": (2, 2, "box.toml declares memory.channels = 2"),
+        "memory_channels_unequal": (None, 0, "box.toml declares memory.channels = 2"),
+    }
+    assert list(declaration.channel_limits(Machine(schema=1, name="box"), "box.toml")) == []
+
+
 def test_bandwidth_has_a_floor_where_rate_and_channels_are_known() -> None:
     found = list(declaration.bandwidth_limits(EVERYTHING, (4800, 5600), "box.toml"))
     assert [(entry.measurement, entry.limit.low if entry.limit else None) for entry in found] == [

@@ -169,6 +169,16 @@ def test_components_of_single_checks_are_nothing_that_others_take(tmp_path: Path
     assert found.by_name["rate_c"].per_in == {}
 
 
+def test_what_a_ratio_is_of_is_nothing_that_others_take(tmp_path: Path) -> None:
+    ratio = FIRST.replace('["rate_a", "rate_b"]', '["a_ratio", "b_ratio"]').replace(
+        'unit = "GB/s"', 'unit = "ratio"\nratio_of = ["rate_a", "rate_b"]'
+    )
+    like = '[[measurement]]\nnames = ["share"]\nlike = "a_ratio"\nper = "gpu"\n'
+    found = families(tmp_path, a=FIRST + ratio + like)
+    assert found.by_name["a_ratio"].ratio_of == "rate_a"
+    assert found.by_name["share"].ratio_of is None
+
+
 def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
     one = families(tmp_path, a=FIRST + SECOND).by_name["errors"]
     assert one.measured_by("link.all") == Measures("errors", "count", "gpu", False, False)

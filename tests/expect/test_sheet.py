@@ -18,6 +18,12 @@ FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
 BY_NAME = {one.name: one for one in SHEETS}
 H100 = FOLDER / "h100-pcie-80gb.toml"
+ROW = """[[collective]]
+measurement = "collective_all_reduce"
+gpus = 4
+low = 100
+basis = "b"
+"""
 
 # Operations of one multiprocessor in one clock, by compute capability. Source: NVIDIA's
 # architecture papers; checked by the facts page.
@@ -348,6 +354,7 @@ def test_what_limits_are_made_of_is_not_doubtful() -> None:
         ("[doubtful]", '[exempt]\nfp4 = "x"\n[doubtful]', "exempt.fp4 is no peak of this sheet"),
         ("[doubtful]", '[thermal]\nsource = "x"\n[doubtful]', "thermal holds no temperature"),
         ("sm = 114", "sm = ", "Invalid value"),
+        ("[doubtful]", f"{ROW}{ROW}[doubtful]", "collective_all_reduce of 4 GPUs stands twice"),
     ],
 )
 def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
