@@ -39,12 +39,14 @@ def test_a_recorded_run(tmp_path: Path) -> None:
     assert facts[ITSELF, "nvidia_driver"] == "580.159.04"
     assert (facts[Gpu(0), "vbios"], facts[Gpu(0), "ecc_enabled"]) == ("96.00.A5.00.1A", "on")
     assert (ITSELF, "boot_id") not in facts
+    assert not run.sealed, "it was made before runs were sealed"
 
 
 def test_a_run_of_which_little_is_known() -> None:
     found = samples.run(journals.bodies(journals.plan()))
     run = comparison.run_of(found, "name")
     assert (run.virtual, run.identities, run.machine_id) == (False, {}, "machine-1")
+    assert run.sealed
     assert dict(run.facts) == {(ITSELF, "profile"): "smoke", (ITSELF, "scope"): "full"}
 
 

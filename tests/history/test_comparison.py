@@ -101,6 +101,18 @@ def test_outside_the_noise_a_lower_rate_is_worse_and_a_higher_better() -> None:
     assert not two({("copy_h2d", Gpu(0)): 220.0}).worse
 
 
+@each("first, later", [(True, False), (False, True), (True, True), (False, False)])
+def test_a_limit_of_either_run_says_which_side_is_worse(first: bool, later: bool) -> None:
+    """Of a count without a family either side may be the worse one."""
+    made = []
+    for limited, value in ((first, 200.0), (later, 100.0)):
+        floor = Limit("count", low=1.0, basis="b") if limited else None
+        plan = journals.plan(journals.check("x.y", journals.due("things", Gpu(0), "count", floor)))
+        made.append(run(plan, {("things", Gpu(0)): value}))
+    (row,) = compare(made, BOOK).rows
+    assert row.kind == ("worse" if first or later else "changed")
+
+
 def test_any_difference_in_a_count_of_faults_counts() -> None:
     due = journals.due("vram_miscompares", Gpu(0), "count", journals.NONE_ALLOWED)
     plan = journals.plan(journals.check("vram.patterns", due))

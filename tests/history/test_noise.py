@@ -142,3 +142,12 @@ def test_bounds_of_a_value_that_no_machine_has_are_finite() -> None:
     assert not bounds.beyond(1.7e308)
     bounds = Spread(0.25, False, "b").bounds(-1.7e308, None)
     assert (bounds.low, bounds.high) == (-sys.float_info.max, pytest.approx(-1.275e308))
+
+
+def test_bounds_of_a_share_widen_away_from_nothing_on_both_sides() -> None:
+    bounds = Spread(0.5, False, "b").bounds(0.5, None)
+    assert (bounds.low, bounds.high) == (0.25, 1.0)
+    bounds = Spread(0.5, False, "b").bounds(-0.5, None)
+    assert (bounds.low, bounds.high) == (-1.0, -0.25)
+    bounds = Spread(0.5, False, "b").bounds(0.0, None)
+    assert (bounds.low, bounds.high) == (0.0, 0.0)
