@@ -7,7 +7,7 @@ from test_trend import made
 
 from acceptance import resources
 from acceptance.history import noise, trend
-from acceptance.history.trend import MAX_CHANGES, TrendPoint, TrendReport, TrendRow, TrendSeries
+from acceptance.history.trend import TrendPoint, TrendReport, TrendRow, TrendSeries
 
 BOOK = noise.read(resources.locate("noise.toml"))
 FACTS = {
@@ -56,10 +56,10 @@ def test_what_changed_most_stands_first_and_not_too_much_of_it(count: int) -> No
     rows = [row(made(*[50.0] * 8, *[50.0 - step] * 7), f"m{step}") for step in range(count)]
     rows.append(row(made(*[50.0] * 8, *[10.0] * 7), "burn_copied"))
     found = TrendReport("m", 15, (), tuple(rows)).largest_changes()
-    assert len(found) <= MAX_CHANGES
+    assert len(found) == min(max(count - 1, 0), 10)
     assert [one.course.measurement for one in found] == [
         f"m{step}" for step in range(count - 1, 0, -1)
-    ][:MAX_CHANGES]
+    ][:10]
 
 
 def test_few_nights_tell_nothing() -> None:

@@ -56,7 +56,7 @@ def test_every_kind_becomes_a_criterion_ceiling_first(
     [
         (b"{}", "neither `criteria` nor, as in format 1, `limit`"),
         (b"1", "`object`"),
-        (b'{"criteria":[]}', "measurement"),
+        (b'{"criteria":[]}', "missing required field `measurement`"),
         (
             b'{"measurement":"copy","component":"gpu0","unit":"GB/s","origin":"o"}',
             "neither `criteria` nor, as in format 1, `limit`",

@@ -851,3 +851,10 @@ def test_a_plan_of_rules_before_there_were_notes_afterwards_warns_as_it_did() ->
     )
     told = machine_changes(birth, born(after))
     assert [(one.kind, one.known) for one in told] == [("warn", None)]
+
+
+@each("beginnings", [0, 2])
+def test_a_journal_without_one_beginning_is_not_judged(beginnings: int) -> None:
+    entries = journals.entries(journals.bodies(journals.plan()))
+    with pytest.raises(UnreadableRun, match=rf"^the journal holds {beginnings} beginnings"):
+        changes.judge([*entries[:1] * beginnings, *entries[1:]])

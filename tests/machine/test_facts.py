@@ -15,7 +15,7 @@ from acceptance.core import parts
 from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
 from acceptance.machine import facts
 from acceptance.machine.facts import circumstances
-from acceptance.machine.machine_facts import MachineFacts
+from acceptance.machine.machine_facts import CountedParts, MachineFacts
 from acceptance.machine.observation import NOTHING
 
 
@@ -148,6 +148,24 @@ def test_the_address_of_a_bond_is_no_cards() -> None:
     told = born(plain).by_name()
     assert (Part("net", "eth0"), "mac") not in told
     assert (Part("net", "eth1"), "mac") not in told
+
+
+@each(
+    "more, identity",
+    [
+        ({}, "b8:00:00:00:00:01"),
+        ({"mac": "b8:00:00:00:00:02"}, "0000:41:00.0/"),
+        ({"mac": None}, "0000:41:00.0/"),
+        ({"mac": None, "pci_address": None}, None),
+    ],
+)
+def test_what_identifies_a_link(more: dict[str, Any], identity: str | None) -> None:
+    plain = machine()
+    plain["links"] = [link(**more)]
+    part = Part("net", "eth0")
+    told = facts.Parts(born(plain), CountedParts((), ("ethernet",), "cards"))
+    found = told.links(frozenset({"b8:00:00:00:00:01"}))
+    assert found.get(part, "none") == (identity or "none")
 
 
 def test_dimms_that_could_not_be_read_were_not_looked_for() -> None:
