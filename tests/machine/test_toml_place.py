@@ -177,6 +177,7 @@ def test_a_key_as_people_count() -> None:
             17,
         ),
         ("Something new - at `$.table.text`", "table.text: something new", 8),
+        ("Something new", ": something new", None),
         (
             "Expected `str`, got `datetime` - at `$.top`",
             "top must be text in quotes, not a date",

@@ -392,8 +392,15 @@ def test_an_array_without_a_part_is_a_text_that_was_cut(part: str) -> None:
     text = HEAD + "".join(
         line for line in array(0x10, 1).splitlines(keepends=True) if f"\t{part}:" not in line
     )
-    with pytest.raises(UnreadableOutput, match=f"has no `{part}`"):
+    with pytest.raises(UnreadableOutput, match=f"the memory array 0x0010 has no `{part}`"):
         dmi.parse(text + module(0x11))
+
+
+def test_a_module_without_a_part_is_a_text_that_was_cut() -> None:
+    lines = module(0x11).splitlines(keepends=True)
+    text = HEAD + array(0x10, 1) + "".join(line for line in lines if "\tLocator:" not in line)
+    with pytest.raises(UnreadableOutput, match="the memory device 0x0011 has no `Locator`"):
+        dmi.parse(text)
 
 
 @pytest.mark.timeout(60)
