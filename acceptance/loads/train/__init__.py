@@ -1,0 +1,1 @@
+"""Loads of training: transformer layers, training steps, digests of bits, parallel training."""

@@ -1,0 +1,92 @@
+"""Names of the training loads' readings, and columns of their tables, for loads and readers alike.
+
+Readings of one GPU are of `gpu0`, the load's own; those of parallel training are of `gpus`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Literal, get_args
+
+from acceptance.loads.train.shapes import LAYER_NAMES
+
+# Layers: forward with backward, the forward pass alone, and the first's share of the card's own
+# matrix product in the same program.
+LAYER_READINGS = {
+    **{f"layer_{name}": "TFLOP/s" for name in LAYER_NAMES},
+    **{f"layer_{name}_forward": "TFLOP/s" for name in LAYER_NAMES},
+    **{f"layer_{name}_share": "ratio" for name in LAYER_NAMES},
+    "layer_matmul": "TFLOP/s",
+    "layer_miscompares": "count",
+}
+# Parts of a BERT-large layer at batch 64, sequence 128, forward.
+LAYER_PARTS = {
+    "layer_dense": "TFLOP/s",
+    "layer_dense_gelu": "TFLOP/s",
+    "layer_feed_forward": "TFLOP/s",
+    "layer_attention": "TFLOP/s",
+    "layer_miscompares": "count",
+}
+LAYER_TABLE = "train_layers"
+LAYER_COLUMNS = (
+    "layer",
+    "format",
+    "sequence",
+    "batch",
+    "forward TFLOP/s",
+    "with backward TFLOP/s",
+    "share",
+)
+
+# Steps: the rate of one model, and its share of the card's own matrix product.
+StepModel = Literal["gpt2", "bert", "neo"]
+STEP_MODELS: tuple[StepModel, ...] = get_args(StepModel)
+STEP_READINGS = {"step_{}": "TFLOP/s", "step_{}_share": "ratio"}
+STEP_OF_GPU = {"step_matmul": "TFLOP/s", "step_miscompares": "count"}
+STEP_TABLE = "train_steps"
+STEP_COLUMNS = (
+    "model",
+    "option",
+    "batch",
+    "accumulation",
+    "samples/s",
+    "ktokens/s",
+    "TFLOP/s",
+    "MFU",
+    "GiB",
+    "ms",
+    "ms p5",
+    "ms p95",
+)
+
+# Digests of a training run: own repeats that differ; the table has a row for each format, with the
+# digest of the whole run, and how often it was repeated.
+DIGEST_READINGS = {"digest_repeats_differ": "count"}
+DIGEST_TABLE = "train_digests"
+DIGEST_COLUMNS = ("format", "steps", "repeats", "losses", "gradients", "weights", "seconds")
+
+# Parallel training: of each way its efficiency against one card; the arm without peer access, and
+# four accumulated batches a step, have names of their own.
+ParallelWay = Literal["ddp", "zero2", "zero3", "tp"]
+PARALLEL_WAYS: tuple[ParallelWay, ...] = get_args(ParallelWay)
+ACCUMULATED = "_accumulated"
+P2P_OFF = "_p2p_off"
+PARALLEL_EFFICIENCIES = tuple(
+    f"parallel_{way}_efficiency{more}{arm}"
+    for way, more, arm in product(PARALLEL_WAYS, ("", ACCUMULATED), ("", P2P_OFF))
+)
+PARALLEL_TABLE = "train_parallel"
+PARALLEL_COLUMNS = (
+    "arm",
+    "way",
+    "accumulation",
+    "batch",
+    "ktokens/s",
+    "TFLOP/s",
+    "efficiency",
+    "GiB",
+    "ms",
+    "compute",
+    "communication",
+    "optimizer",
+)

@@ -1,0 +1,137 @@
+"""Shapes of transformer layers and models, and the operations that count for them. Pure.
+
+Conventions of counting, those of the published tables (Megatron-LM, arXiv 2104.04473, equation 3,
+without recomputation; the notebooks "transformers-benchmarks"):
+
+- A multiplication with an addition is two operations. Only products of matrices count: no norm, no
+  activation, no softmax, no addition.
+- A layer, forward, for batch b, sequence s, hidden width h and feed-forward width f:
+  4 b s h f (6 b s h f where the feed-forward part is gated) and, for attention, 4 b s h (h + k),
+  where k is the width of keys and values (h without grouped queries), and 4 b h s^2. With
+  cross-attention to a sequence of the same length the attention counts twice. For f = 4 h and
+  k = h that is 16 b s h^2 + x (4 b h s^2 + 8 b s h^2), x = 2 with cross-attention.
+- Causal attention counts whole, as in the published tables, although the upper half of the scores
+  is not computed: rates of causal layers are up to 4 h s^2 b / 2 too high. Box figures that halve
+  it are said to do so.
+- Backward counts as two forward passes. Recomputation (checkpointing) counts as one more.
+- A training sample of a model: 3 (n layers + 2 s h v) with v words in the vocabulary; embeddings
+  count nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+LayerName = Literal["bert", "gpt2", "t5_encoder", "t5_decoder", "llama"]
+LAYER_NAMES: tuple[LayerName, ...] = get_args(LayerName)
+ModelName = Literal["gpt2", "bert", "neo", "digest", "parallel"]
+TRAINED = 3  # forward and backward, in forward passes
+CHECKPOINTED = 4  # with recomputation
+ADAMW_BYTES = 16  # a parameter: float32 weight, gradient and two moments
+
+
+@dataclass(frozen=True, slots=True)
+class LayerShape:
+    """One transformer layer.
+
+    `inner` is the feed-forward width, `key_heads` the heads of keys and values. `batch` and
+    `sequence` are those of the judged size, at which no healthy GPU waits for the host.
+    """
+
+    name: str
+    hidden: int
+    heads: int
+    inner: int
+    sequence: int
+    batch: int
+    key_heads: int = 0
+    causal: bool = False
+    cross: bool = False
+    gated: bool = False
+
+    @property
+    def head(self) -> int:
+        """The width of one head."""
+        return self.hidden // self.heads
+
+    @property
+    def key_width(self) -> int:
+        """The width of all keys, or of all values, of a token."""
+        return (self.key_heads or self.heads) * self.head
+
+    def feed_forward_flop(self, batch: int, sequence: int) -> int:
+        """Operations of the feed-forward part, forward."""
+        products = 3 if self.gated else 2
+        return 2 * products * batch * sequence * self.hidden * self.inner
+
+    def attention_flop(self, batch: int, sequence: int) -> int:
+        """Operations of the attention with its projections, forward; twice with cross-attention."""
+        projections = 4 * batch * sequence * self.hidden * (self.hidden + self.key_width)
+        scores = 4 * batch * self.hidden * sequence**2
+        return (2 if self.cross else 1) * (projections + scores)
+
+    def forward_flop(self, batch: int, sequence: int) -> int:
+        """Operations of the layer, forward."""
+        return self.feed_forward_flop(batch, sequence) + self.attention_flop(batch, sequence)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters in matrices; norms and biases add less than 0.2 %."""
+        attention = 2 * self.hidden * (self.hidden + self.key_width)
+        return (2 if self.cross else 1) * attention + (
+            3 if self.gated else 2
+        ) * self.hidden * self.inner
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """A model: equal layers between an embedding and a head that shares its matrix."""
+
+    name: str
+    layer: LayerShape
+    layers: int
+    vocabulary: int
+    sequence: int
+
+    @property
+    def parameters(self) -> int:
+        """Parameters in matrices, positions among them."""
+        width = self.layer.hidden
+        return self.layers * self.layer.parameters + (self.vocabulary + self.sequence) * width
+
+    def sample_flop(self, *, checkpointed: bool = False) -> int:
+        """Operations of one training sample of `sequence` tokens."""
+        forward = self.layers * self.layer.forward_flop(1, self.sequence)
+        head = 2 * self.sequence * self.layer.hidden * self.vocabulary
+        return (CHECKPOINTED if checkpointed else TRAINED) * (forward + head)
+
+
+LAYERS: dict[LayerName, LayerShape] = {
+    "bert": LayerShape("BERT-large layer", 1024, 16, 4096, 512, 64),
+    "gpt2": LayerShape("GPT-2 medium block", 1024, 16, 4096, 1024, 64, causal=True),
+    "t5_encoder": LayerShape("T5-large encoder layer", 1024, 16, 4096, 512, 64),
+    "t5_decoder": LayerShape(
+        "T5-large decoder layer", 1024, 16, 4096, 512, 64, causal=True, cross=True
+    ),
+    "llama": LayerShape(
+        "Llama-8B-like block", 4096, 32, 14336, 2048, 8, key_heads=8, causal=True, gated=True
+    ),
+}
+MODELS: dict[ModelName, ModelShape] = {
+    "gpt2": ModelShape("GPT-2 medium", LAYERS["gpt2"], 24, 50257, 1024),
+    "bert": ModelShape("BERT-large", LAYERS["bert"], 24, 30522, 512),
+    "neo": ModelShape(
+        "GPT-Neo-1.3B", LayerShape("block", 2048, 16, 8192, 2048, 8, causal=True), 24, 50257, 2048
+    ),
+    # GPT-2 small: 124 M parameters
+    "digest": ModelShape(
+        "GPT-2 small", LayerShape("block", 768, 12, 3072, 1024, 4, causal=True), 12, 50257, 1024
+    ),
+    # that of box F: 1.3 G parameters, whose gradients take a while to exchange
+    "parallel": ModelShape(
+        "GPT of 1.3 G", LayerShape("block", 2048, 16, 8192, 1024, 8, causal=True), 24, 50257, 1024
+    ),
+}
+# So small that a processor trains it in seconds: for tests without a GPU.
+TINY = ModelShape("tiny", LayerShape("block", 64, 4, 256, 32, 2, causal=True), 2, 211, 32)
