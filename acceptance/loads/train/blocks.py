@@ -36,9 +36,7 @@ class RmsNorm(nn.Module):
 class Attention(nn.Module):
     """Attention of queries to a memory, which is the input itself without cross-attention."""
 
-    def __init__(
-        self, shape: LayerShape, *, causal: bool, bias: bool, scaled: bool = True
-    ) -> None:
+    def __init__(self, shape: LayerShape, *, causal: bool, bias: bool, scaled: bool = True) -> None:
         super().__init__()
         self._shape, self._causal = shape, causal
         self._scale = None if scaled else 1.0
