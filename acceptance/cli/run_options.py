@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         metavar="NAME",
         default=profile,
         help=(
-            "how much is tested, and for how long: smoke, accept, nightly or soak (default: "
+            "how much is tested, and for how long: smoke, accept, nightly, train or soak (default: "
             "%(default)s)"
         ),
     )

@@ -892,7 +892,7 @@ def test_power_steps_that_were_asked_for_and_are_declared_off_say_so(
         prepare(OFF, only=("power",))
 
 
-@pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "soak"])
+@pytest.mark.parametrize("name", ["smoke", "accept", "nightly", "train", "soak"])
 def test_a_plain_vm_in_every_profile(
     prepare: Callable[..., PreparedRun], tree: Tree, name: str
 ) -> None:

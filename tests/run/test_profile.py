@@ -17,7 +17,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_shipped_profiles() -> None:
-    assert list(SHIPPED) == ["smoke", "accept", "nightly", "soak"]
+    assert list(SHIPPED) == ["smoke", "accept", "nightly", "train", "soak"]
     smoke, accept, nightly, soak = (set(one.seconds) for one in SHIPPED.values())
     assert accept - soak == {"storage_keep"}, "only an acceptance leaves a file for the nights"
     assert soak - accept == {"storage_full_cache"}, "only a soak fills a drive's cache"

@@ -21,6 +21,7 @@ PROFILES: Mapping[str, Extent | None] = {
     "smoke": None,
     "accept": "short",
     "nightly": None,
+    "train": None,
     "soak": "whole",
 }
 # Any of these says that a scheduler has started us: other jobs share the supply.
