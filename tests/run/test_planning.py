@@ -898,7 +898,9 @@ def test_a_plain_vm_in_every_profile(
 ) -> None:
     made = planning.prepare(Options(machine_file=CPU_ONLY, profile=name, root=tree.root))
     assert made.plan.gaps == ()
-    assert {check.session for check in made.plan.checks} == {"host-before", "load", "host-after"}
+    sessions = {check.session for check in made.plan.checks}
+    # without a GPU nothing of the profile train is due but the facts around its loads
+    assert sessions == {"host-before", "host-after"} | ({"load"} if name != "train" else set())
     assert made.plan.cannot_detect
     assert made.machine is not None
     assert made.plan.waivers == made.machine.waiver

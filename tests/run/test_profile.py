@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_shipped_profiles() -> None:
     assert list(SHIPPED) == ["smoke", "accept", "nightly", "train", "soak"]
-    smoke, accept, nightly, soak = (set(one.seconds) for one in SHIPPED.values())
+    smoke, accept, nightly, train, soak = (set(one.seconds) for one in SHIPPED.values())
     assert accept - soak == {"storage_keep"}, "only an acceptance leaves a file for the nights"
     assert soak - accept == {"storage_full_cache"}, "only a soak fills a drive's cache"
     assert accept >= {BURN, *SINGLE}
@@ -32,7 +32,8 @@ def test_the_shipped_profiles() -> None:
         "storage_feed",
         "storage_checkpoint",
     }
-    longer = {"gpu_burn_tensor", "gpu_burn_double", "disk_self_test", "storage_read"}
+    training = {"train_layers", "train_step", "train_digest", "train_parallel"}
+    longer = {"gpu_burn_tensor", "gpu_burn_double", "disk_self_test", "storage_read", *training}
     assert accept - smoke == longer | writing, "minutes more, for a test that takes one or two"
     left_out = {
         "gpu_burn_float",
@@ -40,11 +41,15 @@ def test_the_shipped_profiles() -> None:
         "gpu_burn_double",
         "gpu_gemm_short",
         "gpu_copy",
+        *(training - {"train_digest"}),
     }
     assert accept - nightly == left_out | writing, (
         "minutes more on eight GPUs, for a test that takes ten"
     )
     assert nightly < accept
+    whole_tables = {"train_layer_table", "train_step_table", "train_parallel_table"}
+    assert train - accept == whole_tables, "the whole tables of training are for those who ask"
+    assert train & accept == training | {"gpu_gemm_short", "collective"}
     assert [name for name, one in SHIPPED.items() if one.nights] == ["nightly"]
     for one in SHIPPED.values():
         assert one.summary
@@ -54,13 +59,15 @@ def test_the_shipped_profiles() -> None:
     assert max(totals, key=totals.__getitem__) == "soak"
     assert all(
         one.seconds[BURN] > max(one.seconds[name] for name in SINGLE if name in one.seconds)
-        for one in SHIPPED.values()
+        for name, one in SHIPPED.items()
+        if name != "train"
     )
+    assert BURN not in train
 
 
 def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
-    told = "there is no profile 'Smoke': choose one of smoke, accept, nightly, soak"
+    told = "there is no profile 'Smoke': choose one of smoke, accept, nightly, train, soak"
     with pytest.raises(ProfileError, match=f"^{told}$"):
         profile.choose(SHIPPED, "Smoke")
 
