@@ -20,7 +20,7 @@ BUCKETS, FURTHEST = 32, 128
 
 
 class RmsNorm(nn.Module):
-    """Root-mean-square norm, in float32 (T5's and Llama's)."""
+    """Root-mean-square norm (T5's and Llama's)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -28,9 +28,7 @@ class RmsNorm(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         """Normalise the last axis."""
-        wide = values.float() if values.dtype != torch.float64 else values
-        scaled = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6)
-        return scaled.to(values.dtype) * self.weight
+        return functional.rms_norm(values, self.weight.shape, self.weight, 1e-6)
 
 
 class Attention(nn.Module):
@@ -63,9 +61,6 @@ class Attention(nn.Module):
         value = heads(self.value(source))
         if turn is not None:
             query, key = rotate(query, turn), rotate(key, turn)
-        if self._shape.key_heads:
-            times = self._shape.heads // self._shape.key_heads
-            key, value = (one.repeat_interleave(times, 1) for one in (key, value))
         mixed = functional.scaled_dot_product_attention(
             query,
             key,
@@ -73,6 +68,7 @@ class Attention(nn.Module):
             attn_mask=mask,
             is_causal=self._causal and mask is None,
             scale=self._scale,
+            enable_gqa=bool(self._shape.key_heads),
         )
         joined: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
         return joined

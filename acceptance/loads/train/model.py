@@ -23,7 +23,7 @@ class Model(nn.Module):
         self.shape, self.recompute = shape, recompute
         width = shape.layer.hidden
         block = GptBlock if shape.layer.causal else BertLayer
-        self.tokens = nn.Embedding(shape.vocabulary, width)
+        self.tokens = nn.Embedding(shape.words, width)
         self.positions = nn.Parameter(torch.empty(shape.sequence, width))
         self.blocks = nn.ModuleList(block(shape.layer) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(width)
