@@ -15,8 +15,8 @@ without recomputation; the notebooks "transformers-benchmarks"):
   it are said to do so.
 - Backward counts as two forward passes. Recomputation (checkpointing) counts as one more.
 - A training sample of a model: 3 (n layers + 2 s h v) with v words in the vocabulary; embeddings
-  count nothing. The matrix of the vocabulary has rows up to the next multiple of 128, as Megatron-LM
-  pads it (odd widths of bfloat16 matrices are slow everywhere); the rows added count nothing.
+  count nothing. The matrix of the vocabulary has rows up to the next multiple of 128, as
+  Megatron-LM pads it (odd widths of bfloat16 matrices are slow); the rows added count nothing.
 """
 
 from __future__ import annotations
