@@ -6,6 +6,7 @@ standard deviation 0.02 by a generator with a fixed seed, biases are 0 and norms
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -154,6 +155,8 @@ class T5Layer(nn.Module):
         self.feed_forward = FeedForward(shape, functional.relu, bias=False)
         self.norms = nn.ModuleList(RmsNorm(shape.hidden) for _ in range(2 + shape.cross))
         self.positions = nn.Embedding(BUCKETS, shape.heads)
+        self._chosen: Tensor | None = None  # the bucket of (query, key), as 0 and 1
+        self._later: Tensor | None = None
 
     def forward(self, values: Tensor, memory: Tensor | None = None) -> Tensor:
         """The layer's output."""
@@ -167,33 +170,43 @@ class T5Layer(nn.Module):
 
     def _mask(self, sequence: int, dtype: torch.dtype) -> Tensor:
         """What is added to the scores of (query, key), for all heads."""
-        places = torch.arange(sequence, device=self.positions.weight.device)
-        buckets = relative_buckets(places[None, :] - places[:, None], both_ways=not self._causal)
-        # By a product with 0 and 1: the gradient of a look-up has no fixed order of addition.
-        chosen = functional.one_hot(buckets, BUCKETS).to(dtype)
-        mask = (chosen @ self.positions.weight.to(dtype)).permute(2, 0, 1)
+        device = self.positions.weight.device
+        if self._chosen is None or (self._chosen.shape[0], self._chosen.dtype) != (sequence, dtype):
+            buckets = relative_buckets(sequence, both_ways=not self._causal)
+            # By a product with 0 and 1: the gradient of a look-up has no fixed order of addition.
+            self._chosen = functional.one_hot(buckets, BUCKETS).to(device, dtype)
+            places = torch.arange(sequence, device=device)
+            self._later = places[None, :] > places[:, None]
+        mask = (self._chosen @ self.positions.weight.to(dtype)).permute(2, 0, 1)
         if self._causal:
-            later = places[None, :] > places[:, None]
-            mask = mask.masked_fill(later, float("-inf"))
+            mask = mask.masked_fill(self._later, float("-inf"))
         return mask[None].contiguous()
 
 
-def relative_buckets(distance: Tensor, *, both_ways: bool) -> Tensor:
-    """T5's bucket of each distance from query to key: near ones have their own, far ones share."""
-    buckets, offset = BUCKETS, torch.zeros_like(distance)
+def bucket(distance: int, *, both_ways: bool) -> int:
+    """T5's bucket of a distance from query to key: near ones have their own, far ones share.
+
+    Exact where a distance lies on the border of two buckets, on which devices round differently.
+    """
+    buckets, offset = BUCKETS, 0
     if both_ways:
         buckets //= 2
-        offset = (distance > 0).long() * buckets
-        distance = distance.abs()
+        offset = buckets if distance > 0 else 0
+        distance = abs(distance)
     else:
-        distance = (-distance).clamp(min=0)
+        distance = max(0, -distance)
     near = buckets // 2
-    far = near + (
-        (distance.clamp(min=1).double() / near).log()
-        / torch.tensor(FURTHEST / near, dtype=torch.float64).log()
-        * (buckets - near)
-    ).long().clamp(max=buckets - near - 1)
-    return offset + torch.where(distance < near, distance, far)
+    if distance < near:
+        return offset + distance
+    share = math.log(distance / near) / math.log(FURTHEST / near)
+    return offset + min(buckets - 1, near + int(share * (buckets - near) + 1e-9))
+
+
+def relative_buckets(sequence: int, *, both_ways: bool) -> Tensor:
+    """The buckets of (query, key), on the processor."""
+    found = [bucket(one, both_ways=both_ways) for one in range(1 - sequence, sequence)]
+    places = torch.arange(sequence)
+    return torch.tensor(found)[places[None, :] - places[:, None] + sequence - 1]
 
 
 class LlamaBlock(nn.Module):
