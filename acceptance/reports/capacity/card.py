@@ -255,9 +255,7 @@ class _Maker:
 
     def _missing(self, names: Sequence[str]) -> str:
         listed = ", ".join(names)
-        if len(names) > 1:
-            return self._("not measured in this run: needs one of {names}", names=listed)
-        return self._("not measured in this run: needs {names}", names=listed)
+        return self._("not measured in this run: needs one of {names}", names=listed)
 
     # --- memory ---
 
@@ -591,15 +589,16 @@ class _Maker:
         samples = batch.samples
         machines = self._given("machines", batch.machines, "", asked.machines)
         cards = self._cards("cards")
-        updates = batch.updates(max(1, round(one.tokens / one.context)))
+        seen = max(1, round(one.tokens / one.context))
         return Line(
             "batch",
             _("Batch of an update"),
             _(
-                "{samples}, {tokens}; {updates} updates in all",
+                "{samples}, {tokens}; {updates} updates, {passes} passes of each GPU in all",
                 samples=amount(samples, "samples", _),
                 tokens=amount(samples * one.context, "tokens", _),
-                updates=count(updates),
+                updates=count(batch.updates(seen)),
+                passes=count(batch.passes(seen)),
             ),
             samples,
             "samples",

@@ -166,14 +166,14 @@ def head_bandwidth(head: int, rate: float, element: int = ELEMENT) -> float:
     return rate / (6 * head / element)
 
 
-def exchange_seconds(size: float, bandwidth: float, times: int = 1) -> float:
+def exchange_seconds(size: float, bandwidth: float, times: float = 1) -> float:
     """Seconds in which so many bytes go over a link, so many times."""
     return times * size / bandwidth
 
 
 def all_reduce_seconds(size: float, gpus: int, bus_rate: float) -> float:
     """Seconds of an all-reduce: 2 (n - 1) / n times the bytes, at nccl-tests' bus bandwidth."""
-    return 2 * (gpus - 1) / gpus * size / bus_rate
+    return exchange_seconds(size, bus_rate, 2 * (gpus - 1) / gpus)
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,13 +191,13 @@ def _grid(
 
 
 def _range(cells: Sequence[float | str]) -> str:
-    """Equal cells once; numbers of several GPUs as their range."""
-    if len({*map(_cell, cells)}) == 1:
-        return _cell(cells[0])
-    numbers = [cell for cell in cells if not isinstance(cell, str)]
-    if len(numbers) == len(cells):
-        return f"{number(min(numbers))} .. {number(max(numbers))}"
-    return ", ".join(dict.fromkeys(map(_cell, cells)))
+    """Equal cells once, and no empty ones; numbers of several GPUs as their range."""
+    known = [cell for cell in cells if cell != ""]
+    texts = list(dict.fromkeys(map(_cell, known)))
+    numbers = [cell for cell in known if not isinstance(cell, str)]
+    if len(texts) > 1 and len(numbers) == len(known):
+        return f"{_cell(min(numbers))} .. {_cell(max(numbers))}"
+    return ", ".join(texts)
 
 
 def _cell(value: float | str) -> str:
