@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace as with_changes
+from io import StringIO
 from typing import Any
 
 import gpu_machine
@@ -14,6 +15,7 @@ import pytest
 import samples
 from cases import each
 from msgspec import structs
+from rich.console import Console
 
 from acceptance.core.component import Component
 from acceptance.core.language import ENGLISH
@@ -23,10 +25,11 @@ from acceptance.expect import gpu_limits
 from acceptance.journal.run import Run
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import languages
-from acceptance.reports.capacity import amounts, figures
+from acceptance.reports.capacity import amounts, figures, terminal
 from acceptance.reports.capacity.card import Card, Line, card, heads, rows
 from acceptance.reports.capacity.figures import Figure, Figures
 from acceptance.reports.capacity.question import Question, training
+from acceptance.reports.terminal import Terminal
 
 MEMORY = 80e9
 DISK = Part("disk", "nvme0n1")
@@ -315,6 +318,19 @@ def test_every_line_says_source_and_assumption_in_both_languages() -> None:
             shown = card(found, Question(), language)
             assert all(one.source and one.assumes and one.formula for one in shown.lines)
             assert all(one.inputs for one in shown.lines if one.value is not None)
+
+
+@each("memory, lines", [(MEMORY, 5), (None, 0)])
+def test_the_terminal_shows_the_table_where_memory_is_known(
+    memory: float | None, lines: int
+) -> None:
+    found, out = told(memory=memory), StringIO()
+    screen = Terminal(Console(file=out, highlight=False))
+    terminal.show(made(found), found, screen, ENGLISH)
+    shown = out.getvalue().splitlines()
+    assert sum(line.startswith(("sharding", "none", "ZeRO-")) for line in shown) == lines
+    assert shown[-1] == made(found).binds
+    assert len(shown) == 3 + lines + 3 * len(made(found).lines) + 1
 
 
 # --- the question ---
