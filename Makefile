@@ -53,8 +53,8 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(LANGUAGE)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly soak baseline nightly-install nightly-uninstall plan inventory judge \
-        report compare history image engine tools selftest selftest-long selftest-gpu nights-gpu \
+.PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
+        report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu \
         messages measurements mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these commands
@@ -62,7 +62,7 @@ help: ## list these commands
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|soak STATION=auto|docker|host OUT=DIR'
+	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|train|soak STATION=auto|docker|host OUT=DIR'
 	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN REPLACE=1'
 	@echo '  FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
 	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1'
@@ -85,7 +85,7 @@ help: ## list these commands
 accept: .venv/.compiled ## test this machine and say whether it is fit (PROFILE=accept)
 	@$(RIGPROOF) accept $(ARGS)
 
-smoke soak: .venv/.run ## the same with that profile: a minute or two; hours
+smoke train soak: .venv/.run ## the same with that profile: a minute or two; ten minutes; hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
 # Exit code 4: the machine is in use, the night was skipped. Too many in a row are a FAIL.
@@ -119,6 +119,9 @@ compare: .venv/.run ## compare recorded runs (RUNS="DIR DIR")
 
 history: .venv/.run ## show the measurements of this machine, night by night
 	@$(RIGPROOF) history --out "$(OUT)" $(LANGUAGE)
+
+capacity: .venv/.run ## show what this machine trains (RUN=DIR, default: the newest)
+	@$(RIGPROOF) capacity "$(RUN)" $(LANGUAGE)
 
 image: .venv/.run ## build the container image if it is missing (BASE=REF: on another base)
 	@.venv/bin/python -m acceptance.station.image $(if $(BASE),--base "$(BASE)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.cli import compare, history
+from acceptance.cli import capacity, compare, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
 from acceptance.history import drift_rules, noise
@@ -41,6 +41,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     reader.NoRun,
     signature.SignatureError,
     NoRecording,
+    capacity.NoCapacity,
     compare.NoComparison,
     history.NoHistory,
     BaselineRefused,

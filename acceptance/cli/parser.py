@@ -36,6 +36,7 @@ VERBS = {
         "with"
     ),
     "history": "show what the runs of this machine measured from night to night",
+    "capacity": "show what this machine trains, by the measured figures of a run",
     "schedule": "install, show or remove the systemd units that run nightly",
     "image": "save the container image to a file, or load it, for machines without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",

@@ -172,7 +172,7 @@ def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPat
     )
     code, _, err = call("plan", "--profile", "nightmare")
     assert code == 2
-    assert_one_sentence(err, "'nightmare'", "smoke, accept, nightly, soak")
+    assert_one_sentence(err, "'nightmare'", "smoke, accept, nightly, train, soak")
 
 
 def test_a_check_that_does_not_exist(call: Call) -> None:

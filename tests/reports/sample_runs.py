@@ -22,6 +22,7 @@ import msgspec
 import reseal
 import sample_machines
 import sample_telemetry
+import sample_training
 import synthetic_machines
 from msgspec import structs
 
@@ -69,6 +70,8 @@ class Made:
 
     `seconds` stretches its burn until it takes that long.
 
+    `training` adds the checks of training, where its plan has none, and their tables.
+
     `breaks_in` is the check in which the machine restarts. `troubles` are the checks that end as
     errors, with the session's word; `skips` measurements that could not be taken, with the reason.
     """
@@ -84,6 +87,7 @@ class Made:
     dead_links: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     seconds: float | None = None
+    training: bool = False
 
 
 def _both(*changes: faults.Change) -> faults.Change:
@@ -124,7 +128,8 @@ MADE = {
     ),
     "2x3090ti": Made(
         "2x3090ti-bridge",
-        "two RTX 3090 Ti with a bridge, sound",
+        "two RTX 3090 Ti with a bridge, sound, with what it trains",
+        training=True,
         waivers=(
             Waiver(
                 reason="a spare rule that is not needed",
@@ -181,6 +186,8 @@ def put(made: Made, folder: Path) -> Path:
         and value * (slow if key[1] in ("gemm_f64_short", "gemm_f64", "burn_f64") else 1.0)
         for key, value in drawn.items()
     }
+    if made.training:
+        values = {**sample_training.values(plan), **values}
     story = list(_story(made, machine, plan, seen, values))
     _segment(folder / reader.SUPERVISOR, story, "boot-1")
     heated = list(_heated(story))
@@ -233,6 +240,8 @@ def _plan(plan: Plan, made: Made) -> Plan:
             structs.replace(one, seconds=one.seconds + longer) if one.id == "together.burn" else one
             for one in checks
         )
+    if made.training:
+        checks = sample_training.with_checks(checks, plan.gpus)
     return structs.replace(
         plan, checks=checks, not_tested=left_out, waivers=(*plan.waivers, *made.waivers)
     )
@@ -335,6 +344,9 @@ def _check(
                 outcome = "fail" if due.limit and due.limit.grade(value) == "fail" else outcome
         if check.id == "compute.gemm_alone":
             yield from ((end, table) for table in _tables(check))
+        if made.training:
+            gpus = tuple(Gpu(number) for number in range(machine.gpus))
+            yield from ((end, table) for table in sample_training.tables(check.id, gpus))
     else:
         outcome = "error"
     message = made.troubles.get(check.id, "")

@@ -15,6 +15,8 @@ from acceptance.journal.run import Run
 from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
 from acceptance.reports import languages, pair_table, summary
+from acceptance.reports.capacity import card, figures
+from acceptance.reports.capacity.question import Question
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.page import (
     bars,
@@ -29,6 +31,7 @@ from acceptance.reports.page import (
     timeline,
     topology,
     train,
+    training,
 )
 from acceptance.reports.page.cards import MeasurementKey
 from acceptance.reports.page.timeline import Timeline
@@ -205,11 +208,43 @@ def tested_filesystems(page: PageRun) -> Content | None:
     return Content(page.language("Storage"), {"filesystems": found}) if found else None
 
 
+def trained(page: PageRun) -> Content | None:
+    """Layers, steps, digests and parallel training."""
+    run, language = page.run, page.language
+    recorded = training.tables(run)
+    values = {
+        "rates": list(training.rates(run)),
+        "digests": list(training.digests(recorded, language)),
+        "parallel": training.parallel(recorded, language),
+        "grids": list(training.grids(recorded, language)),
+        "TOP": training.TOP,
+        "one": round(100 - 100 / training.TOP, 1),
+    }
+    shown = any(values[name] for name in ("rates", "digests", "parallel", "grids"))
+    return Content(language("Training"), values) if shown else None
+
+
+def capacity(page: PageRun) -> Content | None:
+    """What the machine trains, for a model that stands as an example."""
+    found = figures.measured(page.run, page.sheets)
+    if not found.gpus or not (found.product or found.step):
+        return None
+    made = card.card(found, Question(), page.language)
+    values = {
+        "card": made,
+        "rows": list(card.rows(made, found.memory, page.language)),
+        "heads": card.heads(page.language),
+    }
+    return Content(page.language("What this machine trains"), values)
+
+
 def text_tables(page: PageRun) -> Content | None:
     """The tables that the checks recorded, but for those that are drawn."""
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
     drawn = {train.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
-    found = tables.text_tables(table for table in recorded if table.name not in drawn)
+    found = tables.text_tables(
+        table for table in recorded if table.name not in drawn and not training.is_drawn(table)
+    )
     return Content(page.language("Tables"), {"tables": found}) if found else None
 
 
@@ -258,6 +293,8 @@ SECTIONS = (
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
     Section("train", "train.html.j2", pulse_trains),
+    Section("training", "training.html.j2", trained),
+    Section("capacity", "capacity.html.j2", capacity),
     Section("storage", "storage.html.j2", tested_filesystems),
     Section("tables", "tables.html.j2", text_tables),
     Section("events", "events.html.j2", events, listed=False),

@@ -1,0 +1,121 @@
+"""`rigproof capacity`: what a machine trains, from the measured figures of a run."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+from acceptance.cli import closing, options
+from acceptance.core.language import ENGLISH
+from acceptance.expect import gpu_limits
+from acceptance.journal import run as journal_run
+from acceptance.reports import plain_json
+from acceptance.reports.capacity import card, figures, terminal
+from acceptance.reports.capacity.question import Question
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+UNPROVED = 3
+EPILOG = (
+    "What was not asked for is assumed, and what the run did not measure is said to be missing. "
+    "Exit codes: 0 shown, 3 the run cannot be read or its evidence is not whole, 2 usage error."
+)
+_AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)([KMBT]?)")
+_SUFFIX = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_MOST = 1e18
+
+
+class NoCapacity(Exception):
+    """The run says nothing of training; the message is one sentence."""
+
+
+def amount(text: str) -> float:
+    """A large number, from 1 to 1e18: 7e9, 7B, 350M, 1.4T."""
+    found = _AMOUNT.fullmatch(text.upper())
+    value = float(found[1]) * _SUFFIX[found[2]] if found else math.nan
+    if not 1 <= value <= _MOST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number from 1 to 1e18, such as 7e9, 7B, 350M or 1.4T"
+        )
+    return value
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof capacity`."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "run_dir",
+        metavar="RUN",
+        nargs="?",
+        type=options.path,
+        default=Path("reports/latest"),
+        help="folder of the run (default: reports/latest, the newest)",
+    )
+    for name, kind, what, text in (
+        (
+            "parameters",
+            amount,
+            "N",
+            "parameters of the model: 7e9, 7B (assumed: a usual size that fits)",
+        ),
+        ("tokens", amount, "N", "tokens to train on (assumed: 20 a parameter)"),
+        ("gpus", options.number, "N", "GPUs of each machine (default: those of the run)"),
+        ("machines", options.number, "N", "machines like this one (default: 1)"),
+        ("context", options.count, "N", "tokens of a sample (assumed: 4096)"),
+        ("micro-batch", options.number, "N", "samples of a micro-batch on each GPU (assumed: 1)"),
+        ("accumulation", options.number, "N", "micro-batches of an update (assumed: 4)"),
+        ("layers", options.number, "N", "layers (default: from the parameters)"),
+        ("hidden", options.count, "N", "hidden width (default: from the parameters)"),
+        ("checkpoint-every", options.count, "SECONDS", "time between checkpoints (assumed: 3600)"),
+    ):
+        parser.add_argument(f"--{name}", metavar=what, type=kind, help=text)
+    parser.add_argument("--json", action="store_true", help="print the card as JSON")
+    options.language(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the card of a run; returns 3 where the run's evidence is not whole, else 0.
+
+    Raises NoCapacity where neither the run nor the question has a GPU, JournalError, UnreadableRun
+    or SheetError.
+    """
+    language = closing.language_of(args)
+    found = journal_run.read(args.run_dir)
+    told = figures.measured(found, gpu_limits.sheets())
+    asked = Question(
+        parameters=args.parameters,
+        tokens=args.tokens,
+        gpus=args.gpus,
+        machines=args.machines,
+        context=args.context,
+        micro=args.micro_batch,
+        accumulation=args.accumulation,
+        layers=args.layers,
+        hidden=args.hidden,
+        checkpoint_every=args.checkpoint_every,
+    )
+    if not told.gpus:
+        raise NoCapacity(
+            f"{args.run_dir}: this run tested no GPU, so it says nothing of training: give the "
+            "folder of one that did"
+        )
+    code = UNPROVED if found.troubles else 0
+    if args.json:
+        made = card.card(told, asked, ENGLISH)
+        plain = {"run_id": found.verdict.run_id, "verdict": found.verdict.verdict}
+        troubles = [words.message(one) for one in found.troubles]
+        content = {**plain, "troubles": troubles, **msgspec.to_builtins(made)}
+        sys.stdout.buffer.write(plain_json.render(content, sys.stdout.encoding))
+        return code
+    screen = Terminal.on_stdout(language)
+    screen.say(f"{found.verdict.run_id}: {found.verdict.verdict}")
+    for trouble in found.troubles:
+        screen.say(words.message(trouble, language), "yellow")
+    terminal.show(card.card(told, asked, language), told, screen, language)
+    closing.require_output(screen)
+    return code

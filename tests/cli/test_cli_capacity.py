@@ -1,0 +1,159 @@
+"""`rigproof capacity`: the card of a recorded run, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import journals
+import pytest
+import sample_runs
+from cases import each
+from runs import machine_root, write_segment
+from test_command_line import Call, assert_one_sentence, call  # noqa: F401 - a fixture
+
+from acceptance.cli.capacity import amount
+from acceptance.journal import reader
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sample_runs.write("2x3090ti", tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
+    code, out, err = call("capacity", str(run), "--lang", "en")
+    assert (code, err) == (0, "")
+    for text in (
+        "What this machine trains\n",
+        "2 x NVIDIA GeForce RTX 3090 Ti, 25.77 GB each",
+        "training: 1.3e9 parameters",
+        "Days to train: ",
+        "(measured: step_gpt2 of gpu0, the least of 2)",
+        "source: PaLM, arXiv 2204.02311; assumes: ",
+        "The GPUs' own rate binds",
+    ):
+        assert text in out
+    assert out.splitlines()[0].endswith(": PASS")
+
+
+def test_the_newest_run_is_taken(call: Call, run: Path) -> None:  # noqa: F811
+    Path("reports").mkdir()
+    Path("reports/latest").symlink_to(run)
+    assert call("capacity") == call("capacity", "reports/latest")
+    Path("reports/latest").unlink()
+    code, out, err = call("capacity")
+    assert (code, out) == (2, "")
+    assert_one_sentence(err, "reports/latest")
+
+
+def test_it_is_printed_as_json(call: Call, run: Path) -> None:  # noqa: F811
+    argv = (
+        *("--parameters", "3B", "--tokens", "60e9", "--gpus", "4", "--machines", "2"),
+        *("--context", "2048", "--micro-batch", "2", "--accumulation", "8"),
+        *("--layers", "32", "--hidden", "2560", "--checkpoint-every", "600"),
+    )
+    code, out, err = call("capacity", str(run), "--json", "--lang", "zh-CN", *argv)
+    assert (code, err) == (0, "")
+    card = json.loads(out)
+    assert (card["verdict"], card["troubles"]) == ("PASS", [])
+    assert card["asked"] == (
+        "3e9 parameters in 32 layers of width 2560, 60e9 tokens, 2 x 4 GPUs, micro-batches of 2 x "
+        "2048 tokens, 8 an update"
+    )
+    lines = {line["id"]: line for line in card["lines"]}
+    assert lines["batch"]["value"] == 8 * 2 * 4 * 2
+    assert lines["checkpoint"]["inputs"][1]["value"] == 600
+    assert {one["origin"] for one in lines["batch"]["inputs"]} == {"asked"}
+    assert lines["days"]["value"] == pytest.approx(6 * 3e9 * 60e9 / (8 * 42.2e12) / 86400)
+
+
+def test_in_chinese(call: Call, run: Path) -> None:  # noqa: F811
+    code, out, _ = call("capacity", str(run), "--lang", "zh-CN")
+    assert code == 0
+    assert "这台机器能训练什么" in out
+    assert "训练天数" in out
+
+
+def test_a_run_whose_evidence_is_not_whole(call: Call, run: Path, tmp_path: Path) -> None:  # noqa: F811
+    broken = sample_runs.write("2x3090ti", tmp_path / "broken")
+    (broken / reader.GPU_TELEMETRY).unlink()
+    code, out, err = call("capacity", str(broken))
+    assert (code, err) == (3, "")
+    assert reader.GPU_TELEMETRY in out.splitlines()[1]
+    assert json.loads(call("capacity", str(broken), "--json")[1])["troubles"]
+
+
+def test_a_run_without_a_gpu_says_nothing_of_training(
+    call: Call,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "run"
+    write_segment(
+        folder / reader.SUPERVISOR,
+        journals.bodies(journals.plan()),
+        machine_root(tmp_path / "root"),
+    )
+    code, out, err = call("capacity", str(folder))
+    assert (code, out) == (2, "")
+    assert_one_sentence(err, "tested no GPU")
+
+
+@each(
+    "option, value, words",
+    [
+        *(
+            (option, value, "1 to 1e18")
+            for option in ("--parameters", "--tokens")
+            for value in (
+                "0",
+                "0.5",
+                "-7e9",
+                "nan",
+                "inf",
+                "7x",
+                "",
+                "1e19",
+                "7 B",
+                "0x7",
+                "\u0667",
+            )
+        ),
+        *(
+            (option, value, "1 to 9999")
+            for option in ("--gpus", "--machines", "--micro-batch", "--accumulation", "--layers")
+            for value in ("0", "-1", "nan", "1.5", "10000", "")
+        ),
+        *(
+            (option, value, "1 to 1000000")
+            for option in ("--context", "--hidden", "--checkpoint-every")
+            for value in ("0", "-1", "nan", "1e3", "1000001")
+        ),
+    ],
+)
+def test_what_is_no_number_is_refused(
+    call: Call,  # noqa: F811
+    option: str,
+    value: str,
+    words: str,
+) -> None:
+    code, out, err = call("capacity", f"{option}={value}")
+    assert (code, out) == (2, "")
+    assert_one_sentence(err, option, words)
+
+
+@each(
+    "text, value",
+    [
+        ("7e9", 7e9),
+        ("7B", 7e9),
+        ("7b", 7e9),
+        ("350M", 350e6),
+        ("1.4T", 1.4e12),
+        ("1.5e+12", 1.5e12),
+        ("7000000000", 7e9),
+        ("124k", 124e3),
+    ],
+)
+def test_large_numbers(text: str, value: float) -> None:
+    assert amount(text) == pytest.approx(value)

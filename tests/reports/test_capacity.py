@@ -1,0 +1,468 @@
+"""The capacity card of runs that measured much, little and nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace as with_changes
+from io import StringIO
+from typing import Any
+
+import gpu_machine
+import journals
+import msgspec
+import pytest
+import samples
+from cases import each
+from msgspec import structs
+from rich.console import Console
+
+from acceptance.core.component import Component
+from acceptance.core.language import ENGLISH
+from acceptance.core.parts import GPUS, Gpu, Pair, Part
+from acceptance.core.record import Body, Measured
+from acceptance.expect import gpu_limits
+from acceptance.journal.run import Run
+from acceptance.machine.inventory import Inventory
+from acceptance.reports import languages
+from acceptance.reports.capacity import amounts, figures, terminal
+from acceptance.reports.capacity.card import Card, Line, card, heads, rows
+from acceptance.reports.capacity.figures import Figure, Figures
+from acceptance.reports.capacity.question import Question, training
+from acceptance.reports.terminal import Terminal
+
+MEMORY = 80e9
+DISK = Part("disk", "nvme0n1")
+
+
+def figure(value: float, name: str = "x", where: Component = Gpu(0), count: int = 2) -> Figure:
+    return Figure(value, name, where, count)
+
+
+def told(**changed: Any) -> Figures:
+    """Two GPUs with everything measured, but for what is changed."""
+    whole: dict[str, Any] = {
+        "gpus": 2,
+        "model": "NVIDIA X",
+        "memory": MEMORY,
+        "product": figure(600e12, "gemm_bf16"),
+        "step": figure(400e12, "step_gpt2"),
+        "peak": 1000e12,
+        "sheet": "X",
+        "efficiencies": {
+            "parallel_ddp_efficiency": figure(0.9, "parallel_ddp_efficiency", GPUS, 1),
+            "parallel_zero3_efficiency": figure(0.8, "parallel_zero3_efficiency", GPUS, 1),
+        },
+        "link": figure(300e9, "p2p_write", Pair(Gpu(0), Gpu(1))),
+        "peer_access": True,
+        "all_reduce": figure(320e9, "collective_all_reduce", GPUS, 1),
+        "write": figure(3e9, "storage_write", DISK, 1),
+        "checkpoint": figure(6.0, "storage_checkpoint_write", DISK, 1),
+        "feed": figure(100e6, "storage_feed_gpu", DISK, 1),
+    }
+    return Figures(**{**whole, **changed})
+
+
+NOTHING: Mapping[str, Any] = {
+    "memory": None,
+    "product": None,
+    "step": None,
+    "peak": None,
+    "sheet": None,
+    "efficiencies": {},
+    "link": None,
+    "peer_access": None,
+    "all_reduce": None,
+    "write": None,
+    "checkpoint": None,
+    "feed": None,
+    "model": None,
+}
+FOUR = Question(parameters=4e9, tokens=80e9)
+
+
+def made(found: Figures, asked: Question = FOUR) -> Card:
+    return card(found, asked, ENGLISH)
+
+
+def line(found: Card, name: str) -> Line:
+    return next(one for one in found.lines if one.id == name)
+
+
+# --- memory ---
+
+
+def test_the_table_of_memory() -> None:
+    found = made(told(), Question(parameters=4e9, micro=2))
+    table = list(rows(found, MEMORY, ENGLISH))
+    assert {len(row) for row in table} == {len(heads(ENGLISH))}
+    assert [row[0] for row in table] == ["none", "ZeRO-1", "ZeRO-2", "ZeRO-3"]
+    assert [row[1] for row in table] == ["16", "10", "9", "8"]
+    assert [row[2] for row in table] == ["5e9", "8e9", "8.889e9", "10e9"]
+    assert table[0][3] == "6.667e9"
+    assert [row[-1] for row in table] == ["with checkpointing", "yes", "yes", "yes"]
+    assert line(found, "largest_model").value == 10e9
+    wide = made(told(), Question(parameters=12e9))
+    assert [row[-1] for row in rows(wide, MEMORY, ENGLISH)] == ["no"] * 4
+    assert wide.binds == (
+        "Memory binds: the model does not fit on 2 GPUs, sharded and with checkpointing; its "
+        "weights, gradients and optimizer alone fill 3 GPUs."
+    )
+
+
+def test_one_gpu_shards_nothing_and_exchanges_nothing() -> None:
+    found = made(told(gpus=1))
+    assert [row.stage for row in found.memory] == [0]
+    assert {one.id for one in found.lines}.isdisjoint(
+        {"tensor_parallel", "head_on_each", "exchange", "pipeline_bubble"}
+    )
+    assert line(found, "largest_model").text == "5e9 parameters"
+
+
+def test_memory_that_is_not_shown() -> None:
+    found = made(told(memory=None))
+    assert (found.memory, found.machine) == ((), "2 x NVIDIA X")
+    assert line(found, "largest_model").text == "not shown by the driver: the GPUs' memory"
+    assert line(found, "largest_model").value is None
+
+
+# --- time ---
+
+
+def test_days_take_the_efficiency_of_the_runs_gpus() -> None:
+    found = line(made(told()), "days")
+    seconds = 6 * 4e9 * 80e9 / (2 * 400e12 * 0.9)
+    assert found.value == pytest.approx(seconds / 86400)
+    assert {one.symbol for one in found.inputs} == {"N", "D", "G", "rate", "e"}
+    assert "measured: parallel_ddp_efficiency of gpus" in {one.origin for one in found.inputs}
+    assert "attention, which adds" in found.assumes
+
+
+@each(
+    "question, way",
+    [
+        (Question(parameters=4e9, accumulation=1), "parallel_ddp_efficiency"),
+        (Question(parameters=4e9), "parallel_ddp_efficiency_accumulated"),
+        (Question(parameters=8.2e9, accumulation=1), "parallel_zero2_efficiency"),
+        (Question(parameters=9e9, accumulation=1), "parallel_zero3_efficiency"),
+        (Question(parameters=900e9, accumulation=1), "parallel_zero3_efficiency"),
+    ],
+)
+def test_the_efficiency_is_that_of_the_way_that_the_model_needs(
+    question: Question, way: str
+) -> None:
+    names = ("ddp", "zero2", "zero3")
+    ways = {
+        name: figure(0.5, name, GPUS, 1)
+        for one in names
+        for name in (f"parallel_{one}_efficiency", f"parallel_{one}_efficiency_accumulated")
+    }
+    found = line(made(told(efficiencies=ways), question), "days")
+    assert found.inputs[-1].origin == f"measured: {way} of gpus"
+
+
+@each(
+    "question",
+    [
+        Question(parameters=4e9, gpus=8),
+        Question(parameters=4e9, machines=2),
+    ],
+)
+def test_days_of_other_gpus_than_the_runs_are_a_bound(question: Question) -> None:
+    found = line(made(told(), question), "days")
+    assert found.text.startswith("at least ")
+    assert found.text.endswith("what so many GPUs lose to each other was not measured")
+
+
+def test_without_a_step_there_is_only_a_bound() -> None:
+    found = made(told(step=None))
+    assert line(found, "days").text == (
+        "not measured in this run: needs one of step_neo, step_gpt2, step_bert"
+    )
+    bound = line(found, "days_bound")
+    assert bound.text.startswith("never less than ")
+    assert bound.value == pytest.approx(6 * 4e9 * 80e9 / (2 * 600e12) / 86400)
+    assert "No training step was measured" in found.besides[-1]
+    assert line(found, "mfu").value is None
+
+
+def test_mfu_is_against_the_dense_peak() -> None:
+    assert line(made(told()), "mfu").value == pytest.approx(0.4)
+    assert line(made(told()), "mfu").text == "40 %"
+    unknown = line(made(told(peak=None, sheet=None)), "mfu")
+    assert (unknown.value, unknown.text) == (None, "no model sheet says this card's peak")
+
+
+# --- links ---
+
+
+def test_tensor_parallelism_takes_the_one_way_rate() -> None:
+    asked = Question(parameters=70e9, hidden=8192, layers=80)
+    found = made(told(product=figure(330e12), link=figure(32e9), peer_access=False), asked)
+    limit = line(found, "tensor_parallel")
+    assert limit.text == "up to 2.383 GPUs"
+    assert limit.inputs[-1].origin.endswith("the least of 2, through host memory: no peer access")
+    slow = made(told(product=figure(330e12), link=figure(20e9), peer_access=None), asked)
+    assert line(slow, "tensor_parallel").text == "none: two GPUs would wait for the link (1.489)"
+    head = line(found, "head_on_each")
+    assert head.text == ("needs 859.4 GB/s one way, 1719 GB/s both ways; the link has 3.72 % of it")
+
+
+def test_a_link_that_was_not_measured() -> None:
+    found = made(told(link=None, all_reduce=None))
+    needs = "needs one of collective_send_receive, p2p_write, copy_own_p2p, p2p_staged"
+    assert line(found, "tensor_parallel").text == f"not measured in this run: {needs}"
+    assert line(found, "head_on_each").text == "needs 1562 GB/s one way, 3125 GB/s both ways"
+    assert line(found, "exchange").value is None
+    assert "collective_all_reduce, collective_send_receive" in line(found, "exchange").text
+    assert found.binds == "The GPUs' own rate binds, as far as was measured."
+
+
+def test_the_exchange_of_gradients() -> None:
+    found = made(told())
+    one = line(found, "exchange")
+    assert one.value == pytest.approx(4 * 4e9 / 320e9)
+    assert one.text == "0.05 s beside 0.2458 s of each micro-batch"
+    assert line(found, "exchange_hidden").value == 0.0
+    ring = line(made(told(all_reduce=None)), "exchange")
+    assert ring.value == pytest.approx(4 * 4e9 / 300e9)
+    assert line(made(told(), Question(machines=2, gpus=1)), "exchange").text == (
+        "not measured: the network between machines"
+    )
+    assert line(made(told(), Question(machines=2)), "exchange").value is not None
+
+
+def test_the_bubble_is_a_formula_only() -> None:
+    found = line(made(told(), Question(gpus=8, accumulation=32)), "pipeline_bubble")
+    assert found.text == "21.9 % of the ideal time, 17.9 % of the whole"
+    assert found.assumes.startswith("a formula only")
+
+
+def test_the_batch() -> None:
+    asked = Question(parameters=1e9, tokens=4096e3, gpus=1, machines=1, micro=5, accumulation=2)
+    found = line(made(told(), asked), "batch")
+    assert found.text == "10 samples, 40960 tokens; 100 updates, 200 passes of each GPU in all"
+
+
+# --- disk ---
+
+
+def test_whether_the_disk_keeps_up() -> None:
+    found = line(made(told()), "feed")
+    assert found.value == pytest.approx(2 * 400e12 / (6 * 4e9) / 100e6)
+    assert found.text == "keeps up: 33330 tokens/s are needed, the disk feeds 100e6 tokens/s"
+    slow = made(told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)))
+    assert line(slow, "feed").text.startswith("does not keep up: ")
+    assert slow.binds == "The disk binds: it feeds fewer tokens than the GPUs take."
+    assert line(made(told(feed=None)), "feed").text == (
+        "not measured in this run: needs one of storage_feed_gpu, storage_feed_host, "
+        "storage_memmap_cold"
+    )
+
+
+def test_checkpoints() -> None:
+    found = line(made(told()), "checkpoint")
+    assert found.value == pytest.approx(24 / 3600)
+    assert found.text == (
+        "64 GB in 24 s, 0.667 % of the time between two; without gradients 56 GB in 21 s"
+    )
+    by_rate = line(made(told(checkpoint=None)), "checkpoint")
+    assert by_rate.value == pytest.approx(64 / 3 / 3600)
+    assert line(made(told(checkpoint=None, write=None)), "checkpoint").value is None
+    often = made(told(), Question(parameters=4e9, checkpoint_every=20))
+    assert often.binds == "The disk binds: a checkpoint takes longer than the time between two."
+
+
+# --- what binds ---
+
+
+def test_what_binds() -> None:
+    hidden = "The GPUs' own rate binds: the last backward pass hides the exchange of gradients."
+    assert made(told()).binds == hidden
+    slow = told(all_reduce=figure(30e9, "collective_all_reduce", GPUS, 1))
+    some = made(slow).binds
+    assert some.startswith("The GPUs' own rate binds: ")
+    assert some.endswith(" of an update is waiting for gradients.")
+    slower = told(all_reduce=figure(5e9, "collective_all_reduce", GPUS, 1))
+    assert made(slower).binds.startswith("The links bind: ")
+
+
+def test_a_run_that_measured_nothing() -> None:
+    found = made(told(**NOTHING))
+    assert found.machine == "2 x GPU"
+    values = {one.id: one.value for one in found.lines}
+    assert {name for name, value in values.items() if value is not None} == {
+        "pipeline_bubble",
+        "batch",
+    }
+    assert found.binds == (
+        "What binds cannot be said: no rate of a step or a product was measured."
+    )
+    assert all("not measured" in one.text for one in found.lines if one.id in ("feed", "exchange"))
+
+
+def test_what_is_said_besides() -> None:
+    two = made(told(), Question(machines=2, gpus=4)).besides
+    assert two == (
+        "The network between machines was not measured: figures are of one machine.",
+        "Links were measured with the 2 GPUs of this run, not with 4.",
+    )
+    one = made(told(gpus=1), Question(gpus=4)).besides
+    assert one == ("The run has one GPU: no link between GPUs was measured.",)
+
+
+def test_every_line_says_source_and_assumption_in_both_languages() -> None:
+    chinese = languages.language("zh-CN")
+    for found in (told(), told(gpus=1), told(**NOTHING)):
+        for language in (ENGLISH, chinese):
+            shown = card(found, Question(), language)
+            assert all(one.source and one.assumes and one.formula for one in shown.lines)
+            assert all(one.inputs for one in shown.lines if one.value is not None)
+
+
+@each("memory, lines", [(MEMORY, 5), (None, 0)])
+def test_the_terminal_shows_the_table_where_memory_is_known(
+    memory: float | None, lines: int
+) -> None:
+    found, out = told(memory=memory), StringIO()
+    screen = Terminal(Console(file=out, highlight=False))
+    terminal.show(made(found), found, screen, ENGLISH)
+    shown = out.getvalue().splitlines()
+    assert sum(line.startswith(("sharding", "none", "ZeRO-")) for line in shown) == lines
+    assert shown[-1] == made(found).binds
+    assert len(shown) == 3 + lines + 3 * len(made(found).lines) + 1
+
+
+# --- the question ---
+
+
+@each(
+    "memory, gpus, size",
+    [(80e9, 8, 13e9), (25e9, 2, 1.3e9), (150e9, 8, 70e9), (8e9, 1, 350e6), (1e9, 1, 125e6)],
+)
+def test_the_largest_usual_size_that_fits_is_taken(memory: float, gpus: int, size: float) -> None:
+    assert training(Question(), gpus, memory).model.parameters == size
+
+
+def test_what_is_not_asked_is_assumed() -> None:
+    found = training(Question(), 2, None)
+    assert (found.model.parameters, found.tokens, found.context) == (7e9, 140e9, 4096)
+    assert (found.batch.samples, found.gpus, found.checkpoint_every) == (8, 2, 3600.0)
+
+
+@each(
+    "value, unit, text",
+    [
+        (1, "GPUs", "1 GPU"),
+        (2, "GPUs", "2 GPUs"),
+        (7e9, "parameters", "7e9 parameters"),
+        (6.3e24, "FLOP", "6.3e24 FLOP"),
+        (999_999, "tokens", "999999 tokens"),
+        (730.1e9, "B", "730.1 GB"),
+        (0.5, "ratio", "0.5"),
+        (450e9, "B/s", "450 GB/s"),
+        (989e12, "FLOP/s", "989 TFLOP/s"),
+    ],
+)
+def test_amounts(value: float, unit: str, text: str) -> None:
+    assert amounts.amount(value, unit, ENGLISH) == text
+
+
+# --- the figures of a run ---
+
+
+Values = Mapping[tuple[str, Component, str], float]
+
+
+def run_of(values: Values, seen: Inventory | None = None) -> Run:
+    dues = [journals.due(name, where, unit, None) for name, where, unit in values]
+    plan = structs.replace(
+        journals.plan(journals.check("train.step", *dues)), gpus=(Gpu(0), Gpu(1))
+    )
+    bodies: list[Body] = []
+    for body in journals.bodies(plan):
+        changed = body
+        if isinstance(body, Measured):
+            value = values[body.measurement, body.component, body.unit]
+            changed = structs.replace(body, value=value if math.isfinite(value) else None)
+        bodies.append(changed)
+    found = samples.run(bodies)
+    return found if seen is None else samples.seen(found, msgspec.to_builtins(seen))
+
+
+WHOLE: Values = {
+    ("gemm_bf16", Gpu(0), "TFLOP/s"): 660.0,
+    ("gemm_bf16", Gpu(1), "TFLOP/s"): 650.0,
+    ("step_matmul", Gpu(0), "TFLOP/s"): 640.0,
+    ("step_gpt2", Gpu(0), "TFLOP/s"): 400.0,
+    ("parallel_ddp_efficiency", GPUS, "ratio"): 0.9,
+    ("p2p_write", Pair(Gpu(0), Gpu(1)), "GB/s"): 20.0,
+    ("p2p_write", Pair(Gpu(1), Gpu(0)), "GB/s"): 19.0,
+    ("collective_all_reduce", GPUS, "GB/s"): 18.0,
+    ("storage_write", DISK, "GB/s"): 3.0,
+    ("storage_write", Part("disk", "sda"), "GB/s"): 0.5,
+    ("storage_checkpoint_write", DISK, "s"): 5.0,
+    ("storage_feed_host", DISK, "Mtokens/s"): 900.0,
+}
+
+
+def test_what_a_run_measured() -> None:
+    found = figures.measured(run_of(WHOLE), ())
+    assert found.product == Figure(650e12, "gemm_bf16", Gpu(1), 2)
+    assert found.step == Figure(400e12, "step_gpt2", Gpu(0), 1)
+    assert found.efficiency("ddp") == Figure(0.9, "parallel_ddp_efficiency", GPUS, 1)
+    assert found.efficiency("tp") is None
+    assert found.link == Figure(19e9, "p2p_write", Pair(Gpu(1), Gpu(0)), 2)
+    assert found.all_reduce is not None
+    assert found.write == Figure(3e9, "storage_write", DISK, 2)
+    assert found.checkpoint == Figure(5.0, "storage_checkpoint_write", DISK, 1)
+    assert found.feed == Figure(900e6, "storage_feed_host", DISK, 1)
+    assert (found.gpus, found.memory, found.peak, found.peer_access) == (0, None, None, None)
+
+
+def two(**changed: Any) -> Inventory:
+    """Two RTX 4090, the second with these changes."""
+    return gpu_machine.machine(gpu_machine.device(0), gpu_machine.device(1, **changed))
+
+
+def test_what_the_machine_shows() -> None:
+    size = gpu_machine.device(0).memory_bytes
+    assert size is not None
+    found = figures.measured(run_of(WHOLE, two(memory_bytes=size - 5)), gpu_limits.sheets())
+    assert (found.gpus, found.model, found.memory) == (2, "NVIDIA GeForce RTX 4090", size - 5)
+    assert (found.peak, found.sheet) == (165.2e12, "GeForce RTX 4090")
+
+
+@each("changed", [{"name": "NVIDIA Unknown"}, {"memory_bytes": None}])
+def test_a_gpu_that_does_not_tell_leaves_it_unknown(changed: dict[str, Any]) -> None:
+    seen = two(**changed)
+    if "name" in changed:
+        functions = [with_changes(one, device_id="10de:ffff") for one in seen.pci or ()]
+        seen = with_changes(seen, pci=tuple(functions))
+    found = figures.measured(run_of(WHOLE, seen), gpu_limits.sheets())
+    told = (found.model, found.peak) if "name" in changed else (found.memory,)
+    assert set(told) == {None}
+
+
+@each(
+    "answers, access",
+    [(("ok", "ok"), True), (("ok", "disabled-by-regkey"), False), (("ok", None), None)],
+)
+def test_peer_access(answers: tuple[str | None, ...], access: bool | None) -> None:
+    seen = two()
+    ways = tuple(
+        with_changes(way, p2p_write=answer)
+        for way, answer in zip(seen.nvml.pairs, answers, strict=True)
+    )
+    seen = with_changes(seen, nvml=with_changes(seen.nvml, pairs=ways))
+    assert figures.measured(run_of(WHOLE, seen), ()).peer_access is access
+
+
+@each("value", [0.0, -5.0, math.nan, 1e9])
+def test_a_value_that_no_machine_has_is_none(value: float) -> None:
+    found = figures.measured(run_of({("gemm_bf16", Gpu(0), "TFLOP/s"): value}), ())
+    assert found.product is None
+
+
+def test_a_value_in_another_unit_is_none() -> None:
+    assert figures.measured(run_of({("gemm_bf16", Gpu(0), "count"): 5.0}), ()).product is None
