@@ -13,7 +13,7 @@ from acceptance.loads.protocol import LoadOutput, LoadTable
 from acceptance.loads.train.layer_bound import UNITS
 from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME
 from acceptance.loads.train.names import LAYER_COLUMNS, LAYER_PARTS, LAYER_READINGS, LAYER_TABLE
-from acceptance.loads.train.shapes import LAYER_NAMES, LAYERS
+from acceptance.loads.train.shapes import LAYERS
 from acceptance.process.command import ProgramResult
 from acceptance.tools import load_output
 
@@ -148,6 +148,3 @@ def _require_counts(output: LoadOutput) -> None:
     (counted,) = (one.value for one in output.readings if one.name == "layer_miscompares")
     if counted != len(output.miscompares):
         raise load_output.failed(Message("load_uncounted"), output)
-
-
-assert tuple(LAYERS) == LAYER_NAMES

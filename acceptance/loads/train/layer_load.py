@@ -105,7 +105,7 @@ def judged(dtype: DtypeName, size: int, whole_bytes: int) -> dict[LayerName, Lay
     """The layers with the batch that fits a GPU with this total memory."""
     product = needs([DTYPES[dtype]], size)
     return {
-        name: replace(shape, batch=fitting_batch(shape, dtype, product, whole_bytes))
+        name: replace(shape, batch=fitting_batch(name, shape, dtype, product, whole_bytes))
         for name, shape in LAYERS.items()
     }
 

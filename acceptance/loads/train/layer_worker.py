@@ -179,9 +179,10 @@ class LayerWorker:
         last: tuple[str, int] | None = None
         for number, (name, sequence, batch) in enumerate(cells):
             left_s = seconds - (self._clock() - began)
-            budget_s = min(CELL_S, left_s / (len(cells) - number) / 3)
+            # of the three that a cell takes: forward, with backward, and to make the layer
+            budget_s = max(LEAST_S, min(CELL_S, left_s / (len(cells) - number) / 3))
             key: Row = (name, dtype, sequence, batch)
-            if budget_s < LEAST_S:
+            if left_s < 3 * LEAST_S:
                 found.append((key, NO_TIME, NO_TIME))
                 continue
             if last != (name, sequence):
@@ -216,7 +217,7 @@ class LayerWorker:
 
     def _trial(self, name: LayerName, shape: LayerShape) -> LayerTrial:
         dtype = self._order.dtype
-        needed = needed_bytes(shape, shape.batch, shape.sequence, dtype)
+        needed = needed_bytes(name, shape, shape.batch, shape.sequence, dtype)
         free = self._card.free_bytes()
         try:
             if needed <= free:
