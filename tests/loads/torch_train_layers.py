@@ -137,7 +137,7 @@ def test_the_whole_table(
 ) -> None:
     grid = [("t5_decoder", 128, (2,))]
     monkeypatch.setattr(layer_worker, "GRID", grid)
-    argv = ["--device", "cpu", "--dtype", "f16", "--seconds", "1.5", "--table"]
+    argv = ["--device", "cpu", "--dtype", "f16", "--seconds", "60", "--table"]
     assert layer_load.main(argv) == 0
     output = parse(capsys.readouterr().out)
     assert {one.name for one in output.readings} == LAYER_PARTS.keys()

@@ -158,7 +158,6 @@ class T5Layer(nn.Module):
         self.feed_forward = FeedForward(shape, functional.relu, bias=False)
         self.norms = nn.ModuleList(RmsNorm(shape.hidden) for _ in range(2 + shape.cross))
         self.positions = nn.Embedding(BUCKETS, shape.heads)
-        self._chosen: Tensor | None = None  # the bucket of each (query, key), as 0 and 1
 
     def forward(self, values: Tensor, memory: Tensor | None = None) -> Tensor:
         """The layer's output."""
@@ -173,14 +172,9 @@ class T5Layer(nn.Module):
     def _mask(self, sequence: int, dtype: torch.dtype) -> Tensor:
         """What is added to the scores of (query, key), for all heads."""
         places = torch.arange(sequence, device=self.positions.weight.device)
+        buckets = relative_buckets(places[None, :] - places[:, None], both_ways=not self._causal)
         # By a product with 0 and 1: the gradient of a look-up has no fixed order of addition.
-        chosen = self._chosen
-        if chosen is None or len(chosen) != sequence or chosen.dtype != dtype:
-            buckets = relative_buckets(
-                places[None, :] - places[:, None], both_ways=not self._causal
-            )
-            # Made once: it waits for the GPU.
-            self._chosen = chosen = functional.one_hot(buckets, BUCKETS).to(dtype)
+        chosen = functional.one_hot(buckets, BUCKETS).to(dtype)
         mask = (chosen @ self.positions.weight.to(dtype)).permute(2, 0, 1)
         if self._causal:
             later = places[None, :] > places[:, None]
