@@ -58,6 +58,10 @@ _BOARDS: tuple[tuple[str, Noise], ...] = (
     (r"p2p_write", Noise(0.045, f"{_RUNS}: 361 and 393 GB/s, an H100 published 365")),
     (r"copy_d2d_(read|write)|copy_own_p2p", Noise(0.005, f"{_RUNS}: 393.8 to 396.2 GB/s")),
     (r"vram_rate", Noise(0.005, f"{_RUNS}: 0.879 to 0.880, widened")),
+    (
+        r"layer_(?!miscompares|\w+_ratio)\w+",
+        Noise(0.01, "two H200 measured: within 1 % of each other in every layer"),
+    ),
 )
 _CARDS: tuple[tuple[str, Noise], ...] = (
     (rf"gpu_burn_(float|tensor|double)|(gemm|burn)_{_D}(_short)?", Noise(0.015, _TWINS)),
@@ -80,6 +84,7 @@ _CARDS: tuple[tuple[str, Noise], ...] = (
         Noise(0.013, "one path four times, published 2 x 4090: 21.9 to 22.5 GB/s"),
     ),
     (r"vram_rate", Noise(0.015, "assumed: as the rates of these cards")),
+    (r"layer_(?!miscompares|\w+_ratio)\w+", Noise(0.015, "assumed: as products of matrices")),
 )
 _ALL: tuple[tuple[str, Noise], ...] = (
     (

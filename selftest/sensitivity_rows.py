@@ -112,6 +112,13 @@ SLOW = (
         r"cpu_gemm_core_ratio_f(64|32)",
         ("4090-7950x", "cpu-only"),
     ),
+    Asked("one GPU slow in transformer layers, beside its equals", r"layer_\w+_ratio", BESIDE),
+    Asked(
+        "transformer layers slow against the GPU's own matrix products, by published figures",
+        r"layer_\w+_share",
+        ALONE,
+        "any",
+    ),
     Asked("power steps that the machine did not bear", r"power_(step|pulses|ladder)_made", ALL),
     Asked(
         "one GPU that draws less when full load comes at once, beside its equals",

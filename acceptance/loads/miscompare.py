@@ -392,6 +392,39 @@ class WrongArray(_OfComponent, frozen=True, kw_only=True):
     first: tuple[WrongPlace, ...]
 
 
+class WrongLayer(_OfFormat, frozen=True, kw_only=True):
+    """A tensor of a small transformer layer that differs from float64 by more than its bound.
+
+    `tensor` is "output", "input" or "memory" for the gradient of an input, or a parameter, for its
+    gradient. `error` is the largest of the wrong elements, and `bound` the allowed one, as shares
+    of the tensor's root mean square and the element; it is absent where all of them are NaN or
+    infinite, which `odd` counts.
+    """
+
+    check: Literal["layer_reference"]
+    layer: Text
+    tensor: Text
+    elements: Positive
+    odd: Whole
+    error: float | None = None
+    bound: float
+    first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
+
+
+class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
+    """A tensor of a transformer layer in its judged shape whose bits differ from the first time.
+
+    `run` says of which: the timed forward pass, or the one with strict determinism.
+    """
+
+    check: Literal["layer_repeat"]
+    layer: Text
+    tensor: Text
+    run: Literal["forward", "strict"]
+    elements: Positive
+    first: Annotated[tuple[WrongPlace, ...], Meta(min_length=1)]
+
+
 FileCheck = Literal["memmap", "feed", "checkpoint", "kept"]
 
 
@@ -445,6 +478,8 @@ Miscompare = (
     | WrongFirstProduct
     | DifferingDigests
     | WrongArray
+    | WrongLayer
+    | WrongLayerRepeat
     | WrongFile
     | FailedFile
 )

@@ -55,7 +55,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/tools/load_output.py", "acceptance/tools/nvbandwidth.py",
     "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
     "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
-    "acceptance/tools/reading.py",
+    "acceptance/tools/reading.py", "acceptance/tools/train_output.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
@@ -132,7 +132,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",
-        "ceiling": "ceiling | machine/synthetic_machines",
+        "ceiling": "ceiling | machine/synthetic_machines training_limits",
         "collective": "collective_limits",
         "collected": "plan_builder plan_lint | session/plugin",
         "components": "components",
@@ -149,6 +149,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",
         "sheet": "sheet | sheet_limits architecture expect_gpu",
         "storage_limits": "storage_limits | disk_sheet",
+        "training": "training_limits",
     },
     "history": {
         "baseline": "baseline",
@@ -222,6 +223,7 @@ _READ: dict[str, dict[str, str]] = {
         "reading": "reading | proof log_prefix topo",
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
+        "train_output": "train_output | suites/train_layers",
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

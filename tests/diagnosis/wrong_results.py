@@ -204,6 +204,28 @@ ARRAY: Fact = {
     "first": [PLACE],
 }
 
+LAYER: Fact = {
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "layer_reference",
+    "layer": "bert",
+    "tensor": "attention.query.weight",
+    "elements": 1,
+    "odd": 0,
+    "error": 0.2022,
+    "bound": 0.1926,
+    "first": [{"index": [0, 0], "expected": "-0.5", "got": "0.25"}],
+}
+LAYER_REPEATED: Fact = {
+    "component": "gpu0",
+    "dtype": "bf16",
+    "check": "layer_repeat",
+    "layer": "t5_decoder",
+    "tensor": "memory",
+    "run": "strict",
+    "elements": 1,
+    "first": [PLACE],
+}
 FILE: Fact = {
     "component": "disk:nvme0n1",
     "check": "kept",

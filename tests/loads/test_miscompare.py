@@ -21,6 +21,8 @@ from wrong_results import (
     FILE,
     INEXACT,
     INPUTS,
+    LAYER,
+    LAYER_REPEATED,
     REMADE,
     REPEATED,
     ROWS,
@@ -62,6 +64,8 @@ OTHERS = [
     ROWS,
     DIGESTS,
     ARRAY,
+    LAYER,
+    LAYER_REPEATED,
     FILE,
     FAILED,
 ]

@@ -16,6 +16,7 @@ import gpu_texts
 import msgspec
 import pytest
 import suite_box
+import train_layer_texts
 from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
@@ -26,7 +27,7 @@ from test_gpu_load_runs import printed
 from wrong_results import one_bit
 
 from acceptance.core import parts
-from acceptance.core.dtype import DTYPES
+from acceptance.core.dtype import DTYPES, DtypeName
 from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Message
@@ -57,12 +58,14 @@ from acceptance.suites import (
     power,
     storage,
     together,
+    train,
     vram,
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
+from acceptance.suites.fixtures import train as train_fixtures
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
 from acceptance.tools import fio
@@ -91,6 +94,7 @@ SCRATCHES = tuple(
     for path, name in (("/data", "nvme0n1"), ("/more: than one", "sdb"))
 )
 FORMATS = {one.name: DTYPES for one in DUE}
+TRAINED: Mapping[Any, DtypeName] = dict.fromkeys(FORMATS, "bf16")
 PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
 CORES = {"all": ((0,), (1,))}
 LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
@@ -109,6 +113,16 @@ FIGURES = {
     "device_to_device_memcpy_read_ce": [24.1, 24.2],
     "device_to_device_memcpy_write_ce": [24.3, 24.4],
 }
+
+
+def layers_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    """What the load of layers says; its GPU's model is not told."""
+    seconds, about = float(argv[argv.index("--seconds") + 1]), {"uuid": visible[0]}
+    if "--table" in argv:
+        return train_layer_texts.printed(train_layer_texts.table_lines(about, seconds=seconds))
+    share = 1.0 if visible[0] == uuid(0) else 0.97
+    made = train_layer_texts.lines(about, seconds=seconds, share=share)
+    return train_layer_texts.printed(made)
 
 
 def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
@@ -188,6 +202,7 @@ class Programs:
             "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
             "acceptance.loads.vram.load": lambda: vram_printed(argv, visible),
             "acceptance.loads.collective.load": lambda: collectives_printed(argv, visible),
+            "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
         }
         text = makers.get(name, lambda: printed(argv, visible[0]))()
@@ -414,6 +429,12 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         SEEN, ask_disk(p), start_self_test(p), c
     ),
     "storage.smart_health": lambda p, c: storage.test_smart_health(SEEN, ask_disk(p), c),
+    "train.layer_table": lambda p, c: train.test_layer_table(
+        of(train_fixtures.train_layer_table, p, DUE, TRAINED, LOADS_S), {}, table, c
+    ),
+    "train.layers": lambda p, c: train.test_layers(
+        of(train_fixtures.train_layers, p, DUE, TRAINED, LOADS_S), {}, table, c
+    ),
     "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(
         of(conftest.stress_ng_run, p, LOADS_S, SEEN), c
     ),
@@ -616,6 +637,18 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         '"media_errors": 0',
         '"media_errors": 1',
         TELLS.format("disk_faults", "0", "disk:nvme0n1", "1"),
+    ),
+    "train.layer_table": (
+        10,
+        '"TFLOP/s", "component": "gpu0", "value": 600.0}',
+        '"TFLOP/s", "component": "gpu0", "value": 601.0}',
+        TELLS.format("layer_dense", "600", "gpu0", "601"),
+    ),
+    "train.layers": (
+        34,
+        '"TFLOP/s", "component": "gpu0", "value": 658.0}',
+        '"TFLOP/s", "component": "gpu0", "value": 659.0}',
+        TELLS.format("layer_matmul", "658", "gpu0", "659"),
     ),
     "cpu.stress_ng": (
         1,

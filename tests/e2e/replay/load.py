@@ -270,6 +270,28 @@ def collective(words: list[str]) -> None:
     sys.exit(done.returncode)
 
 
+def train_layers(words: list[str]) -> None:
+    """The load of layers: figures of an H200, for the described machine; of the fault "wrong" one
+    gradient element is just beyond its bound.
+    """
+    import train_layer_texts
+
+    told = plan("acceptance.loads.train.layer_load")
+    gpu, about = who()
+    sick = gpu.index == told["gpu"]
+    seconds, dtype = float(option(words, "--seconds")), option(words, "--dtype")
+    wrong = [train_layer_texts.WRONG] if sick and told["fault"] == "wrong" else []
+    time.sleep(seconds)
+    if "--table" in words:
+        made = train_layer_texts.table_lines(about, seconds=seconds, dtype=dtype, wrong=wrong)
+    else:
+        share = seen.wobble(told["share"] if sick else 1.0, gpu.index, 0)
+        made = train_layer_texts.lines(
+            about, seconds=seconds, dtype=dtype, share=share, wrong=wrong
+        )
+    print(train_layer_texts.printed(made), end="", flush=True)
+
+
 def pulse(words: list[str]) -> None:
     """The real one, on GPUs of clockwork: a product takes a millisecond."""
     from acceptance.core.dtype import DtypeName
@@ -341,6 +363,7 @@ def main() -> None:
         "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.vram.load": vram,
         "acceptance.loads.collective.load": collective,
+        "acceptance.loads.train.layer_load": train_layers,
     }
     if name in own:
         own[name](words)

@@ -1,0 +1,131 @@
+"""Training: transformer layers, steps, runs whose bits must agree, and training on several GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+
+import pytest
+
+from acceptance.core.component import Component
+from acceptance.expect.sheet import Published, Sheet
+from acceptance.loads.protocol import LoadTable
+from acceptance.session.check import Check
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
+
+WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+# Of every layer: its rate with backward, that rate's ratio to the siblings' and its share of the
+# card's own matrix product, and the rate of the forward pass alone.
+LAYERS = (
+    ("layer_bert", "layer_bert_ratio", "layer_bert_share", "layer_bert_forward"),
+    ("layer_gpt2", "layer_gpt2_ratio", "layer_gpt2_share", "layer_gpt2_forward"),
+    (
+        "layer_t5_encoder",
+        "layer_t5_encoder_ratio",
+        "layer_t5_encoder_share",
+        "layer_t5_encoder_forward",
+    ),
+    (
+        "layer_t5_decoder",
+        "layer_t5_decoder_ratio",
+        "layer_t5_decoder_share",
+        "layer_t5_decoder_forward",
+    ),
+    ("layer_llama", "layer_llama_ratio", "layer_llama_share", "layer_llama_forward"),
+)
+PARTS = ("layer_dense", "layer_dense_gelu", "layer_feed_forward", "layer_attention")
+PUBLISHED = "published TFLOP/s"
+_NARROW = {"bf16", "f16"}  # tensor cores have one rate for both
+
+
+def with_published(
+    table: LoadTable, sheet: Sheet | None
+) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
+    """A table of layers with what was published of this model of card, forward with backward.
+
+    A figure in float16 beside one in bfloat16, and the best of a source that tells no shape, say
+    so. Unchanged where nothing is known.
+    """
+    rows = [(row, sheet.published(f"layer_{row[0]}") if sheet is not None else ())
+            for row in table.rows]  # fmt: skip
+    if not any(figures for _, figures in rows):
+        return table.columns, table.rows
+    told = tuple((*row, published(figures, *row[1:4])) for row, figures in rows)
+    return (*table.columns, PUBLISHED), told
+
+
+def published(
+    figures: Sequence[Published], dtype: float | str, sequence: float | str, batch: float | str
+) -> float | str:
+    """What fits a row of the table: a rate, or a text that says of what it is."""
+    kinds = _NARROW if dtype in _NARROW else {dtype}
+    fitting = sorted(
+        (one for one in figures if one.dtype in kinds), key=lambda one: one.dtype != dtype
+    )
+    for one in fitting:
+        if (one.sequence, one.batch) == (sequence, batch):
+            return one.tflops if one.dtype == dtype else f"{one.tflops:g} in {one.dtype}"
+    return next((f"best {one.tflops:g} in {one.dtype}" for one in fitting if not one.batch), "-")
+
+
+def _tables(loads: GpuLoads, sheets: Mapping[Component, Sheet], table: WriteTable) -> None:
+    for gpu, output in loads.outputs.items():
+        for one in output.tables:
+            table(gpu, one.name, *with_published(one, sheets.get(gpu)))
+
+
+@pytest.mark.session("load")
+# The time to start has torch, the small layers in float64 on the processor, and strict repeats. The
+# slack is for slow processors under eight of them.
+@pytest.mark.costs(9.0, load="train_layers", per_gpu=0.5, slack=240.0, loads_gpus=True)
+@pytest.mark.measures(*chain(*LAYERS), "layer_matmul", "layer_miscompares")
+def test_layers(
+    train_layers: Callable[[], GpuLoads],
+    own_sheets: Mapping[Component, Sheet],
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """Layers of BERT-large, GPT-2 medium, T5-large and Llama 8B on all GPUs at once, forward, and
+    forward with backward, beside each card's own matrix product.
+
+    Measured: the operations of the matrix products that a layer has (backward twice forward, causal
+    attention whole) over the GPU's own time, in bfloat16 or else float16. Output and gradients of
+    small layers are compared with float64, those of the judged ones bit for bit between repeats.
+    Not measured: dropout, other shapes, and results between the first and the last.
+    """
+    loads = train_layers()
+    for rate, ratio, share, forward in LAYERS:
+        check(rate, loads.values(rate))
+        check.ratio(ratio)
+        check(share, loads.values(share))
+        check(forward, loads.values(forward))
+    check("layer_matmul", loads.values("layer_matmul"))
+    counts, notes = loads.miscompares("layer_miscompares")
+    check("layer_miscompares", counts, notes=notes)
+    _tables(loads, own_sheets, table)
+    loads.raise_failed()
+
+
+@pytest.mark.session("load")
+@pytest.mark.costs(15.0, load="train_layer_table", per_gpu=1.0, slack=300.0)
+@pytest.mark.measures(*PARTS, "layer_miscompares")
+def test_layer_table(
+    train_layer_table: Callable[[], GpuLoads],
+    own_sheets: Mapping[Component, Sheet],
+    table: WriteTable,
+    check: Check,
+) -> None:
+    """The table of published shapes of the layers in bfloat16, float16, TF32 and float32, and the
+    parts of a BERT-large layer.
+
+    Measured: each shape briefly, one after the other; small shapes may wait for the processor, so
+    nothing of it is judged but the small layers in each format against float64. Not measured: what
+    the time or the GPU's memory did not suffice for; its cells say so.
+    """
+    loads = train_layer_table()
+    for part in PARTS:
+        check(part, loads.values(part))
+    counts, notes = loads.miscompares("layer_miscompares")
+    check("layer_miscompares", counts, notes=notes)
+    _tables(loads, own_sheets, table)
+    loads.raise_failed()

@@ -1,0 +1,219 @@
+"""The checks of transformer layers: what two H200 gave, held against the limits that they have."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import train_layer_texts as texts
+from boxes import Box
+from cases import each
+from gpu_machine import TRAITS, device, machine
+from suite_box import Said, ask, planned
+from synthetic_machines import SHEETS, inventory
+
+from acceptance.core.component import Component
+from acceptance.core.parts import Gpu
+from acceptance.core.plan import Plan
+from acceptance.expect.sheet import Sheet
+from acceptance.loads.protocol import LoadTable
+from acceptance.loads.train.names import LAYER_COLUMNS
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.process.command import ProgramResult
+from acceptance.session.stage import Part
+from acceptance.suites import train
+from acceptance.suites.fixtures import train as fixtures
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
+from acceptance.tools.proof import ToolError
+
+NAMES = (Gpu(0), Gpu(1))
+CARDS = {one.name: one for one in SHEETS.values()}
+H200 = CARDS["H200 SXM 141GB"]
+
+
+@functools.cache
+def seen() -> Inventory:
+    return inventory(Box("8xh200.toml", "H200 SXM 141GB", 2, (5, 16), 18, "ok"))
+
+
+@functools.cache
+def made() -> Plan:
+    return planned(seen(), NAMES, ("train",), "d")
+
+
+@dataclass
+class Machine:
+    """Two GPUs; `share` is what is left of the second one's layers, `more` other changes of its
+    output. `calls` are the command lines.
+    """
+
+    share: float = 1.0
+    wrong: bool = False
+    code: int = 0
+    calls: list[tuple[str, ...]] = field(default_factory=list)
+    written: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
+        self.calls += [part.argv for part in parts]
+        return tuple(
+            ProgramResult(part.argv, self.code * place, self._text(part, place), "", 1e5)
+            for place, part in enumerate(parts)
+        )
+
+    def _text(self, part: Part, place: int) -> str:
+        seconds = float(part.argv[part.argv.index("--seconds") + 1])
+        dtype = part.argv[part.argv.index("--dtype") + 1]
+        about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"]}
+        wrong = [texts.WRONG] * (self.wrong and place)
+        if "--table" in part.argv:
+            told = texts.table_lines(about, seconds=seconds, dtype=dtype, wrong=wrong)
+        else:
+            share = self.share if place else 1.0
+            told = texts.lines(about, seconds=seconds, dtype=dtype, share=share, wrong=wrong)
+        if self.code and place:  # it broke off
+            told = told[:-1]
+        return texts.printed(told)
+
+    def loads(self, name: str) -> GpuLoads:
+        fixture: Any = getattr(fixtures, name)
+        due = gpus(seen())
+        formats: Any = fixtures.trained_formats
+        seconds = {"train_layers": 2.0, "train_layer_table": 3.0}
+        found: GpuLoads = fixture.__wrapped__(self, due, formats.__wrapped__(due), seconds)()
+        return found
+
+    def said(self, sheets: Mapping[Component, Sheet] | None = None) -> Said:
+        """`train.layers`, asked."""
+
+        def table(*words: Any) -> None:
+            self.written.append(words)
+
+        return ask(
+            made(),
+            "train.layers",
+            train.test_layers,
+            train_layers=lambda: self.loads("train_layers"),
+            own_sheets=sheets or {},
+            table=table,
+        )
+
+
+def test_two_sound_gpus() -> None:
+    box = Machine()
+    found = box.said()
+    assert (found.outcome, found.message) == ("pass", "")
+    assert found.measured("layer_bert") == dict.fromkeys(NAMES, 436.0)
+    assert found.measured("layer_bert_ratio") == dict.fromkeys(NAMES, 1.0)
+    assert found.measured("layer_matmul") == dict.fromkeys(NAMES, 658.0)
+    (argv, _) = box.calls
+    assert argv[1:] == (
+        *("-m", "acceptance.loads.train.layer_load", "--device", "cuda"),
+        *("--dtype", "bf16", "--seconds", "2.0"),
+    )
+    assert [(words[0], words[1], words[2]) for words in box.written] == [
+        (name, "train_layers", LAYER_COLUMNS) for name in NAMES
+    ]
+
+
+@each("share, outcome", [(0.97, "pass"), (0.95, "pass"), (0.93, "pass"), (0.91, "fail")])
+def test_a_gpu_slower_than_its_sibling(share: float, outcome: str) -> None:
+    found = Machine(share).said()
+    assert found.outcome == outcome
+    assert ("layer_gpt2_ratio on gpu1" in found.message) == (outcome == "fail")
+
+
+def test_both_slow_by_their_own_product() -> None:
+    """No sibling tells it; the share of an H200 has a floor."""
+    box = Machine()
+    rates = texts.RATES | {"bert": (400.0, 0.57 * 658.0)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "RATES", rates)
+        found = box.said()
+    assert found.outcome == "fail"
+    assert "layer_bert_share on gpu0: measured 0.57, limit >= 0.58" in found.message
+    assert "layer_bert_share on gpu1" in found.message
+
+
+def test_a_wrong_gradient() -> None:
+    found = Machine(wrong=True).said()
+    assert found.outcome == "fail"
+    assert "layer_miscompares on gpu1: measured 1, limit <= 0" in found.message
+    assert found.measured("layer_miscompares") == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert "attention.query.weight" in str(found.written)
+
+
+def test_a_load_that_dies_after_a_wrong_result_counts_and_is_no_pass() -> None:
+    found = Machine(wrong=True, code=1).said()
+    assert found.outcome != "pass"
+    assert found.measured("layer_miscompares") == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert found.measured("layer_bert") == {Gpu(0): 436.0}
+
+
+def test_the_table_and_the_parts() -> None:
+    box = Machine()
+    written: list[tuple[Any, ...]] = []
+    found = ask(
+        made(),
+        "train.layer_table",
+        train.test_layer_table,
+        train_layer_table=lambda: box.loads("train_layer_table"),
+        own_sheets={Gpu(0): H200},
+        table=lambda *words: written.append(words),
+    )
+    assert (found.outcome, found.message) == ("pass", "")
+    assert found.measured("layer_attention") == dict.fromkeys(NAMES, 390.0)
+    assert all("--table" in argv for argv in box.calls)
+    (first, second) = written
+    assert (first[2][-1], second[2]) == ("published TFLOP/s", LAYER_COLUMNS)
+    told = {tuple(row[:4]): row[-1] for row in first[3]}
+    assert told["bert", "bf16", 512, 64] == 436
+    assert told["bert", "f16", 512, 64] == 421
+    assert told["bert", "f32", 512, 64] == told["llama", "bf16", 2048, 8] == "-"
+    assert told["gpt2", "f16", 1024, 64] == "472 in bf16"
+
+
+@each(
+    "name, row, told",
+    [
+        ("GeForce RTX 4090", ("gpt2", "bf16", 1024.0, 64.0), "44.113 in f16"),
+        ("GeForce RTX 4090", ("gpt2", "f16", 1024.0, 64.0), 44.113),
+        ("GeForce RTX 4090", ("gpt2", "tf32", 1024.0, 64.0), "-"),
+        ("A100 SXM4 80GB", ("bert", "bf16", 512.0, 64.0), "best 136 in f16"),
+        ("A100 SXM4 80GB", ("llama", "bf16", 2048.0, 8.0), "-"),
+    ],
+)
+def test_figures_of_the_same_model_of_card(
+    name: str, row: tuple[float | str, ...], told: float | str
+) -> None:
+    other = ("bert", "f16", 128.0, 64.0)
+    table = LoadTable(
+        "train_layers", LAYER_COLUMNS, tuple((*one, 1.0, 1.0, 1.0) for one in (row, other))
+    )
+    columns, rows = train.with_published(table, CARDS[name])
+    assert columns == (*LAYER_COLUMNS, "published TFLOP/s")
+    assert rows[0][-1] == told
+
+
+@each("sheet", [None, CARDS["T4"]])
+def test_without_figures_the_table_is_as_it_was(sheet: Sheet | None) -> None:
+    table = LoadTable("train_layers", LAYER_COLUMNS, (("bert", "f16", 512.0, 64.0, 1.0, 1.0, 1.0),))
+    assert train.with_published(table, sheet) == (table.columns, table.rows)
+
+
+def test_the_format_is_the_one_that_the_gpu_has() -> None:
+    fixture: Any = fixtures.trained_formats
+    older = machine(device(0), device(1, traits=replace(TRAITS, compute_capability="7.5")))
+    assert fixture.__wrapped__(gpus(older)) == {Gpu(0): "bf16", Gpu(1): "f16"}
+    silent = machine(device(0, traits=replace(TRAITS, compute_capability=None)))
+    with pytest.raises(ToolError, match="does not tell the compute capability of gpu0"):
+        fixture.__wrapped__(gpus(silent))
+
+
+def test_sheets_of_those_that_have_one() -> None:
+    fixture: Any = fixtures.own_sheets
+    assert fixture.__wrapped__(gpus(seen())) == dict.fromkeys(NAMES, H200)
+    assert fixture.__wrapped__(gpus(machine(device(0, name="NVIDIA Unheard Of")))) == {}

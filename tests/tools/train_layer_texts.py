@@ -1,0 +1,122 @@
+"""What the load of layers prints on a sound GPU: figures of an H200, by the forms of
+`acceptance.loads.train.names`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from acceptance.loads.train.layer_grid import GRID
+from acceptance.loads.train.names import LAYER_COLUMNS
+from acceptance.loads.train.shapes import LAYERS, LayerName
+
+# Forward, and forward with backward, in TFLOP/s; T5's are assumed.
+RATES: dict[LayerName, tuple[float, float]] = {
+    "bert": (464.0, 436.0),
+    "gpt2": (495.0, 472.0),
+    "t5_encoder": (330.0, 310.0),
+    "t5_decoder": (300.0, 280.0),
+    "llama": (625.0, 610.0),
+}
+MATMUL = 658.0
+PARTS = {
+    "layer_dense": 600.0,
+    "layer_dense_gelu": 480.0,
+    "layer_feed_forward": 520.0,
+    "layer_attention": 390.0,
+}
+FORMATS = {"bf16": 1.0, "f16": 0.96, "tf32": 0.5, "f32": 0.078}
+Line = dict[str, Any]
+# One gradient element of a small layer, just beyond its bound.
+WRONG: Line = {
+    "miscompare": {
+        "component": "gpu0",
+        "dtype": "bf16",
+        "check": "layer_reference",
+        "layer": "bert",
+        "tensor": "attention.query.weight",
+        "elements": 1,
+        "odd": 0,
+        "error": 0.2022,
+        "bound": 0.1926,
+        "first": [{"index": [0, 0], "expected": "-0.5", "got": "0.25"}],
+    }
+}
+
+
+def lines(
+    about: Mapping[str, Any],
+    *,
+    seconds: float,
+    dtype: str = "bf16",
+    share: float = 1.0,
+    wrong: Sequence[Line] = (),
+) -> list[Line]:
+    """All lines of the judged shapes. `about` is the GPU's identity, `share` what is left of the
+    rates of the layers.
+    """
+    found: list[Line] = [reading("layer_matmul", "TFLOP/s", MATMUL)]
+    rows = []
+    for name, (forward, whole) in RATES.items():
+        figures = share * forward, share * whole, share * whole / MATMUL
+        found.append(reading(f"layer_{name}_forward", "TFLOP/s", figures[0]))
+        found.append(reading(f"layer_{name}", "TFLOP/s", figures[1]))
+        found.append(reading(f"layer_{name}_share", "ratio", figures[2]))
+        rows.append([name, dtype, LAYERS[name].sequence, LAYERS[name].batch, *figures])
+    found.append({"table": "train_layers", "columns": list(LAYER_COLUMNS), "rows": rows})
+    batches = {name: shape.batch for name, shape in LAYERS.items()}
+    told = {"table": False, "formats": [], "batches": batches}
+    return _whole(told, found, about, seconds, dtype, wrong)
+
+
+def table_lines(
+    about: Mapping[str, Any],
+    *,
+    seconds: float,
+    dtype: str = "bf16",
+    wrong: Sequence[Line] = (),
+    formats: Sequence[str] = tuple(FORMATS),
+    without: Mapping[tuple[str, str, int, int], str] | None = None,
+) -> list[Line]:
+    """All lines of the table; `without` has cells without rates, and why."""
+    found = [reading(name, "TFLOP/s", value) for name, value in PARTS.items()]
+    rows: list[list[Any]] = []
+    for kind in formats:
+        for name, sequence, batches in GRID:
+            for batch in batches:
+                why = (without or {}).get((name, kind, sequence, batch))
+                rates = [FORMATS[kind] * rate for rate in RATES[name]]
+                figures = [*rates, rates[1] / MATMUL / FORMATS[kind]] if why is None else [why] * 3
+                rows.append([name, kind, sequence, batch, *figures])
+    found.append({"table": "train_layers", "columns": list(LAYER_COLUMNS), "rows": rows})
+    told = {"table": True, "formats": list(formats), "batches": {}}
+    return _whole(told, found, about, seconds, dtype, wrong)
+
+
+def reading(name: str, unit: str, value: float) -> Line:
+    return {"reading": name, "unit": unit, "component": "gpu0", "value": value}
+
+
+def _whole(
+    told: Line,
+    found: list[Line],
+    about: Mapping[str, Any],
+    seconds: float,
+    dtype: str,
+    wrong: Sequence[Line],
+) -> list[Line]:
+    asked = {"device": "cuda", "dtype": dtype, "seconds": seconds, "size": 8192}
+    hello: Line = {
+        "rigproof_load": 1,
+        "load": "train_layers",
+        "parameters": {**asked, **told, **about},
+    }
+    found.append(reading("layer_miscompares", "count", float(len(wrong))))
+    return [hello, *wrong, *found, {"end": True, "readings": len(found)}]
+
+
+def printed(told: Sequence[Line]) -> str:
+    """The lines as text."""
+    return "".join(json.dumps(line) + "\n" for line in told)
