@@ -71,7 +71,15 @@ def _unlike(model: str, group: Runs) -> Message | None:
     if len(set(versions.values())) == 1:
         return None
     named = tuple(
-        f"{name} {one.library}, cuBLAS {one.cublas}, {one.multiprocessors} multiprocessors"
+        Message(
+            "training_versions",
+            {
+                "gpu": str(name),
+                "library": one.library,
+                "cublas": one.cublas,
+                "multiprocessors": one.multiprocessors,
+            },
+        )
         for name, one in versions.items()
     )
     return Message("libraries_differ", {"model": model, "libraries": Listed(named)})
@@ -193,26 +201,33 @@ def _where(
     bit: int | None,
 ) -> Message:
     """The first difference: format, step, tensor and kind."""
-    codes = {
-        "loss": "digest_in_loss",
-        "gradient": "digest_in_gradient",
-        "weight": "digest_in_weight",
-        "first_moment": "digest_in_moment",
-        "second_moment": "digest_in_moment",
-    }
-    kinds = {
-        "bit": Message("digest_one_bit", known(bit=bit)),
-        "not_finite": Message("digest_not_finite"),
-        "several": Message("digest_several"),
-    }
-    place = Message(codes[part], {} if part == "loss" else {"tensor": tensor})
     values: Values = {
         "format": FORMAT_NAMES[dtype],
         "step": step + 1,
-        "place": place,
-        "kind": kinds[kind],
+        "place": _place(part, tensor),
+        "kind": _kind(kind, bit),
     }
     return Message("digest_where", values)
+
+
+def _place(part: DigestPart, tensor: str) -> Message:
+    match part:
+        case "loss":
+            return Message("digest_in_loss")
+        case "gradient":
+            return Message("digest_in_gradient", {"tensor": tensor})
+        case "weight":
+            return Message("digest_in_weight", {"tensor": tensor})
+    return Message("digest_in_moment", {"tensor": tensor})
+
+
+def _kind(kind: DigestDifference, bit: int | None) -> Message:
+    match kind:
+        case "bit":
+            return Message("digest_one_bit", known(bit=bit))
+        case "not_finite":
+            return Message("digest_not_finite")
+    return Message("digest_several")
 
 
 def repeats_note(differing: Sequence[DifferingRun]) -> Message:

@@ -29,8 +29,7 @@ STATE: tuple[DigestPart, ...] = ("weight", "first_moment", "second_moment")
 LOSS = "loss"  # in the place of a tensor's name
 _PARTS: tuple[DigestPart, ...] = get_args(DigestPart)
 _STAMP = re.compile(r"([0-9a-f]{16})([0-9a-f]{16})(?:!([1-9][0-9]{0,17}))?")
-# The parts of a block in the order of the backward pass; the backward pass begins with the norm
-# behind all blocks, and ends with what is before them.
+# The parts of a block in the order of the backward pass.
 _OF_BLOCK = (
     "feed_forward.down",
     "feed_forward.up",
@@ -41,8 +40,6 @@ _OF_BLOCK = (
     "attention.query",
     "first",
 )
-_BLOCK = re.compile(r"blocks\.([0-9]+)\.(.+)\.(weight|bias)")
-_OUTSIDE = ("norm.weight", "norm.bias", "positions", "tokens.weight")
 
 
 class UnreadableLog(ValueError):
@@ -122,23 +119,15 @@ class RunDigests:
         return "".join(f"{line}\n" for line in lines)
 
 
-def backward_order(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of a GPT's parameters in the order in which the backward pass is done with them.
-
-    Raises ValueError for a parameter that no GPT has.
-    """
-
-    def place(name: str) -> tuple[int, int, str]:
-        if name in _OUTSIDE:
-            return (-1 if name.startswith("norm.") else 1, _OUTSIDE.index(name), name)
-        found = _BLOCK.fullmatch(name)
-        if found is None or found[2] not in _OF_BLOCK:
-            raise ValueError(f"{name} is no parameter of a GPT")
-        block, part, kind = found.groups()
-        last = 1 << 20
-        return (0, (last - int(block)) * len(_OF_BLOCK) + _OF_BLOCK.index(part), kind)
-
-    return tuple(sorted(names, key=place))
+def gpt_tensors(layers: int) -> tuple[str, ...]:
+    """The names of a GPT's parameters in the order in which the backward pass is done with them."""
+    blocks = [
+        f"blocks.{block}.{part}.{kind}"
+        for block in reversed(range(layers))
+        for part in _OF_BLOCK
+        for kind in ("weight", "bias")
+    ]
+    return ("norm.weight", "norm.bias", *blocks, "positions", "tokens.weight")
 
 
 def due_rows(steps: int, tensors: int) -> Iterator[tuple[int, DigestPart, int]]:

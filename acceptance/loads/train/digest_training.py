@@ -24,7 +24,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from acceptance.loads.collective.pattern import mixed
 from acceptance.loads.miscompare import DigestFormat
-from acceptance.loads.train.digest_log import backward_order
+from acceptance.loads.train.digest_log import gpt_tensors
 from acceptance.loads.train.digest_worker import Fault, bit_of, element_of
 from acceptance.loads.train.model import Model, batch, model
 from acceptance.loads.train.shapes import ModelShape
@@ -95,7 +95,9 @@ class DigestTraining:
         self._shape, self._device, self._size = shape, device, size
         self.steps = steps
         first = model(shape, device)
-        self.tensors = backward_order([name for name, _ in first.named_parameters()])
+        self.tensors = gpt_tensors(shape.layers)
+        if sorted(self.tensors) != sorted(name for name, _ in first.named_parameters()):
+            raise ValueError("the model has other parameters than a GPT")
         self._stamper = Stamper([one.numel() for one in self._parameters(first)], device)
         self._of_loss = Stamper([1], device)
         self._state: list[Tensor] = []
