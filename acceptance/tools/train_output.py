@@ -128,9 +128,12 @@ def _first(
         values = {"format": dtype, "why": str(error)}
         raise load_output.failed(Message("load_digests_unread", values), output) from error
     took = isinstance(seconds, float) and 0 < seconds < sys.maxsize
-    told = found.steps, steps, found.summaries, found.tensors
-    due = DIGEST_STEPS, DIGEST_STEPS, summaries, digest_log.gpt_tensors(MODELS["digest"].layers)
-    if not took or told != due:
+    as_due = (
+        found.steps == steps == DIGEST_STEPS
+        and found.summaries == summaries
+        and found.tensors == digest_log.gpt_tensors(MODELS["digest"].layers)
+    )
+    if not (took and as_due):
         raise load_output.failed(Message("load_digest_rows"), output)
     return found
 

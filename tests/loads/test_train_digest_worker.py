@@ -218,10 +218,12 @@ def test_trials_end_with_1_where_one_was_missed() -> None:
     for trace, status in ((False, 0), (True, 1)):
         said: list[str] = []
         training = Counted(Clock(), (), trace=trace)
-        assert (
-            digest_load.try_faults(asked, said.append, lambda *_: training, lambda _device: ABOUT)
-            == status
-        )
+
+        def make(*_asked: Any, made: Counted = training) -> Counted:
+            return made
+
+        found = digest_load.try_faults(asked, said.append, make, lambda _device: ABOUT)
+        assert found == status
         rows = said[said.index("kind format tried found masked missed named-one-bit") + 1 :]
         assert len(rows) == 8
         assert rows[0] == f"activation bf16 2 0 {0 if trace else 2} {2 if trace else 0} 0"
@@ -242,7 +244,7 @@ def test_an_older_gpu_takes_other_formats(
     assert digest_load.formats(capability) == due
 
 
-@each("text", ["0", "-1", "1.5", "x", "1000000", "１"])
+@each("text", ["0", "-1", "1.5", "x", "1000000", "\uff11"])
 def test_trials_are_a_number(text: str) -> None:
     with pytest.raises(SystemExit):
         options("--trials", text)
@@ -259,7 +261,7 @@ class Library:
     def __init__(self, numbers: Sequence[int], status: int = 0) -> None:
         self._numbers, self._status = numbers, status
 
-    def cublasGetProperty(self, part: int, number: Any) -> int:  # noqa: N802 - cuBLAS's name
+    def cublasGetProperty(self, part: int, number: Any) -> int:
         number._obj.value = self._numbers[part]
         return self._status
 

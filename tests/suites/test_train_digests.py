@@ -44,7 +44,7 @@ def done(
 def of(
     seen: Inventory,
     stage: Sequence[Options | None],
-    alone: Mapping[int, Options | None] = {},  # noqa: B006 - never changed
+    alone: Mapping[int, Options | None] = {},
 ) -> TrainingDigests:
     """The result of loads with these options; None is one that died."""
     due = gpus(seen)
@@ -142,7 +142,8 @@ def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
     assert said.outcome == "fail"
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
     assert notes(said, "digest_differs") == {
-        "gpu1": f"persistent: {WHERE}gpu0, as 2 of 3 have it; run again alone, it gave the same bits"
+        "gpu1": f"persistent: {WHERE}gpu0, as 2 of 3 have it; run again alone, it gave the same "
+        "bits"
     }
 
 

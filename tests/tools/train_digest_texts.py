@@ -112,8 +112,8 @@ def lines(
         found.append({"log": name, "component": "gpu0", "text": first[dtype].text()})
     rows = [[dtype, DIGEST_STEPS, repeats, *first[dtype].summaries, 0.5] for dtype in own]
     found.append({"table": DIGEST_TABLE, "columns": list(DIGEST_COLUMNS), "rows": rows})
-    name = {"reading": "digest_repeats_differ", "unit": "count", "component": "gpu0"}
-    found.append({**name, "value": len(differing)})
+    count = {"reading": "digest_repeats_differ", "unit": "count", "component": "gpu0"}
+    found.append({**count, "value": len(differing)})
     return [
         {"rigproof_load": 1, "load": "train_digest", "parameters": hello},
         *found,
