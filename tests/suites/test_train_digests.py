@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import suite_box
 import train_digest_texts
+from cases import each
 from gpu_machine import device, machine
 from train_digest_texts import Wrong
+from wrong_results import RUN
 
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Measured
+from acceptance.diagnosis import digest_agreement
 from acceptance.expect import components
+from acceptance.loads.miscompare import DifferingRun, read
 from acceptance.machine.gpu import Gpu as Card
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
@@ -220,9 +226,52 @@ def test_gpus_with_other_versions_are_not_compared() -> None:
 
 
 def test_without_a_driver_the_versions_are_unknown() -> None:
+    seen, tables = box(1), list[Any]()
+    untold = replace(seen, nvml=replace(seen.nvml, driver_version=None))
+    assert asked(untold, of(untold, [SOUND]), tables).outcome == "pass"
+    assert [name for _, name, _, _ in tables] == ["train_digests"]
+
+
+@each(
+    "told, said",
+    [
+        (
+            {"part": "loss", "tensor": "loss", "kind": "several"},
+            "first in the loss, several bits",
+        ),
+        (
+            {"part": "gradient", "tensor": "positions", "kind": "not_finite"},
+            "first in the gradient of positions, values that are no finite numbers",
+        ),
+        (
+            {"part": "second_moment", "tensor": "norm.bias", "kind": "bit", "bit": 7},
+            "first in a moment of norm.bias, as one flipped bit 7 of one element",
+        ),
+    ],
+)
+def test_place_and_kind_of_a_difference(told: Mapping[str, Any], said: str) -> None:
+    fact = {name: value for name, value in RUN.items() if name != "bit"}
+    one = read({**fact, **told})
+    assert isinstance(one, DifferingRun)
+    assert words.text(digest_agreement.repeats_note([one])) == (
+        f"transient: run 4 differs from the first: bfloat16 from step 8 on, {said}"
+    )
+
+
+def test_a_wrong_result_of_a_load_that_died_counts_all_the_same() -> None:
     seen = box(1)
-    found = of(seen, [SOUND])
-    assert train_digests.versions(found.runs[Gpu(0)], None) == ()
+    unread = json.dumps({"miscompare": {"check": "another"}})
+    for line, note in (
+        (json.dumps({"miscompare": RUN}), "transient: run 4 differs from the first"),
+        (unread, "{'check': 'another'}"),
+    ):
+        died = ProgramResult(("python",), 1, f"{line}\n", "CUDA error", 9.0)
+        loads = train_digests.of_stage(gpus(seen), [died], 20.0)
+        found = TrainingDigests(loads, train_digests.of_stage((), [], 1.0), {})
+        said = asked(seen, found)
+        assert said.outcome == "error"
+        assert said.measured("digest_repeats_differ") == {Gpu(0): 1.0}
+        assert notes(said, "digest_repeats_differ")["gpu0"].startswith(note)
 
 
 def test_no_waiver_excuses_it() -> None:

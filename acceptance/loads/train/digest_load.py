@@ -104,7 +104,10 @@ def arguments() -> argparse.ArgumentParser:
         "--device", choices=("cuda", "cpu"), default="cuda", help="cpu is for tests: a tiny model"
     )
     parser.add_argument(
-        "--seconds", required=True, type=seconds, help="from the start of the program"
+        "--seconds",
+        default=20.0,
+        type=seconds,
+        help="from the start of the program (default %(default)g)",
     )
     parser.add_argument(
         "--inject",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 from typing import Literal, Protocol, get_args
 
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
@@ -83,12 +84,10 @@ def draw(kind: FaultKind, steps: int, chance: random.Random) -> Fault:
 
 def element_of(sizes: Sequence[int], number: int) -> tuple[int, int]:
     """The tensor and the element that a large random number chooses, each element alike."""
-    left = number % sum(sizes)
-    for tensor, size in enumerate(sizes):
-        if left < size:
-            return tensor, left
-        left -= size
-    raise ValueError("there are no elements")
+    ends = list(accumulate(sizes))
+    place = number % ends[-1]
+    tensor = bisect_right(ends, place)
+    return tensor, place - ends[tensor] + sizes[tensor]
 
 
 def bit_of(width: int, number: int) -> int:
