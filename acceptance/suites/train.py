@@ -18,9 +18,9 @@ WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | 
 
 
 @pytest.mark.session("load")
-# torch starts within the load's own time. The slack is for cards that need longer for two runs of
-# each format, and for a GPU that differs, which runs again alone.
-@pytest.mark.costs(3.0, load="train_digest", per_gpu=0.5, slack=300.0, loads_gpus=True)
+# torch needs some seconds to start. The slack is for cards that need longer for two runs of each
+# format, and for a GPU that differs, which runs again alone.
+@pytest.mark.costs(8.0, load="train_digest", slack=300.0, loads_gpus=True)
 @pytest.mark.measures("digest_repeats_differ", "digest_differs")
 def test_digest(
     train_digests: Callable[[], TrainingDigests],

@@ -28,16 +28,11 @@ from acceptance.loads.train.training_runs import TrainingRuns, TrainingVersions
 from acceptance.process.command import ProgramResult
 from acceptance.tools import load_output
 
-# Repeats end before the one that would be late, so at least the second of two times is over.
-DIGEST_LEAST_SHARE = 0.5
 DIGEST_LEAST_REPEATS = 2
 
 
 def train_digest_argv(python: str, *, seconds: float, inject: str | None = None) -> tuple[str, ...]:
-    """The command line of the training run whose bits are compared, on one GPU.
-
-    `seconds` count from the start of the program.
-    """
+    """The command line of the training run whose bits are compared, on one GPU."""
     argv = [python, "-m", "acceptance.loads.train.digest_load", "--device", "cuda"]
     argv += ["--seconds", f"{float(seconds)}"]
     argv += [] if inject is None else ["--inject", inject]
@@ -67,8 +62,7 @@ def read_train_digest(
         **({} if seconds is None else {"seconds": seconds}),
         **(also or {}),
     }
-    least_s = 0.0 if seconds is None else DIGEST_LEAST_SHARE * seconds
-    output = load_output.read(completed, "train_digest", asked, least_s=least_s)
+    output = load_output.read(completed, "train_digest", asked, least_s=seconds or 0.0)
     load_output.exactly(
         output, {(name, OWN): unit for name, unit in DIGEST_READINGS.items()}, set()
     )

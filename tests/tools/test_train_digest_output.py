@@ -21,7 +21,7 @@ Spoil = Callable[[list[dict[str, Any]]], object]
 
 
 def result(
-    spoil: Spoil = lambda _told: None, seconds: float = 20.0, ran_s: float = 15.0, **more: Any
+    spoil: Spoil = lambda _told: None, seconds: float = 20.0, ran_s: float = 28.0, **more: Any
 ) -> ProgramResult:
     told = train_digest_texts.lines({**ABOUT, **more.pop("about", {})}, seconds=seconds, **more)
     spoil(told)
@@ -184,8 +184,8 @@ def test_wrong_repeats_and_their_count_must_agree(
 
 
 def test_one_that_ended_early_proves_nothing() -> None:
-    with pytest.raises(LoadFailed, match=r"9\.9 s"):
-        read_train_digest(result(ran_s=9.9), seconds=20.0)
+    with pytest.raises(LoadFailed, match=r"19\.9 s"):
+        read_train_digest(result(ran_s=19.9), seconds=20.0)
 
 
 def test_another_gpu_proves_nothing() -> None:

@@ -278,8 +278,6 @@ def train_digest(words: list[str]) -> None:
     import train_digest_texts
     from train_digest_texts import Wrong
 
-    from acceptance.tools import train_output
-
     told = plan("acceptance.loads.train.digest_load")
     gpu, about = who()
     about.pop("library")
@@ -289,7 +287,7 @@ def train_digest(words: list[str]) -> None:
     wrong = {"bf16": Wrong()} if odd else None
     differing = [("bf16", 3, Wrong())] if fault == "transient" else []
     made = train_digest_texts.lines(about, seconds=seconds, wrong=wrong, differing=differing)
-    time.sleep(train_output.DIGEST_LEAST_SHARE * seconds)
+    time.sleep(seconds)
     print(train_digest_texts.printed(made), end="")
 
 
