@@ -130,7 +130,7 @@ COUNTED = (
     Asked(
         "wrong elements, words, blocks or results, by any of the loads and tools",
         rf".*miscompares.*|collective_disagreements(_p2p_off|_multicast)?|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?"
-        r"|copy_faults|.*_failures|burn_digests_differ",
+        r"|copy_faults|.*_failures|burn_digests_differ|digest_(repeats_)?differs?",
         BOARD,
         less=False,
     ),

@@ -320,6 +320,31 @@ class WrongCollective(_OfComponent, frozen=True, kw_only=True):
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
 
+DigestFormat = Literal["bf16", "f16", "tf32", "f32"]
+DigestPart = Literal["loss", "gradient", "weight", "first_moment", "second_moment"]
+# One bit of one element; elements that are finite in one run alone; or more bits, of one element or
+# of several.
+DigestDifference = Literal["bit", "not_finite", "several"]
+
+
+class DifferingRun(_OfComponent, frozen=True, kw_only=True):
+    """A repeat of a training run that has other digests than the first.
+
+    `step`, `part` and `tensor` are of the first digest that differs, of `digests` in all; `kind`
+    is how, with the `bit` of a single one. Steps and repeats count from 0, the first run is 0.
+    """
+
+    check: Literal["digest_repeat"]
+    format: DigestFormat
+    repeat: Positive
+    step: Whole
+    part: DigestPart
+    tensor: Text
+    kind: DigestDifference
+    bit: Bit | None = None
+    digests: Positive
+
+
 class WrongVector(_OfComponent, frozen=True, kw_only=True):
     """A batch of elementwise products of vectors of `elements`, of which `wrong` are wrong.
 
@@ -473,6 +498,7 @@ Miscompare = (
     | WrongCopy
     | WrongTransfer
     | WrongCollective
+    | DifferingRun
     | WrongVector
     | WrongMemory
     | WrongFirstProduct

@@ -58,6 +58,14 @@ def _problems(book: ChangeBook) -> Iterator[str]:
                 f"{fact} of {kind} needs a rule for `differs`, or one for `lower` and one for "
                 "`higher`"
             )
+    for rule in book.change:
+        for kind in rule.of if rule.given is not None else ():
+            if book.of_fact(kind, str(rule.given), "differs") is None:
+                yield f"{rule.given}, on which facts of {kind} depend, needs a rule ({rule.basis})"
+        if rule.given is not None and rule.change != "differs":
+            yield f"given is for what differs ({rule.basis})"
+        if rule.dated and (not rule.facts or rule.afterwards):
+            yield f"dated is for a fact that is told in the same way every night ({rule.basis})"
     for kind in _PARTS:
         if None in (
             book.of_part(kind, "missing"),

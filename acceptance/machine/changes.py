@@ -136,7 +136,7 @@ def machine_changes(baseline: MachineFacts, tonight: MachineFacts) -> tuple[Mach
     if baseline.book is None:
         return ()
     pair = _Pair(baseline, tonight, baseline.book)
-    found = chain(pair.parts(), pair.facts(), pair.unknown_facts())
+    found = chain(pair.parts(), pair.facts(), pair.incomparable_facts(), pair.unknown_facts())
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
 
@@ -219,10 +219,11 @@ class _Pair:
         """
         if rule.means == "nothing":
             return
-        since = self._known.get(key) if rule.afterwards is not None else None
+        remembered = rule.dated or rule.afterwards is not None
+        since = self._known.get(key) if remembered else None
         means = rule.afterwards if rule.afterwards is not None and since else rule.means
         more = known(date=self._then_day, since=since or None, basis=Term(rule.basis))
-        later = None if rule.afterwards is None else KnownChange(*key, since or self._tonight)
+        later = KnownChange(*key, since or self._tonight) if remembered else None
         yield MachineChange(means, rule.event, component, told.code, {**told.values, **more}, later)
 
     def _moved(self, part: Component, now: Component) -> Message | None:
@@ -264,7 +265,7 @@ class _Pair:
     ) -> Iterator[MachineChange]:
         directions, share = _direction(before, after)
         rule = self._book.of_fact(kind_of(part), name, *directions)
-        if rule is not None and not share <= rule.within:
+        if rule is not None and not share <= rule.within and not self._apart(rule, then, part):
             values = {
                 "fact": Term(rule.facts[name]),
                 "before": _shown(rule, name, before),
@@ -274,6 +275,32 @@ class _Pair:
             yield from self._change(
                 rule, None if part == ITSELF else part, told, (then, name, after)
             )
+
+    def _apart(self, rule: ChangeRule, then: Component, part: Component) -> bool:
+        """Whether the fact that this one depends on is another one, or unknown."""
+        if rule.given is None:
+            return False
+        before, now = self._then.fact(then, rule.given), self._now.fact(part, rule.given)
+        return before is None or before != now
+
+    def incomparable_facts(self) -> Iterator[MachineChange]:
+        """Facts that differ and say nothing, because what they depend on is another one."""
+        found: dict[str, list[tuple[Component, Component, Term | Message]]] = {}
+        for then, name, before in self._compared():
+            part = self._names.get(then, then)
+            after = self._now.fact(part, name)
+            rule = self._book.of_fact(kind_of(part), name, "differs")
+            if rule is None or rule.given is None or after is None or after == before:
+                continue
+            if self._apart(rule, then, part):
+                found.setdefault(rule.given, []).append((then, part, _about(rule, part, name)))
+        for given, parts in found.items():
+            named = [about for _, _, about in parts]
+            then, part, _ = parts[0]
+            versions = known(before=self._then.fact(then, given), now=self._now.fact(part, given))
+            facts = Listed(tuple(named[:_MOST]), max(0, len(named) - _MOST))
+            values: Values = {"facts": facts, "date": self._then_day, **versions}
+            yield MachineChange("note", "inventory.untold", None, "facts_incomparable", values)
 
     def unknown_facts(self) -> Iterator[MachineChange]:
         """Kinds of parts and facts that the baseline has and tonight's run lacks.

@@ -7,9 +7,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from acceptance.core.component import Component
+from acceptance.core.evidence import Table
 from acceptance.core.limit import GIB
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.core.record import Entry, Measured, RunStarted
+from acceptance.loads.train.names import (
+    DIGEST_COLUMNS,
+    DIGEST_TABLE,
+    DIGEST_VERSION_COLUMNS,
+    DIGEST_VERSIONS,
+)
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import observation
 from acceptance.machine.gpu import gpus
@@ -125,7 +132,7 @@ def facts_of(entries: Sequence[Entry]) -> MachineFacts | None:
     inventory = observation.inventory_of(entries)
     if start is None or inventory == observation.NOTHING:
         return None
-    facts = _facts(inventory)
+    facts = _facts(inventory) | _training(entries)
     for name, value in _links(entries).items():
         facts[name] = _number(min(value, float(facts.get(name, value))))
     return MachineFacts(
@@ -236,6 +243,26 @@ def _links(entries: Sequence[Entry]) -> dict[tuple[Component, str], float]:
             name = (body.component, _LINKS[body.measurement])
             found[name] = min(body.value, found.get(name, body.value))
     return found
+
+
+def _training(entries: Sequence[Entry]) -> Facts:
+    """The bits of each GPU's training run by format, and the versions that they depend on.
+
+    A run that made the check twice with different outcomes has both.
+    """
+    found: dict[tuple[Component, str], set[str]] = {}
+    for entry in entries:
+        body = entry.body
+        if not isinstance(body, Table):
+            continue
+        if body.name == DIGEST_TABLE and body.columns == DIGEST_COLUMNS:
+            for dtype, _, _, *digests, _ in body.rows:
+                bits = " ".join(map(str, digests))
+                found.setdefault((body.component, f"train_bits_{dtype}"), set()).add(bits)
+        if body.name == DIGEST_VERSIONS and body.columns == DIGEST_VERSION_COLUMNS:
+            versions = ", ".join(f"{what} {version}" for what, version in body.rows)
+            found.setdefault((body.component, "train_versions"), set()).add(versions)
+    return {name: "; ".join(sorted(told)) for name, told in found.items()}
 
 
 NETWORK = "net"

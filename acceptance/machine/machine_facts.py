@@ -30,7 +30,11 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
 
     `within` is the share of the earlier value by which a number may be lower or higher without
     meaning anything. `afterwards` is the meaning once an earlier night has reported the change;
-    without it the meaning is the same every night.
+    without it the meaning is the same every night. `dated`: later nights say since when all the
+    same.
+
+    `given` is a fact of the same part on which these facts depend: where that is another one, or
+    unknown, they are not compared.
     """
 
     of: Annotated[tuple[PartKind, ...], msgspec.Meta(min_length=1)]
@@ -41,6 +45,8 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
     facts: dict[Text, Text] = msgspec.field(default_factory=dict)
     within: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     afterwards: Literal["note"] | None = None
+    dated: bool = False
+    given: Text | None = None
 
 
 class CountedParts(Strict, frozen=True):

@@ -38,7 +38,13 @@ from acceptance.suites import (
     vram,
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
-from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
+from acceptance.suites.fixtures import (
+    collectives,
+    gpu_identity,
+    gpu_tools,
+    host_tools,
+    train_digests,
+)
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
@@ -328,6 +334,13 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     ),
     "train.layers": lambda kept, check: train.test_layers(
         lambda: kept.gpu_loads("train_layers"), {}, _table, check
+    ),
+    "train.digest": lambda kept, check: train.test_digest(
+        lambda: train_digests.of_kept(kept.due, kept.done, components.of_one_model(kept.due)),
+        kept.due,
+        kept.inventory,
+        _table,
+        check,
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check

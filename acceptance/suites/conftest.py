@@ -29,6 +29,7 @@ pytest_plugins = [
     "acceptance.suites.fixtures.power",
     "acceptance.suites.fixtures.storage",
     "acceptance.suites.fixtures.train",
+    "acceptance.suites.fixtures.train_digests",
 ]
 
 

@@ -110,6 +110,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "diagnosis": {
         "agreement": "agreement | suites/compute_suite",
+        "digest_agreement": "suites/train_digests",
         "connector": "suites/connector_suite",
         "diagnosis": "diagnosis | recorded_burns suites/together_suite",
         "gpu_history": "gpu_history | suites/watch_suite steady_state laps",
@@ -129,6 +130,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     "loads": {
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",
+        "train/digest_log": "train_digest_log | suites/train_digests",
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",
@@ -223,7 +225,9 @@ _READ: dict[str, dict[str, str]] = {
         "reading": "reading | proof log_prefix topo",
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
-        "train_output": "train_output | suites/train_layers",
+        "train_output": (
+            "train_output train_digest_output | suites/train_layers suites/train_digests"
+        ),
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

@@ -195,6 +195,18 @@ DIGESTS: Fact = {
     "found": "first products that differ",
     "digests": {"00": ["core:0"]},
 }
+RUN: Fact = {
+    "component": "gpu0",
+    "check": "digest_repeat",
+    "format": "bf16",
+    "repeat": 3,
+    "step": 7,
+    "part": "gradient",
+    "tensor": "blocks.3.feed_forward.up.weight",
+    "kind": "bit",
+    "bit": 12,
+    "digests": 40,
+}
 ARRAY: Fact = {
     "component": "core:0",
     "check": "triad",

@@ -94,6 +94,27 @@ def test_the_first_rule_that_fits(tmp_path: Path) -> None:
         ("inventory.firmware", "firmware", ["event"]),
         ('of = ["gpu"]', "of = []", ["of"]),
         ('of = ["gpu"]', 'of = ["fan"]', ["fan"]),
+        (
+            'basis = "why"',
+            'basis = "why"\ngiven = "version"',
+            ["version, on which facts of gpu depend, needs a rule (why)"],
+        ),
+        (
+            '"differs"',
+            '"lower"\ngiven = "vbios"',
+            ["vbios of gpu needs a rule", "one for `higher`"],
+        ),
+        ('basis = "why"', 'basis = "why"\ngiven = ""', ["given"]),
+        (
+            'VBIOS" }',
+            'VBIOS" }\nafterwards = "note"\ndated = true',
+            ["dated is for a fact that is told in the same way every night (why)"],
+        ),
+        (
+            'of = ["gpu", "dimm", "disk", "net"]\nchange = "missing"',
+            'of = ["gpu", "dimm", "disk", "net"]\ndated = true\nchange = "missing"',
+            ["dated is for a fact"],
+        ),
         ('change = "added"', 'change = "moved"', ["gpu needs a rule", "was added"]),
         ('change = "missing"', 'change = "moved"', ["gpu needs a rule", "is missing"]),
         ('change = "unread"', 'change = "moved"', ["gpu needs a rule", "are unread"]),
@@ -141,6 +162,20 @@ def test_a_part_of_a_direction_may_stand_in_two_rules(tmp_path: Path) -> None:
     lower = FACT.replace('"differs"', '"lower"\nwithin = 0.5')
     higher = FACT.replace('"differs"', '"higher"')
     assert change_rules.read(written(tmp_path, PARTS + lower + higher)).change[-2].within == 0.5
+
+
+def test_what_depends_on_another_fact_is_what_differs(tmp_path: Path) -> None:
+    lower = FACT.replace('"differs"', '"lower"').replace("VBIOS", "V")
+    higher = FACT.replace('"differs"', '"higher"\ngiven = "version"')
+    version = FACT.replace('vbios = "VBIOS"', 'version = "v"')
+    text = PARTS + lower + higher + version
+    with pytest.raises(ChangeFileError, match=r"given is for what differs \(why\)"):
+        change_rules.read(written(tmp_path, text))
+    right = (
+        PARTS + FACT.replace('"differs"', '"differs"\ngiven = "version"\ndated = true') + version
+    )
+    (rule, _) = change_rules.read(written(tmp_path, right)).change[-2:]
+    assert (rule.given, rule.dated) == ("version", True)
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -858,3 +858,72 @@ def test_a_journal_without_one_beginning_is_not_judged(beginnings: int) -> None:
     entries = journals.entries(journals.bodies(journals.plan()))
     with pytest.raises(UnreadableRun, match=rf"^the journal holds {beginnings} beginnings"):
         changes.judge([*entries[:1] * beginnings, *entries[1:]])
+
+
+# --- bits of a training run ---
+
+VERSIONS = "libraries torch 2.10.0+cu128, CUDA 12.8, driver 580.1"
+
+
+def trained(
+    bits: str = "00 11 22",
+    versions: str | None = VERSIONS,
+    gpu: int = 1,
+    then: MachineFacts | None = None,
+) -> MachineFacts:
+    """What a run tells of a machine whose GPU trained to these bits."""
+    found = born(machine()) if then is None else then
+    told = [(Gpu(gpu), "train_bits_bf16", bits)]
+    told += [] if versions is None else [(Gpu(gpu), "train_versions", versions)]
+    return msgspec.structs.replace(found, facts=(*found.facts, *told))
+
+
+def test_other_bits_with_equal_versions_fail_every_night_and_say_since_when() -> None:
+    assert machine_changes(ruled(trained()), trained()) == ()
+    (told,) = machine_changes(ruled(trained()), trained("00 11 23"))
+    assert (told.kind, told.event, told.component) == ("fail", "inventory.bits", Gpu(1))
+    assert words.message(told.message).startswith(
+        "bits of the training run in bfloat16 of gpu1: 00 11 22 when the baseline was recorded "
+        f"({DAY}), 00 11 23 now; basis: the same steps "
+    )
+    assert told.known == KnownChange(Gpu(1), "train_bits_bf16", "00 11 23", DAY)
+    since = KnownChange(Gpu(1), "train_bits_bf16", "00 11 23", "2026-02-03")
+    then = msgspec.structs.replace(ruled(trained()), known=(since,))
+    (again,) = machine_changes(then, trained("00 11 23"))
+    assert (again.kind, again.known) == ("fail", since)
+    assert "00 11 23 now; told of since 2026-02-03; basis" in words.message(again.message)
+
+
+def test_bits_of_other_versions_are_not_compared_and_it_is_said() -> None:
+    other = VERSIONS.replace("580.1", "590.2")
+    (told,) = machine_changes(ruled(trained()), trained("00 11 23", other))
+    assert (told.kind, told.event, told.component) == ("note", "inventory.untold", None)
+    assert words.message(told.message) == (
+        f"not held against the baseline ({DAY}), because it was made with other versions "
+        f"({VERSIONS}), now {other}: bits of the training run in bfloat16 of gpu1"
+    )
+    assert machine_changes(ruled(trained()), trained(versions=other)) == ()
+    for before, after in ((None, VERSIONS), (VERSIONS, None), (None, None)):
+        told_of = machine_changes(ruled(trained(versions=before)), trained("33", after))
+        assert [one.kind for one in told_of] == ["note"]
+
+
+def test_many_bits_of_other_versions_are_one_note() -> None:
+    before, after = born(machine(8)), born(machine(8))
+    for index in range(8):
+        before = trained(gpu=index, then=before)
+        after = trained("33", "other", gpu=index, then=after)
+    (told,) = machine_changes(ruled(before), after)
+    assert "gpu0" in words.message(told.message)
+    assert "gpu7" not in words.message(told.message)
+    assert "3 more" in words.message(told.message)
+
+
+def test_bits_follow_the_gpu_into_another_slot() -> None:
+    other = machine()
+    swapped(other)
+    now = trained(gpu=0, then=born(other))
+    assert [one.event for one in machine_changes(ruled(trained()), now)] == ["inventory.moved"] * 2
+    wrong = trained("33", gpu=0, then=born(other))
+    (first, *_) = machine_changes(ruled(trained()), wrong)
+    assert (first.kind, first.component) == ("fail", Gpu(0))

@@ -12,7 +12,9 @@ from cases import each
 from machine_facts import BOOK, born, disk, gpu, link, machine
 
 from acceptance.core import parts
+from acceptance.core.evidence import Table
 from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
+from acceptance.loads.train.names import DIGEST_COLUMNS, DIGEST_VERSION_COLUMNS
 from acceptance.machine import facts
 from acceptance.machine.facts import circumstances
 from acceptance.machine.machine_facts import CountedParts, MachineFacts
@@ -216,3 +218,37 @@ def test_what_names_the_machine_explains_no_difference() -> None:
     told = {**dict.fromkeys(names, "one"), "kernel": "6.8"}
     found = circumstances(told, NOTHING, profile="smoke", scope=None)
     assert not {name for where, name in found if where == ITSELF} & set(names)
+
+
+DIGESTS = ("bf16", 20, 12, "00", "11", "22", 0.5)
+
+
+def trained(*tables: Table) -> MachineFacts:
+    """The facts of a run with these tables."""
+    found = facts.facts_of([*machine_facts.run(machine()), *journals.entries(list(tables))])
+    assert found is not None
+    return found
+
+
+def table_of(name: str, columns: tuple[str, ...], *rows: tuple[float | str, ...]) -> Table:
+    return Table("train.digest", Gpu(1), name, columns, rows)
+
+
+def test_the_bits_of_a_training_run_and_what_they_depend_on() -> None:
+    bits = table_of("train_digests", DIGEST_COLUMNS, DIGESTS)
+    versions = table_of(
+        "train_versions", DIGEST_VERSION_COLUMNS, ("libraries", "torch 2.10"), ("driver", "580.1")
+    )
+    told = trained(bits, versions).by_name()
+    assert told[Gpu(1), "train_bits_bf16"] == "00 11 22"
+    assert told[Gpu(1), "train_versions"] == "libraries torch 2.10, driver 580.1"
+    assert (Gpu(0), "train_versions") not in told
+    other = table_of("train_digests", DIGEST_COLUMNS, ("bf16", 20, 2, "00", "11", "23", 0.5))
+    told = trained(bits, other, bits).by_name()
+    assert told[Gpu(1), "train_bits_bf16"] == "00 11 22; 00 11 23"
+    strange = (
+        table_of("train_digests", ("format", "digest"), ("bf16", "00")),
+        table_of("train_versions", ("what",), ("torch",)),
+        table_of("another", DIGEST_COLUMNS, DIGESTS),
+    )
+    assert trained(*strange).facts == born(machine()).facts

@@ -389,6 +389,16 @@ def _born() -> MachineFacts:
             basis="what was tested then",
             facts={"kernel": "the kernel"},
         ),
+        ChangeRule(
+            of=("gpu",),
+            change="differs",
+            means="fail",
+            dated=True,
+            given="train_versions",
+            event="inventory.bits",
+            basis="equal versions, equal bits",
+            facts={"train_bits_bf16": "the bits of a training run"},
+        ),
     )
     return MachineFacts(
         "run-0",

@@ -16,6 +16,7 @@ import gpu_texts
 import msgspec
 import pytest
 import suite_box
+import train_digest_texts
 import train_layer_texts
 from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
@@ -24,7 +25,7 @@ from runs import machine_root, write_segment
 from storage_printed import fio_printed, load_printed
 from test_burn_fixtures import burn_printed, host_printed, vram_printed
 from test_gpu_load_runs import printed
-from wrong_results import one_bit
+from wrong_results import RUN, one_bit
 
 from acceptance.core import parts
 from acceptance.core.dtype import DTYPES, DtypeName
@@ -62,7 +63,13 @@ from acceptance.suites import (
     vram,
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
-from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
+from acceptance.suites.fixtures import (
+    collectives,
+    gpu_loads,
+    gpu_tools,
+    host_tools,
+    train_digests,
+)
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
 from acceptance.suites.fixtures import train as train_fixtures
@@ -129,6 +136,13 @@ def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     seconds = float(argv[argv.index("--seconds") + 1])
     addresses = [gpu.pci_address for gpu in DUE]
     return collective_texts.printed(collective_texts.lines(visible, addresses, seconds=seconds))
+
+
+def digests_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    seconds = float(argv[argv.index("--seconds") + 1])
+    (gpu,) = [one for one in DUE if one.uuid == visible[0]]
+    about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": "9.0"}
+    return train_digest_texts.printed(train_digest_texts.lines(about, seconds=seconds))
 
 
 def smart_printed(check: str) -> str:
@@ -203,6 +217,7 @@ class Programs:
             "acceptance.loads.vram.load": lambda: vram_printed(argv, visible),
             "acceptance.loads.collective.load": lambda: collectives_printed(argv, visible),
             "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
+            "acceptance.loads.train.digest_load": lambda: digests_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
         }
         text = makers.get(name, lambda: printed(argv, visible[0]))()
@@ -377,6 +392,20 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "link.collectives": lambda p, c: link.test_collectives(
         of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
     ),
+    "train.digest": lambda p, c: train.test_digest(
+        of(
+            train_digests.train_digests,
+            p,
+            DUE,
+            of(gpu_tools.siblings, DUE),
+            LOADS_S,
+            listener,
+        ),
+        DUE,
+        SEEN,
+        table,
+        c,
+    ),
     "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
     "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
@@ -525,6 +554,12 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         '"us", "component": "gpus", "value": 20.0}',
         '"us", "component": "gpus", "value": 21.0}',
         TELLS.format("collective_latency", "20", "gpus", "21"),
+    ),
+    "train.digest": (
+        4,
+        ONE_WRONG[0],
+        f"{ONE_WRONG[1]}\n{json.dumps({'miscompare': RUN})}",
+        TELLS.format("digest_repeats_differ", "0", "gpu0", "1"),
     ),
     "link.device_alone": (
         5,

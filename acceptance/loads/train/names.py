@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Literal, get_args
 
+from acceptance.loads.miscompare import DigestFormat
 from acceptance.loads.train.shapes import LAYER_NAMES
 
 # Layers: forward with backward, the forward pass alone, and the first's share of the card's own
@@ -60,10 +61,20 @@ STEP_COLUMNS = (
 )
 
 # Digests of a training run: own repeats that differ; the table has a row for each format, with the
-# digest of the whole run, and how often it was repeated.
+# digest of the whole first run, and how often it was run. The log of each format has all digests of
+# the first run (`digest_log`); the versions are what its bits depend on.
 DIGEST_READINGS = {"digest_repeats_differ": "count"}
 DIGEST_TABLE = "train_digests"
 DIGEST_COLUMNS = ("format", "steps", "repeats", "losses", "gradients", "weights", "seconds")
+DIGEST_LOG = "train_digest_{}"
+DIGEST_VERSIONS = "train_versions"  # the check's table, of each GPU
+DIGEST_VERSION_COLUMNS = ("what", "version")
+# Every run is as long, on every card and night.
+DIGEST_STEPS, DIGEST_BATCH = 20, 4
+# A change of rigproof's after which the same machine gives other bits makes it higher.
+DIGEST_RECIPE = 1
+# The format of the products of each of the two runs: the first that the GPU has.
+DIGEST_FORMATS: tuple[tuple[DigestFormat, DigestFormat], ...] = (("bf16", "f16"), ("tf32", "f32"))
 
 # Parallel training: of each way its efficiency against one card; the arm without peer access, and
 # four accumulated batches a step, have names of their own.

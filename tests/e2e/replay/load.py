@@ -292,6 +292,27 @@ def train_layers(words: list[str]) -> None:
     print(train_layer_texts.printed(made), end="", flush=True)
 
 
+def train_digest(words: list[str]) -> None:
+    """Digests made up. Of the fault "transient" a repeat of one GPU differs from its first run, of
+    "persistent" its bits are always others than those of its equals, and of "once" those of its
+    first program alone.
+    """
+    import train_digest_texts
+    from train_digest_texts import Wrong
+
+    told = plan("acceptance.loads.train.digest_load")
+    gpu, about = who()
+    about.pop("library")
+    seconds = float(option(words, "--seconds"))
+    fault = told["fault"] if gpu.index == told["gpu"] else ""
+    odd = fault == "persistent" or (fault == "once" and seconds > 1)
+    wrong = {"bf16": Wrong()} if odd else None
+    differing = [("bf16", 3, Wrong())] if fault == "transient" else []
+    made = train_digest_texts.lines(about, seconds=seconds, wrong=wrong, differing=differing)
+    time.sleep(seconds)
+    print(train_digest_texts.printed(made), end="")
+
+
 def pulse(words: list[str]) -> None:
     """The real one, on GPUs of clockwork: a product takes a millisecond."""
     from acceptance.core.dtype import DtypeName
@@ -364,6 +385,7 @@ def main() -> None:
         "acceptance.loads.vram.load": vram,
         "acceptance.loads.collective.load": collective,
         "acceptance.loads.train.layer_load": train_layers,
+        "acceptance.loads.train.digest_load": train_digest,
     }
     if name in own:
         own[name](words)

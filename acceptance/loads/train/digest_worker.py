@@ -1,0 +1,234 @@
+"""The repeats of a training run, their comparison, and faults on purpose; independent of torch."""
+
+from __future__ import annotations
+
+import random
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, product
+from typing import Literal, Protocol, get_args
+
+from acceptance.loads.miscompare import DifferingRun, DigestFormat
+from acceptance.loads.names import OWN
+from acceptance.loads.protocol import Output
+from acceptance.loads.train import digest_log
+from acceptance.loads.train.digest_log import RunDigests
+from acceptance.loads.train.names import (
+    DIGEST_COLUMNS,
+    DIGEST_LOG,
+    DIGEST_READINGS,
+    DIGEST_TABLE,
+)
+
+FaultKind = Literal["activation", "gradient", "weight", "optimizer"]
+FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+PERSISTENT = "persistent"  # the same bit of a gradient in every repeat, the first among them
+LEAST_REPEATS = 2  # with the first run
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One bit that is flipped on purpose, after the forward pass of a step or after its update.
+
+    `element` is a large random number, which chooses one of all elements of the kind; so is `bit`,
+    of the middle half of the element's bits.
+    """
+
+    kind: FaultKind
+    step: int
+    element: int
+    bit: int
+
+
+class Training(Protocol):
+    """A training run that can be repeated; `digest_training.DigestTraining` is one on a GPU."""
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The names of the parameters, in the order of the stamps."""
+
+    @property
+    def steps(self) -> int:
+        """The steps of the run."""
+
+    def run(self, dtype: DigestFormat, fault: Fault | None) -> Sequence[Sequence[int]]:
+        """Train from the beginning; returns the stamps as numbers, as `digest_log.due_rows`."""
+
+    def remember(self) -> None:
+        """Keep weights and moments of the last run."""
+
+    def as_remembered(self) -> bool:
+        """Whether the weights and moments of the last run have the bits of the kept ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestOrder:
+    """What the load is to do: its formats, for how long, and the fault to make.
+
+    Of a fault, `seed` chooses where.
+    """
+
+    formats: tuple[DigestFormat, ...]
+    seconds: float
+    inject: FaultKind | Literal["persistent"] | None = None
+    seed: int = 0
+
+
+def draw(kind: FaultKind, steps: int, chance: random.Random) -> Fault:
+    """A fault of this kind, at any step."""
+    return Fault(kind, chance.randrange(steps), chance.getrandbits(48), chance.getrandbits(16))
+
+
+def element_of(sizes: Sequence[int], number: int) -> tuple[int, int]:
+    """The tensor and the element that a large random number chooses, each element alike."""
+    ends = list(accumulate(sizes))
+    place = number % ends[-1]
+    tensor = bisect_right(ends, place)
+    return tensor, place - ends[tensor] + sizes[tensor]
+
+
+def bit_of(width: int, number: int) -> int:
+    """The bit that a random number chooses, of the middle half of an element's."""
+    return width // 4 + number % (width // 2)
+
+
+@dataclass(slots=True)
+class _Course:
+    """What is known of one format: its first run, how often it ran, and its latest time."""
+
+    first: RunDigests
+    repeats: int
+    seconds: float
+
+
+class DigestWorker:
+    """Repeats the run of every format until the time is over, and compares with the first."""
+
+    def __init__(
+        self,
+        order: DigestOrder,
+        training: Training,
+        output: Output,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._order, self._training, self._output = order, training, output
+        self._clock = clock
+        self._differing = 0
+        chance = random.Random(order.seed)
+        self._faulty = chance.choice(order.formats)
+        kind = order.inject
+        self._fault = None
+        if kind is not None:
+            of_kind: FaultKind = "gradient" if kind == "persistent" else kind
+            self._fault = draw(of_kind, training.steps, chance)
+
+    def run(self) -> None:
+        """Run, repeat until the time is over, at least once, and report."""
+        courses: dict[DigestFormat, _Course] = {}
+        began_s = self._clock()
+        repeat = 0
+        spent_s, whole_s = 0.0, self._order.seconds
+        while spent_s < whole_s or repeat < LEAST_REPEATS:
+            for dtype in self._order.formats:
+                self._once(dtype, repeat, courses)
+            repeat += 1
+            spent_s = self._clock() - began_s
+            self._output.progress(round(min(spent_s, whole_s), 1), whole_s)
+        self._report(courses)
+        self._output.note(f"{repeat} runs of each format in {spent_s:.1f} s")
+
+    def _once(self, dtype: DigestFormat, repeat: int, courses: dict[DigestFormat, _Course]) -> None:
+        training, began_s = self._training, self._clock()
+        found = digest_log.from_numbers(
+            training.tensors, training.steps, training.run(dtype, self._fault_in(dtype, repeat))
+        )
+        spent_s = self._clock() - began_s
+        course = courses.setdefault(dtype, _Course(found, 0, 0.0))
+        course.repeats, course.seconds = course.repeats + 1, spent_s
+        other = digest_log.difference(course.first, found)
+        if other is not None:
+            self._differing += 1
+            self._output.miscompare(
+                DifferingRun(
+                    component=OWN,
+                    check="digest_repeat",
+                    format=dtype,
+                    repeat=repeat,
+                    step=other.step,
+                    part=other.part,
+                    tensor=other.tensor,
+                    kind=other.kind,
+                    bit=other.bit,
+                    digests=other.digests,
+                )
+            )
+
+    def _fault_in(self, dtype: DigestFormat, repeat: int) -> Fault | None:
+        """The fault of this run: of one repeat, or of each where it is persistent."""
+        due = repeat == 1 or self._order.inject == PERSISTENT
+        return self._fault if due and dtype == self._faulty else None
+
+    def _report(self, courses: dict[DigestFormat, _Course]) -> None:
+        rows = []
+        for dtype, course in courses.items():
+            self._output.log(DIGEST_LOG.format(dtype), OWN, course.first.text())
+            counts = course.first.steps, course.repeats
+            rows.append((dtype, *counts, *course.first.summaries, round(course.seconds, 4)))
+        self._output.table(DIGEST_TABLE, DIGEST_COLUMNS, rows)
+        for name, unit in DIGEST_READINGS.items():
+            self._output.reading(name, unit, OWN, self._differing)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the faults of one kind in one format.
+
+    `masked` left no trace: losses, weights and moments at the end had the bits of the run without
+    a fault, compared one by one. `missed` left one, and the digests were the same. Of the `found`,
+    `named` were called one bit.
+    """
+
+    kind: FaultKind
+    format: DigestFormat
+    tried: int = 0
+    found: int = 0
+    masked: int = 0
+    missed: int = 0
+    named: int = 0
+
+
+def trials(
+    formats: Sequence[DigestFormat],
+    training: Training,
+    count: int,
+    seed: int,
+    report: Callable[[str], None] = lambda _line: None,
+) -> list[Tally]:
+    """Make `count` faults of each kind in each format, and see which are found."""
+    tallies: list[Tally] = []
+    for dtype in formats:
+        tensors, steps = training.tensors, training.steps
+        right = digest_log.from_numbers(tensors, steps, training.run(dtype, None))
+        training.remember()
+        for place, kind in product(range(count), FAULT_KINDS):
+            tally = next((one for one in tallies if (one.kind, one.format) == (kind, dtype)), None)
+            if tally is None:
+                tallies.append(tally := Tally(kind, dtype))
+            fault = draw(kind, steps, random.Random(f"{seed} {dtype} {kind} {place}"))
+            numbers = training.run(dtype, fault)
+            other = digest_log.difference(right, digest_log.from_numbers(tensors, steps, numbers))
+            tally.tried += 1
+            if other is not None:
+                tally.found += 1
+                tally.named += other.kind == "bit"
+                what = f"found: step {other.step}, {other.part} {other.tensor}, {other.kind}"
+            elif training.as_remembered():
+                tally.masked += 1
+                what = "masked"
+            else:
+                tally.missed += 1
+                what = "MISSED"
+            report(f"{dtype} {kind} step {fault.step}: {what}")
+    return tallies

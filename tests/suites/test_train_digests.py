@@ -1,0 +1,282 @@
+"""The check of training runs whose bits must agree, with a load that prints what it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import suite_box
+import train_digest_texts
+from cases import each
+from gpu_machine import device, machine
+from train_digest_texts import Wrong
+from wrong_results import RUN
+
+from acceptance.core.parts import Gpu
+from acceptance.core.record import Measured
+from acceptance.diagnosis import digest_agreement
+from acceptance.expect import components
+from acceptance.loads.miscompare import DifferingRun, read
+from acceptance.machine.gpu import Gpu as Card
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory
+from acceptance.process.command import ProgramResult
+from acceptance.suites import train
+from acceptance.suites.fixtures import train_digests
+from acceptance.suites.fixtures.train_digests import TrainingDigests
+from acceptance.tools import train_output
+from acceptance.wording import words
+
+Options = Mapping[str, Any]
+SOUND: Options = {}
+BIT = Wrong()
+ODD: Options = {"wrong": {"bf16": BIT}}
+
+
+def done(
+    gpu: Card, options: Options = SOUND, code: int = 0, seconds: float = 20.0
+) -> ProgramResult:
+    assert gpu.traits is not None
+    about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": gpu.traits.compute_capability}
+    told = train_digest_texts.lines(about, seconds=seconds, **options)
+    argv = train_output.train_digest_argv("python", seconds=seconds)
+    text = train_digest_texts.printed(told) if code == 0 else ""
+    return ProgramResult(argv, code, text, "", 21.0)
+
+
+def of(
+    seen: Inventory,
+    stage: Sequence[Options | None],
+    alone: Mapping[int, Options | None] = {},
+) -> TrainingDigests:
+    """The result of loads with these options; None is one that died."""
+    due = gpus(seen)
+    siblings = components.of_one_model(due)
+    ended = [done(gpu, one or SOUND, int(one is None)) for gpu, one in zip(due, stage, strict=True)]
+    loads = train_digests.of_stage(due, ended, 20.0)
+    odd = train_digests.suspects(loads, siblings)
+    assert [gpu.name for gpu in odd] == [Gpu(number) for number in alone]
+    again = [
+        done(gpu, one or SOUND, int(one is None), train_digests.AGAIN_S)
+        for gpu, one in zip(odd, alone.values(), strict=True)
+    ]
+    found = TrainingDigests(
+        loads, train_digests.of_stage(odd, again, train_digests.AGAIN_S), siblings
+    )
+    kept = train_digests.of_kept(due, [*ended, *again], siblings)
+    assert (kept.runs, kept.agreement) == (found.runs, found.agreement)
+    return found
+
+
+def asked(
+    seen: Inventory, found: TrainingDigests, tables: list[Any] | None = None
+) -> suite_box.Said:
+    due = gpus(seen)
+    made = suite_box.planned(seen, tuple(gpu.name for gpu in due), ("train.digest",), "digest")
+    return suite_box.ask(
+        made,
+        "train.digest",
+        train.test_digest,
+        train_digests=lambda: found,
+        due_gpus=due,
+        inventory=seen,
+        table=lambda *words: None if tables is None else tables.append(words),
+    )
+
+
+def notes(said: suite_box.Said, measurement: str) -> dict[str, str]:
+    return {
+        str(body.component): words.text(body.note)
+        for body in said.written
+        if isinstance(body, Measured) and body.measurement == measurement and body.note is not None
+    }
+
+
+def box(count: int) -> Inventory:
+    return machine(*(device(index) for index in range(count)))
+
+
+def test_equal_gpus_that_agree_pass() -> None:
+    seen, tables = box(2), list[Any]()
+    said = asked(seen, of(seen, [SOUND, SOUND]), tables)
+    assert (said.outcome, said.message) == ("pass", "")
+    zero = {Gpu(0): 0.0, Gpu(1): 0.0}
+    assert said.measured("digest_repeats_differ") == zero
+    assert said.measured("digest_differs") == zero
+    assert {(str(gpu), name) for gpu, name, _, _ in tables} == {
+        (f"gpu{index}", name) for index in range(2) for name in ("train_digests", "train_versions")
+    }
+    rows = dict(next(rows for _, name, _, rows in tables if name == "train_versions"))
+    assert rows["libraries"] == train_digest_texts.LIBRARY
+    assert rows["cuBLAS"] == "12.8.4"
+    assert rows["driver"] == seen.nvml.driver_version
+
+
+def test_one_gpu_is_held_against_itself_alone() -> None:
+    seen = box(1)
+    said = asked(seen, of(seen, [SOUND]))
+    assert said.outcome == "pass"
+    assert said.measured("digest_differs") == {}
+
+
+def test_a_repeat_that_differs_is_transient() -> None:
+    seen = box(2)
+    bad = {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}
+    said = asked(seen, of(seen, [SOUND, bad]))
+    assert said.outcome == "fail"
+    assert said.measured("digest_repeats_differ") == {Gpu(0): 0.0, Gpu(1): 2.0}
+    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 0.0}
+    assert notes(said, "digest_repeats_differ") == {
+        "gpu1": "transient: run 4 differs from the first: TF32 from step 7 on, first in the "
+        "gradient of blocks.3.feed_forward.up.weight, as one flipped bit 12 of one element; so do "
+        "1 more"
+    }
+
+
+WHERE = (
+    "bfloat16 from step 7 on, first in the gradient of blocks.3.feed_forward.up.weight, as one "
+    "flipped bit 12 of one element, beside "
+)
+
+
+def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
+    seen = box(3)
+    said = asked(seen, of(seen, [SOUND, ODD, SOUND], {1: ODD}))
+    assert said.outcome == "fail"
+    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
+    assert notes(said, "digest_differs") == {
+        "gpu1": f"persistent: {WHERE}gpu0, as 2 of 3 have it; run again alone, it gave the same "
+        "bits"
+    }
+
+
+def test_the_odd_one_that_does_not_repeat_its_bits_is_transient() -> None:
+    seen = box(3)
+    for again in (SOUND, {**ODD, "differing": [("bf16", 1, BIT)]}):
+        said = asked(seen, of(seen, [SOUND, ODD, SOUND], {1: again}))
+        assert said.outcome == "fail"
+        assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
+        assert notes(said, "digest_differs")["gpu1"] == (
+            f"transient: {WHERE}gpu0, as 2 of 3 have it; it does not repeat its own bits"
+        )
+
+
+def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
+    seen = box(2)
+    said = asked(seen, of(seen, [SOUND, ODD], {0: SOUND, 1: ODD}))
+    assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
+    told = notes(said, "digest_differs")
+    assert told["gpu1"].startswith(f"persistent: {WHERE}gpu0; each gave its own bits again")
+    assert told["gpu0"].startswith(f"persistent: {WHERE}gpu1; each gave its own bits again")
+
+
+def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None:
+    seen = box(2)
+    said = asked(seen, of(seen, [SOUND, ODD], {0: SOUND, 1: SOUND}))
+    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert notes(said, "digest_differs") == {
+        "gpu1": f"transient: {WHERE}gpu0; it does not repeat its own bits"
+    }
+
+
+def test_two_formats_are_told_each() -> None:
+    seen = box(3)
+    both = {"wrong": {"bf16": BIT, "tf32": Wrong(19, "weight", "positions", 3)}}
+    said = asked(seen, of(seen, [both, SOUND, SOUND], {0: both}))
+    assert said.measured("digest_differs") == {Gpu(0): 2.0, Gpu(1): 0.0, Gpu(2): 0.0}
+    assert (
+        "TF32 from step 20 on, first in the weights positions"
+        in notes(said, "digest_differs")["gpu0"]
+    )
+
+
+def test_a_tie_of_two_and_two_that_stays_accuses_all() -> None:
+    seen = box(4)
+    said = asked(seen, of(seen, [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD}))
+    assert set(said.measured("digest_differs").values()) == {1.0}
+
+
+def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_it() -> None:
+    seen = box(2)
+    said = asked(seen, of(seen, [SOUND, ODD], {0: SOUND, 1: None}))
+    assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
+    assert "whether it repeats them is unknown" in notes(said, "digest_differs")["gpu1"]
+    assert said.outcome == "error"  # the session folds what was measured: it fails by that
+    assert "gpu1: the load train_digest" in said.message
+
+
+def test_a_gpu_whose_load_died_is_not_compared() -> None:
+    seen = box(3)
+    said = asked(seen, of(seen, [SOUND, None, SOUND]))
+    assert said.outcome == "error"
+    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(2): 0.0}
+    alone = asked(box(2), of(box(2), [SOUND, None]))
+    assert alone.measured("digest_differs") == {}
+
+
+def test_gpus_with_other_versions_are_not_compared() -> None:
+    seen = box(2)
+    said = asked(seen, of(seen, [SOUND, {**ODD, "multiprocessors": 130}]))
+    assert said.outcome == "error"
+    assert said.measured("digest_differs") == {}
+    assert "gpu1 torch 2.10.0+cu128, CUDA 12.8, cuBLAS 12.8.4, 130 multiprocessors" in said.message
+
+
+def test_without_a_driver_the_versions_are_unknown() -> None:
+    seen, tables = box(1), list[Any]()
+    untold = replace(seen, nvml=replace(seen.nvml, driver_version=None))
+    assert asked(untold, of(untold, [SOUND]), tables).outcome == "pass"
+    assert [name for _, name, _, _ in tables] == ["train_digests"]
+
+
+@each(
+    "told, said",
+    [
+        (
+            {"part": "loss", "tensor": "loss", "kind": "several"},
+            "first in the loss, several bits",
+        ),
+        (
+            {"part": "gradient", "tensor": "positions", "kind": "not_finite"},
+            "first in the gradient of positions, values that are no finite numbers",
+        ),
+        (
+            {"part": "second_moment", "tensor": "norm.bias", "kind": "bit", "bit": 7},
+            "first in a moment of norm.bias, as one flipped bit 7 of one element",
+        ),
+    ],
+)
+def test_place_and_kind_of_a_difference(told: Mapping[str, Any], said: str) -> None:
+    fact = {name: value for name, value in RUN.items() if name != "bit"}
+    one = read({**fact, **told})
+    assert isinstance(one, DifferingRun)
+    assert words.text(digest_agreement.repeats_note([one])) == (
+        f"transient: run 4 differs from the first: bfloat16 from step 8 on, {said}"
+    )
+
+
+def test_a_wrong_result_of_a_load_that_died_counts_all_the_same() -> None:
+    seen = box(1)
+    unread = json.dumps({"miscompare": {"check": "another"}})
+    for line, note in (
+        (json.dumps({"miscompare": RUN}), "transient: run 4 differs from the first"),
+        (unread, "{'check': 'another'}"),
+    ):
+        died = ProgramResult(("python",), 1, f"{line}\n", "CUDA error", 9.0)
+        loads = train_digests.of_stage(gpus(seen), [died], 20.0)
+        found = TrainingDigests(loads, train_digests.of_stage((), [], 1.0), {})
+        said = asked(seen, found)
+        assert said.outcome == "error"
+        assert said.measured("digest_repeats_differ") == {Gpu(0): 1.0}
+        assert notes(said, "digest_repeats_differ")["gpu0"].startswith(note)
+
+
+def test_no_waiver_excuses_it() -> None:
+    seen = box(2)
+    made = suite_box.planned(seen, (Gpu(0), Gpu(1)), ("train.digest",), "digest")
+    (check,) = made.checks
+    assert check.gpu_load_s == pytest.approx(20.0)
+    assert not any(one.waivable for one in check.due)
