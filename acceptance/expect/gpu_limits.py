@@ -20,6 +20,7 @@ from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
+from acceptance.expect.parallel import parallel_ceilings, parallel_limits
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, PciFunction, known
@@ -49,6 +50,7 @@ def overrides(
     facts, between = gpu_facts(due, declared), pair_facts(inventory, due)
     yield from gpu_limits(facts, between, sheets())
     yield from collective_limits(facts, between, sheets())
+    yield from parallel_limits(facts, between, sheets())
     yield from compute_limits(compute_facts(due), sheets(), architectures())
     for gpu in due:
         traits = gpu.traits
@@ -74,6 +76,7 @@ def ceilings(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Ove
     if inventory.cpu.virtualised is not False:
         found = tuple(_without_port(one, gpu.function) for one, gpu in zip(found, due, strict=True))
     yield from gpu_ceilings(found, compute_facts(due), sheets(), architectures())
+    yield from parallel_ceilings(found)
 
 
 def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:

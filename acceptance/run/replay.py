@@ -24,9 +24,27 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check, ErrorInLines
-from acceptance.suites import burn, compute, cpu, gpu, link, memory, power, storage, together, vram
+from acceptance.suites import (
+    burn,
+    compute,
+    cpu,
+    gpu,
+    link,
+    memory,
+    power,
+    storage,
+    together,
+    train,
+    vram,
+)
 from acceptance.suites.fixtures import burn as burn_fixtures
-from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
+from acceptance.suites.fixtures import (
+    collectives,
+    gpu_identity,
+    gpu_tools,
+    host_tools,
+    train_parallel,
+)
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
@@ -310,6 +328,12 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     ),
     "storage.write_random": lambda kept, check: storage.test_write_random(
         kept.tested, kept.run_fio, _table, check
+    ),
+    "train.parallel": lambda kept, check: train.test_parallel(
+        lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
+    ),
+    "train.parallel_table": lambda kept, check: train.test_parallel_table(
+        lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check

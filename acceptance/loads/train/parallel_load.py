@@ -316,9 +316,9 @@ class ArmRun:
                 whole, alone = one.losses[step - 1] if task.way == "tp" else mean, one.alone[step - 1]
                 difference, bound = abs(whole - alone), share * abs(alone)
                 found = compare("parallel_loss", step, "loss", difference, bound)
-                if found is None:
+                if math.isfinite(difference):
                     nearest = max(nearest, difference / bound)
-                else:
+                if found is not None:
                     self._wrong(found, task, number)
         return nearest
 
@@ -431,9 +431,9 @@ class ArmRun:
             way,
             accumulation,
             work.of_way(way),
-            rate / 1e3,
-            round(rate * flop / 1e12, 2),
-            efficiency,
+            round(rate / 1e3, 3),
+            round(rate * flop / 1e12, 3),
+            round(efficiency, 4),
             round(max(one.peak_bytes for one in told.values()) / GIB, 2),
             round(max(map(_step_s, told.values())) * 1e3, 3),
             *shares,

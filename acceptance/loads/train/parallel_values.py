@@ -32,8 +32,8 @@ runs.
 
 Errors add up from step to step, so each bound is multiplied by the number of the step. A finding is
 a difference above the bound, or one that is no number. Over gloo, between two and three processors,
-the largest difference of any gradient was 0.0063 of its bound, of weights WEIGHTS of it and of
-losses LOSSES, in every way and with 1 and 4 accumulated batches.
+the largest difference of any gradient was 0.0064 of its bound, of weights 0.0023 of it and of
+losses 0.0018, in every way and with 1 and 4 accumulated batches: the bound is not tight.
 """
 
 from __future__ import annotations

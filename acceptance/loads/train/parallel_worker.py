@@ -212,5 +212,5 @@ def wrong(found: Deviation, task: Task, arm: CollectiveArm, rank: int) -> WrongT
         step=found.step,
         tensor=found.tensor,
         difference=f"{found.difference:.6g}",
-        bound=found.bound,
+        bound=found.bound if math.isfinite(found.bound) else 0.0,
     )
