@@ -16,6 +16,7 @@ import gpu_texts
 import msgspec
 import pytest
 import suite_box
+import train_parallel_texts
 from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
@@ -57,12 +58,14 @@ from acceptance.suites import (
     power,
     storage,
     together,
+    train,
     vram,
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
+from acceptance.suites.fixtures import train_parallel
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
 from acceptance.tools import fio
@@ -109,6 +112,17 @@ FIGURES = {
     "device_to_device_memcpy_read_ce": [24.1, 24.2],
     "device_to_device_memcpy_write_ce": [24.3, 24.4],
 }
+
+
+def parallel_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    given = dict(zip(argv[3::2], argv[4::2], strict=True))
+    told = train_parallel_texts.lines(
+        visible,
+        seconds=float(given["--seconds"]),
+        ways=given["--ways"].split(","),  # type: ignore[arg-type]
+        accumulate=[int(one) for one in given["--accumulate"].split(",")],
+    )
+    return train_parallel_texts.printed(told)
 
 
 def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
@@ -189,6 +203,7 @@ class Programs:
             "acceptance.loads.vram.load": lambda: vram_printed(argv, visible),
             "acceptance.loads.collective.load": lambda: collectives_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
+            "acceptance.loads.train.parallel_load": lambda: parallel_printed(argv, visible),
         }
         text = makers.get(name, lambda: printed(argv, visible[0]))()
         # the second GPU is slower
@@ -362,6 +377,12 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "link.collectives": lambda p, c: link.test_collectives(
         of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
     ),
+    "train.parallel": lambda p, c: train.test_parallel(
+        of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
+    ),
+    "train.parallel_table": lambda p, c: train.test_parallel_table(
+        of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
+    ),
     "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
     "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
@@ -505,6 +526,15 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         '"us", "component": "gpus", "value": 21.0}',
         TELLS.format("collective_latency", "20", "gpus", "21"),
     ),
+    **{
+        name: (
+            count,
+            '"count", "component": "gpus", "value": 0.0',
+            '"count", "component": "gpus", "value": 1.0',
+            TELLS.format("parallel_disagreements", "0", "gpus", "1"),
+        )
+        for name, count in (("train.parallel", 5), ("train.parallel_table", 16))
+    },
     "link.device_alone": (
         5,
         '"450", "451"',
