@@ -270,6 +270,48 @@ def collective(words: list[str]) -> None:
     sys.exit(done.returncode)
 
 
+def train_parallel(words: list[str]) -> None:
+    """Figures made up, for a machine whose data goes over its NVLinks, or with the fault
+    "host-memory" through host memory all the same. The faults "wrong", "drop", "die" and "hang" are
+    made and found by the real load over gloo, in small.
+    """
+    import train_parallel_texts
+
+    name = "acceptance.loads.train.parallel_load"
+    fault = plan(name)["fault"]
+    shown = seen.gpus(seen.machine())
+    ways, accumulate = option(words, "--ways"), option(words, "--accumulate")
+    wrong: list[dict[str, Any]] = []
+    counts: dict[str, float] = {}
+    status = 0
+    if fault in ("wrong", "drop", "die", "hang"):
+        real = f"{sys.executable}.real"
+        argv = [real if Path(real).exists() else sys.executable, "-m", name, "--backend", "gloo"]
+        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--inject", fault]
+        argv += ["--ways", ways, "--accumulate", accumulate, "--grace", "120"]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
+        status = done.returncode
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        wrong = [one for one in found if "miscompare" in one]
+        counts = {one["reading"]: one["value"] for one in found if one.get("unit") == "count"}
+
+    def efficiency(arm: str, way: str, accumulation: int) -> float:
+        through = "p2p_off" if fault == "host-memory" else arm
+        return train_parallel_texts.healthy(through, way, accumulation)
+
+    hello, *others = train_parallel_texts.lines(
+        [gpu.readings["uuid"] for gpu in shown],
+        seconds=float(option(words, "--seconds")),
+        ways=ways.split(","),  # type: ignore[arg-type]
+        accumulate=[int(one) for one in accumulate.split(",")],
+        efficiency=efficiency,
+        counts=counts,
+    )
+    print(train_parallel_texts.printed([hello, *wrong, *(others if status == 0 else [])]), end="")
+    sys.stdout.flush()
+    sys.exit(status)
+
+
 def pulse(words: list[str]) -> None:
     """The real one, on GPUs of clockwork: a product takes a millisecond."""
     from acceptance.core.dtype import DtypeName
@@ -341,6 +383,7 @@ def main() -> None:
         "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.vram.load": vram,
         "acceptance.loads.collective.load": collective,
+        "acceptance.loads.train.parallel_load": train_parallel,
     }
     if name in own:
         own[name](words)
