@@ -70,7 +70,7 @@ def _over_nvlink(count: int, rate: float) -> Iterator[Override]:
     yield _floor(parallel_efficiency("ddp", 4, ""), accumulated, basis)
     for way in ("zero2", "zero3"):
         for accumulation in (1, 4):
-            name = parallel_efficiency(way, accumulation, "")  # type: ignore[arg-type]
+            name = parallel_efficiency(way, accumulation, "")
             if rate >= SHARDED_GBS:
                 yield _floor(name, SHARDED, Message("parallel_sharded"))
             else:

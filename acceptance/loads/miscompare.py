@@ -431,9 +431,7 @@ class FailedFile(_OfComponent, frozen=True, kw_only=True):
     offset: Whole | None = None
 
 
-ParallelCheck = Literal[
-    "parallel_loss", "parallel_gradient", "parallel_weights", "parallel_finite"
-]
+ParallelCheck = Literal["parallel_loss", "parallel_gradient", "parallel_weights", "parallel_finite"]
 
 
 class WrongTraining(_OfComponent, frozen=True, kw_only=True):

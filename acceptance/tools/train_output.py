@@ -116,7 +116,8 @@ def _require_trainings(
     model, batch = output.parameters.get("model"), output.parameters.get("batch")
     whole = output.parameters.get("tensor_batch")
     shape = next((one for name, one in MODELS.items() if name == model), None)
-    if shape is None or (model, batch) not in parallel_sizes.CHOICES:
+    known = (model, batch) in parallel_sizes.CHOICES
+    if shape is None or type(batch) is not int or not known:
         raise failed(_other("model", (model, batch), list(parallel_sizes.CHOICES)), output)
     if type(whole) is not int or not 1 <= whole <= ranks * batch:
         raise failed(_other("tensor_batch", whole, ranks * batch), output)
@@ -127,8 +128,7 @@ def _require_trainings(
     ]
     rows = _rows(output, PARALLEL_TABLE, PARALLEL_COLUMNS, due)
     told = {one.name: one.value for one in output.readings}
-    for key, row in rows.items():
-        arm, way, count = key
+    for (arm, way, count), row in rows.items():
         samples = {ALONE: batch, "tp": whole}.get(str(way), ranks * batch) * int(count)
         alone = rows[arm, ALONE, count]
         if not _fits(row, alone, shape, samples, whole if way == "tp" else batch, ranks):
@@ -138,8 +138,9 @@ def _require_trainings(
             name = parallel_efficiency(one, int(count), str(arm))
             if one == way and told[name] != row[6]:
                 raise failed(_untold(name), output)
-        if key == ("default", "ddp", 1) and not _near(told[PARALLEL_TOTAL], float(row[4]) / 1e3):
-            raise failed(_untold(PARALLEL_TOTAL), output)
+    total = rows.get(("default", "ddp", 1))
+    if total is not None and not _near(told[PARALLEL_TOTAL], float(total[4]) / 1e3):
+        raise failed(_untold(PARALLEL_TOTAL), output)
 
 
 def _untold(name: str) -> Message:

@@ -57,9 +57,7 @@ def test_over_nvlink(box: Box, ddp: float, accumulated: float, basis: str) -> No
     assert not any(name.endswith("p2p_off") or "_tp_" in name for name in found)
 
 
-@each(
-    "box, judged", [(replace(H200, count=2), True), (BOXES["2x3090ti-bridge.toml"], False)]
-)
+@each("box, judged", [(replace(H200, count=2), True), (BOXES["2x3090ti-bridge.toml"], False)])
 def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool) -> None:
     found = entries(box)
     for way in ("zero2", "zero3"):

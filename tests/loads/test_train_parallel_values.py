@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -49,7 +50,7 @@ def test_shares_are_whole_and_even(ranks: int) -> None:
     ends = [parallel_values.share(16, rank, ranks) for rank in range(ranks)]
     assert ends[0][0] == 0
     assert ends[-1][1] == 16
-    assert all(one[1] == other[0] for one, other in zip(ends, ends[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(ends))
     assert {end - first for first, end in ends} <= {16 // ranks, 16 // ranks + 1}
 
 

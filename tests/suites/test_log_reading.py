@@ -62,10 +62,9 @@ from acceptance.suites import (
     vram,
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
-from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools
+from acceptance.suites.fixtures import collectives, gpu_loads, gpu_tools, host_tools, train_parallel
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
-from acceptance.suites.fixtures import train_parallel
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
 from acceptance.tools import fio

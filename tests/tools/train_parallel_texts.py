@@ -77,9 +77,7 @@ def lines(
         ]
 
     rows = [
-        row(arm, way, count)
-        for arm, count in product(ARMS, accumulate)
-        for way in ("alone", *ways)
+        row(arm, way, count) for arm, count in product(ARMS, accumulate) for way in ("alone", *ways)
     ]
     for arm, count, way in product(ARMS, accumulate, ways):
         name = parallel_efficiency(way, count, arm)

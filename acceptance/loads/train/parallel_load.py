@@ -41,8 +41,8 @@ Where the time of a step goes, as shares of it:
 
 Readings of `gpus`: `parallel_ddp` in Mtokens/s, `parallel_WAY_efficiency`, with four accumulated
 batches `parallel_WAY_efficiency_accumulated`, each with `_p2p_off` in that arm;
-`parallel_miscompares` counts tensors and losses outside their bound, and losses that are no numbers,
-`parallel_disagreements` trainings after which ranks held different weights. The table
+`parallel_miscompares` counts tensors and losses outside their bound, and losses that are no finite
+numbers, `parallel_disagreements` trainings after which ranks held different weights. The table
 `train_parallel` has every timed training (rates are of all GPUs together, those of `alone` of one),
 `train_parallel_values` what was compared, and the largest difference as a share of its bound.
 
@@ -71,7 +71,7 @@ from typing import Any, cast, get_args
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, listed
 from acceptance.loads.collective.digest import differing
-from acceptance.loads.miscompare import CollectiveArm, DifferingDigests, Miscompare, WrongTraining
+from acceptance.loads.miscompare import CollectiveArm, DifferingDigests, Miscompare
 from acceptance.loads.names import COLLECTIVE_ARMS
 from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
@@ -114,7 +114,9 @@ _PROGRESS_S = 5.0
 
 def _ranks(text: str) -> int:
     if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 2 <= int(text) <= MOST_RANKS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of ranks from 2 to {MOST_RANKS}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of ranks from 2 to {MOST_RANKS}"
+        )
     return int(text)
 
 
@@ -223,9 +225,7 @@ def work_for(options: argparse.Namespace, joined: Sequence[Joined]) -> Work:
     room = min(one.free_bytes for one in joined)
     name, batch = parallel_sizes.choose(room)
     shape = MODELS[name]
-    return Work(
-        name, shape, batch, parallel_sizes.tensor_batch(shape, batch, options.ranks, room)
-    )
+    return Work(name, shape, batch, parallel_sizes.tensor_batch(shape, batch, options.ranks, room))
 
 
 @dataclass(slots=True)
@@ -313,7 +313,10 @@ class ArmRun:
             share = parallel_values.relative(VERIFIED, places, parts, step, gradient=False)
             mean = statistics.fmean(one.losses[step - 1] for one in told.values())
             for number, one in told.items():
-                whole, alone = one.losses[step - 1] if task.way == "tp" else mean, one.alone[step - 1]
+                whole, alone = (
+                    one.losses[step - 1] if task.way == "tp" else mean,
+                    one.alone[step - 1],
+                )
                 difference, bound = abs(whole - alone), share * abs(alone)
                 found = compare("parallel_loss", step, "loss", difference, bound)
                 if math.isfinite(difference):
@@ -332,9 +335,7 @@ class ArmRun:
         if groups:
             self.disagreements += 1
             found = f"weights that differ between ranks {when} ({self.arm})"
-            self.output.miscompare(
-                DifferingDigests(check="digest", found=found, digests=groups)
-            )
+            self.output.miscompare(DifferingDigests(check="digest", found=found, digests=groups))
 
     def clock(
         self, way: ParallelWay | str, accumulation: int, work: Work, seconds_: float
@@ -368,7 +369,9 @@ class ArmRun:
 
     def _row_alone(self, work: Work, accumulation: int, told: Mapping[int, Clocked]) -> Row:
         """The mean card's rate, and the slowest card's times."""
-        rate = statistics.fmean(_tokens(work, work.batch * accumulation) / one.step_s for one in told.values())
+        rate = statistics.fmean(
+            _tokens(work, work.batch * accumulation) / one.step_s for one in told.values()
+        )
         slowest = max(told.values(), key=_step_s)
         optimizer = min(1.0, slowest.optimizer_s / slowest.step_s)
         return self._cells(
@@ -480,9 +483,7 @@ def run(options: argparse.Namespace, join: Join, output: Output) -> None:
             every = tuple(GpuRank(number, arm, folder) for number in range(options.ranks))
             inject = options.inject if arm == options.arms[0] else None
 
-            def body(
-                rank: GpuRank, connection: Connection, inject: str | None = inject
-            ) -> None:
+            def body(rank: GpuRank, connection: Connection, inject: str | None = inject) -> None:
                 last = rank.number == options.ranks - 1
                 fault: Any = inject if last else None
                 parallel_worker.work(

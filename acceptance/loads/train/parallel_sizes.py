@@ -31,9 +31,10 @@ CHOICES: tuple[tuple[ModelName, int], ...] = (
 
 
 def needed(shape: ModelShape, batch: int, ranks: int = 1) -> int:
-    """The memory of one GPU that trains `batch` samples at a time; of `ranks` by tensor parallelism.
+    """The memory of one GPU that trains `batch` samples at a time.
 
-    One card alone, and each of several with all of the model, need as much as one.
+    With `ranks` it is one of so many that share the model by tensor parallelism; each of several
+    that have all of it needs as much as one alone.
     """
     split = parallel_values.split_parameters(shape) / ranks
     parameters = split + parallel_values.whole_parameters(shape)

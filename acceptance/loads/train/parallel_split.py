@@ -52,6 +52,10 @@ class _Leave(torch.autograd.Function):
 
 
 def _enter(_norm: nn.Module, _given: Any, values: Tensor) -> Tensor:
+    # Under autocast a norm gives float32: what comes back is summed in the format of the products.
+    kind = values.device.type
+    if torch.is_autocast_enabled(kind):
+        values = values.to(torch.get_autocast_dtype(kind))
     entered: Tensor = _Enter.apply(values)
     return entered
 

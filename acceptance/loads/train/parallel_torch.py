@@ -318,9 +318,7 @@ class TorchTrainer:
                 first += len(piece)
         return digest.digest(parts)
 
-    def _compared(
-        self, task: Verify, name: str, whole: Tensor, found: Tensor
-    ) -> tuple[float, int]:
+    def _compared(self, task: Verify, name: str, whole: Tensor, found: Tensor) -> tuple[float, int]:
         """The norm of the difference from one card's tensor, and how many elements that are."""
         own, local = self._own(task.way, name, whole), _local(found)
         if own.shape != local.shape:
@@ -342,7 +340,7 @@ class _Comparison:
 
     def share(self, step: int) -> float:
         """The bound of gradients, relative."""
-        parts = self.task.accumulation * self.trainer._ranks  # noqa: SLF001 - one file's
+        parts = self.task.accumulation * self.trainer._ranks
         places = BATCH * parts * VERIFIED.sequence
         return parallel_values.relative(VERIFIED, places, parts, step, gradient=True)
 
@@ -351,24 +349,19 @@ class _Comparison:
         bounds = _bounds_of_gradients(self.share(step), alone)
         for name, parameter in together.named.items():
             whole = _gradient(alone.named[name])
-            difference, count = self.trainer._compared(  # noqa: SLF001 - one file's
-                self.task, name, whole, _gradient(parameter)
-            )
+            difference, count = self.trainer._compared(self.task, name, whole, _gradient(parameter))
             self.counts[0] += count
             self._take(0, step, name, difference, bounds[name])
 
     def weights(self, before: dict[str, Tensor], alone: Trained, together: Trained) -> None:
         """Compare the weights after the last step."""
         changes = {
-            name: one.detach().double() - before[name].double()
-            for name, one in alone.named.items()
+            name: one.detach().double() - before[name].double() for name, one in alone.named.items()
         }
         bounds = _bounds(self.share(STEPS), changes)
         for name, parameter in together.named.items():
             whole = alone.named[name].detach()
-            difference, count = self.trainer._compared(  # noqa: SLF001 - one file's
-                self.task, name, whole, parameter.detach()
-            )
+            difference, count = self.trainer._compared(self.task, name, whole, parameter.detach())
             bound = parallel_values.weight_bound(bounds[name], float(whole.double().norm()), STEPS)
             self.counts[1] += count
             self._take(1, STEPS, name, difference, bound)
