@@ -96,6 +96,11 @@ SLOW = (
         r"collective_(?!latency|disagreements)\w+(?<!miscompares)_p2p_off",
         BOARD,
     ),
+    Asked(
+        "training on all GPUs that wait for each other, by figures of such links",
+        r"parallel_\w+_efficiency\w*",
+        BOARD,
+    ),
     Asked("slow RAM (copy, triad)", r"memory_(copy|triad)", ("4090-7950x", "2xa100-40gb-7049gp")),
     Asked(
         "memory of a GPU that the patterns, or the burn, leave out",
@@ -130,7 +135,8 @@ COUNTED = (
     Asked(
         "wrong elements, words, blocks or results, by any of the loads and tools",
         rf".*miscompares.*|collective_disagreements(_p2p_off|_multicast)?|(gpu_burn|stressapptest|burn_memory)_errors(_{MODE})?"
-        r"|copy_faults|.*_failures|burn_digests_differ|digest_(repeats_)?differs?",
+        r"|copy_faults|.*_failures|burn_digests_differ|digest_(repeats_)?differs?"
+        r"|parallel_disagreements",
         BOARD,
         less=False,
     ),

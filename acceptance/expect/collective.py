@@ -43,8 +43,8 @@ def collective_limits(
     hosts: dict[Component, _Way | None] = {}
     for a, b in permutations(gpus, 2):
         pair = Pair(a.name, b.name)
-        hosts[pair] = _host(a, b)
-        over = _nvlink(known.get((a.name, b.name)), own[a.name], own[b.name])
+        hosts[pair] = host_way(a, b)
+        over = nvlink_way(known.get((a.name, b.name)), own[a.name], own[b.name])
         ways[pair] = over or hosts[pair]
     for found, off in ((ways, ""), (hosts, OFF)):
         for component, way in found.items():
@@ -59,7 +59,7 @@ def _rate(way: _Way) -> float:
     return way[0]
 
 
-def _host(a: GpuFacts, b: GpuFacts) -> _Way | None:
+def host_way(a: GpuFacts, b: GpuFacts) -> _Way | None:
     """The slower PCI Express link of two GPUs; None where one is not known."""
     found = []
     for gpu in (a, b):
@@ -77,7 +77,7 @@ def _host(a: GpuFacts, b: GpuFacts) -> _Way | None:
     return min(found, key=_rate)
 
 
-def _nvlink(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> _Way | None:
+def nvlink_way(pair: PairFacts | None, first: Sheet | None, second: Sheet | None) -> _Way | None:
     """The NVLinks that join two GPUs; None without any, or where their rate is not known."""
     links = [one.nvlink for one in (first, second) if one is not None and one.nvlink is not None]
     if pair is None or not pair.nvlinks or not links:

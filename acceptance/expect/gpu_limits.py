@@ -20,6 +20,7 @@ from acceptance.expect.compute import ComputeFacts, compute_limits
 from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
+from acceptance.expect.parallel import parallel_ceilings, parallel_limits
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.training import training_limits
 from acceptance.machine.gpu import Gpu, gpus
@@ -50,6 +51,7 @@ def overrides(
     facts, between = gpu_facts(due, declared), pair_facts(inventory, due)
     yield from gpu_limits(facts, between, sheets())
     yield from collective_limits(facts, between, sheets())
+    yield from parallel_limits(facts, between, sheets())
     yield from compute_limits(compute_facts(due), sheets(), architectures())
     yield from training_limits(compute_facts(due), sheets())
     for gpu in due:
@@ -76,6 +78,7 @@ def ceilings(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Ove
     if inventory.cpu.virtualised is not False:
         found = tuple(_without_port(one, gpu.function) for one, gpu in zip(found, due, strict=True))
     yield from gpu_ceilings(found, compute_facts(due), sheets(), architectures())
+    yield from parallel_ceilings(found)
 
 
 def _without_port(gpu: GpuFacts, function: PciFunction) -> GpuFacts:

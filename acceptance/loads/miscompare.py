@@ -489,6 +489,26 @@ class FailedFile(_OfComponent, frozen=True, kw_only=True):
     offset: Whole | None = None
 
 
+ParallelCheck = Literal["parallel_loss", "parallel_gradient", "parallel_weights", "parallel_finite"]
+
+
+class WrongTraining(_OfComponent, frozen=True, kw_only=True):
+    """Parallel training that differs from one card's by more than its bound, at one GPU.
+
+    A loss is of all of them. `difference` is the norm of the difference of a `tensor`, or that of a
+    loss, as Python writes numbers; a loss that is no finite number has no bound to exceed.
+    """
+
+    check: ParallelCheck
+    way: Text
+    arm: CollectiveArm
+    accumulation: Positive
+    step: Whole
+    tensor: Text
+    difference: Text
+    bound: float
+
+
 Miscompare = (
     WrongProduct
     | ChangedInputs
@@ -508,6 +528,7 @@ Miscompare = (
     | WrongLayerRepeat
     | WrongFile
     | FailedFile
+    | WrongTraining
 )
 _KINDS: Mapping[str, type[Miscompare]] = {
     check: kind

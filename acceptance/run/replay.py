@@ -44,6 +44,7 @@ from acceptance.suites.fixtures import (
     gpu_tools,
     host_tools,
     train_digests,
+    train_parallel,
 )
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
@@ -341,6 +342,12 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.inventory,
         _table,
         check,
+    ),
+    "train.parallel": lambda kept, check: train.test_parallel(
+        lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
+    ),
+    "train.parallel_table": lambda kept, check: train.test_parallel_table(
+        lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check

@@ -30,6 +30,7 @@ pytest_plugins = [
     "acceptance.suites.fixtures.storage",
     "acceptance.suites.fixtures.train",
     "acceptance.suites.fixtures.train_digests",
+    "acceptance.suites.fixtures.train_parallel",
 ]
 
 

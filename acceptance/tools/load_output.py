@@ -284,7 +284,7 @@ def read_collective(
     asked |= {} if seconds is None else {"seconds": seconds}
     output = read(completed, "collective", asked, least_s=0.0)
     told = output.parameters.get("uuids")
-    if not isinstance(told, list) or len(told) != ranks or not all(map(_same_gpu, told, uuids)):
+    if not isinstance(told, list) or len(told) != ranks or not all(map(same_gpu, told, uuids)):
         values = {"name": "uuids", "told": repr(told), "asked": repr(list(uuids))}
         raise failed(Message("load_parameter", values), output)
     due: dict[ReadingKey, str] = {}
@@ -500,13 +500,13 @@ def _other_run(output: LoadOutput, load: str, asked: Mapping[str, Any]) -> Messa
         if name == "gpu" and name not in output.parameters:
             continue  # the model; the UUID, which every GPU load reports, is compared anyway
         printed = output.parameters.get(name)
-        if not (_same_gpu(printed, value) if name == "uuid" else printed == value):
+        if not (same_gpu(printed, value) if name == "uuid" else printed == value):
             values = {"name": name, "told": repr(printed), "asked": repr(value)}
             return Message("load_parameter", values)
     return None
 
 
-def _same_gpu(told: object, wanted: object) -> bool:
+def same_gpu(told: object, wanted: object) -> bool:
     """Whether both name the same GPU: NVML puts `GPU-` before the digits, torch does not.
 
     An empty name, or a value that is no text, names no GPU.

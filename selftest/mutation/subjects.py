@@ -146,6 +146,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "gpu_pair": "expect_gpu | machine/shipped_machines machine/synthetic_machines",
         "limit_book": "limits | plan_lint declaration expect_gpu",
         "measurements": "measurements",
+        "parallel": "parallel_limits",
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",

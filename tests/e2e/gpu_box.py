@@ -23,6 +23,7 @@ import fake_driver
 import nccl_texts
 import train_digest_texts
 import train_layer_texts
+import train_parallel_texts
 from machine_root import sysfs_tree
 from rig import Rig
 from run_left import Run
@@ -102,7 +103,14 @@ def install(
     shutil.copytree(
         Path(__file__).with_name("replay"), replay, ignore=shutil.ignore_patterns("__pycache__")
     )
-    for module in (described, nccl_texts, collective_texts, train_layer_texts, train_digest_texts):
+    for module in (
+        described,
+        nccl_texts,
+        collective_texts,
+        train_layer_texts,
+        train_digest_texts,
+        train_parallel_texts,
+    ):
         shutil.copy(str(module.__file__), replay)
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")
     for name, file in PROGRAMS.items():

@@ -106,7 +106,8 @@ def test_what_has_a_ceiling() -> None:
         if one.unit in ("GB/s", "TFLOP/s", "GFLOP/s")
         and not str(one.component).startswith(("memory", "socket"))
     }
-    assert set(limited(made)) == rates - {"bandwidth_test_d2d"} | {"vram_rate"}
+    efficiencies = {"parallel_ddp_efficiency", "parallel_ddp_efficiency_p2p_off"}
+    assert set(limited(made)) == rates - {"bandwidth_test_d2d"} | {"vram_rate"} | efficiencies
 
 
 @given(

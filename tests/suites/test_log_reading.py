@@ -18,6 +18,7 @@ import pytest
 import suite_box
 import train_digest_texts
 import train_layer_texts
+import train_parallel_texts
 from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
@@ -69,6 +70,7 @@ from acceptance.suites.fixtures import (
     gpu_tools,
     host_tools,
     train_digests,
+    train_parallel,
 )
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
@@ -130,6 +132,17 @@ def layers_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     share = 1.0 if visible[0] == uuid(0) else 0.97
     made = train_layer_texts.lines(about, seconds=seconds, share=share)
     return train_layer_texts.printed(made)
+
+
+def parallel_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    given = dict(zip(argv[3::2], argv[4::2], strict=True))
+    told = train_parallel_texts.lines(
+        visible,
+        seconds=float(given["--seconds"]),
+        ways=given["--ways"].split(","),  # type: ignore[arg-type]
+        accumulate=[int(one) for one in given["--accumulate"].split(",")],
+    )
+    return train_parallel_texts.printed(told)
 
 
 def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
@@ -219,6 +232,7 @@ class Programs:
             "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
             "acceptance.loads.train.digest_load": lambda: digests_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
+            "acceptance.loads.train.parallel_load": lambda: parallel_printed(argv, visible),
         }
         text = makers.get(name, lambda: printed(argv, visible[0]))()
         # the second GPU is slower
@@ -406,6 +420,12 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         table,
         c,
     ),
+    "train.parallel": lambda p, c: train.test_parallel(
+        of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
+    ),
+    "train.parallel_table": lambda p, c: train.test_parallel_table(
+        of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
+    ),
     "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
     "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
@@ -561,6 +581,15 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         f"{ONE_WRONG[1]}\n{json.dumps({'miscompare': RUN})}",
         TELLS.format("digest_repeats_differ", "0", "gpu0", "1"),
     ),
+    **{
+        name: (
+            count,
+            '"count", "component": "gpus", "value": 0.0',
+            '"count", "component": "gpus", "value": 1.0',
+            TELLS.format("parallel_disagreements", "0", "gpus", "1"),
+        )
+        for name, count in (("train.parallel", 5), ("train.parallel_table", 16))
+    },
     "link.device_alone": (
         5,
         '"450", "451"',

@@ -118,3 +118,28 @@ TRAINING_SHARES = frozenset(
         *(f"step_{model}_share" for model in STEP_MODELS),
     }
 )
+PARALLEL_TOTAL = "parallel_ddp"  # Mtokens/s of all GPUs, as the machine comes, accumulation 1
+PARALLEL_COUNTS = {"parallel_miscompares": "count", "parallel_disagreements": "count"}
+PARALLEL_ACCUMULATIONS = (1, 4)
+ALONE = "alone"  # the way of each card by itself, in the table
+# What was compared with one card's training, and the largest difference as a share of its bound.
+PARALLEL_VALUES = "train_parallel_values"
+PARALLEL_VALUE_COLUMNS = (
+    "arm",
+    "way",
+    "accumulation",
+    "steps",
+    "losses",
+    "gradients",
+    "weights",
+    "digests",
+    "loss / bound",
+    "gradient / bound",
+    "weight / bound",
+)
+
+
+def parallel_efficiency(way: ParallelWay, accumulation: int, arm: str) -> str:
+    """The name of an efficiency; the arm is "default" or "p2p_off"."""
+    more = ACCUMULATED if accumulation > 1 else ""
+    return f"parallel_{way}_efficiency{more}{P2P_OFF if arm == 'p2p_off' else ''}"

@@ -313,6 +313,48 @@ def train_digest(words: list[str]) -> None:
     print(train_digest_texts.printed(made), end="")
 
 
+def train_parallel(words: list[str]) -> None:
+    """Figures made up, for a machine whose data goes over its NVLinks, or with the fault
+    "host-memory" through host memory all the same. The faults "wrong", "drop", "die" and "hang" are
+    made and found by the real load over gloo, in small.
+    """
+    import train_parallel_texts
+
+    name = "acceptance.loads.train.parallel_load"
+    fault = plan(name)["fault"]
+    shown = seen.gpus(seen.machine())
+    ways, accumulate = option(words, "--ways"), option(words, "--accumulate")
+    wrong: list[dict[str, Any]] = []
+    counts: dict[str, float] = {}
+    status = 0
+    if fault in ("wrong", "drop", "die", "hang"):
+        real = f"{sys.executable}.real"
+        argv = [real if Path(real).exists() else sys.executable, "-m", name, "--backend", "gloo"]
+        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--inject", fault]
+        argv += ["--ways", ways, "--accumulate", accumulate, "--grace", "120"]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
+        status = done.returncode
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        wrong = [one for one in found if "miscompare" in one]
+        counts = {one["reading"]: one["value"] for one in found if one.get("unit") == "count"}
+
+    def efficiency(arm: str, way: str, accumulation: int) -> float:
+        through = "p2p_off" if fault == "host-memory" else arm
+        return train_parallel_texts.healthy(through, way, accumulation)
+
+    hello, *others = train_parallel_texts.lines(
+        [gpu.readings["uuid"] for gpu in shown],
+        seconds=float(option(words, "--seconds")),
+        ways=ways.split(","),  # type: ignore[arg-type]
+        accumulate=[int(one) for one in accumulate.split(",")],
+        efficiency=efficiency,
+        counts=counts,
+    )
+    print(train_parallel_texts.printed([hello, *wrong, *(others if status == 0 else [])]), end="")
+    sys.stdout.flush()
+    sys.exit(status)
+
+
 def pulse(words: list[str]) -> None:
     """The real one, on GPUs of clockwork: a product takes a millisecond."""
     from acceptance.core.dtype import DtypeName
@@ -386,6 +428,7 @@ def main() -> None:
         "acceptance.loads.collective.load": collective,
         "acceptance.loads.train.layer_load": train_layers,
         "acceptance.loads.train.digest_load": train_digest,
+        "acceptance.loads.train.parallel_load": train_parallel,
     }
     if name in own:
         own[name](words)

@@ -1,0 +1,549 @@
+"""The load of parallel training: one model over all GPUs, timed against each of them alone.
+
+    python -m acceptance.loads.train.parallel_load --backend nccl --ranks 2 --seconds 12
+
+One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. Two arms, each
+with processes of its own: `default` as the machine comes, and `p2p_off` with NCCL_P2P_DISABLE=1.
+NCCL_* variables of the environment are removed, and NVLink multicast is off (NCCL_NVLS_ENABLE=0).
+The processes of both arms start at once, and those of the second wait for the end of the first.
+Over gloo, between processors, the model is the smallest and peer access means nothing: for tests.
+
+The ways (`--ways`), each with the accumulated batches of `--accumulate`:
+
+- `ddp`: DistributedDataParallel; every GPU has the whole model;
+- `zero2`, `zero3`: FSDP2; optimizer, gradients and parameters are sharded, and parameters are
+  gathered once (`zero2`), or again for the way back (`zero3`);
+- `tp`: tensor parallelism by hand (`parallel_split`); embedding, norms and head are whole on every
+  GPU, so that its efficiency has an upper bound: of the 1.3 G model 0.93 for two, 0.66 for eight.
+
+Each arm
+
+1. trains a small model in float32 every way and compares losses, gradients and weights with those
+   of one card that has the whole batch (`parallel_values` has the bound and its derivation);
+   with `ddp` all ranks must end with the same bits;
+2. trains a model of 1.3 G parameters, or the largest below it for which there is memory
+   (`parallel_sizes`), under autocast with the fused AdamW: first each GPU alone, without
+   communication, then every way. `--seconds` are shared by all of these, with LEAST_STEPS each.
+   After `ddp` all ranks must hold the same bits. A loss that is no finite number is wrong.
+
+A step is timed by CUDA events at each rank, and the slowest rank counts. Efficiency is the rate of
+all GPUs together against the sum of what each does alone with as many accumulated batches. With
+tensor parallelism all GPUs work on one batch, as large as theirs together, or as memory allows.
+
+Where the time of a step goes, as shares of it:
+
+- compute: forward and backward of the slowest GPU alone, for the same work (with tensor parallelism
+  that of its share of the batch, so what all of them do in vain is not in it);
+- optimizer: its time within the parallel step;
+- communication: what is left. It is communication that is not hidden behind compute, waiting for a
+  slower rank, and work that one card alone does not have, such as copies into buckets. Where the
+  two others exceed the step it is 0, and a note says by how much.
+
+Readings of `gpus`: `parallel_ddp` in Mtokens/s, `parallel_WAY_efficiency`, with four accumulated
+batches `parallel_WAY_efficiency_accumulated`, each with `_p2p_off` in that arm;
+`parallel_miscompares` counts tensors and losses outside their bound, and losses that are no finite
+numbers, `parallel_disagreements` trainings after which ranks held different weights. The table
+`train_parallel` has every timed training (rates are of all GPUs together, those of `alone` of one),
+`train_parallel_values` what was compared, and the largest difference as a share of its bound.
+
+Exit status: 0 when it ran whole, whatever it found; 1 when a rank died or did not answer within
+`--grace` seconds, or torch failed, with one sentence on standard error, which names the rank that
+never arrived, and no end line; 2 for arguments that cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from acceptance.core.limit import GIB
+from acceptance.core.parts import GPUS, Gpu, listed
+from acceptance.loads.collective.digest import differing
+from acceptance.loads.miscompare import CollectiveArm, DifferingDigests, Miscompare
+from acceptance.loads.names import COLLECTIVE_ARMS
+from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.protocol import Output
+from acceptance.loads.ranks import RankLost, Ranks, RankSilent
+from acceptance.loads.train import parallel_sizes, parallel_values, parallel_worker
+from acceptance.loads.train.names import (
+    ALONE,
+    PARALLEL_ACCUMULATIONS,
+    PARALLEL_COLUMNS,
+    PARALLEL_TABLE,
+    PARALLEL_TOTAL,
+    PARALLEL_VALUE_COLUMNS,
+    PARALLEL_VALUES,
+    PARALLEL_WAYS,
+    ParallelWay,
+    parallel_efficiency,
+)
+from acceptance.loads.train.parallel_values import BATCH, STEPS, VERIFIED
+from acceptance.loads.train.parallel_worker import (
+    Clock,
+    Clocked,
+    Deviation,
+    Entered,
+    Join,
+    Joined,
+    Task,
+    Verified,
+    Verify,
+    compare,
+    named,
+)
+from acceptance.loads.train.shapes import MODELS, TINY, ModelShape
+
+NAME = "train_parallel"
+MOST_RANKS = VERIFIED.layer.heads
+TINY_BATCH = 2
+Row = tuple[str | float, ...]
+_PROGRESS_S = 5.0
+
+
+def _ranks(text: str) -> int:
+    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 2 <= int(text) <= MOST_RANKS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of ranks from 2 to {MOST_RANKS}"
+        )
+    return int(text)
+
+
+def _ways(text: str) -> tuple[ParallelWay, ...]:
+    words = text.split(",")
+    if unknown := [word for word in words if word not in PARALLEL_WAYS]:
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is none of the ways {', '.join(PARALLEL_WAYS)}"
+        )
+    return tuple(one for one in PARALLEL_WAYS if one in words)
+
+
+def _accumulations(text: str) -> tuple[int, ...]:
+    words = text.split(",")
+    if unknown := [word for word in words if word not in map(str, PARALLEL_ACCUMULATIONS)]:
+        known = ", ".join(map(str, PARALLEL_ACCUMULATIONS))
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {known}")
+    return tuple(one for one in PARALLEL_ACCUMULATIONS if str(one) in words)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog=NAME, description="One model trained by all GPUs, timed and its values verified."
+    )
+    parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
+    parser.add_argument("--ranks", required=True, type=_ranks, help="one for each GPU")
+    parser.add_argument(
+        "--seconds", required=True, type=seconds, help="of all timed trainings together"
+    )
+    parser.add_argument(
+        "--ways",
+        type=_ways,
+        default=PARALLEL_WAYS,
+        metavar="WAY,...",
+        help=f"of {', '.join(PARALLEL_WAYS)} (default all)",
+    )
+    parser.add_argument(
+        "--accumulate",
+        type=_accumulations,
+        default=PARALLEL_ACCUMULATIONS,
+        metavar="N,...",
+        help=f"of {', '.join(map(str, PARALLEL_ACCUMULATIONS))} (default all)",
+    )
+    parser.add_argument(
+        "--arm",
+        dest="arms",
+        action="append",
+        choices=COLLECTIVE_ARMS,
+        help=f"only this one; {' and '.join(COLLECTIVE_ARMS)} by default",
+    )
+    parser.add_argument(
+        "--grace",
+        type=seconds,
+        default=60.0,
+        help="seconds a rank may be late before it counts as hung, besides those of a training",
+    )
+    parser.add_argument(
+        "--inject",
+        choices=get_args(parallel_worker.Fault),
+        help="a fault on the last rank; such a run never passes",
+    )
+    return parser
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRank:
+    """The process of one GPU, and the arm that it is of; in `folder` all of them meet."""
+
+    number: int
+    arm: CollectiveArm
+    folder: Path
+
+    @property
+    def component(self) -> Gpu:
+        """Its GPU."""
+        return Gpu(self.number)
+
+    def prepare(self) -> None:
+        """Set the arm's variables of NCCL, and no others."""
+        for name in [name for name in os.environ if name.startswith("NCCL_")]:
+            del os.environ[name]
+        os.environ["NCCL_NVLS_ENABLE"] = "0"
+        if self.arm == "p2p_off":
+            os.environ["NCCL_P2P_DISABLE"] = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the ranks train: the model, and the batches of one card and of all with `tp`."""
+
+    name: str
+    shape: ModelShape
+    batch: int
+    tensor_batch: int
+
+    def of_way(self, way: str) -> int:
+        """Samples of one forward pass at one rank."""
+        return self.tensor_batch if way == "tp" else self.batch
+
+
+def work_for(options: argparse.Namespace, joined: Sequence[Joined]) -> Work:
+    """The largest model and batch for which all ranks have memory; over gloo the smallest."""
+    if options.backend == "gloo":
+        return Work("tiny", TINY, TINY_BATCH, TINY_BATCH * options.ranks)
+    room = min(one.free_bytes for one in joined)
+    name, batch = parallel_sizes.choose(room)
+    shape = MODELS[name]
+    return Work(name, shape, batch, parallel_sizes.tensor_batch(shape, batch, options.ranks, room))
+
+
+@dataclass(slots=True)
+class ArmRun:
+    """One arm while it runs: its ranks, and what they found."""
+
+    options: argparse.Namespace
+    arm: CollectiveArm
+    ranks: Ranks[GpuRank]
+    output: Output
+    entered: set[GpuRank] = field(default_factory=set)
+    wrong: int = 0
+    disagreements: int = 0
+    rows: list[Row] = field(default_factory=list)
+    values: list[Row] = field(default_factory=list)
+    begun: bool = False
+    began: float = field(default_factory=time.monotonic)
+    said: float = 0.0
+
+    def heard(self, rank: GpuRank, value: Miscompare | Entered) -> None:
+        """Take what a rank says besides its answers."""
+        if isinstance(value, Entered):
+            self.entered.add(rank)
+        else:
+            self.output.miscompare(value)
+
+    def progress(self) -> None:
+        """Say how far the arm is, now and then, once the first line is out."""
+        spent, whole = time.monotonic() - self.began, self.options.seconds / len(self.options.arms)
+        if self.begun and spent - self.said >= _PROGRESS_S:
+            self.said = spent
+            self.output.progress(round(min(spent, whole), 1), whole)
+
+    def collect(self, kind: str, more_s: float = 0.0) -> dict[int, Any]:
+        """The answers of all ranks, by their numbers."""
+        told = self.ranks.collect(kind, self.options.grace + more_s, self.heard, self.progress)
+        return {rank.number: told[rank] for rank in sorted(told, key=lambda one: one.number)}
+
+    def take(self, task: Task) -> dict[int, Any]:
+        """One task. Raises RankLost, with the ranks that never arrived where it does not end."""
+        self.entered.clear()
+        self.ranks.start(lambda _moment: task)
+        self.collect("ready")
+        self.ranks.start(lambda _moment: None)
+        try:
+            return self.collect("done", task.seconds if isinstance(task, Clock) else 0.0)
+        except RankSilent as error:
+            entered = {rank.number for rank in self.entered}
+            absent = [Gpu(one) for one in range(self.options.ranks) if one not in entered]
+            who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
+            raise RankSilent(f"{error}: {who} at {task}") from None
+
+    def verify(self, way: ParallelWay, accumulation: int) -> None:
+        """Compare the small model's training with one card's."""
+        task = Verify(way, accumulation)
+        told: dict[int, Verified] = self.take(task)
+        self.wrong += sum(len(one.deviations) for one in told.values())
+        nearest = self._losses(task, told)
+        digests = {number: one.digest for number, one in told.items() if one.digest}
+        self._agree(digests, f"after {task}")
+        self.values.append(
+            (
+                self.arm,
+                way,
+                accumulation,
+                STEPS,
+                sum(len(one.losses) for one in told.values()),
+                sum(one.gradients for one in told.values()),
+                sum(one.weights for one in told.values()),
+                len(digests),
+                nearest,
+                *(max(one.nearest[kind] for one in told.values()) for kind in range(2)),
+            )
+        )
+
+    def _losses(self, task: Verify, told: Mapping[int, Verified]) -> float:
+        """Compare the losses of each step; the largest difference as a share of its bound.
+
+        With tensor parallelism every rank has the loss of the whole batch, else that of its share.
+        """
+        parts = task.accumulation * self.options.ranks
+        places = BATCH * parts * VERIFIED.sequence
+        nearest = 0.0
+        for step in range(1, STEPS + 1):
+            share = parallel_values.relative(VERIFIED, places, parts, step, gradient=False)
+            mean = statistics.fmean(one.losses[step - 1] for one in told.values())
+            for number, one in told.items():
+                whole, alone = (
+                    one.losses[step - 1] if task.way == "tp" else mean,
+                    one.alone[step - 1],
+                )
+                difference, bound = abs(whole - alone), share * abs(alone)
+                found = compare("parallel_loss", step, "loss", difference, bound)
+                if math.isfinite(difference):
+                    nearest = max(nearest, difference / bound)
+                if found is not None:
+                    self._wrong(found, task, number)
+        return nearest
+
+    def _wrong(self, found: Deviation, task: Task, number: int) -> None:
+        self.wrong += 1
+        self.output.miscompare(parallel_worker.wrong(found, task, self.arm, number))
+
+    def _agree(self, digests: Mapping[int, str], when: str) -> None:
+        """Report ranks that hold other weights."""
+        groups = differing({Gpu(number): one for number, one in digests.items()})
+        if groups:
+            self.disagreements += 1
+            found = f"weights that differ between ranks {when} ({self.arm})"
+            self.output.miscompare(DifferingDigests(check="digest", found=found, digests=groups))
+
+    def clock(
+        self, way: ParallelWay | str, accumulation: int, work: Work, seconds_: float
+    ) -> dict[int, Clocked]:
+        """Time a training; its losses must be numbers, and after `ddp` all weights equal."""
+        task = Clock(cast(Any, way), accumulation, work.shape, work.of_way(way), seconds_)
+        told: dict[int, Clocked] = self.take(task)
+        for number, one in told.items():
+            if one.infinite:
+                self.wrong += one.infinite - 1
+                self._wrong(
+                    Deviation("parallel_finite", one.steps, "loss", math.nan, 0.0), task, number
+                )
+        self._agree(
+            {number: one.digest for number, one in told.items() if one.digest}, f"after {task}"
+        )
+        return told
+
+    def measure(self, work: Work, seconds_: float) -> dict[tuple[ParallelWay, int], float]:
+        """Time each card alone and every way; efficiencies."""
+        found = {}
+        for accumulation in self.options.accumulate:
+            alone = self.clock(ALONE, accumulation, work, seconds_)
+            self.rows.append(self._row_alone(work, accumulation, alone))
+            for way in self.options.ways:
+                together = self.clock(way, accumulation, work, seconds_)
+                row = self._row(work, way, accumulation, together, alone)
+                self.rows.append(row)
+                found[way, accumulation] = float(row[6])
+        return found
+
+    def _row_alone(self, work: Work, accumulation: int, told: Mapping[int, Clocked]) -> Row:
+        """The mean card's rate, and the slowest card's times."""
+        rate = statistics.fmean(
+            _tokens(work, work.batch * accumulation) / one.step_s for one in told.values()
+        )
+        slowest = max(told.values(), key=_step_s)
+        optimizer = min(1.0, slowest.optimizer_s / slowest.step_s)
+        return self._cells(
+            work,
+            ALONE,
+            accumulation,
+            rate,
+            1.0,
+            told,
+            (round(1.0 - optimizer, 4), 0.0, round(optimizer, 4)),
+        )
+
+    def _row(
+        self,
+        work: Work,
+        way: ParallelWay,
+        accumulation: int,
+        told: Mapping[int, Clocked],
+        alone: Mapping[int, Clocked],
+    ) -> Row:
+        batch, ranks = work.of_way(way), self.options.ranks
+        samples = accumulation * (batch if way == "tp" else batch * ranks)
+        slowest = max(told.values(), key=_step_s)
+        rate = _tokens(work, samples) / slowest.step_s
+        due = sum(_tokens(work, work.batch * accumulation) / one.step_s for one in alone.values())
+        passes_s = max(one.passes_s for one in alone.values())
+        passes_s *= samples / (work.batch * accumulation * ranks)
+        compute = passes_s / slowest.step_s
+        optimizer = slowest.optimizer_s / slowest.step_s
+        communication = 1.0 - compute - optimizer
+        if communication < 0:
+            self.output.note(
+                f"{self.arm}: {named(way, accumulation)}: compute of one card alone and optimizer "
+                f"are {-communication:.1%} longer than the step; communication is said to be 0"
+            )
+        shares = (compute, max(0.0, communication), optimizer)
+        return self._cells(
+            work,
+            way,
+            accumulation,
+            rate,
+            rate / due,
+            told,
+            tuple(round(one, 4) for one in shares),
+        )
+
+    def _cells(
+        self,
+        work: Work,
+        way: str,
+        accumulation: int,
+        rate: float,
+        efficiency: float,
+        told: Mapping[int, Clocked],
+        shares: tuple[float, ...],
+    ) -> Row:
+        flop = work.shape.sample_flop() / work.shape.sequence
+        return (
+            self.arm,
+            way,
+            accumulation,
+            work.of_way(way),
+            round(rate / 1e3, 3),
+            round(rate * flop / 1e12, 3),
+            round(efficiency, 4),
+            round(max(one.peak_bytes for one in told.values()) / GIB, 2),
+            round(max(map(_step_s, told.values())) * 1e3, 3),
+            *shares,
+        )
+
+
+def _step_s(one: Clocked) -> float:
+    return one.step_s
+
+
+def _tokens(work: Work, samples: int) -> int:
+    return samples * work.shape.sequence
+
+
+def run_arm(run: ArmRun, work: Work) -> None:
+    """One arm, from its first task to its last reading. Raises RankLost."""
+    options = run.options
+    run.began, run.begun = time.monotonic(), True
+    for accumulation in options.accumulate:
+        for way in options.ways:
+            run.verify(way, accumulation)
+    timed = len(options.accumulate) * (1 + len(options.ways)) * len(options.arms)
+    found = run.measure(work, options.seconds / timed)
+    run.ranks.start(lambda _moment: None)
+    run.collect("left")
+    for (way, accumulation), efficiency in found.items():
+        name = parallel_efficiency(way, accumulation, run.arm)
+        run.output.reading(name, "ratio", GPUS, efficiency)
+    if run.arm == "default" and ("ddp", 1) in found:
+        row = next(one for one in run.rows if one[1:3] == ("ddp", 1))
+        run.output.reading(PARALLEL_TOTAL, "Mtokens/s", GPUS, float(row[4]) / 1e3)
+
+
+def run(options: argparse.Namespace, join: Join, output: Output) -> None:
+    """Start the ranks of all arms, and run one arm after the other.
+
+    Raises RankLost, and ValueError where no model fits.
+    """
+    options.arms = tuple(dict.fromkeys(options.arms or COLLECTIVE_ARMS))
+    runs = []
+    with contextlib.ExitStack() as stack:
+        for arm in options.arms:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            every = tuple(GpuRank(number, arm, folder) for number in range(options.ranks))
+            inject = options.inject if arm == options.arms[0] else None
+
+            def body(rank: GpuRank, connection: Connection, inject: str | None = inject) -> None:
+                last = rank.number == options.ranks - 1
+                fault: Any = inject if last else None
+                parallel_worker.work(
+                    rank.number, options.ranks, connection, join, rank.folder, rank.arm, fault
+                )
+
+            runs.append(ArmRun(options, arm, stack.enter_context(Ranks(every, body)), output))
+        joined = [list(one.collect("joined").values()) for one in runs]
+        work = work_for(options, [one for arm in joined for one in arm])
+        _hello(options, joined, work, output)
+        for one in runs:
+            run_arm(one, work)
+    output.reading("parallel_miscompares", "count", GPUS, sum(one.wrong for one in runs))
+    output.reading("parallel_disagreements", "count", GPUS, sum(one.disagreements for one in runs))
+    output.table(PARALLEL_TABLE, PARALLEL_COLUMNS, [row for one in runs for row in one.rows])
+    output.table(
+        PARALLEL_VALUES, PARALLEL_VALUE_COLUMNS, [row for one in runs for row in one.values]
+    )
+    output.end()
+
+
+def _hello(
+    options: argparse.Namespace, joined: Sequence[Sequence[Joined]], work: Work, output: Output
+) -> None:
+    """The first line. Raises RuntimeError where the arms have other GPUs."""
+    uuids = [[one.uuid for one in arm] for arm in joined]
+    if any(other != uuids[0] for other in uuids):
+        raise RuntimeError("the arms have other GPUs than each other")
+    parameters: dict[str, Any] = {
+        "backend": options.backend,
+        "ranks": options.ranks,
+        "seconds": options.seconds,
+        "ways": list(options.ways),
+        "accumulate": list(options.accumulate),
+        "arms": list(options.arms),
+        "model": work.name,
+        "batch": work.batch,
+        "tensor_batch": work.tensor_batch,
+        "format": sorted({one.dtype for one in joined[0]})[0],
+        "uuids": uuids[0],
+        "library": ", ".join(sorted({one.about for arm in joined for one in arm})),
+    }
+    if options.inject is not None:
+        parameters["inject"] = options.inject
+    output.hello(NAME, parameters)
+
+
+def main(argv: Sequence[str] | None = None, join: Join | None = None) -> int:
+    """The program; the module's docstring lists its exit statuses. `join` is for tests."""
+    options = arguments().parse_args(argv)
+
+    def torch_join(rank: int, ranks: int, folder: Path) -> parallel_worker.Trainer:
+        # torch is imported in the ranks alone
+        from acceptance.loads.train.parallel_torch import TorchTrainer
+
+        return TorchTrainer(options.backend, rank, ranks, folder)
+
+    entry = torch_join if join is None else join
+    return run_guarded(NAME, lambda: run(options, entry, Output(sys.stdout)), errors=(RankLost,))
+
+
+if __name__ == "__main__":
+    exit_load(main())

@@ -1,0 +1,133 @@
+"""Floors and ceilings of the efficiency of parallel training, by what joins the GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from boxes import BOXES, Box
+from cases import each
+from synthetic_machines import SHEETS, inventory
+from worded import worded
+
+from acceptance.core.parts import GPUS, Gpu
+from acceptance.expect import gpu_limits
+from acceptance.expect.gpu_pair import PairFacts
+from acceptance.expect.limit_book import Override
+from acceptance.expect.parallel import parallel_ceilings, parallel_limits
+from acceptance.loads.train.names import PARALLEL_EFFICIENCIES
+from acceptance.machine.gpu import gpus
+
+
+def entries(box: Box) -> dict[str, Override]:
+    """The limits of parallel training on a box."""
+    seen = inventory(box)
+    due = gpus(seen)
+    facts = gpu_limits.gpu_facts(due, None)
+    found = list(parallel_limits(facts, gpu_limits.pair_facts(seen, due), gpu_limits.sheets()))
+    names = [one.measurement for one in found]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(PARALLEL_EFFICIENCIES)
+    assert {one.component for one in found} <= {GPUS}
+    return {one.measurement: one for one in found}
+
+
+def low(found: Override) -> float:
+    assert found.limit is not None, found.unlimited
+    assert found.limit.low is not None
+    return found.limit.low
+
+
+H200 = BOXES["8xh200.toml"]
+
+
+@each(
+    "box, ddp, accumulated, basis",
+    [
+        (replace(H200, count=2), 0.85, 0.90, "two H200s reach 0.916"),
+        (BOXES["2x3090ti-bridge.toml"], 0.85, 0.90, "two 3090 Ti 0.90"),
+        (H200, 0.80, 0.85, "each of 8 GPUs sends up to 1.75 times as much"),
+    ],
+)
+def test_over_nvlink(box: Box, ddp: float, accumulated: float, basis: str) -> None:
+    found = entries(box)
+    assert low(found["parallel_ddp_efficiency"]) == ddp
+    assert basis in worded(found["parallel_ddp_efficiency"].limit.basis)  # type: ignore[union-attr]
+    assert low(found["parallel_ddp_efficiency_accumulated"]) == pytest.approx(accumulated)
+    assert not any(name.endswith("p2p_off") or "_tp_" in name for name in found)
+
+
+@each("box, judged", [(replace(H200, count=2), True), (BOXES["2x3090ti-bridge.toml"], False)])
+def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool) -> None:
+    found = entries(box)
+    for way in ("zero2", "zero3"):
+        for more in ("", "_accumulated"):
+            one = found[f"parallel_{way}_efficiency{more}"]
+            if judged:
+                assert low(one) == 0.70
+            else:
+                assert one.limit is None
+                assert "NVLinks of at least 200 GB/s" in worded(one.unlimited)
+
+
+def test_over_pci_express_two_cards_have_the_fitted_floors() -> None:
+    found = entries(BOXES["2x4090.toml"])
+    for arm in ("", "_p2p_off"):
+        assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.55
+        assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.80
+    basis = found["parallel_ddp_efficiency"].limit
+    assert basis is not None
+    assert "fitted, not validated" in worded(basis.basis)
+    assert not any("zero" in name for name in found)
+
+
+@each(
+    "box",
+    [
+        replace(BOXES["2x4090.toml"], count=3),
+        replace(BOXES["2x4090.toml"], slot=(3, 8)),
+        replace(BOXES["2x4090.toml"], sheet=BOXES["2xa100-40gb-7049gp.toml"].sheet),
+        replace(H200, count=2, nvlinks=0),
+    ],
+)
+def test_other_cards_over_pci_express_are_recorded(box: Box) -> None:
+    found = entries(box)
+    assert found.keys() == {
+        f"parallel_ddp_efficiency{more}{arm}"
+        for more in ("", "_accumulated")
+        for arm in ("", "_p2p_off")
+    }
+    for one in found.values():
+        assert one.limit is None
+        assert "known only of two cards" in worded(one.unlimited)
+
+
+def test_a_card_without_a_sheet_and_a_slot_that_is_not_known_have_no_floor() -> None:
+    box = BOXES["2x4090.toml"]
+    due = gpus(inventory(box))
+    facts = gpu_limits.gpu_facts(due, None)
+    for given, sheets in (
+        (facts, ()),
+        (tuple(replace(one, slot_link_gen=None, card_link_gen=None) for one in facts), SHEETS),
+    ):
+        known = tuple(SHEETS.values()) if sheets else ()
+        found = list(parallel_limits(given, (), known))
+        assert found
+        assert all(one.limit is None for one in found)
+
+
+def test_cards_of_which_only_some_are_linked_have_no_floor() -> None:
+    box = replace(H200, count=3)
+    seen = inventory(box)
+    facts = gpu_limits.gpu_facts(gpus(seen), None)
+    pairs = [PairFacts(Gpu(0), Gpu(1), 18, "ok"), PairFacts(Gpu(1), Gpu(0), 18, "ok")]
+    assert list(parallel_limits(facts, pairs, gpu_limits.sheets())) == []
+
+
+def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
+    facts = gpu_limits.gpu_facts(gpus(inventory(H200)), None)
+    assert list(parallel_limits(facts[:1], (), gpu_limits.sheets())) == []
+    assert list(parallel_ceilings(facts[:1])) == []
+    found = list(parallel_ceilings(facts))
+    assert [one.measurement for one in found] == list(PARALLEL_EFFICIENCIES)
+    assert {one.limit.high for one in found if one.limit is not None} == {1.15}

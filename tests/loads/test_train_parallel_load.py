@@ -1,0 +1,228 @@
+"""The load of parallel training as the program it is, with a trainer of files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from cases import each
+from load_program import forked
+
+from acceptance.core.parts import GPUS, Gpu
+from acceptance.loads.miscompare import DifferingDigests, WrongTraining
+from acceptance.loads.protocol import LoadOutput, parse, salvage
+from acceptance.loads.train import parallel_values
+from acceptance.loads.train.names import (
+    PARALLEL_COLUMNS,
+    PARALLEL_EFFICIENCIES,
+    PARALLEL_VALUE_COLUMNS,
+    PARALLEL_WAYS,
+    parallel_efficiency,
+)
+from acceptance.loads.train.shapes import MODELS, TINY
+
+BASE = ("--backend", "gloo", "--ranks", "2", "--seconds", "1")
+SHORT = (*BASE, "--ways", "ddp", "--accumulate", "1")
+
+
+def program(*argv: str, spoil: str = "") -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "FAKE_TRAINER": spoil, "NCCL_STRAY": "1"}
+    return forked("-m", "parallel_program", *argv, environ=environ)
+
+
+def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
+    assert done.returncode == 0, done.stderr
+    return parse(done.stdout)
+
+
+def values(output: LoadOutput) -> dict[str, float]:
+    assert {one.component for one in output.readings} == {GPUS}
+    return {one.name: one.value for one in output.readings}
+
+
+def test_sound_ranks_give_all_readings_of_both_arms() -> None:
+    output = whole(program(*BASE))
+    assert output.miscompares == ()
+    found = values(output)
+    counts = {"parallel_miscompares": 0.0, "parallel_disagreements": 0.0}
+    assert found.keys() == {"parallel_ddp", *PARALLEL_EFFICIENCIES, *counts}
+    assert counts.items() <= found.items()
+    # two cards alone need 0.1 and 0.11 s a batch, together the slower and what is exchanged
+    alone = 2 * 32 / 0.1 + 2 * 32 / 0.11
+    for way in PARALLEL_WAYS:
+        for count, arm, more in ((1, "default", 0.02), (4, "default", 0.02), (4, "p2p_off", 0.1)):
+            rate = 2 * 2 * 32 * count / (0.11 * count + more)
+            name = parallel_efficiency(way, count, arm)
+            assert found[name] == pytest.approx(rate / alone, abs=1e-4), name
+    assert found["parallel_ddp"] == pytest.approx(2 * 2 * 32 / 0.13 / 1e6, abs=1e-6)
+    trained, compared = output.tables
+    assert trained.columns == PARALLEL_COLUMNS
+    assert [row[:3] for row in trained.rows] == [
+        (arm, way, count)
+        for arm in ("default", "p2p_off")
+        for count in (1, 4)
+        for way in ("alone", *PARALLEL_WAYS)
+    ]
+    rows = {row[:3]: row for row in trained.rows}
+    assert rows["default", "alone", 1][6:] == (1.0, 1.0, 110.0, 0.9, 0.0, 0.1)
+    *_, gib, step_ms, compute, communication, optimizer = rows["default", "ddp", 1]
+    assert (gib, step_ms) == (3.0, 130.0)
+    assert compute == pytest.approx(0.099 / 0.13, abs=1e-4)
+    assert optimizer == pytest.approx(0.01 / 0.13, abs=1e-4)
+    assert communication == pytest.approx(1 - 0.109 / 0.13, abs=1e-4)
+    flop = TINY.sample_flop() / 32
+    assert rows["default", "ddp", 1][5] == pytest.approx(2 * 2 * 32 / 0.13 * flop / 1e12, abs=1e-3)
+    assert rows["p2p_off", "tp", 4][3] == 4
+    assert compared.columns == PARALLEL_VALUE_COLUMNS
+    steps, elements = parallel_values.STEPS, parallel_values.elements("ddp", 2)
+    assert compared.rows[0] == (
+        *("default", "ddp", 1, steps, 2 * steps, steps * elements, elements, 2),
+        *(0.0, 0.5, 0.5),
+    )
+    assert {row[1]: row[7] for row in compared.rows} == {"ddp": 2, "zero2": 0, "zero3": 0, "tp": 0}
+
+
+def test_the_first_line_says_what_was_trained() -> None:
+    told = whole(program(*SHORT)).parameters
+    assert told == {
+        "backend": "gloo",
+        "ranks": 2,
+        "seconds": 1.0,
+        "ways": ["ddp"],
+        "accumulate": [1],
+        "arms": ["default", "p2p_off"],
+        "model": "tiny",
+        "batch": 2,
+        "tensor_batch": 4,
+        "format": "bf16",
+        "uuids": ["GPU-0", "GPU-1"],
+        "library": "files",
+    }
+
+
+def test_between_gpus_the_memory_chooses_the_model() -> None:
+    told = whole(program("--backend", "nccl", *SHORT[2:], "--arm", "p2p_off"))
+    assert (told.parameters["model"], told.parameters["batch"]) == ("parallel", 8)
+    assert told.parameters["arms"] == ["p2p_off"]
+    assert values(told).keys() == {
+        *("parallel_ddp_efficiency_p2p_off", "parallel_miscompares", "parallel_disagreements")
+    }
+    flop = MODELS["parallel"].sample_flop()
+    (row,) = [one for one in told.tables[0].rows if one[1] == "ddp"]
+    assert row[5] == pytest.approx(2 * 8 * flop / 0.21 / 1e12, rel=1e-4)
+
+
+def wrong_of(output: LoadOutput) -> list[WrongTraining]:
+    return [one for one in output.miscompares if isinstance(one, WrongTraining)]
+
+
+def test_a_loss_that_is_not_one_card_s_is_found_at_every_rank() -> None:
+    output = whole(program(*SHORT, "--arm", "default", spoil="loss:wrong"))
+    told = wrong_of(output)
+    assert [(one.component, one.check, one.step) for one in told] == [
+        (Gpu(0), "parallel_loss", 2),
+        (Gpu(1), "parallel_loss", 2),
+    ]
+    assert [one.difference for one in told] == ["0.05", "0.05"]
+    assert values(output)["parallel_miscompares"] == 2
+    assert float(output.tables[1].rows[0][8]) > 1
+
+
+def test_a_loss_of_tensor_parallelism_is_every_rank_s_own() -> None:
+    argv = (*BASE, "--ways", "tp", "--accumulate", "4", "--arm", "default")
+    (one,) = wrong_of(whole(program(*argv, spoil="loss:wrong")))
+    assert (one.component, one.difference, one.way, one.accumulation) == (Gpu(1), "0.1", "tp", 4)
+
+
+def test_a_loss_that_is_no_number_is_wrong() -> None:
+    told = wrong_of(whole(program(*SHORT, "--arm", "default", spoil="loss:nan")))
+    assert [one.difference for one in told] == ["nan", "nan"]
+    output = whole(program(*SHORT, "--arm", "default", spoil="clock:infinite"))
+    (one,) = wrong_of(output)
+    assert (one.component, one.check, one.difference) == (Gpu(1), "parallel_finite", "nan")
+    assert values(output)["parallel_miscompares"] == 3
+
+
+def test_deviations_are_all_counted_and_the_first_reported() -> None:
+    output = whole(program(*SHORT, "--arm", "default", spoil="deviation:12"))
+    told = wrong_of(output)
+    assert [one.tensor for one in told] == [f"t{one}" for one in range(8)]
+    assert values(output)["parallel_miscompares"] == 12
+
+
+@each(
+    "spoil, when",
+    [
+        ("digest:other", "after verifying ddp with accumulation 1 (default)"),
+        ("clock:other", "after timing ddp with accumulation 1 (default)"),
+    ],
+)
+def test_other_weights_at_one_rank_are_found(spoil: str, when: str) -> None:
+    output = whole(program(*SHORT, "--arm", "default", spoil=spoil))
+    (one,) = output.miscompares
+    assert isinstance(one, DifferingDigests)
+    assert when in one.found
+    assert one.digests == {"a" * 16: (Gpu(0),), "b" * 16: (Gpu(1),)}
+    assert values(output)["parallel_disagreements"] == 1
+    assert values(output)["parallel_miscompares"] == 0
+
+
+def test_communication_is_never_negative_and_a_note_says_by_how_much() -> None:
+    output = whole(program(*SHORT, spoil="fast:"))
+    (row,) = [one for one in output.tables[0].rows if one[:2] == ("default", "ddp")]
+    assert row[10] == 0.0
+    assert float(row[9]) > 1
+    assert any("longer than the step; communication is said to be 0" in one for one in output.notes)
+
+
+def test_an_injected_fault_is_made_once_in_the_first_arm() -> None:
+    output = whole(program(*BASE, "--inject", "wrong"))
+    assert output.injected == "wrong"
+    (one,) = wrong_of(output)
+    assert (one.component, one.arm, one.tensor, one.bound) == (Gpu(1), "default", "w", 1.0)
+    assert values(output)["parallel_miscompares"] == 1
+
+
+@each(
+    "fault, said",
+    [
+        ("die", "the worker on gpu1 was ended by signal 9"),
+        ("hang", "gpu1 never arrived at verifying ddp with accumulation 1"),
+    ],
+)
+def test_a_rank_that_is_lost_is_named(fault: str, said: str) -> None:
+    done = program(*SHORT, "--grace", "1", "--inject", fault)
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
+    assert salvage(done.stdout) == ()
+    assert '"end"' not in done.stdout
+
+
+def test_arms_with_other_gpus_are_refused() -> None:
+    done = program(*SHORT, spoil="uuid:other")
+    assert done.returncode == 1
+    assert "the arms have other GPUs than each other" in done.stderr
+
+
+def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
+    assert whole(program(*SHORT, spoil="late:6.5")).miscompares == ()
+
+
+@each(
+    "argv",
+    [
+        ("--ranks", "1"),
+        ("--ranks", "17"),
+        ("--ranks", "x"),
+        ("--ways", "ddp,pipeline"),
+        ("--accumulate", "2"),
+        ("--arm", "multicast"),
+        ("--seconds", "0"),
+        ("--inject", "order"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(argv: tuple[str, ...]) -> None:
+    done = program(*BASE, *argv)
+    assert done.returncode == 2
+    assert argv[0] in done.stderr
