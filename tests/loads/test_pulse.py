@@ -302,7 +302,7 @@ def test_what_a_profile_runs(
 def test_every_profile_is_decided_about() -> None:
     assert PROFILES.keys() == tomllib.loads((ROOT / "fixtures/profiles.toml").read_text()).keys()
     with pytest.raises(KeyError):
-        extent("train", asked=True, job=None)
+        extent("weekly", asked=True, job=None)
 
 
 def test_a_job_is_known_by_its_variable() -> None:
