@@ -49,6 +49,14 @@ def native_dtypes(compute_capability: str) -> tuple[str, ...]:
     )
 
 
+def trained_dtype(compute_capability: str) -> DtypeName:
+    """The format in which training is judged on such a GPU: bfloat16, or else float16.
+
+    Raises ValueError where the text is not a compute capability.
+    """
+    return "bf16" if "bf16" in native_dtypes(compute_capability) else "f16"
+
+
 # Readings of the matrix load by format: short, sustained, and the count of wrong results.
 GEMM_READINGS = ("gemm_{}_short", "gemm_{}", "gemm_{}_miscompares")
 

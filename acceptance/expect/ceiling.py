@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from acceptance.core.component import Component
-from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names
+from acceptance.core.dtype import DTYPES, PEAKS, burn_name, gemm_names, trained_dtype
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity, Values, known
 from acceptance.core.parts import CPU, GPUS, MEMORY, Pair
@@ -24,6 +24,8 @@ from acceptance.expect.gpu import GpuFacts, one_nvlink
 from acceptance.expect.gpu_pair import WRITES
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import COLLECTIVES, LOCAL_COPY, Sheet
+from acceptance.loads.train.names import OF_MATMUL, TRAINING_RATES
+from acceptance.loads.train.shapes import LAYERS, MODELS, LayerShape
 from acceptance.machine import pcie
 
 # How far a sound reading may lie above the calculated maximum, because clocks and published values
@@ -249,6 +251,28 @@ def _products(
     for name, formats in BURN_FORMATS.items():
         if found := [peaks[dtype] for dtype in formats if dtype in peaks]:
             yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, max(found, key=_rate))
+    if capability is not None and (peak := peaks.get(trained_dtype(capability))) is not None:
+        for name in (*OF_MATMUL, *sorted(TRAINING_RATES)):
+            counted = _counted(name)
+            yield _ceiling(name, card.name, "TFLOP/s", PRODUCT_ERROR, peak, counted)
+
+
+def _counted(name: str) -> float:
+    """The counted operations of a layer or step for each one that is computed.
+
+    Causal attention counts whole, and half of its scores is computed.
+    """
+    what, _, own = name.removesuffix("_forward").partition("_")
+    shapes: Mapping[str, LayerShape] = (
+        {str(layer): shape for layer, shape in LAYERS.items()}
+        if what == "layer"
+        else {str(model): shape.layer for model, shape in MODELS.items()}
+    )
+    shape = shapes.get(own)
+    if shape is None or not shape.causal:
+        return 1.0
+    whole = shape.forward_flop(1, shape.sequence)
+    return round(whole / (whole - 2 * shape.hidden * shape.sequence**2), 3)
 
 
 def _peak(

@@ -21,6 +21,7 @@ from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import Sheet
+from acceptance.expect.training import training_limits
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, PciFunction, known
 from acceptance.machine.machine_file import DeclaredGpu, Machine
@@ -50,6 +51,7 @@ def overrides(
     yield from gpu_limits(facts, between, sheets())
     yield from collective_limits(facts, between, sheets())
     yield from compute_limits(compute_facts(due), sheets(), architectures())
+    yield from training_limits(compute_facts(due), sheets())
     for gpu in due:
         traits = gpu.traits
         # A limit for a missing sensor would be a gap of the plan.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from acceptance import resources
-from acceptance.core.dtype import PEAKS, gemm_names, native_dtypes
+from acceptance.core.dtype import PEAKS, DtypeName, gemm_names, native_dtypes
 from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
+from acceptance.loads.train.names import TRAINING_RATES, TRAINING_SHARES
 
 # A file of the same folder that is no sheet: the architectures for models without one.
 NO_SHEET = "architectures.toml"
@@ -30,6 +32,8 @@ COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is not allowed
+# A share below this would ask for next to nothing, and one above 1 for more than a product reaches.
+Share = Annotated[float, msgspec.Meta(ge=0.1, le=1)]
 
 
 class SheetError(Exception):
@@ -134,6 +138,48 @@ class SheetCollective(Strict, frozen=True):
     basis: Text
 
 
+class SheetTraining(Strict, frozen=True):
+    """`[[training]]` of a sheet: rates of one card that were published, counted as ours are.
+
+    `measurement` is the layer or step: a name ending in `_forward` is of the forward pass alone.
+    `tflops` are those of `batch`, in the same order. Where the source tells no shape, `sequence`
+    and `batch` are absent and `tflops` is one value, the best that it gives.
+    """
+
+    measurement: Text
+    format: DtypeName
+    tflops: Annotated[tuple[Figure, ...], msgspec.Meta(min_length=1)]
+    source: Text
+    sequence: Count | None = None
+    batch: tuple[Count, ...] = ()
+
+
+class SheetShare(Strict, frozen=True):
+    """`[[share]]` of a sheet: the least share of the card's own matrix product in a layer or step.
+
+    A value below `warn_low` is a warning.
+    """
+
+    measurement: Text
+    low: Share
+    basis: Text
+    warn_low: Share | None = None
+
+    def limit(self) -> Limit:
+        """The row as a Limit; raises ValueError as Limit does."""
+        return Limit("ratio", self.basis, low=self.low, warn_low=self.warn_low)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One published rate in TFLOP/s; without a shape, the best of its source."""
+
+    dtype: DtypeName
+    tflops: float
+    sequence: int | None = None
+    batch: int | None = None
+
+
 class Sheet(Strict, frozen=True):
     """One GPU model. `source` says in one sentence where its values come from.
 
@@ -173,6 +219,17 @@ class Sheet(Strict, frozen=True):
     exempt: dict[str, Text] = msgspec.field(default_factory=dict)
     limit: tuple[SheetLimit, ...] = ()
     collective: tuple[SheetCollective, ...] = ()
+    training: tuple[SheetTraining, ...] = ()
+    share: tuple[SheetShare, ...] = ()
+
+    def published(self, measurement: str) -> tuple[Published, ...]:
+        """The published rates of a layer or step on a card of this model."""
+        return tuple(
+            Published(row.format, tflops, row.sequence, batch)
+            for row in self.training
+            if row.measurement == measurement
+            for tflops, batch in zip(row.tflops, row.batch or (None,), strict=True)
+        )
 
     @property
     def origin(self) -> Message:
@@ -196,7 +253,7 @@ def _facts(table: msgspec.Struct) -> Iterator[str]:
     """Every key that has a value, of the table and of its inner tables: "memory", "memory.gib"."""
     for key in table.__struct_fields__:
         value = getattr(table, key)
-        if value is not None and key not in ("limit", "collective"):
+        if value is not None and key not in ("limit", "collective", "training", "share"):
             yield key
         if isinstance(value, msgspec.Struct):
             yield from (f"{key}.{inner}" for inner in _facts(value))
@@ -224,7 +281,37 @@ def _problem(sheet: Sheet) -> str | None:
     for measurement, count in groups:
         if groups.count((measurement, count)) > 1:
             return f"collective {measurement} of {count} GPUs stands twice"
-    return _limit_problem(sheet)
+    return _training_problem(sheet) or _limit_problem(sheet)
+
+
+def _training_problem(sheet: Sheet) -> str | None:
+    """The first problem of the published rates and of the floors of shares, or None."""
+    peaks, rows = sheet.peak.by_dtype(), set[tuple[str, str, int | None]]()
+    for row in sheet.training:
+        text = f"training {row.measurement}"
+        if row.measurement not in TRAINING_RATES:
+            return f"{text}: no layer and no step"
+        if (key := (row.measurement, row.format, row.sequence)) in rows:
+            return f"{text} in {row.format} at sequence {row.sequence} stands twice"
+        if (row.sequence is None) != (not row.batch) or len(row.tflops) != len(row.batch or (0,)):
+            return f"{text}: as many batches as rates, with a sequence, or one rate with neither"
+        if list(row.batch) != sorted(set(row.batch)):
+            return f"{text}: the batches are not in their order"
+        if max(row.tflops) > peaks.get(row.format, 0.0):
+            return f"{text}: {max(row.tflops):g} TFLOP/s are more than the peak of {row.format}"
+        rows.add(key)
+    shares = [row.measurement for row in sheet.share]
+    for share in sheet.share:
+        text = f"share {share.measurement}"
+        if share.measurement not in TRAINING_SHARES:
+            return f"{text}: no share of a layer or of a step"
+        if shares.count(share.measurement) > 1:
+            return f"{text} stands twice"
+        try:
+            share.limit()
+        except ValueError as error:
+            return f"{text}: {error}"
+    return None
 
 
 def _limit_problem(sheet: Sheet) -> str | None:

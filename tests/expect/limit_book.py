@@ -83,6 +83,9 @@ def _of_sheet(file: Path) -> Iterator[str]:
     ]
     if floors != BOOK["collective"].get(file.stem, []):
         yield f"the floors of collectives are {floors}"
+    shares = {row.measurement.removesuffix("_share"): row.low for row in one.share}
+    if shares != BOOK["share"].get(file.stem, {}):
+        yield f"the floors of shares are {shares}"
     rows = {row.measurement: row for row in one.limit}
     yield from (
         f"{name}: owed and not limited, or the other way round" for name in rows.keys() ^ owed(one)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.expect import sheet
-from acceptance.expect.sheet import Sheet, SheetError, find
+from acceptance.expect.sheet import Published, Sheet, SheetError, find
 
 FOLDER = resources.locate("models")
 SHEETS = sheet.read_all(FOLDER)
@@ -22,6 +22,19 @@ ROW = """[[collective]]
 measurement = "collective_all_reduce"
 gpus = 4
 low = 100
+basis = "b"
+"""
+TRAINING = """[[training]]
+measurement = "layer_bert"
+format = "f16"
+sequence = 512
+batch = [2, 4]
+tflops = [100, 200]
+source = "s"
+"""
+SHARE = """[[share]]
+measurement = "layer_bert_share"
+low = 0.5
 basis = "b"
 """
 
@@ -355,6 +368,31 @@ def test_what_limits_are_made_of_is_not_doubtful() -> None:
         ("[doubtful]", '[thermal]\nsource = "x"\n[doubtful]', "thermal holds no temperature"),
         ("sm = 114", "sm = ", "Invalid value"),
         ("[doubtful]", f"{ROW}{ROW}[doubtful]", "collective_all_reduce of 4 GPUs stands twice"),
+        *(
+            ("[doubtful]", f"{table}[doubtful]", told)
+            for table, told in (
+                (TRAINING * 2, "training layer_bert in f16 at sequence 512 stands twice"),
+                (TRAINING.replace("bert", "bart"), "training layer_bart: no layer and no step"),
+                (TRAINING.replace("layer_bert", "layer_matmul"), "no layer and no step"),
+                (TRAINING.replace('"f16"', '"fp16"'), "- at `$.training[0].format`"),
+                (TRAINING.replace("[100, 200]", "[100]"), "as many batches as rates"),
+                (TRAINING.replace("[2, 4]", "[4, 2]"), "the batches are not in their order"),
+                (TRAINING.replace("[2, 4]", "[2, 2]"), "the batches are not in their order"),
+                (TRAINING.replace("sequence = 512\n", ""), "with a sequence, or one rate"),
+                (TRAINING.replace("batch = [2, 4]\n", ""), "with a sequence, or one rate"),
+                (
+                    TRAINING.replace("sequence = 512\nbatch = [2, 4]\n", ""),
+                    "with a sequence, or one rate",
+                ),
+                (TRAINING.replace("200]", "2e5]"), "200000 TFLOP/s are more than the peak of f16"),
+                (TRAINING.replace("[100, 200]", "[]"), "- at `$.training[0].tflops`"),
+                (SHARE * 2, "share layer_bert_share stands twice"),
+                (SHARE.replace("_share", ""), "share layer_bert: no share of a layer or of a step"),
+                (SHARE.replace("0.5", "50"), "- at `$.share[0].low`"),
+                (SHARE.replace("0.5", "0.05"), "- at `$.share[0].low`"),
+                (SHARE.replace("0.5", "0.5\nwarn_low = 0.4"), "bounds are out of order"),
+            )
+        ),
     ],
 )
 def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, told: str) -> None:
@@ -365,6 +403,15 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
         sheet.read(tmp_path / "wrong.toml")
     assert str(caught.value).startswith("wrong.toml: ")
     assert told in str(caught.value)
+
+
+def test_published_rates_of_training() -> None:
+    """Those of the 4090 as its builder gave them; of an A100 the best, of no known shape."""
+    found = BY_NAME["GeForce RTX 4090"].published("layer_gpt2")
+    assert Published("f16", 44.113, 1024, 64) in found
+    assert len(found) == 12
+    assert BY_NAME["A100 SXM4 80GB"].published("layer_bert") == (Published("f16", 136.0),)
+    assert BY_NAME["GeForce RTX 4090"].published("step_gpt2") == ()
 
 
 def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:

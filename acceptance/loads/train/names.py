@@ -90,3 +90,15 @@ PARALLEL_COLUMNS = (
     "communication",
     "optimizer",
 )
+
+# The card's own matrix product, of which the shares are.
+OF_MATMUL = ("layer_matmul", "step_matmul")
+# What model sheets have published rates of, and floors of shares for.
+TRAINING_RATES = frozenset({
+    *(name for name, unit in (LAYER_READINGS | LAYER_PARTS).items() if unit == "TFLOP/s"),
+    *(f"step_{model}" for model in STEP_MODELS),
+} - {*OF_MATMUL})
+TRAINING_SHARES = frozenset({
+    *(name for name, unit in LAYER_READINGS.items() if unit == "ratio"),
+    *(f"step_{model}_share" for model in STEP_MODELS),
+})
