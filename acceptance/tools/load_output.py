@@ -95,14 +95,14 @@ def read_gpu_gemm(
         if names <= measured:
             offered += 1
         elif not names <= absent:
-            raise _failed(Message("load_format_untold", {"format": dtype}), output)
+            raise failed(Message("load_format_untold", {"format": dtype}), output)
     strangers = (measured | absent) - {
         name.format(dtype) for dtype in dtypes for name in GEMM_READINGS
     }
     if strangers:
-        raise _failed(_stray(sorted(strangers)), output)
+        raise failed(_stray(sorted(strangers)), output)
     if completed.seconds < offered * seconds:
-        raise _failed(_early(completed, offered * seconds), output)
+        raise failed(_early(completed, offered * seconds), output)
     return output
 
 
@@ -177,18 +177,18 @@ def read_burn(
             offered.append(dtype)
             due |= own
     if not offered:
-        raise _failed(Message("load_without_format"), output)
-    _exactly(output, due, lacked)
+        raise failed(Message("load_without_format"), output)
+    exactly(output, due, lacked)
     laps = output.parameters.get("laps")
     if type(laps) is not int or laps < LEAST_LAPS:
         values: Values = {"laps": repr(laps), "least": LEAST_LAPS}
-        raise _failed(Message("load_laps", values), output)
+        raise failed(Message("load_laps", values), output)
     if not isinstance(output.parameters.get("library"), str) or not output.parameters["library"]:
-        raise _failed(Message("load_library_untold"), output)
-    _of_each(_table(output, BURN_LAPS, LAPS), offered, output)
-    _in_turn(_table(output, BURN_LAPS, LAPS), output)
-    _require_whole(_table(output, BURN_LAPS, LAPS), offered, seconds, output)
-    _of_each(_table(output, BURN_DIGESTS, DIGESTS), offered, output)
+        raise failed(Message("load_library_untold"), output)
+    _of_each(table_of(output, BURN_LAPS, LAPS), offered, output)
+    _in_turn(table_of(output, BURN_LAPS, LAPS), output)
+    _require_whole(table_of(output, BURN_LAPS, LAPS), offered, seconds, output)
+    _of_each(table_of(output, BURN_DIGESTS, DIGESTS), offered, output)
     digests(output)
     _require_counts(output)
     return output
@@ -200,11 +200,11 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
     Raises LoadFailed for a missing table, an invalid digest, and a repeated product.
     """
     found: dict[ProductKey, ProductKey] = {}
-    for row in _table(output, BURN_DIGESTS, DIGESTS).rows:
+    for row in table_of(output, BURN_DIGESTS, DIGESTS).rows:
         dtype, shape, inputs, result = (str(cell) for cell in row)
         if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
             values = {"format": dtype, "shape": shape, "inputs": inputs, "result": result}
-            raise _failed(Message("load_digest", values), output)
+            raise failed(Message("load_digest", values), output)
         found[dtype, shape] = inputs, result
     return found
 
@@ -230,20 +230,20 @@ def read_vram(
     output = read(
         completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
     )
-    _exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
-    rows = _table(output, VRAM_PASSES, PASSES).rows
+    exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
+    rows = table_of(output, VRAM_PASSES, PASSES).rows
     if missing := [pattern for pattern in PATTERNS if pattern not in {row[0] for row in rows}]:
         names = Listed(tuple(missing))
-        raise _failed(Message("load_pattern_missing", {"patterns": names}), output)
+        raise failed(Message("load_pattern_missing", {"patterns": names}), output)
     for pattern, passes, _, wrong in rows:
         if not isinstance(passes, float) or passes < 1:
             values = {"patterns": str(pattern)}
-            raise _failed(Message("load_pattern_missing", values), output)
+            raise failed(Message("load_pattern_missing", values), output)
         if wrong != 0 and not any(
             one.value for one in output.readings if one.name == "vram_miscompares"
         ):
             values = {"pattern": str(pattern)}
-            raise _failed(Message("load_words_uncounted", values), output)
+            raise failed(Message("load_words_uncounted", values), output)
     _require_counts(output)
     return output
 
@@ -286,7 +286,7 @@ def read_collective(
     told = output.parameters.get("uuids")
     if not isinstance(told, list) or len(told) != ranks or not all(map(_same_gpu, told, uuids)):
         values = {"name": "uuids", "told": repr(told), "asked": repr(list(uuids))}
-        raise _failed(Message("load_parameter", values), output)
+        raise failed(Message("load_parameter", values), output)
     due: dict[ReadingKey, str] = {}
     for arm in arms:
         group = {(of_arm(name, arm), GPUS): unit for name, unit in COLLECTIVE_OF_GROUP.items()}
@@ -297,24 +297,24 @@ def read_collective(
             for second in set(range(ranks)) - {first} if arm != "multicast" else ():
                 for name, unit in COLLECTIVE_OF_PATH.items():
                     due[of_arm(name, arm), Pair(Gpu(first), Gpu(second))] = unit
-    _exactly(output, due, set())
-    _require_rates(_table(output, COLLECTIVES, COLLECTIVE_COLUMNS), arms, output)
+    exactly(output, due, set())
+    _require_rates(table_of(output, COLLECTIVES, COLLECTIVE_COLUMNS), arms, output)
     logs = {(one.name, one.component) for one in output.logs}
     for arm in arms:
         for rank in map(Gpu, range(ranks)):
             if (of_arm(NCCL_LOG, arm), rank) not in logs:
-                raise _failed(Message("load_without_log", {"component": str(rank)}), output)
+                raise failed(Message("load_without_log", {"component": str(rank)}), output)
     counted = any(
         one.value
         for one in output.readings
         if "_miscompares" in one.name or "_disagreements" in one.name
     )
     if output.miscompares and not counted:
-        raise _failed(Message("load_uncounted"), output)
+        raise failed(Message("load_uncounted"), output)
     return output
 
 
-def _exactly(output: LoadOutput, due: Mapping[ReadingKey, str], lacked: set[ReadingKey]) -> None:
+def exactly(output: LoadOutput, due: Mapping[ReadingKey, str], lacked: set[ReadingKey]) -> None:
     """Raise LoadFailed unless the load measured exactly what is due.
 
     Each reading must have its unit and must not be negative.
@@ -326,16 +326,17 @@ def _exactly(output: LoadOutput, due: Mapping[ReadingKey, str], lacked: set[Read
         for name, where in due
         if (name, where) not in readings
     ]:
-        raise _failed(Message("load_unmeasured", {"names": Listed(tuple(missing))}), output)
+        raise failed(Message("load_unmeasured", {"names": Listed(tuple(missing))}), output)
     if strangers := sorted((readings.keys() | absent) - due.keys() - lacked):
-        raise _failed(_stray([name for name, _ in strangers]), output)
+        raise failed(_stray([name for name, _ in strangers]), output)
     for key, unit in due.items():
         if readings[key].unit != unit or readings[key].value < 0:
             values = {"value": f"{readings[key].value:g}", "unit": readings[key].unit, "due": unit}
-            raise _failed(Message("load_unit", {"name": key[0], **values}), output)
+            raise failed(Message("load_unit", {"name": key[0], **values}), output)
 
 
-def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
+def table_of(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable:
+    """The table of this name. Raises LoadFailed where there is none with these columns."""
     found = next((one for one in output.tables if one.name == name), None)
     if found is None or found.columns != columns:
         why = (
@@ -343,7 +344,7 @@ def _table(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTable
             if found is None
             else Message("load_columns", {"columns": ", ".join(found.columns), "table": name})
         )
-        raise _failed(why, output)
+        raise failed(why, output)
     return found
 
 
@@ -359,7 +360,7 @@ def _require_rates(table: LoadTable, arms: Sequence[CollectiveArm], output: Load
         component = str(one.component)
         if one.unit == "GB/s" and (one.name, component, round(one.value, 3)) not in told:
             values: Values = {"name": one.name, "component": component, "table": table.name}
-            raise _failed(Message("load_rate_untold", values), output)
+            raise failed(Message("load_rate_untold", values), output)
 
 
 def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> None:
@@ -371,7 +372,7 @@ def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> No
             "table": table.name,
             "others": Listed(tuple(sorted(rows ^ set(offered)))),
         }
-        raise _failed(Message("load_table_differs", values), output)
+        raise failed(Message("load_table_differs", values), output)
 
 
 def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
@@ -381,7 +382,7 @@ def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
         if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
             times = {"start": str(from_s), "end": str(to_s), "before": str(ended_s)}
             values = {"format": str(dtype), "lap": str(lap), **times}
-            raise _failed(Message("load_turn", values), output)
+            raise failed(Message("load_turn", values), output)
         ended_s = to_s
 
 
@@ -400,18 +401,18 @@ def _require_whole(
     due = [(place // len(offered), offered[place % len(offered)]) for place in places]
     if turns != due:
         counts: Values = {"turns": len(turns), "formats": len(offered), "laps": str(rounds)}
-        raise _failed(Message("load_turns", counts), output)
+        raise failed(Message("load_turns", counts), output)
     worked_s = sum(spent for _, _, _, _, spent, *_ in laps.rows if isinstance(spent, float))
     share = len(turns) / (rounds * len(offered)) if offered else 0.0
     if worked_s < WORKED * seconds * share:
         times = {"worked": f"{worked_s:.1f}", "due": f"{seconds * share:g}"}
-        raise _failed(Message("load_worked", times), output)
+        raise failed(Message("load_worked", times), output)
 
 
 def _require_counts(output: LoadOutput) -> None:
     counts = [one.value for one in output.readings if one.name.endswith("_miscompares")]
     if output.miscompares and not any(counts):
-        raise _failed(Message("load_uncounted"), output)
+        raise failed(Message("load_uncounted"), output)
 
 
 def _stray(names: Sequence[str]) -> Message:
@@ -423,7 +424,8 @@ def _early(completed: ProgramResult, due_s: float) -> Message:
     return Message("load_ended_early", values)
 
 
-def _failed(why: Message, output: LoadOutput) -> LoadFailed:
+def failed(why: Message, output: LoadOutput) -> LoadFailed:
+    """The error for an output that proves nothing, with the wrong results in it."""
     return LoadFailed("load_failed", output.miscompares, load=output.load, why=why)
 
 
