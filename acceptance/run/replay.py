@@ -24,7 +24,19 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check, ErrorInLines
-from acceptance.suites import burn, compute, cpu, gpu, link, memory, power, storage, together, vram
+from acceptance.suites import (
+    burn,
+    compute,
+    cpu,
+    gpu,
+    link,
+    memory,
+    power,
+    storage,
+    together,
+    train,
+    vram,
+)
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import collectives, gpu_identity, gpu_tools, host_tools
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
@@ -310,6 +322,12 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     ),
     "storage.write_random": lambda kept, check: storage.test_write_random(
         kept.tested, kept.run_fio, _table, check
+    ),
+    "train.step": lambda kept, check: train.test_step(
+        lambda: kept.gpu_loads("train_step"), {}, _table, check
+    ),
+    "train.step_table": lambda kept, check: train.test_step_table(
+        lambda: kept.gpu_loads("train_step"), {}, _table, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check

@@ -28,6 +28,7 @@ pytest_plugins = [
     "acceptance.suites.fixtures.collectives",
     "acceptance.suites.fixtures.power",
     "acceptance.suites.fixtures.storage",
+    "acceptance.suites.fixtures.train",
 ]
 
 

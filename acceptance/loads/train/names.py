@@ -58,6 +58,8 @@ STEP_COLUMNS = (
     "ms p5",
     "ms p95",
 )
+# As the load has them, which does not know the sheet's peak.
+STEP_LOAD_COLUMNS = tuple(name for name in STEP_COLUMNS if name != "MFU")
 # What was compared, of which model and format: how many numbers, and the largest difference as a
 # share of the allowed one (of losses that must be equal, finite or lower: how many are not).
 STEP_CHECKS = "train_step_checks"
@@ -101,11 +103,16 @@ PARALLEL_COLUMNS = (
 # The card's own matrix product, of which the shares are.
 OF_MATMUL = ("layer_matmul", "step_matmul")
 # What model sheets have published rates of, and floors of shares for.
-TRAINING_RATES = frozenset({
-    *(name for name, unit in (LAYER_READINGS | LAYER_PARTS).items() if unit == "TFLOP/s"),
-    *(f"step_{model}" for model in STEP_MODELS),
-} - {*OF_MATMUL})
-TRAINING_SHARES = frozenset({
-    *(name for name, unit in LAYER_READINGS.items() if unit == "ratio"),
-    *(f"step_{model}_share" for model in STEP_MODELS),
-})
+TRAINING_RATES = frozenset(
+    {
+        *(name for name, unit in (LAYER_READINGS | LAYER_PARTS).items() if unit == "TFLOP/s"),
+        *(f"step_{model}" for model in STEP_MODELS),
+    }
+    - {*OF_MATMUL}
+)
+TRAINING_SHARES = frozenset(
+    {
+        *(name for name, unit in LAYER_READINGS.items() if unit == "ratio"),
+        *(f"step_{model}_share" for model in STEP_MODELS),
+    }
+)

@@ -13,20 +13,20 @@ so their squares add up: a gradient's relative error is about
     e = sqrt(k) u
 
 In float32 nothing is rounded to a narrow format; each product of matrices adds up n numbers, at
-most 1024 of them here, and each addition rounds with u = 2^-24, which in place of u gives sqrt(n) u.
+most 1024 of them here, and each addition rounds with u = 2^-24: in place of u that is sqrt(n) u.
 
 An element of a gradient is a sum over all tokens of products of independent factors, so its error
 has the size e times that of its row or its column (root mean squares, the larger one; of a vector
-its own), and exceeds 9 times that as rarely as in `loads.gemm.dtypes`. The size of a bias is at least
-that of its matrix's row, whose terms are its own times inputs of size 1: the sum for the bias of
-keys is exactly 0, because the softmax does not change with it. The loss is the mean over n
+its own), and exceeds 9 times that as rarely as in `loads.gemm.dtypes`. The size of a bias is at
+least that of its matrix's row, whose terms are its own times inputs of size 1: the sum for the bias
+of keys is exactly 0, because the softmax does not change with it. The loss is the mean over n
 tokens of errors of logits, whose standard deviation is s = 0.02 sqrt(h): 9 e s / sqrt(n), and in
 float32 the rounding of its own sum beside it.
 
 The optimizer is held to the gradients that the GPU itself found, which are float32: in float64 its
-first step gives w (1 - d r) - r g / (|g| + eps) for a rate r and a decay d. A weight may differ from
-that by 4 roundings of itself and 64 of the step's size r: AdamW rounds some 15 times, and where it
-has 1 - 0.95 in float32, that is 20 roundings wrong. An update that is lost is 260,000 times as much.
+first step gives w (1 - d r) - r g / (|g| + eps) for a rate r and a decay d. A weight may differ
+from that by 4 roundings of itself and 64 of the step's size r: AdamW rounds some 15 times, and
+where it has 1 - 0.95 in float32, that is 20 roundings wrong. A lost update is 260,000 times that.
 
 On the processor (torch 2.13, three seeds) the largest errors are 0.08 of these bounds for the loss,
 0.16 for gradients (in float32 0.04), and 0.54 for weights: two roundings of a norm's, which is 1.

@@ -19,9 +19,9 @@ products' rate. A note has the rate of each turn of products.
 
 With `--table` GPT-2 medium, BERT-large and GPT-Neo-1.3B are trained in float32 (TF32 off), in TF32,
 in the judged format with and without the fused optimizer, with 4 and 16 accumulated batches, and
-with checkpointing, each a few seconds; `--seconds` bounds them all, and a note names those for which
-there was no time or memory. The judged models are BERT-large and GPT-Neo-1.3B then. The latter is
-for GPUs with 30 GiB and more, and absent on others.
+with checkpointing, each a few seconds; `--seconds` bounds them all, and a note names those for
+which there was no time or memory. The judged models are BERT-large and GPT-Neo-1.3B then. The
+latter is for GPUs with 30 GiB and more, and absent on others.
 
 Values: before and after the load, one step of a small model is compared with float64, in float32
 and in the judged format: loss, every gradient, every updated weight (`step_bounds`). Of each model

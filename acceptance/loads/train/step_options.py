@@ -15,8 +15,8 @@ A first step that runs out of memory all the same is tried again with half the b
 
 The loss of new weights is not ln(v) for v words (padded ones among them), because logits vary: the
 last norm's output x has |x|^2 = h, and weights a standard deviation of 0.02, so a logit has the
-variance s^2 = 0.02^2 h, and the mean of exp(logit) over the words is exp(s^2 / 2). The expected loss
-is ln(v) + s^2 / 2, which is 11.03 for GPT-2 medium. It may differ from that by
+variance s^2 = 0.02^2 h, and the mean of exp(logit) over the words is exp(s^2 / 2). The expected
+loss is ln(v) + s^2 / 2, which is 11.03 for GPT-2 medium. It may differ from that by
 
     9 s / sqrt(n)                   the mean of n targets' logits (drawn without regard to x)
     + 9 sqrt((exp(s^2) - 1) / v)    the mean of exp(logit) over v words

@@ -37,7 +37,8 @@ from acceptance.loads.train.step_worker import Checked, OutOfMemory
 Tensor = Any
 _TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 # The gradients of float16 are small: those of logits are 1e-9. AdamW's step does not change where
-# they and its epsilon grow by one factor, so nothing is divided by it. A power of two rounds nothing.
+# they and its epsilon grow by one factor, so nothing is divided by it; a power of two rounds
+# nothing.
 LOSS_SCALE = {"f16": 2.0**14}
 _LISTED = 4
 
@@ -140,7 +141,7 @@ class TorchTrial:
     def peak_bytes(self) -> int:
         """The most memory that model and steps took together; on a processor the program's."""
         if self._device == "cuda":
-            return torch.cuda.max_memory_allocated() - self._base
+            return int(torch.cuda.max_memory_allocated()) - self._base
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
     def release(self) -> None:

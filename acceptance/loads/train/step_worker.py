@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 import time
@@ -20,7 +21,7 @@ from acceptance.loads.train.names import (
     NEO_GIB,
     STEP_CHECK_COLUMNS,
     STEP_CHECKS,
-    STEP_COLUMNS,
+    STEP_LOAD_COLUMNS,
     STEP_READINGS,
     STEP_TABLE,
     StepModel,
@@ -172,7 +173,7 @@ class _Course:
         """Its row of the table; the share of the sheet's peak is not known here."""
         samples = self.samples * len(self.durations) / sum(self.durations)
         milliseconds = [1e3 * one for one in sorted(self.durations)]
-        figures = {
+        figures: dict[str, str | float] = {
             "model": self.shape.name,
             "option": self.option.name,
             "batch": float(self.batch),
@@ -185,10 +186,7 @@ class _Course:
             "ms p5": round(_rank(milliseconds, 0.05), 3),
             "ms p95": round(_rank(milliseconds, 0.95), 3),
         }
-        return tuple(figures[name] for name in COLUMNS)
-
-
-COLUMNS = tuple(name for name in STEP_COLUMNS if name != "MFU")
+        return tuple(figures[name] for name in STEP_LOAD_COLUMNS)
 
 
 def _rank(ordered: Sequence[float], share: float) -> float:
@@ -221,12 +219,9 @@ def timed_steps(
 
 def settled(durations: Sequence[float], seconds: float) -> list[float]:
     """The steps of a turn without the first, and without those of its first `seconds`."""
-    spent_s, first = 0.0, 0
-    for first, one in enumerate(durations, start=1):
-        spent_s += one
-        if spent_s >= seconds:
-            break
-    return list(durations[min(first, max(1, len(durations) - LEAST)) :])
+    ends_s = list(itertools.accumulate(durations))
+    late = sum(end_s <= seconds for end_s in ends_s) + 1  # the one that begins before counts not
+    return list(durations[min(late, max(1, len(durations) - LEAST)) :])
 
 
 def last_half(marks: Marks) -> tuple[int, float]:
@@ -274,7 +269,7 @@ class StepWorker:
         self._verify(falsify=order.inject == "wrong")
         wrong = self._matmul.compare()
         self._report("step_repeat", "matmul", order.judged, wrong)
-        self._output.table(STEP_TABLE, COLUMNS, self._rows)
+        self._output.table(STEP_TABLE, STEP_LOAD_COLUMNS, self._rows)
         rows = [(*key, float(many), share) for key, (many, share) in self._compared.items()]
         self._output.table(STEP_CHECKS, STEP_CHECK_COLUMNS, rows)
         rate = self._product.pieces * self._matmul.flop / self._product.spent_s / 1e12
@@ -398,9 +393,7 @@ class StepWorker:
         found = timed_steps(self._card, step, seconds, LEAST + 1, course.one_s)
         course.durations += settled(found, settle_s)
 
-    def _fit(
-        self, key: StepModel, option: StepOption, most: int, *, due: bool
-    ) -> _Course | None:
+    def _fit(self, key: StepModel, option: StepOption, most: int, *, due: bool) -> _Course | None:
         """New weights, their loss, and the first steps, with the largest batch that memory allows.
 
         None where no batch fits and the model is not due. Raises CardError where it is.
@@ -457,9 +450,7 @@ class StepWorker:
         first, *others = trial.values(losses[: len(modes) + 1])
         due, margin = first_loss(shape, batch)
         wrong = not abs(first - due) <= margin  # also where it is NaN
-        value = WrongValue(
-            index=(0,), expected=f"{due:.4f} +- {margin:.4f}", got=repr(first)
-        )
+        value = WrongValue(index=(0,), expected=f"{due:.4f} +- {margin:.4f}", got=repr(first))
         one = Checked("first loss", "loss", 1, int(wrong), abs(first - due) / margin, (value,))
         self._report("step_start", shape.name, option.format, one)
         self._repeated(course, [first, *others])
