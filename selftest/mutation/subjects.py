@@ -55,7 +55,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/tools/load_output.py", "acceptance/tools/nvbandwidth.py",
     "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
     "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
-    "acceptance/tools/reading.py",
+    "acceptance/tools/reading.py", "acceptance/tools/train_output.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
@@ -222,6 +222,7 @@ _READ: dict[str, dict[str, str]] = {
         "reading": "reading | proof log_prefix topo",
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
+        "train_output": "train_step_output | suites/train_steps",
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

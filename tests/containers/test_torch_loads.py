@@ -27,6 +27,7 @@ FOLDER = "/tried"
         "torch_kernels.py",
         "torch_ranks.py",
         "torch_collective.py",
+        "torch_train_step.py",
     ],
 )
 def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> None:

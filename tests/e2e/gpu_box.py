@@ -21,6 +21,7 @@ import collective_texts
 import described
 import fake_driver
 import nccl_texts
+import train_step_texts
 from machine_root import sysfs_tree
 from rig import Rig
 from run_left import Run
@@ -100,7 +101,7 @@ def install(
     shutil.copytree(
         Path(__file__).with_name("replay"), replay, ignore=shutil.ignore_patterns("__pycache__")
     )
-    for module in (described, nccl_texts, collective_texts):
+    for module in (described, nccl_texts, collective_texts, train_step_texts):
         shutil.copy(str(module.__file__), replay)
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")
     for name, file in PROGRAMS.items():

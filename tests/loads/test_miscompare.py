@@ -24,6 +24,7 @@ from wrong_results import (
     REMADE,
     REPEATED,
     ROWS,
+    TRAINED,
     TRANSFERRED,
     VECTOR,
     WHOLE,
@@ -64,6 +65,7 @@ OTHERS = [
     ARRAY,
     FILE,
     FAILED,
+    TRAINED,
 ]
 RIGHT_AGAIN = {key: value for key, value in one_bit(3).items() if key not in described_keys()}
 OLDER_COPY = {name: value for name, value in COPIED.items() if name != "unwritten"}

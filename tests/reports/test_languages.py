@@ -199,7 +199,9 @@ def kinds_that_stay(machine: str) -> dict[str, set[str]]:
     file = resources.locate("machines") / f"{machine}.toml"
     return {
         "sources of a model sheet": {
-            row.basis for one in gpu_limits.sheets() for row in (*one.limit, *one.collective)
+            row.basis
+            for one in gpu_limits.sheets()
+            for row in (*one.limit, *one.collective, *one.share)
         },
         "the machine file's own words": {row.basis for row in machine_file.read(file).limit},
     }

@@ -47,8 +47,9 @@ _LISTED = 4
 def _out_of_memory() -> Iterator[None]:
     try:
         yield
-    except torch.OutOfMemoryError as error:
-        raise OutOfMemory(f"a step ran out of memory: {str(error).splitlines()[0]}") from None
+    except torch.OutOfMemoryError as raised:
+        first = str(raised).splitlines()[0]
+        raise OutOfMemory(f"a step ran out of memory: {first}") from None
 
 
 def _optimizer(model: Any, option: StepOption) -> Any:
