@@ -124,6 +124,15 @@ SLOW = (
         ALONE,
         "any",
     ),
+    Asked(
+        "one GPU slow in training steps, beside its equals", r"step_(gpt2|bert|neo)_ratio", BESIDE
+    ),
+    Asked(
+        "training steps slow against the GPU's own matrix products, by published figures",
+        r"step_(gpt2|bert|neo)_share",
+        ALONE,
+        "any",
+    ),
     Asked("power steps that the machine did not bear", r"power_(step|pulses|ladder)_made", ALL),
     Asked(
         "one GPU that draws less when full load comes at once, beside its equals",

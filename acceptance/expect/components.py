@@ -11,9 +11,11 @@ from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, native_dtypes
 from acceptance.core.evidence import Scratch
+from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
+from acceptance.loads.train.names import NEO_GIB
 from acceptance.machine import scratch_place, topology
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
@@ -247,6 +249,10 @@ def _gpus(
         found[f"gpu-{dtype}-with-peers"] = tuple(
             name for name in own if name in found["gpu-with-peers"]
         )
+    # Due where the driver does not tell the memory: then nothing is left out.
+    neo = tuple(gpu.name for gpu in due if (gpu.memory_bytes or _AMPLE) >= NEO_GIB * GIB)
+    found["gpu-neo"] = neo
+    found["gpu-neo-with-peers"] = tuple(n for n in neo if n in found["gpu-with-peers"])
     peers = {
         (a.name, b.name)
         for a, b, pair in topology.pairs(inventory, due)
@@ -323,6 +329,7 @@ def siblings(
     return {
         "gpu-with-peers": by_model,
         **{f"gpu-{dtype}-with-peers": by_model for dtype in DTYPES},
+        "gpu-neo-with-peers": by_model,
         "gpu-with-link-peers": tuple(link_siblings(machine, inventory, names).values()),
         "gpu-pair-with-peers": pair_siblings(machine, inventory, names),
         **disk_siblings(inventory, scratches),

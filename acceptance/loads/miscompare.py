@@ -509,6 +509,26 @@ class WrongTraining(_OfComponent, frozen=True, kw_only=True):
     bound: float
 
 
+StepCheck = Literal["step_reference", "step_start", "step_repeat", "step_finite", "step_falls"]
+
+
+class WrongStep(_OfComponent, frozen=True, kw_only=True):
+    """Numbers of a training step that are wrong: `elements` of a tensor, `of` so many.
+
+    "step_reference": beyond the bound to float64; "step_start": the loss of new weights;
+    "step_repeat": other bits when made again; "step_finite": losses, by the number of their step;
+    "step_falls": the loss after training.
+    """
+
+    check: StepCheck
+    model: Text
+    option: Text
+    tensor: Text
+    elements: Positive
+    of: Positive
+    first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
+
+
 Miscompare = (
     WrongProduct
     | ChangedInputs
@@ -529,6 +549,7 @@ Miscompare = (
     | WrongFile
     | FailedFile
     | WrongTraining
+    | WrongStep
 )
 _KINDS: Mapping[str, type[Miscompare]] = {
     check: kind

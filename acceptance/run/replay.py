@@ -349,6 +349,12 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "train.parallel_table": lambda kept, check: train.test_parallel_table(
         lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
     ),
+    "train.step": lambda kept, check: train.test_step(
+        lambda: kept.gpu_loads("train_step"), {}, _table, check
+    ),
+    "train.step_table": lambda kept, check: train.test_step_table(
+        lambda: kept.gpu_loads("train_step"), {}, _table, check
+    ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check
     ),

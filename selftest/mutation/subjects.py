@@ -227,7 +227,8 @@ _READ: dict[str, dict[str, str]] = {
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
         "train_output": (
-            "train_output train_digest_output | suites/train_layers suites/train_digests"
+            "train_output train_digest_output train_step_output | suites/train_layers "
+            "suites/train_digests suites/train_steps"
         ),
     },
 }

@@ -30,6 +30,7 @@ FOLDER = "/tried"
         "torch_train_layers.py",
         "torch_train_digest.py",
         "torch_train_parallel.py",
+        "torch_train_step.py",
     ],
 )
 def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> None:

@@ -145,6 +145,16 @@ TRANSFERRED: Fact = {
     "unwritten": 0,
     "first": [{"index": 7, "expected": "00", "got": "01", "xor": "01"}],
 }
+TRAINED: Fact = {
+    "component": "gpu0",
+    "check": "step_reference",
+    "model": "small model",
+    "option": "bfloat16",
+    "tensor": "tokens.weight",
+    "elements": 1,
+    "of": 262144,
+    "first": [{"index": [0, 7], "expected": "-0.0252", "got": "-0.0253"}],
+}
 COLLECTIVE: Fact = {
     "component": "gpu1",
     "check": "all_reduce",

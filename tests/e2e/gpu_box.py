@@ -24,6 +24,7 @@ import nccl_texts
 import train_digest_texts
 import train_layer_texts
 import train_parallel_texts
+import train_step_texts
 from machine_root import sysfs_tree
 from rig import Rig
 from run_left import Run
@@ -110,6 +111,7 @@ def install(
         train_layer_texts,
         train_digest_texts,
         train_parallel_texts,
+        train_step_texts,
     ):
         shutil.copy(str(module.__file__), replay)
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")

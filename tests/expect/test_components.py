@@ -99,6 +99,8 @@ def test_a_machine_that_declares_nothing() -> None:
         "gpu-paired": (Gpu(0), Gpu(1)),
         "gpus-multicast": (),
         "gpu-multicast": (),
+        "gpu-neo": (Gpu(0), Gpu(1)),
+        "gpu-neo-with-peers": (),
         "gpu-pair": (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))),
         # NVML does not know them, so nothing that it tells is due.
         **dict.fromkeys(

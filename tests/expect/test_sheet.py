@@ -411,7 +411,7 @@ def test_published_rates_of_training() -> None:
     assert Published("f16", 44.113, 1024, 64) in found
     assert len(found) == 12
     assert BY_NAME["A100 SXM4 80GB"].published("layer_bert") == (Published("f16", 136.0),)
-    assert BY_NAME["GeForce RTX 4090"].published("step_gpt2") == ()
+    assert BY_NAME["GeForce RTX 4090"].published("layer_llama") == ()
 
 
 def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:

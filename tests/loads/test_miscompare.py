@@ -72,6 +72,7 @@ OTHERS = [
     LAYER_REPEATED,
     FILE,
     FAILED,
+    TRAINED,
 ]
 RIGHT_AGAIN = {key: value for key, value in one_bit(3).items() if key not in described_keys()}
 OLDER_COPY = {name: value for name, value in COPIED.items() if name != "unwritten"}

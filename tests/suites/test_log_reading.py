@@ -19,6 +19,7 @@ import suite_box
 import train_digest_texts
 import train_layer_texts
 import train_parallel_texts
+import train_step_texts
 from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
@@ -111,6 +112,7 @@ LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_t
 LOADS_S |= {"disk_self_test": 1.0, "gpu_burn_double": 1.0, **suite_box.LOADS_S}
 LOADS_S |= {one: 2.0 for one in ("storage_kept", "storage_keep", *storage_fixtures.LOADS.values())}
 LOADS_S |= {f"storage_{one}": 2.0 for one in ("memmap", "feed", "checkpoint", "full_cache")}
+LOADS_S |= {"train_step": 1.0, "train_step_table": 1.0}
 LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
 FIGURES = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
@@ -156,6 +158,19 @@ def digests_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     (gpu,) = [one for one in DUE if one.uuid == visible[0]]
     about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": "9.0"}
     return train_digest_texts.printed(train_digest_texts.lines(about, seconds=seconds))
+
+
+def train_step_printed(argv: Sequence[str], visible: str) -> str:
+    """Steps on a GPU, of which the second is a little slower."""
+    told = train_step_texts.lines(
+        {"uuid": visible, "capability": "8.9"},
+        seconds=float(argv[argv.index("--seconds") + 1]),
+        table="--table" in argv,
+        neo=False,
+        share=1.0 if visible == uuid(0) else 0.9,
+        matmul=100.0,
+    )
+    return train_step_texts.printed(told)
 
 
 def smart_printed(check: str) -> str:
@@ -233,6 +248,7 @@ class Programs:
             "acceptance.loads.train.digest_load": lambda: digests_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
             "acceptance.loads.train.parallel_load": lambda: parallel_printed(argv, visible),
+            "acceptance.loads.train.step_load": lambda: train_step_printed(argv, visible[0]),
         }
         text = makers.get(name, lambda: printed(argv, visible[0]))()
         # the second GPU is slower
@@ -444,6 +460,12 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "compute.copies": lambda p, c: compute.test_copies(
         of(gpu_loads.gpu_copies, p, DUE, LOADS_S), table, c
     ),
+    "train.step": lambda p, c: train.test_step(
+        of(train_fixtures.train_steps, p, p.planned, DUE, LOADS_S, listener), {}, table, c
+    ),
+    "train.step_table": lambda p, c: train.test_step_table(
+        of(train_fixtures.train_step_table, p, p.planned, DUE, LOADS_S, listener), {}, table, c
+    ),
     "vram.patterns": lambda p, c: vram.test_patterns(
         of(burn_fixtures.vram_run, p, DUE, LOADS_S, listener), DUE, heat, table, c
     ),
@@ -615,6 +637,13 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     "compute.copies": (4, "1.0}", "1.1}", TELLS.format("copy_own_d2d", "1", "gpu0", "1.1")),
     "vram.patterns": (8, "4000.0", "4001.0", TELLS.format("vram_copy", "4000", "gpu0", "4001")),
     "together.burn": (69, "50.0}", "51.0}", TELLS.format("burn_i8", "50", "gpu0", "51")),
+    "train.step": (10, "100.0}", "101.0}", TELLS.format("step_matmul", "100", "gpu0", "101")),
+    "train.step_table": (
+        8,
+        '"component": "gpu0", "value": 58.0}',
+        '"component": "gpu0", "value": 59.0}',
+        TELLS.format("step_bert", "58", "gpu0", "59"),
+    ),
     "power.ladder": (10, *ONE_WRONG, TELLS.format("power_ladder_miscompares", "0", "gpu0", "1")),
     "power.step": (10, *ONE_WRONG, TELLS.format("power_step_miscompares", "0", "gpu0", "1")),
     "power.pulses": (10, *ONE_WRONG, TELLS.format("power_pulses_miscompares", "0", "gpu0", "1")),

@@ -1,7 +1,7 @@
 """A language model for training steps: embedding, equal blocks, a norm, a head of the same matrix.
 
 GPT models predict the next token, BERT one of each masked place; both take synthetic tokens, and
-the loss is the cross-entropy in float32 of all places.
+the loss is the cross-entropy of all places, in float32 (in a float64 model in float64).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Model(nn.Module):
                 else block(values)
             )
         logits = functional.linear(self.norm(values), self.tokens.weight)
-        return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+        wide = logits if logits.dtype == torch.float64 else logits.float()
+        return functional.cross_entropy(wide.flatten(0, 1), targets.flatten())
 
 
 def model(shape: ModelShape, device: str, *, seed: int = 1, recompute: bool = False) -> Model:

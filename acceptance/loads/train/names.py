@@ -59,6 +59,15 @@ STEP_COLUMNS = (
     "ms p5",
     "ms p95",
 )
+# As the load has them, which does not know the sheet's peak.
+STEP_LOAD_COLUMNS = tuple(name for name in STEP_COLUMNS if name != "MFU")
+# What was compared, of which model and format: how many numbers, and the largest difference as a
+# share of the allowed one (of losses that must be equal, finite or lower: how many are not).
+STEP_CHECKS = "train_step_checks"
+STEP_CHECK_COLUMNS = ("model", "format", "compared", "numbers", "share of allowed")
+STEP_REFERENCED = ("loss", "gradients", "weights")  # of a small model, against float64
+STEP_LOSSES = ("first loss", "repeated losses", "finite losses", "trained loss")
+NEO_GIB = 30  # GPUs with less memory than this are not to train the model neo
 
 # Digests of a training run: own repeats that differ; the table has a row for each format, with the
 # digest of the whole first run, and how often it was run. The log of each format has all digests of

@@ -355,6 +355,30 @@ def train_parallel(words: list[str]) -> None:
     sys.exit(status)
 
 
+def train_step(words: list[str]) -> None:
+    """Figures made up. Of the fault "memory" no batch fits."""
+    import train_step_texts
+
+    told = plan("acceptance.loads.train.step_load")
+    gpu, about = who()
+    sick = gpu.index == told["gpu"]
+    seconds, memory = float(option(words, "--seconds")), int(gpu.readings["memory_total_bytes"])
+    time.sleep(seconds * 1.02)
+    made = train_step_texts.lines(
+        about,
+        seconds=seconds,
+        table="--table" in words,
+        neo=memory >= 30 << 30,
+        share=seen.wobble(told["share"] if sick else 1.0, gpu.index, 0),
+        wrong=[train_step_texts.WRONG] if sick and told["fault"] == "wrong" else [],
+    )
+    if sick and told["fault"] == "memory":
+        print(train_step_texts.printed(made[:1]), end="", flush=True)
+        print(f"train_step: {train_step_texts.TOO_LARGE}", file=sys.stderr)
+        sys.exit(1)
+    print(train_step_texts.printed(made), end="", flush=True)
+
+
 def pulse(words: list[str]) -> None:
     """The real one, on GPUs of clockwork: a product takes a millisecond."""
     from acceptance.core.dtype import DtypeName
@@ -424,6 +448,7 @@ def main() -> None:
         "acceptance.loads.burn.load": burn,
         "acceptance.loads.gemm.load": gpu_gemm,
         "acceptance.loads.pulse.load": pulse,
+        "acceptance.loads.train.step_load": train_step,
         "acceptance.loads.vram.load": vram,
         "acceptance.loads.collective.load": collective,
         "acceptance.loads.train.layer_load": train_layers,

@@ -1,0 +1,165 @@
+"""The training steps of one GPU: GPT-2 medium as it is judged, or a table of models and options.
+
+    python -m acceptance.loads.train.step_load --device cuda --seconds 6
+    python -m acceptance.loads.train.step_load --device cuda --seconds 100 --table
+
+It uses CUDA device 0 of those it sees. A step is forward, backward and an update of all weights of
+a model of `shapes` by AdamW (fused, learning rate 1e-4), on one batch of random tokens, without
+dropout and without a compiler, as plain torch trains ("eager"). Products run under autocast in
+bfloat16, on GPUs before Ampere in float16 with a fixed scale of the loss; what autocast leaves in
+float32 may use TF32. The batch is the largest that memory allows, up to 16; where not one sample
+fits, layers are checkpointed, and a note says so.
+
+`step_<model>`, TFLOP/s: operations of `shapes.ModelShape.sample_flop` over the GPU's own time (CUDA
+events, one a step), without the first steps. Three turns of steps and three of matrix products (n =
+8192, 4096 on GPUs below 12 GiB, in the same format) alternate after a sixth of `--seconds` of
+products, so that both are equally hot; the first 0.3 s of a turn of steps and the first half of one
+of products do not count. `step_<model>_share` is the one's rate over the other's, `step_matmul` the
+products' rate. A note has the rate of each turn of products.
+
+With `--table` GPT-2 medium, BERT-large and GPT-Neo-1.3B are trained in float32 (TF32 off), in TF32,
+in the judged format with and without the fused optimizer, with 4 and 16 accumulated batches, and
+with checkpointing, each a few seconds; `--seconds` bounds them all, and a note names those for
+which there was no time or memory. The judged models are BERT-large and GPT-Neo-1.3B then. The
+latter is for GPUs with 30 GiB and more, and absent on others.
+
+Values: before and after the load, one step of a small model is compared with float64, in float32
+and in the judged format: loss, every gradient, every updated weight (`step_bounds`). Of each model
+that is trained, the loss of new weights is ln(vocabulary) within a margin (`step_options`); made
+again it has the same bits, with checkpointing too, and so has that of the last weights; every
+step's loss is finite; and the last is below the first. The last matrix product equals the first bit
+for bit. `step_miscompares` counts what was wrong. Gradients of the large models are not compared
+with anything: their order of addition is not fixed.
+
+Exit status as of `loads.gemm.load`; too little memory for a judged model is such an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from acceptance.loads.card import CudaCard, gpu_identity
+from acceptance.loads.gemm.load import STRAYS
+from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.protocol import Output
+from acceptance.loads.train.shapes import MODELS, TINY
+from acceptance.loads.train.step_bounds import SMALL
+from acceptance.loads.train.step_options import judged_format
+from acceptance.loads.train.step_worker import GIB, StepOrder, StepWorker
+
+NAME = "train_step"
+SIZE, SMALLER_SIZE, SMALLER_BELOW = 8192, 4096, 12 * GIB
+TINY_SIZE = 128
+PROCESSOR_BYTES = 64 * GIB
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorCard:
+    """The processor in the place of a GPU, for tests: its work is done when it is given."""
+
+    def mark(self) -> float:
+        """The time."""
+        return time.perf_counter()
+
+    def seconds(self, begin: float, end: float) -> float:
+        """Seconds between two marks."""
+        return end - begin
+
+    def free_bytes(self) -> int:
+        """More than small models need."""
+        return PROCESSOR_BYTES
+
+    def whole_bytes(self) -> int:
+        """More than small models need."""
+        return PROCESSOR_BYTES
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog=NAME, description="Train models on one GPU, and verify the steps."
+    )
+    parser.add_argument(
+        "--device",
+        choices=("cuda", "cpu"),
+        default="cuda",
+        help="cpu trains tiny models, for tests without a GPU (default %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds", required=True, type=seconds, help="of load, all models and options together"
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="every model in every option (default: one model)"
+    )
+    parser.add_argument(
+        "--inject",
+        choices=("wrong", "slow", "nan"),
+        help="a fault, to prove that it is found; such a run never passes",
+    )
+    return parser
+
+
+def run(options: argparse.Namespace, output: Output) -> None:
+    """Run the whole load. Raises CardError, and RuntimeError for errors of CUDA and torch."""
+    real = options.device == "cuda"
+    card: CudaCard | ProcessorCard = CudaCard() if real else ProcessorCard()
+    about = gpu_identity() if real else {"gpu": "none", "capability": "8.0"}
+    judged, whole_bytes = judged_format(about["capability"]), card.whole_bytes()
+    size = (SMALLER_SIZE if whole_bytes < SMALLER_BELOW else SIZE) if real else TINY_SIZE
+    parameters: dict[str, Any] = {
+        "device": options.device,
+        "seconds": options.seconds,
+        "table": options.table,
+        "format": judged,
+        "size": size,
+        **about,
+    }
+    if options.inject is not None:
+        parameters["inject"] = options.inject
+    output.hello(NAME, parameters)
+    if real and size != SIZE:
+        output.note(f"shares are of products of {size}, not {SIZE}: the GPU's memory is small")
+    from acceptance.loads.gemm.product import settings
+    from acceptance.loads.train.step_trial import SmallStep, TorchMatmul, TorchTrial
+
+    settings()
+    order = StepOrder(
+        seconds=options.seconds,
+        table=options.table,
+        judged=judged,
+        models={"gpt2": MODELS["gpt2"], "bert": MODELS["bert"], "neo": MODELS["neo"]}
+        if real
+        else {
+            "gpt2": replace(TINY, name=MODELS["gpt2"].name),
+            "bert": replace(
+                TINY, name=MODELS["bert"].name, layer=replace(TINY.layer, causal=False)
+            ),
+            "neo": replace(TINY, name=MODELS["neo"].name),
+        },
+        whole_bytes=whole_bytes,
+        inject=options.inject,
+    )
+    StepWorker(
+        order,
+        card,
+        output,
+        SmallStep(options.device, shape=SMALL if real else TINY),
+        TorchMatmul(judged, size, options.device),
+        lambda shape, option, batch: TorchTrial(shape, option, batch, options.device),
+    ).run()
+    output.end()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; the module's docstring lists its exit statuses."""
+    options = arguments().parse_args(argv)
+    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
+
+
+if __name__ == "__main__":
+    exit_load(main())

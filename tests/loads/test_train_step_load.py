@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import io
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from card_of_tests import FakeCard
+from cases import each
+from load_program import run
+
+from acceptance.loads.gemm import product
+from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.train import step_load
+from acceptance.loads.train.step_load import ProcessorCard, arguments
+from acceptance.loads.train.step_worker import StepOrder
+
+GIB = 1 << 30
+LOAD = ("--seconds", "6")
+
+
+@each(
+    "extra, said",
+    [
+        (("--seconds", "0"), "is not a number of seconds"),
+        (("--device", "tpu"), "invalid choice"),
+        (("--inject", "fire"), "invalid choice"),
+        (("--tables",), "unrecognized arguments"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(
+    extra: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        arguments().parse_args([*LOAD, *extra])
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
+    done = run("-m", "acceptance.loads.train.step_load", *LOAD)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("train_step: torch ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_neither_the_command_line_nor_the_reader_loads_torch_or_numpy() -> None:
+    done = run(
+        "-c",
+        "import sys, acceptance.loads.train.step_load, acceptance.tools.train_output;"
+        "print({'torch', 'numpy'} & sys.modules.keys())",
+    )
+    assert done.stdout == "set()\n", done.stderr
+
+
+def orders(
+    monkeypatch: pytest.MonkeyPatch, *words: str, gib: int = 141, capability: str = "9.0"
+) -> tuple[StepOrder, LoadOutput, list[tuple[Any, ...]]]:
+    """What a run gives its worker, and what it makes of torch's parts."""
+    seen: list[StepOrder] = []
+    made: list[tuple[Any, ...]] = []
+
+    class Card(FakeCard):
+        def whole_bytes(self) -> int:
+            return gib * GIB
+
+    def worker(order: StepOrder, _card: object, _output: object, *parts: Any) -> SimpleNamespace:
+        seen.append(order)
+        small, matmul, trial_of = parts
+        made.extend([small, matmul, trial_of("shape", "option", 4)])
+        return SimpleNamespace(run=lambda: None)
+
+    trial = ModuleType("step_trial")
+    for name in ("SmallStep", "TorchMatmul", "TorchTrial"):
+        setattr(trial, name, lambda *told, name=name, **more: (name, *told, *more.values()))
+    monkeypatch.setitem(sys.modules, "acceptance.loads.train.step_trial", trial)
+    monkeypatch.setattr(product, "settings", lambda: None)
+    monkeypatch.setattr(step_load, "gpu_identity", lambda: {"gpu": "G", "capability": capability})
+    monkeypatch.setattr(step_load, "CudaCard", Card)
+    monkeypatch.setattr(step_load, "StepWorker", worker)
+    stream = io.StringIO()
+    step_load.run(arguments().parse_args([*LOAD, *words]), Output(stream))
+    (order,) = seen
+    return order, parse(stream.getvalue()), made
+
+
+def test_what_a_gpu_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    order, output, made = orders(monkeypatch, "--table")
+    assert (order.judged, order.table, order.whole_bytes) == ("bf16", True, 141 * GIB)
+    assert [shape.name for shape in order.models.values()] == [
+        "GPT-2 medium",
+        "BERT-large",
+        "GPT-Neo-1.3B",
+    ]
+    told = {"device": "cuda", "seconds": 6.0, "table": True, "format": "bf16", "size": 8192}
+    assert output.parameters == {**told, "gpu": "G", "capability": "9.0"}
+    assert [one[0] for one in made] == ["SmallStep", "TorchMatmul", "TorchTrial"]
+    assert made[1][1:] == ("bf16", 8192, "cuda")
+    assert made[2][1:] == ("shape", "option", 4, "cuda")
+    assert output.notes == ()
+
+
+def test_an_older_and_smaller_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    order, output, made = orders(monkeypatch, "--inject", "nan", gib=8, capability="7.5")
+    assert (order.judged, order.inject) == ("f16", "nan")
+    assert output.injected == "nan"
+    assert made[1][1:] == ("f16", 4096, "cuda")
+    assert output.notes == ("shares are of products of 4096, not 8192: the GPU's memory is small",)
+
+
+def test_a_processor_trains_tiny_models_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    order, output, made = orders(monkeypatch, "--device", "cpu")
+    assert output.parameters["device"] == "cpu"
+    assert {shape.parameters for shape in order.models.values()} == {made[0][2].parameters}
+    assert not order.models["bert"].layer.causal
+    card = ProcessorCard()
+    assert card.seconds(card.mark(), card.mark()) >= 0
+    assert card.free_bytes() == card.whole_bytes() == order.whole_bytes
+
+
+def test_the_program_ends_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("CUDA error: out of luck\nmore")
+
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(step_load, "run", fails)
+    assert step_load.main(LOAD) == 1
+    assert capsys.readouterr().err == "train_step: CUDA error: out of luck\n"

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from cases import each
+
+from acceptance.loads.train import step_bounds
+from acceptance.loads.train.shapes import MODELS, TINY, ModelName
+from acceptance.loads.train.step_options import (
+    MOST_BATCH,
+    StepFormat,
+    StepOption,
+    bytes_needed,
+    first_loss,
+    fitting,
+    judged_format,
+    options,
+)
+
+GIB = 1 << 30
+BF16 = StepOption("bf16")
+BESIDE = 400 << 20
+
+
+@each("capability, told", [("7.0", "f16"), ("7.5", "f16"), ("8.0", "bf16"), ("12.0", "bf16")])
+def test_the_format_that_is_judged(capability: str, told: StepFormat) -> None:
+    assert judged_format(capability) == told
+
+
+def test_no_format_of_a_gpu_without_a_capability() -> None:
+    with pytest.raises(ValueError, match="None"):
+        judged_format("None")
+
+
+def test_the_options_of_the_table() -> None:
+    assert [one.name for one in options("bf16")] == [
+        "bfloat16",
+        "bfloat16, unfused",
+        "TF32",
+        "float32",
+        "bfloat16, 4 accumulated",
+        "bfloat16, 16 accumulated",
+        "bfloat16, checkpointing",
+    ]
+    assert "TF32" not in [one.name for one in options("f16")]
+    assert len({one.name for one in options("f16")}) == 6
+
+
+def test_the_measured_peak_of_an_h200_is_near_the_estimate() -> None:
+    """29.2 GiB for GPT-2 medium with a head of its own, 51 M parameters more, at batch 16."""
+    estimate = bytes_needed(MODELS["gpt2"], BF16, 16) + 18 * 51.5e6
+    assert 29.2 <= estimate / GIB < 1.35 * 29.2
+
+
+@each(
+    "model, gib, checkpointed, batch",
+    [
+        ("gpt2", 141, False, 16),
+        ("gpt2", 80, False, 16),
+        ("gpt2", 24, False, 4),
+        ("gpt2", 16, False, 2),
+        ("gpt2", 12, False, 1),
+        ("gpt2", 8.8, True, 1),
+        ("bert", 24, False, 8),
+        ("neo", 141, False, 16),
+        ("neo", 40, False, 1),
+        ("neo", 30, True, 1),
+    ],
+)
+def test_the_batch_that_memory_allows(
+    model: ModelName, gib: float, checkpointed: bool, batch: int
+) -> None:
+    found = fitting(MODELS[model], BF16, int(gib * GIB), BESIDE)
+    assert found is not None
+    assert found == (replace(BF16, checkpointed=checkpointed), found[1])
+    assert found[1] >= batch, found[1]
+    assert found[1] <= MOST_BATCH
+
+
+def test_a_card_on_which_nothing_fits() -> None:
+    assert fitting(MODELS["gpt2"], BF16, 6 * GIB, BESIDE) is None
+    assert fitting(MODELS["neo"], BF16, 24 * GIB, BESIDE) is None
+
+
+def test_checkpointing_and_narrow_formats_need_less() -> None:
+    shape = MODELS["gpt2"]
+    plain = bytes_needed(shape, BF16, 16)
+    assert bytes_needed(shape, replace(BF16, checkpointed=True), 16) < 0.8 * plain
+    assert bytes_needed(shape, StepOption("f32"), 16) > 1.2 * plain
+    # accumulation repeats the same batch
+    assert bytes_needed(shape, replace(BF16, accumulation=16), 16) == plain
+
+
+def test_the_loss_of_new_weights() -> None:
+    """What a processor found with one sample: 11.0496 before the vocabulary was padded, 10.5260."""
+    for model, found in (("gpt2", 11.0496), ("bert", 10.5260)):
+        due, margin = first_loss(MODELS[model], 1)
+        assert abs(found - due) < 0.1 * margin
+        assert abs(due - math.log(MODELS[model].words) - 0.2048) < 1e-9
+        assert first_loss(MODELS[model], 16)[1] < margin < 0.35
+
+
+def test_bounds_of_a_step() -> None:
+    small = step_bounds.SMALL
+    assert step_bounds.roundings(2) == 111
+    of = {dtype: step_bounds.gradient_error(small, dtype) for dtype in step_bounds.ROUNDOFF}
+    assert of["bf16"] == pytest.approx(9 * math.sqrt(111) / 256)
+    assert of["f32"] < 2e-4 < of["f16"] < of["bf16"] < 0.4
+    for dtype in step_bounds.ROUNDOFF:
+        assert step_bounds.loss_error(small, 2, dtype) < 0.01
+    of_itself, absolute = step_bounds.weight_error()
+    assert 0 < of_itself < 1e-6
+    assert absolute < 1e-5 * step_bounds.RATE
+    assert TINY.layers == 2

@@ -1,0 +1,430 @@
+"""The course of the training load, with models that are numbers; `torch_train_step.py` tries it on
+tensors.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from card_of_tests import FakeCard
+from cases import each
+
+from acceptance.core.parts import Gpu
+from acceptance.loads.card import CardError
+from acceptance.loads.miscompare import WrongStep, WrongValue
+from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.train.names import (
+    STEP_CHECKS,
+    STEP_LOAD_COLUMNS,
+    STEP_LOSSES,
+    STEP_REFERENCED,
+    STEP_TABLE,
+)
+from acceptance.loads.train.shapes import MODELS, ModelShape
+from acceptance.loads.train.step_options import StepFormat, StepOption, first_loss
+from acceptance.loads.train.step_worker import (
+    GIB,
+    LEAST,
+    Checked,
+    OutOfMemory,
+    StepOrder,
+    StepWorker,
+    settled,
+    timed_steps,
+)
+
+GPU_TFLOPS = 100.0
+STEP_SHARE = 0.5  # of that, in a step
+MATMUL_S = 2 * 8192**3 / GPU_TFLOPS / 1e12
+RIGHT_PRODUCT = Checked("repeated product", "product", 64, 0, 0.0)
+
+
+@dataclass
+class Machine:
+    """A GPU, and models whose loss falls a little with each step; what is wrong with them."""
+
+    card: FakeCard
+    whole_bytes: int = 141 * GIB
+    room: Callable[[ModelShape, StepOption, int], bool] = lambda _shape, _option, _batch: True
+    fall: float = 0.01
+    start: float = 0.0  # beside the due one
+    unequal: tuple[int, ...] = ()  # forward passes whose loss has other bits
+    nan_from: int = 10**9
+    late_memory: bool = False
+    small: list[tuple[StepFormat, bool]] = field(default_factory=list)
+    worst: float = 0.2
+    product: Checked = RIGHT_PRODUCT
+    began: list[tuple[str, str, int]] = field(default_factory=list)
+    released: int = 0
+    forwards: int = 0
+
+    def run_for(self, seconds: float) -> None:
+        self.card.now += seconds
+
+
+class Trial:
+    def __init__(self, box: Machine, shape: ModelShape, option: StepOption, batch: int) -> None:
+        self._box, self._shape, self._option, self._batch = box, shape, option, batch
+        if not box.room(shape, option, batch) and not box.late_memory:
+            raise OutOfMemory("no room")
+        box.began.append((shape.name, option.name, batch))
+        self._steps, self._spoiled = 0, False
+        self._flop = batch * shape.sample_flop(checkpointed=option.checkpointed)
+
+    def _loss(self) -> float:
+        if self._spoiled or self._steps >= self._box.nan_from:
+            return math.nan
+        due, _ = first_loss(self._shape, self._batch)
+        return due + self._box.start - self._box.fall * self._steps
+
+    def step(self) -> float:
+        if not self._box.room(self._shape, self._option, self._batch):
+            raise OutOfMemory("no room")
+        many = self._option.accumulation
+        self._box.run_for(many * self._flop / STEP_SHARE / GPU_TFLOPS / 1e12)
+        found = self._loss()
+        self._steps += 1
+        return found
+
+    def loss(self, *, checkpointed: bool) -> float:
+        assert checkpointed or not self._option.checkpointed
+        self._box.forwards += 1
+        off = 1e-6 if self._box.forwards in self._box.unequal else 0.0
+        return self._loss() + off
+
+    def values(self, losses: list[Any]) -> list[float]:
+        return list(losses)
+
+    def spoil(self) -> None:
+        self._spoiled = True
+
+    def peak_bytes(self) -> int:
+        return 29 * GIB
+
+    def release(self) -> None:
+        self._box.released += 1
+
+
+class Small:
+    def __init__(self, box: Machine) -> None:
+        self._box = box
+
+    def check(self, dtype: StepFormat, *, falsify: bool = False) -> list[Checked]:
+        self._box.small.append((dtype, falsify))
+        wrong = (WrongValue(index=(0, 7), expected="1.0", got="2.0"),) if falsify else ()
+        return [
+            Checked(what, "tokens.weight", 10, len(wrong) * (what == "weights"), self._box.worst,
+                    wrong)
+            for what in STEP_REFERENCED
+        ]  # fmt: skip
+
+
+class Matmul:
+    flop = 2 * 8192**3
+    bytes = 400 << 20
+
+    def __init__(self, box: Machine) -> None:
+        self._box = box
+
+    def multiply(self) -> None:
+        self._box.run_for(MATMUL_S)
+
+    def compare(self) -> Checked:
+        return self._box.product
+
+
+def ran(
+    box: Machine,
+    *,
+    seconds: float = 6.0,
+    table: bool = False,
+    judged: StepFormat = "bf16",
+    inject: str | None = None,
+) -> LoadOutput:
+    stream = io.StringIO()
+    output = Output(stream)
+    output.hello("train_step", {})
+    order = StepOrder(
+        seconds=seconds,
+        table=table,
+        judged=judged,
+        models={"gpt2": MODELS["gpt2"], "bert": MODELS["bert"], "neo": MODELS["neo"]},
+        whole_bytes=box.whole_bytes,
+        inject=inject,
+    )
+    StepWorker(
+        order,
+        box.card,
+        output,
+        Small(box),
+        Matmul(box),
+        lambda shape, option, batch: Trial(box, shape, option, batch),
+        clock=lambda: box.card.now,
+    ).run()
+    output.end()
+    return parse(stream.getvalue())
+
+
+def box(**more: Any) -> Machine:
+    return Machine(FakeCard(), **more)
+
+
+def readings(output: LoadOutput) -> dict[str, float]:
+    assert {one.component for one in output.readings} == {Gpu(0)}
+    return {one.name: one.value for one in output.readings}
+
+
+def rows(output: LoadOutput, name: str = STEP_TABLE) -> list[tuple[str | float, ...]]:
+    (found,) = [one for one in output.tables if one.name == name]
+    return list(found.rows)
+
+
+def wrong(output: LoadOutput) -> list[WrongStep]:
+    found = [one for one in output.miscompares if isinstance(one, WrongStep)]
+    assert readings(output)["step_miscompares"] == len(found) == len(output.miscompares)
+    return found
+
+
+def test_one_model_beside_its_products() -> None:
+    machine = box()
+    output = ran(machine)
+    found = readings(output)
+    assert found["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS)
+    assert found["step_matmul"] == pytest.approx(GPU_TFLOPS)
+    assert found["step_gpt2_share"] == pytest.approx(STEP_SHARE)
+    assert wrong(output) == []
+    assert machine.began == [("GPT-2 medium", "bfloat16", 16)]
+    assert machine.small == [("f32", False), ("bf16", False)] * 2
+    assert machine.released == 1
+    (row,) = rows(output)
+    cells = dict(zip(STEP_LOAD_COLUMNS, row, strict=True))
+    step_s = 16 * MODELS["gpt2"].sample_flop() / (STEP_SHARE * GPU_TFLOPS * 1e12)
+    assert cells["ms"] == cells["ms p5"] == cells["ms p95"] == round(1e3 * step_s, 3)
+    assert cells["samples/s"] == round(16 / step_s, 3)
+    assert cells["ktokens/s"] == round(16 * 1.024 / step_s, 3)
+    assert (cells["batch"], cells["accumulation"], cells["GiB"]) == (16.0, 1.0, 29.0)
+    assert cells["TFLOP/s"] == 50.0
+    assert output.notes[-1].startswith("matrix products before and after each turn of steps: 100.0")
+
+
+def test_the_time_is_that_of_the_load() -> None:
+    machine = box()
+    ran(machine, seconds=20.0)
+    assert 20.0 <= machine.card.now < 30.0
+
+
+def test_all_that_was_compared_is_in_a_table() -> None:
+    found = {row[:3]: row[3:] for row in rows(ran(box()), STEP_CHECKS)}
+    for what in STEP_REFERENCED:
+        assert found["small model", "float32", what] == (20.0, 0.2)
+        assert found["small model", "bfloat16", what] == (20.0, 0.2)
+    assert {what for model, _, what in found if model == "GPT-2 medium"} == set(STEP_LOSSES)
+    assert found["matmul", "bfloat16", "repeated product"] == (64.0, 0.0)
+    # plain, again, with checkpointing, the step's own; and twice at the end
+    assert found["GPT-2 medium", "bfloat16", "repeated losses"] == (4.0, 0.0)
+
+
+def test_float16_has_no_tf32_and_older_cards_their_own_format() -> None:
+    machine = box()
+    output = ran(machine, judged="f16", table=True, seconds=200.0)
+    assert {row[1] for row in rows(output)} == {
+        "float16", "float16, unfused", "float32", "float16, 4 accumulated",
+        "float16, 16 accumulated", "float16, checkpointing",
+    }  # fmt: skip
+
+
+# --- the table ---
+
+
+def test_every_model_in_every_option() -> None:
+    machine = box()
+    output = ran(machine, table=True, seconds=1500.0)
+    names = {row[:2] for row in rows(output)}
+    assert len(rows(output)) == len(names) == 21
+    found = readings(output)
+    assert found.keys() == {
+        "step_bert", "step_bert_share", "step_neo", "step_neo_share", "step_matmul",
+        "step_miscompares",
+    }  # fmt: skip
+    assert found["step_neo"] == pytest.approx(STEP_SHARE * GPU_TFLOPS)
+    assert wrong(output) == []
+    assert not any("there was no time" in note for note in output.notes)
+    assert machine.released == 21
+
+
+def test_options_without_time_are_named_and_long_ones_have_a_smaller_batch() -> None:
+    machine = box()
+    output = ran(machine, table=True, seconds=150.0)
+    (told,) = [note for note in output.notes if note.startswith("there was no time or memory")]
+    assert "GPT-Neo-1.3B (bfloat16, 16 accumulated)" in told
+    measured = {row[:2]: row[2] for row in rows(output)}
+    assert measured["GPT-2 medium", "bfloat16, 4 accumulated"] < 16
+    assert machine.card.now < 450.0
+    names = {f"{model} ({option})" for model, option in measured}
+    assert not names & set(told.removeprefix("there was no time or memory for ").split("; "))
+
+
+def test_the_largest_model_is_absent_on_small_gpus() -> None:
+    output = ran(box(whole_bytes=24 * GIB), table=True, seconds=300.0)
+    assert {one.name for one in output.absences} == {"step_neo", "step_neo_share"}
+    assert {row[0] for row in rows(output)} == {"GPT-2 medium", "BERT-large"}
+    assert "step_bert" in readings(output)
+
+
+# --- memory ---
+
+
+@each("late", [False, True])
+def test_a_batch_that_does_not_fit_is_halved_and_said(late: bool) -> None:
+    machine = box(room=lambda _shape, _option, batch: batch <= 4, late_memory=late)
+    output = ran(machine)
+    assert rows(output)[0][2] == 4.0
+    assert output.notes[:2] == (
+        "GPT-2 medium, bfloat16: the GPU's memory did not suffice for a batch of 16; 8 is tried",
+        "GPT-2 medium, bfloat16: the GPU's memory did not suffice for a batch of 8; 4 is tried",
+    )
+    assert wrong(output) == []
+
+
+def test_checkpointing_where_not_one_sample_fits() -> None:
+    output = ran(box(room=lambda _shape, option, _batch: option.checkpointed))
+    assert rows(output)[0][1:3] == ("bfloat16, checkpointing", 1.0)
+    assert "a batch of 1; checkpointing is tried" in output.notes[-2]
+    estimated = ran(box(whole_bytes=9 * GIB))
+    assert estimated.notes[0].startswith("GPT-2 medium: not even one sample fits")
+    assert rows(estimated)[0][1] == "bfloat16, checkpointing"
+
+
+@each("whole_gib, room", [(141, False), (6, True)])
+def test_too_little_memory_is_one_sentence_with_a_cure(whole_gib: int, room: bool) -> None:
+    machine = box(whole_bytes=whole_gib * GIB, room=lambda _shape, _option, _batch: room)
+    said = (
+        rf"^GPT-2 medium needs about \d\.\d GiB of the GPU's memory for one sample with "
+        rf"checkpointing, and the GPU has {whole_gib}\.0 GiB: end what else uses it; on a smaller "
+        "card leave this check out with --only$"
+    )
+    with pytest.raises(CardError, match=said):
+        ran(machine)
+
+
+def test_an_option_that_does_not_fit_is_left_out() -> None:
+    def room(shape: ModelShape, option: StepOption, _batch: int) -> bool:
+        return option.format != "f32"
+
+    output = ran(box(room=room), table=True, seconds=1500.0)
+    assert "float32" not in {row[1] for row in rows(output)}
+    assert any("memory for GPT-2 medium (float32)" in note for note in output.notes)
+
+
+def test_an_option_that_became_another_is_not_measured_twice() -> None:
+    """Where float32 only fits with checkpointing it has that name; and bfloat16's stays one."""
+    machine = box(room=lambda _shape, option, _batch: option.checkpointed)
+    output = ran(machine, table=True, seconds=1500.0)
+    names = [row[:2] for row in rows(output)]
+    assert len(names) == len(set(names))
+    assert ("GPT-2 medium", "float32, checkpointing") in names
+
+
+# --- faults ---
+
+
+def test_a_lost_update_is_found_on_the_hot_card() -> None:
+    machine = box()
+    (found,) = wrong(ran(machine, inject="wrong"))
+    assert machine.small == [("f32", False), ("bf16", False), ("f32", False), ("bf16", True)]
+    assert (found.check, found.model, found.option) == ("step_reference", "small model", "bfloat16")
+    assert (found.tensor, found.elements, found.of) == ("tokens.weight", 1, 10)
+
+
+def test_a_weight_that_is_nan_is_found_by_its_losses() -> None:
+    (found,) = wrong(ran(box(), inject="nan"))
+    assert found.check == "step_finite"
+    assert found.first[0].got == "nan"
+    assert found.first[0].index[0] > 3
+
+
+def test_a_slow_gpu_is_slow() -> None:
+    output = ran(box(), inject="slow")
+    assert readings(output)["step_gpt2"] == pytest.approx(STEP_SHARE * GPU_TFLOPS / 2)
+    assert readings(output)["step_gpt2_share"] == pytest.approx(STEP_SHARE / 2)
+
+
+@each("off", [5.0, -5.0, math.nan])
+def test_a_first_loss_that_is_not_that_of_new_weights(off: float) -> None:
+    found = wrong(ran(box(start=off)))
+    assert "step_start" in [one.check for one in found]
+    (one,) = [one for one in found if one.check == "step_start"]
+    assert one.first[0].expected is not None
+    assert one.first[0].expected.startswith("11.030")
+
+
+@each("pass_, place", [(2, 1), (3, 2), (5, 1)])
+def test_a_loss_with_other_bits_when_repeated(pass_: int, place: int) -> None:
+    (found,) = wrong(ran(box(unequal=(pass_,))))
+    assert (found.check, found.first[0].index) == ("step_repeat", (place,))
+
+
+def test_a_loss_that_does_not_fall() -> None:
+    (found,) = wrong(ran(box(fall=-0.01)))
+    assert found.check == "step_falls"
+    assert found.first[0].expected == f"< {first_loss(MODELS['gpt2'], 16)[0]!r}"
+
+
+def test_losses_that_turn_nan_late() -> None:
+    (found,) = wrong(ran(box(nan_from=10)))
+    assert (found.check, found.first[0].index) == ("step_finite", (10,))
+    assert len(found.first) == 4
+
+
+def test_a_product_that_does_not_repeat() -> None:
+    value = WrongValue(index=(0, 0), expected="00", got="01")
+    other = Checked("repeated product", "product", 64, 1, 1.0, (value,))
+    (found,) = wrong(ran(box(product=other)))
+    assert (found.check, found.model, found.tensor) == ("step_repeat", "matmul", "product")
+
+
+def test_a_share_that_is_not_finite_is_told_as_a_large_one() -> None:
+    found = {row[:3]: row[4] for row in rows(ran(box(worst=math.inf)), STEP_CHECKS)}
+    assert found["small model", "float32", "loss"] == 1e9
+
+
+# --- times ---
+
+
+def test_steps_are_timed_one_by_one() -> None:
+    card = FakeCard(lambda now_s: 0.1 if now_s < 1.0 else 0.2)
+    found = timed_steps(card, card.work, 2.0, 3, 0.1)
+    assert sum(found) >= 2.0
+    assert found[0] == pytest.approx(0.1)
+    assert found[-1] == pytest.approx(0.2)
+    assert card.done == len(found)
+
+
+def test_a_long_step_is_made_at_least_so_often() -> None:
+    card = FakeCard(lambda _now_s: 5.0)
+    assert timed_steps(card, card.work, 1.0, 4, 5.0) == [5.0] * 4
+
+
+@each(
+    "seconds, durations, kept",
+    [
+        (0.0, [3.0, 1.0, 1.0, 1.0], 3),
+        (0.25, [0.125] * 10, 7),
+        (0.3, [1.0] * 10, 9),
+        (9.0, [1.0] * 5, LEAST),
+        (9.0, [1.0, 1.0], 1),
+    ],
+)
+def test_what_counts_of_a_turn(seconds: float, durations: list[float], kept: int) -> None:
+    assert settled(durations, seconds) == durations[len(durations) - kept :]
+
+
+def test_an_order_knows_which_models_fit() -> None:
+    order = StepOrder(1.0, table=False, judged="bf16", models={}, whole_bytes=30 * GIB)
+    assert order.neo_fits
+    assert not replace(order, whole_bytes=30 * GIB - 1).neo_fits
