@@ -115,7 +115,7 @@ class LayerWorker:
         order = self._order
         self._verify((order.dtype,))
         product = self._layers.product(order.dtype, order.size)
-        product_s = take(self._card, product, 1)
+        product_s = self._one_s(product)
         warming_s, slice_s = WARMING * order.seconds, self._product_s()
         self._sustain(product, warming_s, product_s)
         slices: list[float] = []
@@ -161,7 +161,8 @@ class LayerWorker:
         for part in parts():
             work = self._work(self._layers.part(part.reading, order.dtype))
             take(self._card, work, 1)
-            self._reading(part.reading, "TFLOP/s", self._brief(work, CELL_S) * part.flop / 1e12)
+            rate = self._brief(work, CELL_S)
+            self._reading(part.reading, "TFLOP/s", rate * part.flop / 1e12)
         rows: list[Row] = []
         for number, dtype in enumerate(order.formats):
             left_s = order.seconds - (self._clock() - began)
@@ -175,7 +176,7 @@ class LayerWorker:
         began, found, slices = self._clock(), list[tuple[Row, float | str, float | str]](), [0.0]
         cells = [(name, s, b) for name, s, batches in GRID for b in batches]
         product = self._layers.product(dtype, self._order.size)
-        product_s = take(self._card, product, 1)
+        product_s = self._one_s(product)
         last: tuple[str, int] | None = None
         for number, (name, sequence, batch) in enumerate(cells):
             left_s = seconds - (self._clock() - began)
@@ -261,6 +262,11 @@ class LayerWorker:
             work()
 
         return twice
+
+    def _one_s(self, work: Work) -> float:
+        """Seconds of one piece of work; the first one, which also loads its library, left out."""
+        take(self._card, work, 1)
+        return take(self._card, work, 1)
 
     def _product_s(self) -> float:
         """Seconds of each slice of matrix products: one before each layer, and one at the end."""
