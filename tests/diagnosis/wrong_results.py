@@ -166,6 +166,17 @@ COLLECTIVE: Fact = {
     "unwritten": 0,
     "first": [{"index": [7], "expected": "12.0", "got": "11.0"}],
 }
+UNEQUAL: Fact = {
+    "component": "gpu1",
+    "check": "parallel_gradient",
+    "way": "ddp",
+    "arm": "p2p_off",
+    "accumulation": 4,
+    "step": 1,
+    "tensor": "blocks.0.feed_forward.up.weight",
+    "difference": "0.000191347",
+    "bound": 0.000153,
+}
 VECTOR: Fact = {
     "component": "gpu0",
     "check": "elementwise",

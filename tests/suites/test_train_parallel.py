@@ -306,6 +306,23 @@ def test_the_command_line_says_ways_and_accumulations() -> None:
     )
 
 
+def test_other_ways_are_read_without_the_rate_of_data_parallel_training() -> None:
+    seen = linked()
+    uuids = [str(gpu.uuid) for gpu in gpus(seen)]
+    told = texts.lines(uuids, seconds=1.0, ways=("zero2", "tp"), accumulate=(4,))
+    result = ProgramResult(("python",), 0, texts.printed(told), "", 9.0)
+    output = train_output.read_train_parallel(
+        result, uuids=uuids, seconds=None, ways=("zero2", "tp"), accumulate=(4,)
+    )
+    assert {one.name for one in output.readings} == {
+        "parallel_zero2_efficiency_accumulated",
+        "parallel_zero2_efficiency_accumulated_p2p_off",
+        "parallel_tp_efficiency_accumulated",
+        "parallel_tp_efficiency_accumulated_p2p_off",
+        *("parallel_miscompares", "parallel_disagreements"),
+    }
+
+
 class Stage:
     """Stands for the programs of the check."""
 
