@@ -46,7 +46,7 @@ def _steps(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(30.0, load="train_step", slack=300.0, loads_gpus=True)
+@pytest.mark.costs(12.0, load="train_step", slack=300.0, loads_gpus=True)
 @pytest.mark.measures(*STEP)
 def test_step(
     train_steps: Callable[[], GpuLoads], sheets: Sheets, table: WriteTable, check: Check
@@ -63,7 +63,7 @@ def test_step(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(40.0, load="train_step_table", slack=600.0, loads_gpus=True)
+@pytest.mark.costs(15.0, load="train_step_table", slack=600.0, loads_gpus=True)
 @pytest.mark.measures(*STEPS)
 def test_step_table(
     train_step_table: Callable[[], GpuLoads], sheets: Sheets, table: WriteTable, check: Check

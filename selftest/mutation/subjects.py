@@ -149,6 +149,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "sensor_range": "diagnosis/gpu_history | suites/watch_suite",
         "sheet": "sheet | sheet_limits architecture expect_gpu",
         "storage_limits": "storage_limits | disk_sheet",
+        "training": "training_limits",
     },
     "history": {
         "baseline": "baseline",
