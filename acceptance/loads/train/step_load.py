@@ -4,7 +4,7 @@
     python -m acceptance.loads.train.step_load --device cuda --seconds 100 --table
 
 It uses CUDA device 0 of those it sees. A step is forward, backward and an update of all weights of
-a model of `shapes` by AdamW (fused, learning rate 1e-4), on one batch of random tokens, without
+a model of `shapes` by AdamW (fused, learning rate 2e-5), on one batch of random tokens, without
 dropout and without a compiler, as plain torch trains ("eager"). Products run under autocast in
 bfloat16, on GPUs before Ampere in float16 with a fixed scale of the loss; what autocast leaves in
 float32 may use TF32. The batch is the largest that memory allows, up to 16; where not one sample
