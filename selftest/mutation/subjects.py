@@ -228,7 +228,7 @@ _READ: dict[str, dict[str, str]] = {
         "stressapptest": "stressapptest | recordings",
         "train_output": (
             "train_output train_digest_output train_step_output | suites/train_layers "
-            "suites/train_digests suites/train_steps"
+            "suites/train_digests suites/train_steps suites/train_parallel"
         ),
     },
 }

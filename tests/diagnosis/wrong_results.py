@@ -216,17 +216,6 @@ DIGESTS: Fact = {
     "found": "first products that differ",
     "digests": {"00": ["core:0"]},
 }
-TRAINED: Fact = {
-    "component": "gpu1",
-    "check": "parallel_gradient",
-    "way": "ddp",
-    "arm": "p2p_off",
-    "accumulation": 4,
-    "step": 2,
-    "tensor": "blocks.0.feed_forward.up.weight",
-    "difference": "0.25",
-    "bound": 0.125,
-}
 
 RUN: Fact = {
     "component": "gpu0",
