@@ -3,7 +3,7 @@
 Calculated for GPUs, with mixed precision: a parameter takes 16 bytes (ADAMW_BYTES), and 2 more for
 its copy in the format of the products. A token takes of each layer 42 h bytes (inputs of two norms
 in float32, 8 h; inputs of the six products, 18 h; what attention and the activation need, 16 h),
-and 16 bytes for each word of the vocabulary. With tensor parallelism 16 h of the 42 are whole on
+and 16 bytes for each row of the vocabulary. With tensor parallelism 16 h of the 42 are whole on
 each rank. RESERVE is for what allocations waste, and FIXED for the libraries' buffers.
 """
 
@@ -39,7 +39,7 @@ def needed(shape: ModelShape, batch: int, ranks: int = 1) -> int:
     split = parallel_values.split_parameters(shape) / ranks
     parameters = split + parallel_values.whole_parameters(shape)
     of_layer = (WHOLE_TOKEN + (TOKEN - WHOLE_TOKEN) / ranks) * shape.layer.hidden
-    token = shape.layers * of_layer + WORD_BYTES * shape.vocabulary
+    token = shape.layers * of_layer + WORD_BYTES * shape.words
     model = (ADAMW_BYTES + COPY_BYTES) * parameters
     return int(RESERVE * (model + batch * shape.sequence * token)) + FIXED
 

@@ -64,7 +64,7 @@ def terms(shape: ModelShape, places: int, parts: int, *, gradient: bool) -> int:
     # two norms with a mean and a variance each, four projections and the feed-forward part's first,
     # its second, scores, softmax and what it weighs, two additions
     of_layer = 4 * layer.hidden + 5 * layer.hidden + layer.inner + layer.head + 2 * sequence + 2
-    of_head = 3 * layer.hidden + shape.vocabulary
+    of_head = 3 * layer.hidden + shape.words
     forward = shape.layers * of_layer + of_head + places + parts
     return 3 * forward + places + parts if gradient else forward
 
@@ -107,7 +107,7 @@ def split_parameters(shape: ModelShape) -> int:
 def whole_parameters(shape: ModelShape) -> int:
     """The parameters that every rank has then: norms, biases behind a sum, embedding, head."""
     hidden = shape.layer.hidden
-    return shape.layers * 6 * hidden + (shape.vocabulary + shape.sequence + 2) * hidden
+    return shape.layers * 6 * hidden + (shape.words + shape.sequence + 2) * hidden
 
 
 def elements(way: ParallelWay, ranks: int, shape: ModelShape = VERIFIED) -> int:
