@@ -84,7 +84,7 @@ def _tables(loads: GpuLoads, sheets: Mapping[Component, Sheet], table: WriteTabl
 @pytest.mark.session("load")
 # The time to start has torch, the small layers in float64 on the processor, and strict repeats. The
 # slack is for slow processors under eight of them.
-@pytest.mark.costs(9.0, load="train_layers", per_gpu=0.5, slack=240.0, loads_gpus=True)
+@pytest.mark.costs(16.0, load="train_layers", per_gpu=0.5, slack=240.0, loads_gpus=True)
 @pytest.mark.measures(*chain(*LAYERS), "layer_matmul", "layer_miscompares")
 def test_layers(
     train_layers: Callable[[], GpuLoads],
@@ -114,7 +114,7 @@ def test_layers(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(15.0, load="train_layer_table", per_gpu=1.0, slack=300.0)
+@pytest.mark.costs(5.0, load="train_layer_table", per_gpu=0.5, slack=300.0)
 @pytest.mark.measures(*PARTS, "layer_miscompares")
 def test_layer_table(
     train_layer_table: Callable[[], GpuLoads],
@@ -141,7 +141,7 @@ def test_layer_table(
 @pytest.mark.session("load")
 # torch needs some seconds to start. The slack is for cards that need longer for two runs of each
 # format, and for a GPU that differs, which runs again alone.
-@pytest.mark.costs(8.0, load="train_digest", slack=300.0, loads_gpus=True)
+@pytest.mark.costs(7.0, load="train_digest", slack=300.0, loads_gpus=True)
 @pytest.mark.measures("digest_repeats_differ", "digest_differs")
 def test_digest(
     train_digests: Callable[[], TrainingDigests],
@@ -209,7 +209,7 @@ def _parallel(
 @pytest.mark.session("load")
 # Two arms, whose processes start together; the slack is for slow links and few steps of a slow
 # card, and for a rank that hangs, which the load itself ends after a minute.
-@pytest.mark.costs(20.0, load="train_parallel", per_gpu=2.0, slack=240.0)
+@pytest.mark.costs(12.0, load="train_parallel", per_gpu=1.0, slack=240.0)
 @pytest.mark.measures(*PARALLEL_WRONG, *PARALLEL)
 def test_parallel(parallel_training: RunParallel, table: WriteTable, check: Check) -> None:
     """One model trained by all GPUs together (DistributedDataParallel), as the machine comes and
@@ -224,7 +224,7 @@ def test_parallel(parallel_training: RunParallel, table: WriteTable, check: Chec
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(60.0, load="train_parallel_table", per_gpu=5.0, slack=600.0)
+@pytest.mark.costs(40.0, load="train_parallel_table", per_gpu=3.0, slack=600.0)
 @pytest.mark.measures(*PARALLEL_WRONG, *PARALLEL_REST)
 def test_parallel_table(parallel_training: RunParallel, table: WriteTable, check: Check) -> None:
     """One model trained by all GPUs in every way: data parallel, sharded (FSDP2, as ZeRO-2 and
@@ -273,7 +273,7 @@ def _steps(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(12.0, load="train_step", slack=300.0, loads_gpus=True)
+@pytest.mark.costs(8.0, load="train_step", slack=300.0, loads_gpus=True)
 @pytest.mark.measures(*STEP)
 def test_step(
     train_steps: Callable[[], GpuLoads],
@@ -293,7 +293,7 @@ def test_step(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(15.0, load="train_step_table", slack=600.0, loads_gpus=True)
+@pytest.mark.costs(8.0, load="train_step_table", slack=600.0, loads_gpus=True)
 @pytest.mark.measures(*STEPS)
 def test_step_table(
     train_step_table: Callable[[], GpuLoads],
