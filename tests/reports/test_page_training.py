@@ -78,7 +78,7 @@ def grids(*tables: Table) -> list[training.Grid]:
 
 
 def test_a_table_for_each_layer() -> None:
-    other = ("GPT-2 medium block", *LAYER[1:])
+    other = ("gpt2", *LAYER[1:])  # as the load says it
     first, second = grids(layers(LAYER, (*LAYER[:3], 16.0, *LAYER[4:]), other))
     assert (first.title, second.title) == ("BERT-large layer", "GPT-2 medium block")
     assert first.head == LAYER_COLUMNS[1:]
@@ -99,7 +99,7 @@ def test_a_published_figure_stands_beside() -> None:
     told = layers((*LAYER, 440.0), (*LAYER[:3], 4.0, *LAYER[4:], ""), more=(PUBLISHED,))
     (grid,) = grids(told, layers(LAYER, gpu=Gpu(1)))
     assert grid.head[-1] == PUBLISHED
-    assert [row[-1] for row in grid.rows] == ["440", ""]
+    assert [row[-1] for row in grid.rows] == ["", "440"]  # by batch
     mixed = layers((*LAYER, "n/a"), more=(PUBLISHED,))
     (grid,) = grids(mixed, layers((*LAYER, 5.0), gpu=Gpu(1), more=(PUBLISHED,)))
     assert grid.rows[0][-1] == "n/a, 5"

@@ -32,6 +32,7 @@ from acceptance.loads.train.names import (
     STEP_READINGS,
     STEP_TABLE,
 )
+from acceptance.loads.train.shapes import LAYERS
 from acceptance.reports import pair_table
 from acceptance.reports.page import bars
 
@@ -49,6 +50,8 @@ _COLUMNS = {
     DIGEST_TABLE: DIGEST_COLUMNS,
     PARALLEL_TABLE: PARALLEL_COLUMNS,
 }
+# Layers by the names that people know them by.
+_TITLES: Mapping[str, str] = {name: shape.name for name, shape in LAYERS.items()}
 Row = tuple[float | str, ...]
 
 
@@ -160,13 +163,23 @@ def _rows(table: Table) -> Iterator[Row]:
 
 
 def _grouped(found: Sequence[Table]) -> Iterator[tuple[str, dict[tuple[str, ...], list[Row]]]]:
-    """The rows by their first cell; of each the cells behind the keys, of all GPUs."""
+    """The rows by their first cell; of each the cells behind the keys, of all GPUs.
+
+    The judged shape of a layer comes from a load of its own, and stands among the others here.
+    """
     groups: dict[str, list[Row]] = {}
     for table in found:
         for row in _rows(table):
-            groups.setdefault(_cell(row[0]), []).append(row)
+            groups.setdefault(_TITLES.get(_cell(row[0]), _cell(row[0])), []).append(row)
     for title, rows in groups.items():
-        yield title, _merged((row[1:] for row in rows), _KEYS - 1)
+        formats = list(dict.fromkeys(row[1] for row in rows))
+        ordered = sorted(rows, key=lambda row: (formats.index(row[1]), *map(_place, row[2:_KEYS])))
+        yield title, _merged((row[1:] for row in ordered), _KEYS - 1)
+
+
+def _place(cell: float | str) -> tuple[int, float]:
+    """Numbers by their size, behind them texts in their order."""
+    return (1, 0.0) if isinstance(cell, str) else (0, cell)
 
 
 def _merged(rows: Iterable[Row], keys: int) -> dict[tuple[str, ...], list[Row]]:
