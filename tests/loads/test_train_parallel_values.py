@@ -28,7 +28,7 @@ from acceptance.loads.train.shapes import MODELS, TINY
 def test_the_bound_grows_with_the_root_of_the_terms_and_with_the_step() -> None:
     places, parts = 256, 4
     layer = 9 * 256 + 1024 + 16 + 2 * 64 + 2
-    forward = 2 * layer + 3 * 256 + 521 + places + parts
+    forward = 2 * layer + 3 * 256 + 640 + places + parts  # 521 words in 640 rows
     assert parallel_values.terms(VERIFIED, places, parts, gradient=False) == forward
     back = 3 * forward + places + parts
     assert parallel_values.terms(VERIFIED, places, parts, gradient=True) == back
