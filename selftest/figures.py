@@ -69,8 +69,8 @@ MEASURED: Mapping[str, float] = {
     "step_gpt2_share": 0.57,
     "step_matmul": 658.0,
 }
-# Means of two H100s in the recorded run of the profile train. An H200, of the same processor, has its
-# own where they were measured.
+# Means of two H100s in the recorded run of the profile train. An H200, of the same processor, has
+# its own where they were measured.
 TRAINED: Mapping[str, float] = {
     "layer_bert": 424.4,
     "layer_bert_forward": 404.2,
