@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
+import shutil
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -110,3 +112,12 @@ def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> 
     while not condition():
         assert time.monotonic() < end, f"{what}: not within {seconds:.0f} s"
         time.sleep(0.01)
+
+
+def unpacked(recorded: Path, folder: Path) -> Path:
+    """A copy of a recorded run, its packed files as the harness wrote them."""
+    shutil.copytree(recorded, folder)
+    for packed in folder.rglob("*.gz"):
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    return folder

@@ -1,13 +1,11 @@
-"""Whole runs on real GPUs, recorded: each is read back and judged again as the index says.
-fixtures/recordings/h200/runs/INDEX.toml.
+"""Whole runs on real GPUs, recorded: each is read back and judged again as its index says,
+fixtures/recordings/*/runs/INDEX.toml.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import jsonschema
 import junitparser
 import pytest
 import statement
-from runs import write_views
+from runs import unpacked, write_views
 
 from acceptance.__main__ import main
 from acceptance.core.parts import Gpu
@@ -28,9 +26,14 @@ from acceptance.journal import run as journal_run
 from acceptance.wording import words
 
 ROOT = Path(__file__).resolve().parent.parent
-RUNS = ROOT / "fixtures/recordings/h200/runs"
+RECORDINGS = ROOT / "fixtures/recordings"
+RUNS = sorted(RECORDINGS.glob("*/runs"))
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/verdict.schema.json").read_bytes())
-INDEX: list[dict[str, Any]] = tomllib.loads((RUNS / "INDEX.toml").read_text())["run"]
+INDEX: list[dict[str, Any]] = [
+    {"folder": folder, **entry}
+    for folder in RUNS
+    for entry in tomllib.loads((folder / "INDEX.toml").read_text())["run"]
+]
 
 
 @pytest.fixture(scope="module", params=INDEX, ids=lambda run: run["name"])
@@ -40,11 +43,7 @@ def recorded(
     """What the index says of a run, and a copy of its folder as the harness left it."""
     entry: dict[str, Any] = request.param
     folder = tmp_path_factory.mktemp(entry["name"]) / "run"
-    shutil.copytree(RUNS / entry["name"], folder)
-    packed = folder / f"{reader.GPU_TELEMETRY}.gz"
-    if packed.is_file():
-        (folder / reader.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
-        packed.unlink()
+    unpacked(entry["folder"] / entry["name"], folder)
     return entry, folder
 
 
@@ -55,9 +54,9 @@ def written(recorded: tuple[dict[str, Any], Path]) -> Verdict:
 
 
 def test_every_folder_is_indexed() -> None:
-    assert {path.name for path in RUNS.iterdir() if path.is_dir()} == {
-        entry["name"] for entry in INDEX
-    }
+    found = {path for folder in RUNS for path in folder.iterdir() if path.is_dir()}
+    assert found == {entry["folder"] / entry["name"] for entry in INDEX}
+    assert len({entry["name"] for entry in INDEX}) == len(INDEX)  # frozen by name
 
 
 def test_a_recorded_run_is_judged_as_it_was(
@@ -73,7 +72,7 @@ def test_a_recorded_run_is_judged_as_it_was(
         case for suite in junitparser.JUnitXml.fromfile(str(folder / "junit.xml")) for case in suite
     ]
     assert {case.name for case in cases} >= {check.id for check in verdict.checks}
-    assert "H200" in (folder / "report.html").read_text()
+    assert entry["card"] in (folder / "report.html").read_text()
     jsonschema.Draft202012Validator(SCHEMA).validate(
         json.loads((folder / "verdict.json").read_bytes())
     )
@@ -121,7 +120,7 @@ def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:
 
 
 def test_a_recorded_night_was_held_against_its_baseline_without_a_word() -> None:
-    verdict = journal_run.read(RUNS / "1xh200-nightly-after").verdict
+    verdict = journal_run.read(RECORDINGS / "h200/runs/1xh200-nightly-after").verdict
     judged = [one for check in verdict.checks for one in check.judged]
     held = {one.due.measurement for one in judged if one.due.past is not None}
     assert {"gemm_bf16", "gemm_f64", "burn_f8", "copy_h2d", "vram_copy", "gpu_temperature"} <= held

@@ -227,8 +227,8 @@ _READ: dict[str, dict[str, str]] = {
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
         "train_output": (
-            "train_output train_digest_output train_step_output | suites/train_layers "
-            "suites/train_digests suites/train_steps suites/train_parallel"
+            "train_output train_digest_output train_step_output train_recordings | "
+            "suites/train_layers suites/train_digests suites/train_steps suites/train_parallel"
         ),
     },
 }

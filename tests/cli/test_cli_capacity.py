@@ -9,11 +9,13 @@ import journals
 import pytest
 import sample_runs
 from cases import each
-from runs import machine_root, write_segment
+from runs import machine_root, unpacked, write_segment
 from test_command_line import Call, assert_one_sentence, call  # noqa: F401 - a fixture
 
 from acceptance.cli.capacity import amount
 from acceptance.journal import reader
+
+TRAINED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h100/runs/2xh100-host-train"
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,19 @@ def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
     ):
         assert text in out
     assert out.splitlines()[0].endswith(": PASS")
+
+
+def test_the_card_of_a_recorded_run(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    code, out, err = call("capacity", str(unpacked(TRAINED, tmp_path / "run")), "--lang", "en")
+    assert (code, err) == (0, "")
+    for text in (
+        "2 x NVIDIA H100 80GB HBM3, 85.52 GB each",
+        "rate = 454.9 TFLOP/s (measured: step_neo of gpu0, the least of 2)",
+        "e = 0.9797 (measured: parallel_ddp_efficiency_accumulated of gpus)",
+        "Days to train: 76.36 days",  # 6 x 7e9 x 140e9 / (2 x 454.85e12 x 0.9797 x 86400)
+        "MFU of the measured step: 46 %",
+    ):
+        assert text in out
 
 
 def test_the_newest_run_is_taken(call: Call, run: Path) -> None:  # noqa: F811

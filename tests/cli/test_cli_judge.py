@@ -6,7 +6,7 @@ from pathlib import Path
 
 import journals
 import pytest
-from runs import machine_root, write_segment
+from runs import machine_root, unpacked, write_segment
 from test_command_line import Call, call  # noqa: F401 - a fixture
 
 from acceptance.core.evidence import AnyBody, ToolRan
@@ -15,7 +15,9 @@ from acceptance.core.record import CheckEnded
 from acceptance.journal import reader
 from acceptance.session.plugin import MARKS
 
-RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/stressapptest/pass_1.0.6.txt"
+RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures/recordings"
+RECORDED = RECORDINGS / "stressapptest/pass_1.0.6.txt"
+TRAINED = RECORDINGS / "h100/runs/2xh100-host-train"
 COPY, NAME = "stressapptest_copy", "memory.stressapptest"
 VALUE = 53.61474994176  # GB/s, as the log has it
 PLAN = journals.plan(journals.check(NAME, journals.due(COPY, MEMORY, limit=None)))
@@ -50,3 +52,19 @@ def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, c
     assert out.startswith(f"{told if code else ''}1 of 1 values were held against the logs")
     chinese = call("judge", str(tmp_path / "run"), "--from-logs", "--lang", "zh-CN")[1]
     assert "1 个值中有 1 个与程序的输出作了对照" in chinese
+
+
+def test_the_logs_of_a_training_on_gpus_tell_what_its_journal_has(
+    tmp_path: Path,
+    call: Call,  # noqa: F811
+) -> None:
+    run_dir = unpacked(TRAINED, tmp_path / "run")
+    code, out, err = call("judge", str(run_dir), "--from-logs")
+    assert (code, err) == (0, "")
+    assert out.startswith("103 of 112 values were held against the logs")
+    log = run_dir / "logs/train.step-2.log"
+    text = log.read_text()
+    log.write_text(text.replace('"value": 318.83387663217275', '"value": 318.83412'))
+    code, out, _ = call("judge", str(run_dir), "--from-logs")
+    assert code == 3
+    assert "train.step: the journal has step_gpt2 = 318.833877 on gpu1, and its log tells" in out

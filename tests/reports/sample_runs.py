@@ -9,9 +9,7 @@ commands and tables. Nothing of them was measured, and they say so.
 from __future__ import annotations
 
 import datetime
-import gzip
 import random
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any
 import faults
 import msgspec
 import reseal
+import runs
 import sample_machines
 import sample_telemetry
 import sample_training
@@ -164,11 +163,7 @@ def write(name: str, folder: Path) -> Path:
     left it, without its reports.
     """
     if name == "h200":
-        shutil.copytree(RECORDED, folder)
-        packed = folder / f"{reader.GPU_TELEMETRY}.gz"
-        (folder / reader.GPU_TELEMETRY).write_bytes(gzip.decompress(packed.read_bytes()))
-        packed.unlink()
-        return folder
+        return runs.unpacked(RECORDED, folder)
     return put(MADE[name], folder)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, nan
+from pathlib import Path
 from typing import Any
 
 import gpu_machine
@@ -16,6 +17,7 @@ import sample_training
 import samples
 from cases import each
 from msgspec.structs import replace
+from runs import unpacked
 from test_page import assert_inert
 
 from acceptance.core.component import Component
@@ -24,6 +26,7 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.limit import Limit
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.core.record import Body, CheckEnded, Measured
+from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.loads.train.names import (
     DIGEST_COLUMNS,
@@ -35,6 +38,7 @@ from acceptance.reports import languages
 from acceptance.reports.page import render, training
 from acceptance.reports.page.training import PUBLISHED
 
+TRAINED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h100/runs/2xh100-host-train"
 Row = tuple[float | str, ...]
 LAYER: Row = ("BERT-large layer", "bfloat16", 512.0, 8.0, 464.0, 436.0, 0.66)
 STEP: Row = (
@@ -309,6 +313,29 @@ def test_it_is_on_the_page_and_not_among_the_tables() -> None:
     ]
     assert "ended in the same bits" in pages.words(section)
     assert not tree.xpath("//*[@id='tables']")
+
+
+def test_a_recorded_training_is_on_the_page(tmp_path: Path) -> None:
+    tree = pages.page(render.render(journal_run.read(unpacked(TRAINED, tmp_path / "run"))))
+    section = tree.get_element_by_id("training").getparent()
+    rows = {
+        pages.words(one): len(one.getparent().xpath(".//tbody/tr"))
+        for one in section.iter("caption")
+    }
+    models = ["GPT-2 medium", "BERT-large", "GPT-Neo-1.3B", "Parallel training"]
+    assert [rows[name] for name in models] == [7, 7, 7, 20]
+    layers = {name: count for name, count in list(rows.items())[1:] if name not in models}
+    assert list(layers.values()) == [56, 48, 28, 28, 16]
+    labels = section.xpath(".//svg/@aria-label")
+    assert labels[0].startswith("as the machine comes: ddp, 1 accumulated: 0.9235; ddp, 4 acc")
+    assert labels[1].startswith("P2P off: ddp, 1 accumulated: 0.5879; ")
+    told = pages.words(section)
+    for dtype in ("bf16", "tf32"):
+        assert f"{dtype}, 20 steps: gpu0, gpu1 ended in the same bits, weights " in told
+    assert "layer_llama gpu0 593 TFLOP/s 0.842" in told
+    card = pages.words(tree.get_element_by_id("capacity").getparent())
+    assert "2 x NVIDIA H100 80GB HBM3" in card
+    assert "measured: step_neo of gpu0, the least of 2" in card
 
 
 def test_a_table_of_another_version_stays_among_the_tables() -> None:

@@ -220,7 +220,6 @@ UNSOUND = "figures do not fit each other"
         (hello(ways=["zero2"]), "ways"),
         (hello(accumulate=[4]), "accumulate"),
         (hello(seconds=0.5), "seconds"),
-        (hello(inject="drop"), "drop"),
         (hello(uuids=["GPU-0", "GPU-1"]), "uuids"),
         (hello(uuids=None), "uuids"),
         (hello(model="tiny"), "model"),

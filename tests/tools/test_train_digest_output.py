@@ -129,7 +129,6 @@ ROWS = "not of the same runs"
         (parameter("sequence", 32), "sequence"),
         (parameter("model", "tiny"), "model"),
         (parameter("seconds", 1.0), "seconds"),
-        (parameter("inject", "weight"), "weight"),
         (parameter("formats", ["f16", "tf32"]), "formats"),
         (parameter("formats", ["bf16"]), "formats"),
         (parameter("formats", None), "formats"),

@@ -103,9 +103,6 @@ def test_what_is_not_as_it_must_be_is_refused() -> None:
     lines[0]["parameters"]["device"] = "cpu"
     refused("ran with device = 'cpu', and 'cuda' was asked for", judged, lines)
     lines = layers()
-    lines[0]["parameters"]["inject"] = "slow"
-    refused("slow", judged, lines)
-    lines = layers()
     lines.remove(_reading(lines, "layer_gpt2"))
     lines[-1]["readings"] -= 1
     refused("layer_gpt2 of gpu0", judged, lines)

@@ -113,7 +113,6 @@ def parameter(name: str, value: Any) -> Callable[[Told], None]:
         (parameter("format", "f16"), "format"),
         (parameter("capability", "7.5"), "format"),
         (parameter("capability", None), "format"),
-        (parameter("inject", "slow"), "slow"),
         (lambda lines: lines[0].__setitem__("load", "burn"), "burn"),
         (lambda lines: without(lines, "reading", "step_gpt2_share"), "step_gpt2_share"),
         (lambda lines: without(lines, "reading", "step_matmul"), "step_matmul"),

@@ -314,7 +314,7 @@ def train_digest(words: list[str]) -> None:
 
 
 def train_parallel(words: list[str]) -> None:
-    """Figures made up, for a machine whose data goes over its NVLinks, or with the fault
+    """Figures of H100s, for a machine whose data goes over its NVLinks, or with the fault
     "host-memory" through host memory all the same. The faults "wrong", "drop", "die" and "hang" are
     made and found by the real load over gloo, in small.
     """
@@ -356,7 +356,7 @@ def train_parallel(words: list[str]) -> None:
 
 
 def train_step(words: list[str]) -> None:
-    """Figures made up. Of the fault "memory" no batch fits."""
+    """Figures of an H200 and of H100s. Of the fault "memory" no batch fits."""
     import train_step_texts
 
     told = plan("acceptance.loads.train.step_load")

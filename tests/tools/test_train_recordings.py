@@ -1,0 +1,200 @@
+"""What the loads of training printed on real GPUs, sound and with faults injected, is read as its
+index says: fixtures/recordings/h100/loads/INDEX.toml.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import each
+
+from acceptance.core.component import Component
+from acceptance.core.parts import Gpu
+from acceptance.diagnosis import digest_agreement
+from acceptance.loads.miscompare import details
+from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.train.training_runs import TrainingRuns
+from acceptance.process.command import ProgramResult
+from acceptance.tools.load_output import LoadFailed
+from acceptance.tools.train_output import (
+    read_train_digest,
+    read_train_layers,
+    read_train_parallel,
+    read_train_step,
+    train_digest_argv,
+    train_layers_argv,
+    train_parallel_argv,
+    train_step_argv,
+    training_runs,
+)
+from acceptance.wording import words
+
+LOADS = Path(__file__).parents[2] / "fixtures/recordings/h100/loads"
+LOGS = "../runs/2xh100-host-train/logs"
+INDEX: list[dict[str, Any]] = tomllib.loads((LOADS / "INDEX.toml").read_text())["recording"]
+TRIALS = "digest-trials.txt"
+ENTRIES = [entry for entry in INDEX if entry["path"] != TRIALS]
+SOUND = [entry for entry in ENTRIES if "fault" not in entry]
+FAULTY = [entry for entry in ENTRIES if "fault" in entry]
+SHORT_S = 1.0  # longer than it was asked for
+Parameters = Mapping[str, Any]
+
+
+def text_of(path: Path) -> str:
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+
+
+def printed(entry: Mapping[str, Any]) -> str:
+    return text_of(LOADS / entry["path"])
+
+
+def asked(text: str) -> tuple[str, Parameters]:
+    """The load and its parameters, as its first line says them."""
+    hello = json.loads(text.partition("\n")[0])
+    return hello["load"], hello["parameters"]
+
+
+def unstamped(text: str) -> str:
+    """The output as it would be if the fault were of the machine."""
+    first, end, more = text.partition("\n")
+    hello = json.loads(first)
+    del hello["parameters"]["inject"]
+    return json.dumps(hello) + end + more
+
+
+def argv_of(text: str) -> tuple[str, ...]:
+    load, told = asked(text)
+    inject = told.get("inject")
+    match load:
+        case "train_layers":
+            return train_layers_argv(
+                "python", dtype=told["dtype"], seconds=told["seconds"], inject=inject
+            )
+        case "train_step":
+            return train_step_argv("python", seconds=told["seconds"], inject=inject)
+        case "train_digest":
+            return train_digest_argv("python", seconds=told["seconds"], inject=inject)
+    return train_parallel_argv(
+        "python",
+        ranks=told["ranks"],
+        seconds=told["seconds"],
+        ways=told["ways"],
+        accumulate=told["accumulate"],
+        inject=inject,
+    )
+
+
+def read(entry: Mapping[str, Any], change: Callable[[str], str] = str) -> LoadOutput:
+    """The output by the reader of its load, asked for what it says it was asked for."""
+    text = printed(entry)
+    load, told = asked(text)
+    seconds = told["seconds"]
+    errors = entry.get("stderr", "")
+    done = ProgramResult(argv_of(text), int(bool(errors)), change(text), errors, seconds + SHORT_S)
+    also = {"uuid": told.get("uuid"), "gpu": told.get("gpu")}
+    match load:
+        case "train_layers":
+            return read_train_layers(done, dtype=told["dtype"], seconds=seconds, also=also)
+        case "train_step":
+            return read_train_step(done, seconds=seconds, table=False, neo=True, also=also)
+        case "train_digest":
+            return read_train_digest(done, seconds=seconds, also=also)
+    return read_train_parallel(
+        done,
+        uuids=told["uuids"],
+        seconds=seconds,
+        ways=told["ways"],
+        accumulate=told["accumulate"],
+    )
+
+
+def told_wrong(found: LoadOutput | LoadFailed) -> list[str]:
+    facts = [details(one) for one in found.miscompares]
+    keys = ("check", "component", "tensor")
+    return [" ".join(str(fact[key]) for key in keys if key in fact) for fact in facts]
+
+
+def told_readings(output: LoadOutput, names: Mapping[str, float]) -> dict[str, float]:
+    return {one.name: one.value for one in output.readings if one.name in names}
+
+
+def test_every_file_is_indexed() -> None:
+    own = {entry["path"] for entry in INDEX if not entry["path"].startswith("..")}
+    assert {path.name for path in LOADS.iterdir()} == {*own, "INDEX.toml"}
+
+
+@each("entry", ENTRIES, told=lambda entry: entry["path"])
+def test_the_command_is_that_of_the_suites(entry: dict[str, Any]) -> None:
+    module = f"python -m acceptance.loads.train.{entry['command']}"
+    assert " ".join(argv_of(printed(entry))) == module
+
+
+@each("entry", SOUND, told=lambda entry: entry["path"])
+def test_a_sound_output_is_taken(entry: dict[str, Any]) -> None:
+    output = read(entry)
+    assert told_readings(output, entry["readings"]) == pytest.approx(entry["readings"], rel=1e-5)
+    assert told_wrong(output) == entry["wrong"] == []
+
+
+@each("entry", FAULTY, told=lambda entry: entry["path"])
+def test_an_injected_fault_is_refused_by_its_name_and_its_wrong_results_are_kept(
+    entry: dict[str, Any],
+) -> None:
+    with pytest.raises(LoadFailed) as caught:
+        read(entry)
+    said = words.text(caught.value.message)
+    assert entry.get("stderr", f"a fault injected on purpose ({entry['fault']})") in said
+    assert told_wrong(caught.value) == entry["wrong"]
+
+
+@each("entry", [e for e in FAULTY if "readings" in e], told=lambda entry: entry["path"])
+def test_the_same_of_a_machine_is_read_and_counted(entry: dict[str, Any]) -> None:
+    output = read(entry, unstamped)
+    assert told_readings(output, entry["readings"]) == pytest.approx(entry["readings"], rel=1e-5)
+    assert told_wrong(output) == entry["wrong"]
+
+
+@each("entry", [e for e in FAULTY if "stderr" in e], told=lambda entry: entry["path"])
+def test_a_rank_that_is_lost_is_an_error_that_names_it(entry: dict[str, Any]) -> None:
+    with pytest.raises(LoadFailed, match="gpu1") as caught:
+        read(entry, unstamped)
+    assert caught.value.miscompares == ()
+
+
+def test_a_gpu_that_flips_the_same_bit_each_time_differs_from_its_equals() -> None:
+    (odd,) = [entry for entry in FAULTY if entry["fault"] == "persistent"]
+    first, second = ({"path": f"{LOGS}/train.digest-{number}.log.gz"} for number in (1, 2))
+    outputs = [read(first), read(second), read(odd, unstamped)]
+    runs: dict[Component, TrainingRuns] = {
+        Gpu(place): training_runs(output) for place, output in enumerate(outputs)
+    }
+    siblings = {"H100": tuple(runs)}
+    (suspect,) = digest_agreement.suspects(runs, siblings)
+    assert (suspect.gpu, suspect.format, suspect.most, suspect.tied) == (Gpu(2), "tf32", 2, False)
+    found = digest_agreement.judge(runs, {Gpu(2): runs[Gpu(2)]}, siblings)
+    assert found.troubles == ()
+    assert found.differing == {Gpu(0): 0.0, Gpu(1): 0.0, Gpu(2): 1.0}
+    assert words.text(found.notes[Gpu(2)] or "").startswith(
+        "persistent: TF32 from step 14 on, first in the gradient of "
+        "blocks.8.feed_forward.down.weight, as one flipped bit 16 of one element, beside gpu0"
+    )
+
+
+def test_every_flipped_bit_was_found_at_or_after_its_step() -> None:
+    trials = re.findall(
+        r"^(bf16|tf32) (\w+) step (\d+): found: step (\d+), .*, (bit|several)$",
+        (LOADS / TRIALS).read_text(),
+        re.MULTILINE,
+    )
+    assert len(trials) == 80
+    assert all(int(made) <= int(found) for _, _, made, found, _ in trials)
+    exact = [one for one in trials if one[1] == "gradient" and one[2] == one[3] and one[4] == "bit"]
+    assert len(exact) == 20
