@@ -15,10 +15,11 @@ from acceptance.expect.limit_book import Override, at_least, unless_limited
 from acceptance.expect.sheet import Sheet, find
 from acceptance.loads.train.names import PARALLEL_EFFICIENCIES, parallel_efficiency
 
-# DDP over NVLink: two H200s 0.916 (1.3 G parameters, batch 8 a card), two 3090 Ti 0.90 (GPT-2
-# medium). In a ring of eight each card sends 1.75 times as much as of two.
+# DDP over NVLink: two H200s 0.916 and two H100s 0.92 (1.3 G parameters, batch 8 a card), two
+# 3090 Ti 0.90 (GPT-2 medium). In a ring of eight each card sends 1.75 times as much as of two.
 NVLINK_TWO, NVLINK_MORE = 0.85, 0.80
-# Of four accumulated batches a quarter as much is exchanged for each: 0.98 and 0.97 by calculation.
+# Of four accumulated batches a quarter as much is exchanged for each: two H100s 0.98, two 3090 Ti
+# 0.97 by calculation.
 NVLINK_ACCUMULATED = 0.90
 # FSDP2 of two H200s 0.829; an efficiency 15 % below that, over links of this rate in GB/s and more.
 SHARDED, SHARDED_GBS = 0.70, 200.0
