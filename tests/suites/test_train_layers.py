@@ -67,7 +67,7 @@ class Machine:
     def _text(self, part: Part, place: int) -> str:
         seconds = float(part.argv[part.argv.index("--seconds") + 1])
         dtype = part.argv[part.argv.index("--dtype") + 1]
-        about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"]}
+        about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"], "capability": "9.0"}
         wrong = [texts.WRONG] * (self.wrong and place)
         if "--table" in part.argv:
             told = texts.table_lines(about, seconds=seconds, dtype=dtype, wrong=wrong)
@@ -129,12 +129,12 @@ def test_a_gpu_slower_than_its_sibling(share: float, outcome: str) -> None:
 def test_both_slow_by_their_own_product() -> None:
     """No sibling tells it; the share of an H200 has a floor."""
     box = Machine()
-    rates = texts.RATES | {"bert": (400.0, 0.57 * 658.0)}
+    rates = texts.RATES | {"bert": (400.0, 0.5 * 658.0)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts, "RATES", rates)
         found = box.said()
     assert found.outcome == "fail"
-    assert "layer_bert_share on gpu0: measured 0.57, limit >= 0.58" in found.message
+    assert "layer_bert_share on gpu0: measured 0.5, limit >= 0.51" in found.message
     assert "layer_bert_share on gpu1" in found.message
 
 
