@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
-from acceptance.core.dtype import native_dtypes
+from acceptance.core.dtype import native_dtypes, trained_dtype
 from acceptance.core.message import Listed, Message, Value, Values
 from acceptance.core.parts import GPUS
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
@@ -48,6 +48,8 @@ from acceptance.loads.train.names import (
     STEP_TABLE,
     ParallelWay,
     StepModel,
+    layer_tensors,
+    layers_compared,
     parallel_efficiency,
 )
 from acceptance.loads.train.shapes import LAYERS, MODELS, ModelShape
@@ -61,7 +63,8 @@ LAYERS_LOAD = "train_layers"
 # The slices under load are measured by the GPU, and each ends when its last batch does.
 LAYERS_LEAST_SHARE = 0.95
 
-_Cells = tuple[float | str, ...]
+_T = TypeVar("_T")
+Cells = tuple[float | str, ...]
 
 
 def train_layers_argv(
@@ -88,16 +91,16 @@ def read_train_layers(
     are not compared where they are None.
 
     Raises LoadFailed as `load_output.read` does. It also raises LoadFailed for a missing or unknown
-    reading, another unit, a table that has not exactly the judged shape of each layer with the
-    rates of the readings, a share that is not that of the rates, and wrong results that were
-    reported but not counted.
+    reading, another unit, a rate of 0, another format than this GPU's, a table that has not exactly
+    the judged shape of each layer with the rates of the readings, a share that is not that of the
+    rates, a tensor that was not compared, and wrong results that were reported but not counted.
     """
     output = _read(completed, dtype=dtype, seconds=seconds, table=False, also=also)
-    load_output.exactly(output, {(name, OWN): unit for name, unit in LAYER_READINGS.items()}, set())
+    _require_readings(output, {(name, OWN): unit for name, unit in LAYER_READINGS.items()})
     told = {one.name: one.value for one in output.readings}
     batches, own = output.parameters.get("batches"), output.parameters.get("dtype")
     table = load_output.table_of(output, LAYER_TABLE, LAYER_COLUMNS)
-    due: list[_Cells] = []
+    due: list[Cells] = []
     for name, shape in LAYERS.items():
         batch = batches.get(name) if isinstance(batches, dict) else None
         if type(batch) is not int or batch not in _halves(shape.batch):
@@ -108,7 +111,7 @@ def read_train_layers(
         _require_share(rates[2], rates[1], told["layer_matmul"], f"layer_{name}_share", output)
     if list(table.rows) != due:
         raise load_output.failed(Message("load_layer_rows", {"table": LAYER_TABLE}), output)
-    _require_counts(output)
+    _require_layers_compared(output, layer_tensors(1, judged=True))
     return output
 
 
@@ -122,22 +125,24 @@ def read_train_layer_table(
     """The output of the load of layers with its table; arguments as in `read_train_layers`.
 
     Raises LoadFailed as `load_output.read` does. It also raises LoadFailed for a missing or unknown
-    reading, another unit, a table that has not exactly one row for each published shape in each of
-    the formats, a row with neither rates nor the reason why there are none, no rate at all in the
-    judged format, and wrong results that were reported but not counted.
+    reading, another unit, a rate of 0, other formats than this GPU's, a table that has not exactly
+    one row for each published shape in each of them, a row with neither rates nor the reason why
+    there are none, no rate at all in the judged format, a tensor that was not compared, and wrong
+    results that were reported but not counted.
     """
     output = _read(completed, dtype=dtype, seconds=seconds, table=True, also=also)
-    load_output.exactly(output, {(name, OWN): unit for name, unit in LAYER_PARTS.items()}, set())
-    formats, own = output.parameters.get("formats"), output.parameters.get("dtype")
-    if not isinstance(formats, list) or formats != [one for one in UNITS if one in formats]:
-        values: Values = {"name": "formats", "told": repr(formats), "asked": ",".join(UNITS)}
-        raise load_output.failed(Message("load_parameter", values), output)
+    _require_readings(output, {(name, OWN): unit for name, unit in LAYER_PARTS.items()})
+    own = output.parameters.get("dtype")
+    native = _of_capability(output, native_dtypes) or ()
+    formats = [one for one in UNITS if one in native]
+    if output.parameters.get("formats") != formats:
+        raise failed(_other("formats", output.parameters.get("formats"), formats), output)
     table = load_output.table_of(output, LAYER_TABLE, LAYER_COLUMNS)
     cells = [(name, float(s), float(b)) for name, s, batches in GRID for b in batches]
     due = [(name, dtype, s, b) for dtype, (name, s, b) in product(formats, cells)]
     if [row[:4] for row in table.rows] != due or not _measured(table, str(own)):
         raise load_output.failed(Message("load_layer_rows", {"table": LAYER_TABLE}), output)
-    _require_counts(output)
+    _require_layers_compared(output, layer_tensors(len(formats), judged=False))
     return output
 
 
@@ -154,7 +159,29 @@ def _read(
     asked |= {} if seconds is None else {"seconds": seconds}
     # The table may be complete before its time is over.
     least_s = 0.0 if seconds is None or table else LAYERS_LEAST_SHARE * seconds
-    return load_output.read(completed, LAYERS_LOAD, asked, least_s=least_s)
+    output = load_output.read(completed, LAYERS_LOAD, asked, least_s=least_s)
+    judged = _of_capability(output, trained_dtype)
+    if judged is None or output.parameters.get("dtype") != judged:
+        raise failed(_other("dtype", output.parameters.get("dtype"), judged), output)
+    return output
+
+
+def _of_capability(output: LoadOutput, of: Callable[[str], _T]) -> _T | None:
+    """What a GPU of the compute capability that the load names has; None where it names none."""
+    try:
+        return of(str(output.parameters.get("capability")))
+    except ValueError:
+        return None
+
+
+def _require_readings(
+    output: LoadOutput, due: Mapping[ReadingKey, str], lacked: frozenset[ReadingKey] = frozenset()
+) -> None:
+    """Raise LoadFailed unless exactly this was measured, and no rate or share is 0."""
+    load_output.exactly(output, due, set(lacked))
+    for one in output.readings:
+        if one.unit != "count" and not one.value > 0:
+            raise failed(Message("load_rate_none", {"name": one.name}), output)
 
 
 def _halves(batch: int) -> set[int]:
@@ -174,7 +201,7 @@ def _positive(row: Sequence[float | str]) -> bool:
 
 
 def _require_share(share: float, rate: float, matmul: float, name: str, output: LoadOutput) -> None:
-    if not (matmul > 0 and math.isclose(share * matmul, rate, rel_tol=1e-6)):
+    if not math.isclose(share * matmul, rate, rel_tol=1e-6):
         values: Values = {
             "name": name,
             "share": f"{share:g}",
@@ -184,10 +211,13 @@ def _require_share(share: float, rate: float, matmul: float, name: str, output: 
         raise load_output.failed(Message("load_share", values), output)
 
 
-def _require_counts(output: LoadOutput) -> None:
+def _require_layers_compared(output: LoadOutput, tensors: int) -> None:
+    """Raise LoadFailed unless so many tensors were compared, and every wrong one was counted."""
     (counted,) = (one.value for one in output.readings if one.name == "layer_miscompares")
     if counted != len(output.miscompares):
         raise load_output.failed(Message("load_uncounted"), output)
+    if layers_compared(tensors, len(output.miscompares)) not in output.notes:
+        raise failed(Message("load_tensors_uncompared", {"count": tensors}), output)
 
 
 DIGEST_LEAST_REPEATS = 2
@@ -225,9 +255,7 @@ def read_train_digest(
         **(also or {}),
     }
     output = load_output.read(completed, "train_digest", asked, least_s=seconds or 0.0)
-    load_output.exactly(
-        output, {(name, OWN): unit for name, unit in DIGEST_READINGS.items()}, set()
-    )
+    _require_readings(output, {(name, OWN): unit for name, unit in DIGEST_READINGS.items()})
     training_runs(output)
     return output
 
@@ -235,14 +263,10 @@ def read_train_digest(
 def training_runs(output: LoadOutput) -> TrainingRuns:
     """The runs in the output of the load. Raises LoadFailed as `read_train_digest` does."""
     versions, told = _versions(output), output.parameters
-    try:
-        native = native_dtypes(str(told.get("capability")))
-    except ValueError:
-        native = ()
+    native = _of_capability(output, native_dtypes) or ()
     formats = tuple(first if first in native else other for first, other in DIGEST_FORMATS)
     if not native or told.get("formats") != list(formats):
-        values = {"name": "formats", "told": repr(told.get("formats")), "asked": str(formats)}
-        raise load_output.failed(Message("load_parameter", values), output)
+        raise failed(_other("formats", told.get("formats"), list(formats)), output)
     rows = load_output.table_of(output, DIGEST_TABLE, DIGEST_COLUMNS).rows
     if [row[0] for row in rows] != list(formats) or len({row[2] for row in rows}) != 1:
         raise load_output.failed(Message("load_digest_rows"), output)
@@ -305,7 +329,6 @@ def _versions(output: LoadOutput) -> TrainingVersions:
     return TrainingVersions(gpu, count, library, cublas, recipe)
 
 
-Cells = tuple[float | str, ...]
 _RowKey = tuple[str | float, ...]  # arm, way, accumulation
 ROUNDED = 2e-3  # of the figures in a row, which are rounded
 
@@ -357,7 +380,7 @@ def read_train_parallel(
         due[parallel_efficiency(way, accumulation, arm), GPUS] = "ratio"
     if "ddp" in ways and 1 in accumulate:
         due[PARALLEL_TOTAL, GPUS] = "Mtokens/s"
-    load_output.exactly(output, due, set())
+    _require_readings(output, due)
     _require_trainings(output, ranks, ways, accumulate)
     _require_compared(output, ranks, ways, accumulate)
     counted = any(one.value for one in output.readings if one.name in PARALLEL_COUNTS)
@@ -538,7 +561,7 @@ def read_train_step(
         if absent != lacked:
             names = Listed(tuple(name for name, _ in sorted(lacked ^ absent)))
             raise load_output.failed(Message("load_absence_untold", {"names": names}), output)
-    load_output.exactly(output, due, lacked)
+    _require_readings(output, due, frozenset(lacked))
     _require_rates(output, models)
     _require_steps_compared(output, models, judged)
     (counted,) = (one.value for one in output.readings if one.name == "step_miscompares")
@@ -549,14 +572,9 @@ def read_train_step(
 
 def _judged(output: LoadOutput) -> StepFormat:
     """The judged format of the GPU that the load names."""
-    told, format_ = output.parameters.get("capability"), output.parameters.get("format")
-    try:
-        judged = judged_format(str(told))
-    except ValueError:
-        judged = None
-    if judged is None or format_ != judged:
-        values = {"name": "format", "told": repr(format_), "asked": repr(judged)}
-        raise load_output.failed(Message("load_parameter", values), output)
+    judged, told = _of_capability(output, judged_format), output.parameters.get("format")
+    if judged is None or told != judged:
+        raise failed(_other("format", told, judged), output)
     return judged
 
 

@@ -17,7 +17,7 @@ from acceptance.loads.protocol import parse
 from acceptance.loads.train import layer_load, layer_worker
 from acceptance.loads.train.layer_bound import SMALL, error_bound
 from acceptance.loads.train.layer_trial import TorchLayer, TorchLayers, differing, scale, small
-from acceptance.loads.train.names import LAYER_PARTS, LAYER_READINGS
+from acceptance.loads.train.names import LAYER_PARAMETERS, LAYER_PARTS, LAYER_READINGS
 from acceptance.loads.train.shapes import LAYER_NAMES, LayerName
 
 FORMATS: tuple[DtypeName, ...] = ("bf16", "f16", "tf32", "f32")
@@ -34,7 +34,7 @@ def two_threads() -> None:
 def test_right_layers_are_well_within_the_bound(name: LayerName, dtype: DtypeName) -> None:
     compared, wrong, told = TorchLayers("cpu").verify(name, dtype, falsify=False)
     assert not wrong
-    assert compared > 10
+    assert compared == 1 + (2 if SMALL[name].cross else 1) + LAYER_PARAMETERS[name]
     assert float(told.split()[0]) < 0.5
 
 

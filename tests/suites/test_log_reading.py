@@ -128,7 +128,8 @@ FIGURES = {
 
 def layers_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     """What the load of layers says; its GPU's model is not told."""
-    seconds, about = float(argv[argv.index("--seconds") + 1]), {"uuid": visible[0]}
+    seconds = float(argv[argv.index("--seconds") + 1])
+    about = {"uuid": visible[0], "capability": "9.0"}
     if "--table" in argv:
         return train_layer_texts.printed(train_layer_texts.table_lines(about, seconds=seconds))
     share = 1.0 if visible[0] == uuid(0) else 0.97

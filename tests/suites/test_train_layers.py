@@ -67,7 +67,7 @@ class Machine:
     def _text(self, part: Part, place: int) -> str:
         seconds = float(part.argv[part.argv.index("--seconds") + 1])
         dtype = part.argv[part.argv.index("--dtype") + 1]
-        about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"]}
+        about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"], "capability": "9.0"}
         wrong = [texts.WRONG] * (self.wrong and place)
         if "--table" in part.argv:
             told = texts.table_lines(about, seconds=seconds, dtype=dtype, wrong=wrong)

@@ -8,6 +8,7 @@ import pytest
 import train_layer_texts as texts
 from cases import each
 
+from acceptance.loads.train.layer_grid import GRID
 from acceptance.loads.train.layer_load import arguments
 from acceptance.process.command import ProgramResult
 from acceptance.tools.load_output import LoadFailed
@@ -68,7 +69,7 @@ def test_wrong_results_are_read_and_counted() -> None:
         (judged, layers(wrong=[texts.WRONG])),
         (tabled, table(wrong=[texts.WRONG])),
     ):
-        lines[-2]["value"] = 0.0
+        _reading(lines, "layer_miscompares")["value"] = 0.0
         with pytest.raises(LoadFailed, match="told of wrong results and counted none") as caught:
             read(lines)
         assert len(caught.value.miscompares) == 1
@@ -115,7 +116,24 @@ def test_what_is_not_as_it_must_be_is_refused() -> None:
     refused(r"layer_bert_share is 0\.9, which is not 436 / 658", judged, lines)
     lines = layers()
     _reading(lines, "layer_matmul")["value"] = 0.0
-    refused("which is not 436 / 0", judged, lines)
+    refused("layer_matmul is 0, so nothing was done in its time", judged, lines)
+    lines = layers(share=0.0)
+    refused("layer_bert_forward is 0, so nothing was done in its time", judged, lines)
+    lines = layers()
+    lines[0]["parameters"]["dtype"] = "f16"
+    refused("ran with dtype = 'f16', and 'bf16' was asked for", judged, lines, dtype=None)
+    for capability in ("7.5", "none", None):
+        lines = layers()
+        lines[0]["parameters"]["capability"] = capability
+        refused("ran with dtype = 'bf16'", judged, lines)
+    for read, made in ((judged, layers), (tabled, table)):
+        lines = made()
+        lines.remove(_of(lines, "note"))
+        refused("did not show that all (155|300) tensors were compared", read, lines)
+        lines = made(wrong=[texts.WRONG])
+        note = _of(lines, "note")
+        note["note"] = note["note"].replace("1 of them", "0 of them")
+        refused("did not show that all (155|300) tensors were compared", read, lines)
     for place, value in ((0, "llama"), (1, "f16"), (2, 128), (3, 32), (4, 1.0), (5, 1.0), (6, 1)):
         lines = layers()
         _of(lines, "rows")["rows"][0][place] = value
@@ -139,7 +157,8 @@ def test_a_cell_without_a_rate_says_why(reason: str) -> None:
 
 
 def test_an_older_gpu_has_fewer_formats() -> None:
-    lines = table(dtype="f16", formats=("f16", "f32"))
+    older = {**ABOUT, "capability": "7.5"}
+    lines = texts.table_lines(older, seconds=8.0, dtype="f16", formats=("f16", "f32"))
     assert len(tabled(lines, dtype="f16").tables[0].rows) == 88
 
 
@@ -149,7 +168,9 @@ def test_what_is_not_as_it_must_be_in_the_table_is_refused() -> None:
             tabled(lines)
 
     refused(table(without={("llama", "bf16", 2048, 8): "too lazy"}))
-    refused(table(formats=("f16", "f32")))  # nothing in the judged format
+    every = [(name, "bf16", s, b) for name, s, batches in GRID for b in batches]
+    refused(table(without=dict.fromkeys(every, "no time")))  # nothing in the judged format
+    refused(table(formats=("bf16",)), "ran with formats = .'bf16'., and .*'f32'. was asked for")
     for formats in (None, ["f32", "bf16", "f16", "tf32"], ["f64"]):
         lines = table()
         lines[0]["parameters"]["formats"] = formats
@@ -163,6 +184,9 @@ def test_what_is_not_as_it_must_be_in_the_table_is_refused() -> None:
         lines = table()
         _of(lines, "rows")["rows"][7][place] = value
         refused(lines)
+    lines = table()
+    _reading(lines, "layer_dense")["value"] = 0.0
+    refused(lines, "layer_dense is 0")
     lines = table()
     lines.remove(_reading(lines, "layer_dense"))
     lines[-1]["readings"] -= 1

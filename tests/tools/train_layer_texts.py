@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acceptance.loads.train.layer_grid import GRID
-from acceptance.loads.train.names import LAYER_COLUMNS
+from acceptance.loads.train.names import LAYER_COLUMNS, layer_tensors, layers_compared
 from acceptance.loads.train.shapes import LAYERS, LayerName
 
 # Forward, and forward with backward, in TFLOP/s; T5's have the H100s' shares of the product.
@@ -117,7 +117,9 @@ def _whole(
         "parameters": {**asked, **told, **about},
     }
     found.append(reading("layer_miscompares", "count", float(len(wrong))))
-    return [hello, *wrong, *found, {"end": True, "readings": len(found)}]
+    tensors = layer_tensors(len(told["formats"]) or 1, judged=not told["table"])
+    note = {"note": layers_compared(tensors, len(wrong))}
+    return [hello, *wrong, *found, note, {"end": True, "readings": len(found)}]
 
 
 def printed(told: Sequence[Line]) -> str:

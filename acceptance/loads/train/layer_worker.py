@@ -17,7 +17,7 @@ from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME, parts
 from acceptance.loads.train.layer_memory import needed_bytes
-from acceptance.loads.train.names import LAYER_COLUMNS, LAYER_TABLE
+from acceptance.loads.train.names import LAYER_COLUMNS, LAYER_TABLE, layers_compared
 from acceptance.loads.train.shapes import TRAINED, LayerName, LayerShape
 
 # Shares of the time under load: to warm up, for all slices of matrix products, and for each layer
@@ -247,7 +247,7 @@ class LayerWorker:
 
     def _end(self) -> None:
         self._reading("layer_miscompares", "count", self._wrong)
-        self._output.note(f"{self._compared} tensors compared, {self._wrong} of them wrong")
+        self._output.note(layers_compared(self._compared, self._wrong))
 
     def _reading(self, name: str, unit: str, value: float) -> None:
         self._output.reading(name, unit, OWN, value)

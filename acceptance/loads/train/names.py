@@ -9,7 +9,7 @@ from itertools import product
 from typing import Literal, get_args
 
 from acceptance.loads.miscompare import DigestFormat
-from acceptance.loads.train.shapes import LAYER_NAMES
+from acceptance.loads.train.shapes import LAYER_NAMES, LAYERS, LayerName
 
 # Layers: forward with backward, the forward pass alone, and the first's share of the card's own
 # matrix product in the same program.
@@ -28,6 +28,14 @@ LAYER_PARTS = {
     "layer_attention": "TFLOP/s",
     "layer_miscompares": "count",
 }
+# Parameters of each layer. With inputs and output they are the tensors that are compared.
+LAYER_PARAMETERS: dict[LayerName, int] = {
+    "bert": 16,
+    "gpt2": 16,
+    "t5_encoder": 9,
+    "t5_decoder": 14,
+    "llama": 9,
+}
 LAYER_TABLE = "train_layers"
 LAYER_COLUMNS = (
     "layer",
@@ -38,6 +46,25 @@ LAYER_COLUMNS = (
     "with backward TFLOP/s",
     "share",
 )
+
+
+def layer_tensors(formats: int, *, judged: bool) -> int:
+    """How many tensors the load of layers compares.
+
+    In each of so many formats these are the output and every gradient of each small layer; with
+    `judged`, also those of each judged layer under strict determinism, and its timed output.
+    """
+    found = 0
+    for name, parameters in LAYER_PARAMETERS.items():
+        own = 1 + (2 if LAYERS[name].cross else 1) + parameters
+        found += formats * own + (own + 1 if judged else 0)
+    return found
+
+
+def layers_compared(tensors: int, wrong: int) -> str:
+    """The note of the load of layers about what it compared."""
+    return f"{tensors} tensors compared, {wrong} of them wrong"
+
 
 # Steps: the rate of one model, and its share of the card's own matrix product.
 StepModel = Literal["gpt2", "bert", "neo"]
