@@ -236,5 +236,5 @@ def test_the_largest_model_is_absent_exactly_where_memory_is_small() -> None:
 def test_a_load_that_says_why_it_could_not_train_is_an_error_with_its_cure() -> None:
     text = train_step_texts.printed(told()[:1])
     done = ProgramResult(("python",), 1, text, f"train_step: {train_step_texts.TOO_LARGE}\n", 5.0)
-    with pytest.raises(LoadFailed, match=r"6\.9 GiB .* end what else uses it"):
+    with pytest.raises(LoadFailed, match=r"6\.1 GiB .* end what else uses it"):
         read_train_step(done, seconds=6.0, table=False, neo=True)
