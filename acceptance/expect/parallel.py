@@ -38,6 +38,12 @@ def parallel_limits(
     """The limits of parallel training on these GPUs."""
     if len(gpus) < 2:
         return
+    if len({gpu.model for gpu in gpus}) > 1:
+        # The sum of what all do alone is out of reach where the slowest sets the pace.
+        for name in PARALLEL_EFFICIENCIES:
+            why = Message("parallel_mixed")
+            yield Override(name, FROM_LINKS, component=GPUS, unlimited=unless_limited(why))
+        return
     own = {gpu.name: find(sheets, pci_id=gpu.device_id, nvml_name=gpu.model) for gpu in gpus}
     known = {(pair.a, pair.b): pair for pair in pairs}
     links = [

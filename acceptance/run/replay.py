@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import DtypeName
@@ -46,6 +46,7 @@ from acceptance.suites.fixtures import (
     train_digests,
     train_parallel,
 )
+from acceptance.suites.fixtures import train as train_fixtures
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
@@ -61,7 +62,7 @@ from acceptance.suites.fixtures.storage import (
     of_storage_load,
 )
 from acceptance.suites.storage import AskDisk
-from acceptance.tools import TOOLS, Tool, fio, load_output
+from acceptance.tools import TOOLS, Tool, fio, load_output, train_output
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.load_output import Groups
 from acceptance.tools.proof import ToolError
@@ -125,13 +126,39 @@ class Kept:
         self, load: str, shown: Mapping[Component, Sequence[Component]] | None = None
     ) -> GpuLoads:
         """The outputs of a load of every GPU, which were started in the order of the GPUs."""
+        return self._of_each(
+            lambda done, _gpu, also: load_output.read(done, load, also, least_s=0.0), shown
+        )
+
+    def layers(self, *, table: bool = False) -> GpuLoads:
+        """The outputs of the load of layers of every GPU."""
+        read = train_output.read_train_layer_table if table else train_output.read_train_layers
+        return self._of_each(
+            lambda done, _gpu, also: read(done, dtype=None, seconds=None, also=also)
+        )
+
+    def steps(self, *, table: bool = False) -> GpuLoads:
+        """The outputs of the training steps of every GPU."""
+        neo = train_fixtures.neo_due(self.planned)
+        return self._of_each(
+            lambda done, gpu, also: train_output.read_train_step(
+                done, seconds=None, table=table, neo=gpu in neo, also=also
+            )
+        )
+
+    def _of_each(
+        self,
+        read: Callable[[ProgramResult, Component, Mapping[str, Any]], LoadOutput],
+        shown: Mapping[Component, Sequence[Component]] | None = None,
+    ) -> GpuLoads:
         by_name = {gpu.name: gpu for gpu in self.due}
-
-        def read(name: Component, done: ProgramResult) -> LoadOutput:
-            return load_output.read(done, load, gpu_identity.of_load(by_name[name]), least_s=0.0)
-
         ended = dict(zip(by_name, self.done, strict=False))
-        return collect_loads(self.due, ended, read, shown)
+        return collect_loads(
+            self.due,
+            ended,
+            lambda name, done: read(done, name, gpu_identity.of_load(by_name[name])),
+            shown,
+        )
 
     def tested(self, measurement: str) -> tuple[Scratch, ...]:
         """The fixture of this name."""
@@ -331,11 +358,9 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.tested, kept.run_fio, _table, check
     ),
     "train.layer_table": lambda kept, check: train.test_layer_table(
-        lambda: kept.gpu_loads("train_layers"), {}, _table, check
+        lambda: kept.layers(table=True), {}, _table, check
     ),
-    "train.layers": lambda kept, check: train.test_layers(
-        lambda: kept.gpu_loads("train_layers"), {}, _table, check
-    ),
+    "train.layers": lambda kept, check: train.test_layers(kept.layers, {}, _table, check),
     "train.digest": lambda kept, check: train.test_digest(
         lambda: train_digests.of_kept(kept.due, kept.done, components.of_one_model(kept.due)),
         kept.due,
@@ -349,11 +374,9 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "train.parallel_table": lambda kept, check: train.test_parallel_table(
         lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
     ),
-    "train.step": lambda kept, check: train.test_step(
-        lambda: kept.gpu_loads("train_step"), {}, _table, check
-    ),
+    "train.step": lambda kept, check: train.test_step(kept.steps, {}, _table, check),
     "train.step_table": lambda kept, check: train.test_step_table(
-        lambda: kept.gpu_loads("train_step"), {}, _table, check
+        lambda: kept.steps(table=True), {}, _table, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check

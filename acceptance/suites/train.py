@@ -293,7 +293,9 @@ def test_step(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(8.0, load="train_step_table", slack=600.0, loads_gpus=True)
+# It ends when it has all rows, of which a GPU with little memory has few: so it need not be seen at
+# work for all of its time.
+@pytest.mark.costs(8.0, load="train_step_table", slack=600.0)
 @pytest.mark.measures(*STEPS)
 def test_step_table(
     train_step_table: Callable[[], GpuLoads],

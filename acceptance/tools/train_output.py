@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, TypeVar
 
@@ -45,6 +46,7 @@ from acceptance.loads.train.names import (
     STEP_OF_GPU,
     STEP_READINGS,
     STEP_REFERENCED,
+    STEP_SIZES,
     STEP_TABLE,
     ParallelWay,
     StepModel,
@@ -53,7 +55,14 @@ from acceptance.loads.train.names import (
     parallel_efficiency,
 )
 from acceptance.loads.train.shapes import LAYERS, MODELS, ModelShape
-from acceptance.loads.train.step_options import FORMAT_NAMES, StepFormat, judged_format
+from acceptance.loads.train.step_bounds import SMALL
+from acceptance.loads.train.step_options import (
+    FORMAT_NAMES,
+    StepFormat,
+    StepOption,
+    judged_format,
+    options,
+)
 from acceptance.loads.train.training_runs import TrainingRuns, TrainingVersions
 from acceptance.process.command import ProgramResult
 from acceptance.tools import load_output
@@ -62,6 +71,7 @@ from acceptance.tools.load_output import ReadingKey, failed, same_gpu
 LAYERS_LOAD = "train_layers"
 # The slices under load are measured by the GPU, and each ends when its last batch does.
 LAYERS_LEAST_SHARE = 0.95
+_EXACT = 1e-6  # of figures that are not rounded
 
 _T = TypeVar("_T")
 Cells = tuple[float | str, ...]
@@ -201,7 +211,7 @@ def _positive(row: Sequence[float | str]) -> bool:
 
 
 def _require_share(share: float, rate: float, matmul: float, name: str, output: LoadOutput) -> None:
-    if not math.isclose(share * matmul, rate, rel_tol=1e-6):
+    if not math.isclose(share * matmul, rate, rel_tol=_EXACT):
         values: Values = {
             "name": name,
             "share": f"{share:g}",
@@ -542,8 +552,9 @@ def read_train_step(
     where `seconds` is None; the table ends when it has all rows, so no time is due for it.
 
     Raises LoadFailed as `load_output.read` does. It also raises LoadFailed for another format than
-    this GPU's, a missing or unknown reading, a rate that is not in the table, a model of which
-    something was not compared, and wrong results that were not counted.
+    this GPU's, a missing or unknown reading, a rate of 0 or one that is not in the table, a share
+    that is not that of the rates, a row of another model or option, a model of which something was
+    not compared, and wrong results that were not counted.
     """
     asked: dict[str, Any] = {"device": "cuda", "table": table, **(also or {})}
     asked |= {} if seconds is None else {"seconds": seconds}
@@ -562,7 +573,7 @@ def read_train_step(
             names = Listed(tuple(name for name, _ in sorted(lacked ^ absent)))
             raise load_output.failed(Message("load_absence_untold", {"names": names}), output)
     _require_readings(output, due, frozenset(lacked))
-    _require_rates(output, models)
+    _require_rates(output, models, judged, table=table)
     _require_steps_compared(output, models, judged)
     (counted,) = (one.value for one in output.readings if one.name == "step_miscompares")
     if counted != len(output.miscompares):
@@ -578,21 +589,45 @@ def _judged(output: LoadOutput) -> StepFormat:
     return judged
 
 
-def _require_rates(output: LoadOutput, models: list[StepModel]) -> None:
-    """Raise LoadFailed unless each judged rate is that of a row, and each row has figures."""
-    table = load_output.table_of(output, STEP_TABLE, STEP_LOAD_COLUMNS)
+def _require_rates(
+    output: LoadOutput, models: list[StepModel], judged: StepFormat, *, table: bool
+) -> None:
+    """Raise LoadFailed unless each row has figures, and the judged readings are those of rows."""
+    rows = load_output.table_of(output, STEP_TABLE, STEP_LOAD_COLUMNS).rows
+    for row in rows:
+        if not all(isinstance(one, float) and one > 0 for one in row[2:]):
+            values: Values = {"table": STEP_TABLE, "row": ", ".join(map(str, row))}
+            raise failed(Message("load_row_untold", values), output)
+    own = tuple(StepOption(judged, checkpointed=which).name for which in (False, True))
+    trained = tuple(options(judged))
+    # Where memory is small, any option may be trained with checkpointing.
+    known = {replace(one, checkpointed=True).name for one in trained} | {
+        one.name for one in trained
+    }
+    due = {
+        (MODELS[model].name, name)
+        for model in (("gpt2", *models) if table else models)
+        for name in (known if table else own)
+    }
+    told = [(str(row[0]), str(row[1])) for row in rows]
+    if strangers := [", ".join(one) for one in told if one not in due or told.count(one) > 1]:
+        values = {"table": STEP_TABLE, "rows": Listed(tuple(strangers))}
+        raise failed(Message("load_rows_stray", values), output)
     place = STEP_LOAD_COLUMNS.index("TFLOP/s")
-    rates = {(row[0], row[place]) for row in table.rows}
-    for row in table.rows:
-        if not all(isinstance(one, float) and one > 0 and math.isfinite(one) for one in row[2:]):
-            values = {"table": STEP_TABLE, "row": ", ".join(map(str, row))}
-            raise load_output.failed(Message("load_row_untold", values), output)
+    rates = {(str(row[0]), str(row[1])): row[place] for row in rows}
+    found = {one.name: one.value for one in output.readings}
+    products = []
     for model in models:
-        for one in output.readings:
-            told = MODELS[model].name, round(one.value, 3)
-            if one.name == f"step_{model}" and told not in rates:
-                values = {"name": one.name, "component": str(OWN), "table": STEP_TABLE}
-                raise load_output.failed(Message("load_rate_untold", values), output)
+        name, share = (one.format(model) for one in STEP_READINGS)
+        of_row = next((rates[key] for one in own if (key := (MODELS[model].name, one)) in rates), 0)
+        if of_row != round(found[name], 3):
+            values = {"name": name, "component": str(OWN), "table": STEP_TABLE}
+            raise failed(Message("load_rate_untold", values), output)
+        products.append(found[name] / found[share])
+    # Each share is of the products beside its own model, and `step_matmul` of all of them.
+    matmul = found["step_matmul"]
+    if not min(products) * (1 - _EXACT) <= matmul <= max(products) * (1 + _EXACT):
+        _require_share(found[share], found[name], matmul, share, output)
 
 
 def _require_steps_compared(
@@ -601,21 +636,30 @@ def _require_steps_compared(
     """Raise LoadFailed unless everything was compared, and every difference beyond it reported."""
     rows = load_output.table_of(output, STEP_CHECKS, STEP_CHECK_COLUMNS).rows
     found = {row[:3]: row[3] for row in rows}
-    own = FORMAT_NAMES[judged]
+    own, size = FORMAT_NAMES[judged], output.parameters.get("size")
+    if type(size) is not int or size not in STEP_SIZES:
+        raise failed(_other("size", size, list(STEP_SIZES)), output)
+    # Before and after the load: the loss, and every gradient and weight.
+    parameters = parallel_values.split_parameters(SMALL) + parallel_values.whole_parameters(SMALL)
     due = {
-        ("small model", name, what): 2.0  # before and after the load
+        ("small model", name, what): 2.0 * (1 if what == "loss" else parameters)
         for name in (FORMAT_NAMES["f32"], own)
         for what in STEP_REFERENCED
     }
-    due |= {(MODELS[model].name, own, what): 1.0 for model in models for what in STEP_LOSSES}
-    due["matmul", own, "repeated product"] = 1.0
+    trained = {(MODELS[model].name, own) for model in models} | {
+        (str(row[0]), str(row[1]).partition(",")[0])
+        for row in load_output.table_of(output, STEP_TABLE, STEP_LOAD_COLUMNS).rows
+    }
+    due |= {(*one, what): least for one in trained for what, least in STEP_LOSSES.items()}
+    due["matmul", own, "repeated product"] = float(size**2)
     lacking = [
         key
         for key, least in due.items()
         if not isinstance(many := found.get(key), float) or many < least
     ]
-    if output.miscompares:  # a loss that is not finite cannot fall
-        lacking = [key for key in lacking if key[2] != "trained loss"]
+    if output.miscompares:  # a loss that is not finite can neither fall nor be made again
+        unknown = ("trained loss", "repeated losses")
+        lacking = [key for key in lacking if key[2] not in unknown]
     elif any(not isinstance(row[4], float) or not row[4] <= 1 for row in rows):
         raise load_output.failed(Message("load_uncounted"), output)
     if lacking:

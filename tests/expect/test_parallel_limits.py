@@ -131,3 +131,16 @@ def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
     found = list(parallel_ceilings(facts))
     assert [one.measurement for one in found] == list(PARALLEL_EFFICIENCIES)
     assert {one.limit.high for one in found if one.limit is not None} == {1.15}
+
+
+@each("box", [replace(H200, count=2), BOXES["2x3090ti-bridge.toml"]])
+def test_gpus_of_several_models_are_only_recorded(box: Box) -> None:
+    """The slowest sets the pace, and the sum of what all do alone is out of reach."""
+    seen = inventory(box)
+    due = gpus(seen)
+    first, *others = gpu_limits.gpu_facts(due, None)
+    mixed = [replace(first, model="NVIDIA Another"), *others]
+    found = list(parallel_limits(mixed, gpu_limits.pair_facts(seen, due), gpu_limits.sheets()))
+    assert [one.measurement for one in found] == list(PARALLEL_EFFICIENCIES)
+    assert not any(one.limit for one in found)
+    assert "of several models" in worded(found[0].unlimited)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 
 import pytest
 from cases import each
@@ -12,7 +13,7 @@ from load_program import forked
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
 from acceptance.loads.protocol import LoadOutput, parse, salvage
-from acceptance.loads.train import parallel_values
+from acceptance.loads.train import parallel_load, parallel_values
 from acceptance.loads.train.names import (
     PARALLEL_COLUMNS,
     PARALLEL_EFFICIENCIES,
@@ -20,6 +21,7 @@ from acceptance.loads.train.names import (
     PARALLEL_WAYS,
     parallel_efficiency,
 )
+from acceptance.loads.train.parallel_worker import Joined
 from acceptance.loads.train.shapes import MODELS, TINY
 
 BASE = ("--backend", "gloo", "--ranks", "2", "--seconds", "1")
@@ -226,3 +228,11 @@ def test_arguments_that_cannot_be_used_are_refused(argv: tuple[str, ...]) -> Non
     done = program(*BASE, *argv)
     assert done.returncode == 2
     assert argv[0] in done.stderr
+
+
+def test_one_format_for_all_ranks() -> None:
+    """float16, where one of the cards has no bfloat16: they exchange what they multiply."""
+    nccl = parallel_load.arguments().parse_args(["--backend", "nccl", *BASE[2:]])
+    rank = Joined(80 << 30, "library", "GPU-1", "bf16")
+    assert parallel_load.work_for(nccl, [rank, rank]).dtype == "bf16"
+    assert parallel_load.work_for(nccl, [rank, replace(rank, dtype="f16")]).dtype == "f16"

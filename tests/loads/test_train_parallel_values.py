@@ -82,7 +82,7 @@ def test_a_bound_that_is_no_number_is_printed_as_0() -> None:
 
 def test_tasks_say_what_they_are() -> None:
     assert str(Verify("zero2", 4)) == "verifying zero2 with accumulation 4"
-    assert str(Clock("alone", 1, TINY, 2, 1.0)) == "timing alone with accumulation 1"
+    assert str(Clock("alone", 1, TINY, 2, 1.0, "bf16")) == "timing alone with accumulation 1"
 
 
 @each(

@@ -26,7 +26,7 @@ from acceptance.loads.train.shapes import TINY
 
 JOINED = Joined(1 << 30, "library", "GPU-1", "bf16")
 CLOCKED = Clocked(3, 1.0, 0.8, 0.2, 0, 0, "")
-CLOCK = Clock("tp", 4, TINY, 2, 1.0)
+CLOCK = Clock("tp", 4, TINY, 2, 1.0, "bf16")
 
 
 class Pipe:

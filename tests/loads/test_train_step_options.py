@@ -48,10 +48,25 @@ def test_the_options_of_the_table() -> None:
     assert len({one.name for one in options("f16")}) == 6
 
 
-def test_the_measured_peak_of_an_h200_is_near_the_estimate() -> None:
-    """29.2 GiB for GPT-2 medium with a head of its own, 51 M parameters more, at batch 16."""
-    estimate = bytes_needed(MODELS["gpt2"], BF16, 16) + 18 * 51.5e6
-    assert 29.2 <= estimate / GIB < 1.35 * 29.2
+@each(
+    "model, option, batch, gib",
+    [
+        ("bert", BF16, 16, 14.72),
+        ("bert", StepOption("tf32"), 16, 18.61),
+        ("bert", replace(BF16, checkpointed=True), 16, 7.49),
+        ("gpt2", BF16, 16, 28.96),
+        ("gpt2", StepOption("f32"), 8, 20.65),
+        ("gpt2", replace(BF16, accumulation=16), 8, 18.12),
+        ("gpt2", replace(BF16, checkpointed=True), 16, 14.87),
+        ("neo", BF16, 8, 56.58),
+        ("neo", replace(BF16, accumulation=16), 1, 26.98),
+        ("neo", StepOption("tf32"), 4, 43.45),
+    ],
+)
+def test_peaks_that_an_h100_showed_are_just_below_the_estimate(
+    model: ModelName, option: StepOption, batch: int, gib: float
+) -> None:
+    assert gib < bytes_needed(MODELS[model], option, batch) / GIB < 1.3 * gib
 
 
 @each(
@@ -62,17 +77,20 @@ def test_the_measured_peak_of_an_h200_is_near_the_estimate() -> None:
         ("gpt2", 24, False, 4),
         ("gpt2", 16, False, 2),
         ("gpt2", 12, False, 1),
-        ("gpt2", 8.8, True, 1),
+        ("gpt2", 8, False, 1),
+        ("gpt2", 7.6, True, 1),  # what cards of 8 GB show
+        ("bert", 7.6, False, 1),
         ("bert", 24, False, 8),
         ("neo", 141, False, 16),
         ("neo", 40, False, 1),
-        ("neo", 30, True, 1),
+        ("neo", 30, False, 1),
     ],
 )
 def test_the_batch_that_memory_allows(
     model: ModelName, gib: float, checkpointed: bool, batch: int
 ) -> None:
-    found = fitting(MODELS[model], BF16, int(gib * GIB), BESIDE)
+    beside = (128 if gib < 12 else 512) << 20  # the matrix product
+    found = fitting(MODELS[model], BF16, int(gib * GIB), beside)
     assert found is not None
     assert found == (replace(BF16, checkpointed=checkpointed), found[1])
     assert found[1] >= batch, found[1]
@@ -89,8 +107,9 @@ def test_checkpointing_and_narrow_formats_need_less() -> None:
     plain = bytes_needed(shape, BF16, 16)
     assert bytes_needed(shape, replace(BF16, checkpointed=True), 16) < 0.8 * plain
     assert bytes_needed(shape, StepOption("f32"), 16) > 1.2 * plain
-    # accumulation repeats the same batch
-    assert bytes_needed(shape, replace(BF16, accumulation=16), 16) == plain
+    # accumulation repeats the same batch, and keeps the gradients
+    accumulated = bytes_needed(shape, replace(BF16, accumulation=16), 16)
+    assert accumulated == plain + 4 * shape.parameters
 
 
 def test_the_loss_of_new_weights() -> None:

@@ -53,7 +53,7 @@ def text_of(path: Path) -> str:
 
 
 def printed(entry: Mapping[str, Any]) -> str:
-    """The recorded output; as that of a GPU of another compute capability where the index says so."""
+    """The recorded output, with another compute capability where the index says so."""
     text = text_of(LOADS / entry["path"])
     other = entry.get("capability")
     return (

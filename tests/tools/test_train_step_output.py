@@ -139,6 +139,24 @@ def parameter(name: str, value: Any) -> Callable[[Told], None]:
             lambda lines: row(lines, "train_step_checks", "matmul", 3, "none"),
             "every element of repeated product of matmul",
         ),
+        (
+            lambda lines: row(lines, "train_step_checks", "small model", 3, 2.0),
+            "every element of gradients of small model",
+        ),
+        (parameter("size", 256), "size = 256"),
+        (lambda lines: reading(lines, "step_gpt2_share").__setitem__("value", 0.0), "is 0"),
+        (
+            lambda lines: reading(lines, "step_gpt2_share").__setitem__("value", 0.9),
+            r"step_gpt2_share is 0\.9, which is not .* / 658",
+        ),
+        (
+            lambda lines: row(lines, "train_steps", "GPT-2 medium", 1, "TF32"),
+            "no model and option of this run, or repeated: GPT-2 medium, TF32",
+        ),
+        (
+            lambda lines: row(lines, "train_steps", "GPT-2 medium", 0, "BERT-large"),
+            "no model and option of this run, or repeated: BERT-large, bfloat16",
+        ),
         (lambda lines: row(lines, "train_step_checks", "matmul", 4, 1.5), "counted none"),
         (lambda lines: row(lines, "train_step_checks", "matmul", 4, "-"), "counted none"),
         (lambda lines: lines.pop(), "its last line"),
@@ -149,6 +167,50 @@ def test_what_is_not_as_it_must_be(spoil: Callable[[Told], object], said: str) -
     spoil(lines)
     with pytest.raises(LoadFailed, match=said):
         read(lines)
+
+
+def table_of(lines: Told, name: str) -> dict[str, Any]:
+    (found,) = [one for one in lines if one.get("table") == name]
+    return found
+
+
+def test_every_row_of_the_table_was_compared_and_stands_there_once() -> None:
+    lines = told(True)
+    checks = table_of(lines, "train_step_checks")
+    checks["rows"] = [row for row in checks["rows"] if row[:2] != ["GPT-2 medium", "TF32"]]
+    with pytest.raises(LoadFailed, match=r"first loss of GPT-2 medium \(TF32\)"):
+        read(lines, table=True)
+    lines = told(True)
+    rows = table_of(lines, "train_steps")["rows"]
+    rows.append(rows[-1])
+    with pytest.raises(LoadFailed, match=r"or repeated: GPT-Neo-1\.3B, bfloat16, checkpointing"):
+        read(lines, table=True)
+
+
+def test_the_shares_of_a_table_are_of_products_around_the_mean_one() -> None:
+    lines = told(True)
+    for name, share in (("step_bert", 0.9), ("step_neo", 1.1)):
+        reading(lines, f"{name}_share")["value"] *= share
+    read(lines, table=True)
+    reading(lines, "step_matmul")["value"] = 900.0
+    with pytest.raises(LoadFailed, match=r"step_neo_share is .* which is not .* / 900"):
+        read(lines, table=True)
+
+
+def test_a_judged_rate_is_that_of_the_judged_option() -> None:
+    lines = told(True)
+    for one in table_of(lines, "train_steps")["rows"]:
+        if one[:2] == ["BERT-large", "bfloat16"]:
+            one[6] = 1.0
+    with pytest.raises(LoadFailed, match="step_bert of gpu0 is not in its table"):
+        read(lines, table=True)
+
+
+def test_a_small_product_has_fewer_numbers() -> None:
+    lines = told()
+    lines[0]["parameters"]["size"] = 4096
+    row(lines, "train_step_checks", "matmul", 3, 4096.0**2)
+    read(lines)
 
 
 def test_wrong_results_that_are_not_counted() -> None:
@@ -173,5 +235,5 @@ def test_the_largest_model_is_absent_exactly_where_memory_is_small() -> None:
 def test_a_load_that_says_why_it_could_not_train_is_an_error_with_its_cure() -> None:
     text = train_step_texts.printed(told()[:1])
     done = ProgramResult(("python",), 1, text, f"train_step: {train_step_texts.TOO_LARGE}\n", 5.0)
-    with pytest.raises(LoadFailed, match=r"6\.9 GiB .* end what else uses it"):
+    with pytest.raises(LoadFailed, match=r"6\.1 GiB .* end what else uses it"):
         read_train_step(done, seconds=6.0, table=False, neo=True)

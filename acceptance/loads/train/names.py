@@ -93,7 +93,10 @@ STEP_LOAD_COLUMNS = tuple(name for name in STEP_COLUMNS if name != "MFU")
 STEP_CHECKS = "train_step_checks"
 STEP_CHECK_COLUMNS = ("model", "format", "compared", "numbers", "share of allowed")
 STEP_REFERENCED = ("loss", "gradients", "weights")  # of a small model, against float64
-STEP_LOSSES = ("first loss", "repeated losses", "finite losses", "trained loss")
+# Of each model in each format, with the least number of them: the loss of new weights is made three
+# times and that of the last ones twice, and at least six steps are made.
+STEP_LOSSES = {"first loss": 1, "repeated losses": 3, "finite losses": 7, "trained loss": 1}
+STEP_SIZES = 8192, 4096  # of the matrix product; the smaller one on GPUs with little memory
 NEO_GIB = 30  # GPUs with less memory than this are not to train the model neo
 
 # Digests of a training run: own repeats that differ; the table has a row for each format, with the

@@ -98,6 +98,7 @@ from acceptance.loads.train.parallel_worker import (
     Join,
     Joined,
     Task,
+    TrainedFormat,
     Verified,
     Verify,
     compare,
@@ -206,12 +207,13 @@ class GpuRank:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the ranks train: the model, and the batches of one card and of all with `tp`."""
+    """What the ranks train: the model, the batches of one card and of all with `tp`, the format."""
 
     name: str
     shape: ModelShape
     batch: int
     tensor_batch: int
+    dtype: TrainedFormat
 
     def of_way(self, way: str) -> int:
         """Samples of one forward pass at one rank."""
@@ -220,12 +222,15 @@ class Work:
 
 def work_for(options: argparse.Namespace, joined: Sequence[Joined]) -> Work:
     """The largest model and batch for which all ranks have memory; over gloo the smallest."""
+    # Sums and shards go between the ranks in this format, so it is one that all of them have.
+    dtype: TrainedFormat = "f16" if any(one.dtype == "f16" for one in joined) else "bf16"
     if options.backend == "gloo":
-        return Work("tiny", TINY, TINY_BATCH, TINY_BATCH * options.ranks)
+        return Work("tiny", TINY, TINY_BATCH, TINY_BATCH * options.ranks, dtype)
     room = min(one.free_bytes for one in joined)
     name, batch = parallel_sizes.choose(room)
     shape = MODELS[name]
-    return Work(name, shape, batch, parallel_sizes.tensor_batch(shape, batch, options.ranks, room))
+    whole = parallel_sizes.tensor_batch(shape, batch, options.ranks, room)
+    return Work(name, shape, batch, whole, dtype)
 
 
 @dataclass(slots=True)
@@ -341,7 +346,9 @@ class ArmRun:
         self, way: ParallelWay | str, accumulation: int, work: Work, seconds_: float
     ) -> dict[int, Clocked]:
         """Time a training; its losses must be numbers, and after `ddp` all weights equal."""
-        task = Clock(cast(Any, way), accumulation, work.shape, work.of_way(way), seconds_)
+        task = Clock(
+            cast(Any, way), accumulation, work.shape, work.of_way(way), seconds_, work.dtype
+        )
         told: dict[int, Clocked] = self.take(task)
         for number, one in told.items():
             if one.infinite:
@@ -522,7 +529,7 @@ def _hello(
         "model": work.name,
         "batch": work.batch,
         "tensor_batch": work.tensor_batch,
-        "format": sorted({one.dtype for one in joined[0]})[0],
+        "format": work.dtype,
         "uuids": uuids[0],
         "library": ", ".join(sorted({one.about for arm in joined for one in arm})),
     }

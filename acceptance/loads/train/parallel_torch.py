@@ -35,12 +35,15 @@ from acceptance.loads.train.parallel_worker import (
     Deviation,
     Fault,
     Joined,
+    TrainedFormat,
     Verified,
     Verify,
     compare,
     steps_for,
 )
+from acceptance.loads.train.step_bounds import RATE
 
+_TYPES: dict[TrainedFormat, torch.dtype] = {"bf16": torch.bfloat16, "f16": torch.float16}
 WARM_STEPS = 2
 SMALL_BUCKET = 1.0  # MiB: the small model has several buckets too
 SPOILED = "blocks.0.feed_forward.up.weight"  # what an injected fault spoils the gradient of
@@ -82,9 +85,9 @@ class TorchTrainer:
             native = torch.cuda.get_device_capability(rank) >= (8, 0)
         else:
             torch.set_num_threads(1)  # the ranks share the processors
-        self._dtype = torch.bfloat16 if native else torch.float16
         self._memory = TorchMemory(self._device, ranks)
-        name = "bf16" if native else "f16"
+        self._dtype = torch.bfloat16
+        name: TrainedFormat = "bf16" if native else "f16"
         self.joined = Joined(self._memory.free_bytes(), about, uuid, name)
 
     def leave(self) -> None:
@@ -240,6 +243,7 @@ class TorchTrainer:
         if self._on_gpu:
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
+        self._dtype = _TYPES[task.dtype]
         made = model(task.shape, self._device)
         if task.way == "alone":
             trained = Trained(made, dict(made.named_parameters()))
@@ -247,7 +251,8 @@ class TorchTrainer:
             self._meet()
             trained = self._together(task.way, made, exact=False)
         del made
-        optimizer = torch.optim.AdamW(trained.module.parameters(), fused=True)
+        # As slow as in `step_load`, so that losses stay finite in float16 too.
+        optimizer = torch.optim.AdamW(trained.module.parameters(), lr=RATE, fused=True)
         batches = [
             batch(
                 task.shape,

@@ -26,6 +26,7 @@ from acceptance.loads.train.names import ParallelWay
 from acceptance.loads.train.shapes import ModelShape
 
 Fault = Literal["wrong", "drop", "die", "hang"]
+TrainedFormat = Literal["bf16", "f16"]
 LEAST_STEPS, MOST_STEPS = 3, 200
 REPORTED = 8  # wrong results that a rank reports; all are counted
 
@@ -45,8 +46,8 @@ class Verify:
 class Clock:
     """Train a model one way, for `seconds` and LEAST_STEPS steps at least.
 
-    `batch` is that of one card in each accumulated batch. "alone" is each card by itself, without
-    communication.
+    `batch` is that of one card in each accumulated batch, `dtype` the format of the products, one
+    for all ranks. "alone" is each card by itself, without communication.
     """
 
     way: ParallelWay | Literal["alone"]
@@ -54,6 +55,7 @@ class Clock:
     shape: ModelShape
     batch: int
     seconds: float
+    dtype: TrainedFormat
 
     def __str__(self) -> str:
         return f"timing {named(self.way, self.accumulation)}"
@@ -74,7 +76,7 @@ class Joined:
     free_bytes: int
     about: str
     uuid: str
-    dtype: str
+    dtype: TrainedFormat
 
 
 @dataclass(frozen=True, slots=True)

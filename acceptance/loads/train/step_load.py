@@ -38,45 +38,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from acceptance.loads.card import CudaCard, gpu_identity
 from acceptance.loads.gemm.load import STRAYS
 from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
+from acceptance.loads.train.names import STEP_SIZES
+from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import MODELS, TINY
 from acceptance.loads.train.step_bounds import SMALL
 from acceptance.loads.train.step_options import judged_format
 from acceptance.loads.train.step_worker import GIB, StepOrder, StepWorker
 
 NAME = "train_step"
-SIZE, SMALLER_SIZE, SMALLER_BELOW = 8192, 4096, 12 * GIB
+SMALLER_BELOW = 12 * GIB  # GPUs with less memory have the smaller product
 TINY_SIZE = 128
-PROCESSOR_BYTES = 64 * GIB
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessorCard:
-    """The processor in the place of a GPU, for tests: its work is done when it is given."""
-
-    def mark(self) -> float:
-        """The time."""
-        return time.perf_counter()
-
-    def seconds(self, begin: float, end: float) -> float:
-        """Seconds between two marks."""
-        return end - begin
-
-    def free_bytes(self) -> int:
-        """More than small models need."""
-        return PROCESSOR_BYTES
-
-    def whole_bytes(self) -> int:
-        """More than small models need."""
-        return PROCESSOR_BYTES
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -110,7 +89,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     card: CudaCard | ProcessorCard = CudaCard() if real else ProcessorCard()
     about = gpu_identity() if real else {"gpu": "none", "capability": "8.0"}
     judged, whole_bytes = judged_format(about["capability"]), card.whole_bytes()
-    size = (SMALLER_SIZE if whole_bytes < SMALLER_BELOW else SIZE) if real else TINY_SIZE
+    size = STEP_SIZES[whole_bytes < SMALLER_BELOW] if real else TINY_SIZE
     parameters: dict[str, Any] = {
         "device": options.device,
         "seconds": options.seconds,
@@ -122,8 +101,10 @@ def run(options: argparse.Namespace, output: Output) -> None:
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
-    if real and size != SIZE:
-        output.note(f"shares are of products of {size}, not {SIZE}: the GPU's memory is small")
+    if real and size != STEP_SIZES[0]:
+        output.note(
+            f"shares are of products of {size}, not {STEP_SIZES[0]}: the GPU's memory is small"
+        )
     from acceptance.loads.gemm.product import settings
     from acceptance.loads.train.step_trial import SmallStep, TorchMatmul, TorchTrial
 
