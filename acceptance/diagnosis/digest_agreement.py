@@ -15,16 +15,11 @@ from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Values, known
 from acceptance.loads.miscompare import DifferingRun, DigestDifference, DigestFormat, DigestPart
 from acceptance.loads.train import digest_log
+from acceptance.loads.train.step_options import FORMAT_NAMES
 from acceptance.loads.train.training_runs import TrainingRuns
 
 Siblings = Mapping[str, Sequence[Component]]
 Runs = Mapping[Component, TrainingRuns]
-FORMAT_NAMES: Mapping[DigestFormat, str] = {
-    "bf16": "bfloat16",
-    "f16": "float16",
-    "tf32": "TF32",
-    "f32": "float32",
-}
 
 
 @dataclass(frozen=True, slots=True)

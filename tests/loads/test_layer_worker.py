@@ -135,13 +135,6 @@ def test_what_it_says_first(
     assert made[0].formats == tuple(formats)
 
 
-def test_the_processor_stands_for_a_card() -> None:
-    card = load.Processor()
-    begin = card.mark()
-    assert card.seconds(begin, card.mark()) >= 0
-    assert card.free_bytes() > 0
-
-
 # --- the batch ---
 
 

@@ -13,7 +13,8 @@ from load_program import run
 from acceptance.loads.gemm import product
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import step_load
-from acceptance.loads.train.step_load import ProcessorCard, arguments
+from acceptance.loads.train.processor_card import ProcessorCard
+from acceptance.loads.train.step_load import arguments
 from acceptance.loads.train.step_worker import StepOrder
 
 GIB = 1 << 30

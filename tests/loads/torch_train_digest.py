@@ -13,6 +13,7 @@ import sys
 import pytest
 import torch
 
+from acceptance.loads.card import CardError
 from acceptance.loads.collective import digest
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
 from acceptance.loads.protocol import LoadOutput, parse
@@ -153,3 +154,14 @@ def test_an_injected_fault_is_reported_at_once() -> None:
     assert isinstance(wrong, DifferingRun)
     assert (wrong.repeat, wrong.part, wrong.kind) == (1, "gradient", "bit")
     assert output.readings[0].value == 1
+
+
+def test_too_little_memory_is_said_with_its_cure(
+    training: DigestTraining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_asked: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(digest_training, "model", full)
+    with pytest.raises(CardError, match=r"needs about 7 GiB .*: end what else uses it"):
+        training.run("bf16", None)

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from acceptance.loads.card import CardError
 from acceptance.loads.collective.pattern import mixed
 from acceptance.loads.miscompare import DigestFormat
 from acceptance.loads.train.digest_log import gpt_tensors
@@ -108,7 +109,20 @@ class DigestTraining:
         return [named[name] for name in self.tensors]
 
     def run(self, dtype: DigestFormat, fault: Fault | None) -> list[list[int]]:
-        """Train all steps; returns the stamps, which are read from the device once."""
+        """Train all steps; returns the stamps, which are read from the device once.
+
+        Raises CardError where the memory does not suffice.
+        """
+        try:
+            return self._run(dtype, fault)
+        except torch.OutOfMemoryError:
+            raise CardError(
+                f"{self._shape.name} at batch {self._size} needs about 7 GiB of the GPU's memory "
+                "for the runs whose bits are compared: end what else uses it, a display too; on a "
+                "smaller card leave this check out with --only"
+            ) from None
+
+    def _run(self, dtype: DigestFormat, fault: Fault | None) -> list[list[int]]:
         torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
         torch.backends.cudnn.allow_tf32 = dtype == "tf32"
         self._state = []  # before the next model is made: both need not fit

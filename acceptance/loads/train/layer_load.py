@@ -42,9 +42,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from acceptance.core.dtype import DtypeName
@@ -57,6 +56,7 @@ from acceptance.loads.protocol import Output
 from acceptance.loads.train.layer_bound import SMALL, UNITS
 from acceptance.loads.train.layer_memory import fitting_batch
 from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker
+from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
 NAME = "train_layers"
@@ -65,23 +65,6 @@ SMALL_SIZE = 256
 # cuBLAS adds in one order only with a workspace of this kind; it must be set before CUDA starts.
 WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 _EVERY: tuple[DtypeName, ...] = ("bf16", "f16")
-
-
-@dataclass(frozen=True, slots=True)
-class Processor:
-    """The processor as a card: work is done when it was given."""
-
-    def mark(self) -> float:
-        """The moment."""
-        return time.perf_counter()
-
-    def seconds(self, begin: float, end: float) -> float:
-        """Seconds between two marks."""
-        return end - begin
-
-    def free_bytes(self) -> int:
-        """More than the small shapes need."""
-        return 1 << 32
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -125,7 +108,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
         major, minor = map(int, identity["capability"].split("."))
         formats = tuple(one for one in UNITS if DTYPES[one].missing((major, minor)) is None)
     else:
-        identity, card, size, shapes, formats = {}, Processor(), SMALL_SIZE, SMALL, tuple(UNITS)
+        identity, card, size, shapes, formats = {}, ProcessorCard(), SMALL_SIZE, SMALL, tuple(UNITS)
     parameters: dict[str, Any] = {
         "device": options.device,
         "dtype": options.dtype,

@@ -38,9 +38,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from acceptance.loads.card import CudaCard, gpu_identity
@@ -48,6 +47,7 @@ from acceptance.loads.gemm.load import STRAYS
 from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.names import STEP_SIZES
+from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import MODELS, TINY
 from acceptance.loads.train.step_bounds import SMALL
 from acceptance.loads.train.step_options import judged_format
@@ -56,28 +56,6 @@ from acceptance.loads.train.step_worker import GIB, StepOrder, StepWorker
 NAME = "train_step"
 SMALLER_BELOW = 12 * GIB  # GPUs with less memory have the smaller product
 TINY_SIZE = 128
-PROCESSOR_BYTES = 64 * GIB
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessorCard:
-    """The processor in the place of a GPU, for tests: its work is done when it is given."""
-
-    def mark(self) -> float:
-        """The time."""
-        return time.perf_counter()
-
-    def seconds(self, begin: float, end: float) -> float:
-        """Seconds between two marks."""
-        return end - begin
-
-    def free_bytes(self) -> int:
-        """More than small models need."""
-        return PROCESSOR_BYTES
-
-    def whole_bytes(self) -> int:
-        """More than small models need."""
-        return PROCESSOR_BYTES
 
 
 def arguments() -> argparse.ArgumentParser:
