@@ -70,14 +70,14 @@ def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool
                 assert "NVLinks of at least 200 GB/s" in worded(one.unlimited)
 
 
-def test_over_pci_express_two_cards_have_the_fitted_floors() -> None:
+def test_over_pci_express_two_cards_have_the_calculated_floors() -> None:
     found = entries(BOXES["2x4090.toml"])
     for arm in ("", "_p2p_off"):
-        assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.55
-        assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.80
+        assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.30
+        assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.60
     basis = found["parallel_ddp_efficiency"].limit
     assert basis is not None
-    assert "fitted, not validated" in worded(basis.basis)
+    assert "not validated" in worded(basis.basis)
     assert not any("zero" in name for name in found)
 
 
