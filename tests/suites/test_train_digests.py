@@ -278,5 +278,5 @@ def test_no_waiver_excuses_it() -> None:
     seen = box(2)
     made = suite_box.planned(seen, (Gpu(0), Gpu(1)), ("train.digest",), "digest")
     (check,) = made.checks
-    assert check.gpu_load_s == pytest.approx(20.0)
+    assert check.gpu_load_s == 0.0  # the bits prove the work
     assert not any(one.waivable for one in check.due)
