@@ -24,8 +24,8 @@ NVLINK_ACCUMULATED = 0.90
 # FSDP2 of two H200s 0.829; an efficiency 15 % below that, over links of this rate in GB/s and more.
 SHARDED, SHARDED_GBS = 0.70, 200.0
 # Over PCI Express: two 3090 Ti with peer access off 0.63, and 0.93 with four accumulated batches
-# (GPT-2 medium). A card of twice that rate, such as a 4090, sends as much in half the computing: 1 /
-# (1 + 2 x 0.37 / 0.63) = 0.46, and 0.87. The floors are two thirds of these. Cards that compute
+# (GPT-2 medium). A card of twice that rate, such as a 4090, sends as much in half the computing:
+# 1 / (1 + 2 x 0.37 / 0.63) = 0.46, and 0.87. The floors are two thirds of these. Cards that compute
 # faster still, and narrower slots, are out of what was measured.
 PCIE, PCIE_ACCUMULATED = 0.30, 0.60
 PCIE_TFLOPS, PCIE_GBS = 250.0, 12.0

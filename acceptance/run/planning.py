@@ -498,6 +498,12 @@ def asks_for_gpus(
     )
 
 
+def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Message]:
+    """That a profile whose loads are all of GPUs loads nothing here, where there is none."""
+    alone = all(load.startswith(("train_", "gpu_", "collective")) for load in chosen.seconds)
+    return [Message("no_training_without_gpu")] if alone and not names else []
+
+
 def prepare(options: Options) -> PreparedRun:
     """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
@@ -559,6 +565,7 @@ def prepare(options: Options) -> PreparedRun:
                 *not_compared,
                 *power_off,
                 *unscratched,
+                *_untrained(chosen, names),
                 untested,
             ),
             book=limits,

@@ -358,7 +358,7 @@ def test_one_gpu_alone() -> None:
         assert found[name] == ()
     assert found["gpu-paired"] == found["gpu-pair-with-peers"] == ()
     (line,) = [line for line in not_offered(found) if line.startswith("slow GPUs: ")]
-    assert line.endswith("collective operations and the ways between GPUs: they need two")
+    assert line.endswith("the ways between GPUs and parallel training: they need two")
 
 
 def test_paths_are_equal_between_equal_cards_that_are_joined_in_one_way() -> None:

@@ -26,6 +26,7 @@ from worded import worded
 from acceptance import resources
 from acceptance.core import parts
 from acceptance.core.limit import Limit
+from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.expect import gpu_limits, storage_limits
@@ -901,6 +902,8 @@ def test_a_plain_vm_in_every_profile(
     sessions = {check.session for check in made.plan.checks}
     # without a GPU nothing of the profile train is due but the facts around its loads
     assert sessions == {"host-before", "host-after"} | ({"load"} if name != "train" else set())
+    untold = Message("no_training_without_gpu") in made.plan.not_tested
+    assert untold == (name == "train")
     assert made.plan.cannot_detect
     assert made.machine is not None
     assert made.plan.waivers == made.machine.waiver
