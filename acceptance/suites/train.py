@@ -84,7 +84,7 @@ def _tables(loads: GpuLoads, sheets: Mapping[Component, Sheet], table: WriteTabl
 @pytest.mark.session("load")
 # The time to start has torch, the small layers in float64 on the processor, and strict repeats. The
 # slack is for slow processors under eight of them.
-@pytest.mark.costs(16.0, load="train_layers", per_gpu=0.5, slack=240.0, loads_gpus=True)
+@pytest.mark.costs(16.0, load="train_layers", per_gpu=0.3, slack=240.0, loads_gpus=True)
 @pytest.mark.measures(*chain(*LAYERS), "layer_matmul", "layer_miscompares")
 def test_layers(
     train_layers: Callable[[], GpuLoads],
@@ -211,7 +211,7 @@ def _parallel(
 @pytest.mark.session("load")
 # Two arms, whose processes start together; the slack is for slow links and few steps of a slow
 # card, and for a rank that hangs, which the load itself ends after a minute.
-@pytest.mark.costs(12.0, load="train_parallel", per_gpu=1.0, slack=240.0)
+@pytest.mark.costs(12.0, load="train_parallel", per_gpu=0.5, slack=240.0)
 @pytest.mark.measures(*PARALLEL_WRONG, *PARALLEL)
 def test_parallel(parallel_training: RunParallel, table: WriteTable, check: Check) -> None:
     """One model trained by all GPUs together (DistributedDataParallel), as the machine comes and
