@@ -45,7 +45,6 @@ from __future__ import annotations
 import argparse
 import functools
 import itertools
-import os
 import re
 import statistics
 import sys
@@ -61,7 +60,7 @@ from typing import Any, get_args
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, Pair, listed
-from acceptance.loads.collective import ladder, worker
+from acceptance.loads.collective import ladder, nccl_environment, worker
 from acceptance.loads.collective.digest import differing
 from acceptance.loads.collective.group import Join
 from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
@@ -98,8 +97,6 @@ HEADLINE = GIB  # the largest size of a reading
 RANDOM_TURNS = 3
 SLOW = 0.9  # of the median of all paths
 MOST_SLOW = 8  # paths that are tried again
-# What NCCL writes to the log of a rank: the subsystems that `tools.read.nccl_log` reads.
-NCCL_DEBUG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,P2P,SHM,NET,NVLS,TUNING"}
 Row = tuple[str | float, ...]
 _PROGRESS_S = 5.0
 
@@ -187,12 +184,7 @@ class GpuRank:
 
     def prepare(self) -> None:
         """Set the arm's variables of NCCL, and no others."""
-        for name in [name for name in os.environ if name.startswith("NCCL_")]:
-            del os.environ[name]
-        os.environ |= {**NCCL_DEBUG, "NCCL_DEBUG_FILE": str(self.log)}
-        os.environ["NCCL_NVLS_ENABLE"] = "1" if self.arm == "multicast" else "0"
-        if self.arm == "p2p_off":
-            os.environ["NCCL_P2P_DISABLE"] = "1"
+        nccl_environment.set_variables(self.arm, self.log)
 
 
 def _number(rank: GpuRank) -> int:

@@ -56,7 +56,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import os
 import re
 import statistics
 import sys
@@ -70,6 +69,7 @@ from typing import Any, cast, get_args
 
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, listed
+from acceptance.loads.collective import nccl_environment
 from acceptance.loads.collective.digest import differing
 from acceptance.loads.miscompare import CollectiveArm, DifferingDigests, Miscompare
 from acceptance.loads.names import COLLECTIVE_ARMS
@@ -198,11 +198,7 @@ class GpuRank:
 
     def prepare(self) -> None:
         """Set the arm's variables of NCCL, and no others."""
-        for name in [name for name in os.environ if name.startswith("NCCL_")]:
-            del os.environ[name]
-        os.environ["NCCL_NVLS_ENABLE"] = "0"
-        if self.arm == "p2p_off":
-            os.environ["NCCL_P2P_DISABLE"] = "1"
+        nccl_environment.set_variables(self.arm)
 
 
 @dataclass(frozen=True, slots=True)
