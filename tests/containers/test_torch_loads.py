@@ -60,7 +60,7 @@ def test_torch_does_what_the_load_takes_it_to_do(name: str, tmp_path: Path) -> N
     ]
     argv = ["python", "-B", "-W", "error", "-m", "pytest", *told]
     done = engine.ask(
-        "run", *grants, "--volume", f"{HERE}:{FOLDER}:ro", built.tag, *argv, seconds=900.0
+        "run", *grants, "--volume", f"{HERE}:{FOLDER}:ro", built.tag, *argv, seconds=2400.0
     )
     assert done.returncode == 0, words.message(done.describe()) + done.stdout[-4000:]
     assert " passed" in done.stdout

@@ -39,9 +39,9 @@ def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
     return parse(done.stdout)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_every_way_gives_what_one_card_gives(ranks: int) -> None:
+def test_every_way_gives_what_one_card_gives() -> None:
     """With three ranks, neither heads nor words of the vocabulary are shared evenly."""
+    ranks = 3
     output = whole(program("--arm", "default", ranks=ranks))
     assert output.miscompares == ()
     found = {one.name: one.value for one in output.readings}
