@@ -169,10 +169,9 @@ def _attributed(one: Suspect, runs: Runs, again: Runs) -> Message:
     first = digest_log.difference(beside, own)
     assert first is not None  # their summaries differ
     where = _where(one.format, first.step, first.part, first.tensor, first.kind, first.bit)
-    most = None if one.tied else one.most
+    majority: Values = {} if one.tied else {"most": one.most, "of": one.of}
     difference = Message(
-        "digest_difference",
-        known(where=where, beside=str(one.beside), most=most, of=None if one.tied else one.of),
+        "digest_difference", {"where": where, "beside": str(one.beside), **majority}
     )
     values: Values = {"difference": difference}
     match _repeats(one, runs, again):

@@ -246,6 +246,7 @@ def test_gpus_with_other_versions_are_not_compared() -> None:
     assert said.outcome == "error"
     assert said.measured("digest_differs") == {}
     assert "gpu1 torch 2.10.0+cu128, CUDA 12.8, cuBLAS 12.8.4, 130 multiprocessors" in said.message
+    assert seen.nvml.devices[0].name in said.message
 
 
 def test_without_a_driver_the_versions_are_unknown() -> None:
