@@ -48,6 +48,7 @@ H200 = BOXES["8xh200.toml"]
         (replace(H200, count=2), 0.85, 0.90, "two H200s reach 0.916"),
         (BOXES["2x3090ti-bridge.toml"], 0.85, 0.90, "two 3090 Ti 0.90"),
         (H200, 0.80, 0.85, "each of 8 GPUs sends up to 1.75 times as much"),
+        (replace(H200, count=3), 0.80, 0.85, "each of 3 GPUs sends"),
     ],
 )
 def test_over_nvlink(box: Box, ddp: float, accumulated: float, basis: str) -> None:
@@ -71,8 +72,9 @@ def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool
                 assert "NVLinks of at least 200 GB/s" in worded(one.unlimited)
 
 
-def test_over_pci_express_two_cards_have_the_calculated_floors() -> None:
-    found = entries(BOXES["2x4090.toml"])
+@each("slot", [(4, 16), (4, 8)])
+def test_over_pci_express_two_cards_have_the_calculated_floors(slot: tuple[int, int]) -> None:
+    found = entries(replace(BOXES["2x4090.toml"], slot=slot))
     for arm in ("", "_p2p_off"):
         assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.30
         assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.60
