@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -79,14 +80,13 @@ def times_of(entries: Sequence[Entry]) -> RunTimes | None:
 
 def _checked_s(entries: Sequence[Entry]) -> float:
     """Seconds in which at least one check ran."""
-    running, since_s, total_s = set[str](), 0.0, 0.0
-    for entry in entries:
+    running, total_s = set[str](), 0.0
+    for entry, after in pairwise(entries):
         if isinstance(entry.body, CheckStarted):
-            since_s = since_s if running else entry.boot_s
             running.add(entry.body.check)
-        elif isinstance(entry.body, CheckEnded) and entry.body.check in running:
-            running.remove(entry.body.check)
-            total_s += 0.0 if running else entry.boot_s - since_s
+        elif isinstance(entry.body, CheckEnded):
+            running.discard(entry.body.check)
+        total_s += after.boot_s - entry.boot_s if running else 0.0
     return total_s
 
 

@@ -122,7 +122,14 @@ def test_the_usual_time_is_the_median_of_the_newest_runs() -> None:
     assert usual(made) == [130.0, None]
     assert [check.expected_s for check in made.checks] == [130.0, 10.0]
     assert [check.seconds for check in made.checks] == [100.0, 10.0]  # which limits rest on
-    assert (made.timed_runs, made.overhead_s) == (RECENT, 6.0)
+    assert (made.timed_runs, made.overhead_s) == (5, 6.0)
+
+
+def test_a_plan_counts_the_runs_of_the_check_that_has_most() -> None:
+    both, one = times({"a.one": 90.0, "a.two": 9.0}), times({"a.one": 90.0})
+    made = durations.with_usual_times(PLAN, [both, both, one, one], "host")
+    assert usual(made) == [90.0, 9.0]
+    assert made.timed_runs == 4
 
 
 def test_fewer_than_two_runs_show_nothing() -> None:
@@ -153,7 +160,7 @@ def test_a_run_of_another_kind_does_not_count(changed: Mapping[str, object]) -> 
 
 
 def test_a_little_more_free_ram_makes_no_other_kind() -> None:
-    other = times({"a.one": 130.0}, replace(ONE, seconds=103.0), TWO)
+    other = times({"a.one": 130.0}, replace(ONE, seconds=105.0), TWO)
     assert usual(durations.with_usual_times(PLAN, [other, other], "host")) == [130.0, None]
 
 
@@ -176,8 +183,8 @@ def test_the_last_runs_of_this_profile_and_of_others_are_read(tmp_path: Path) ->
             nights.write_run(tmp_path, name, plan=plan)
             store.add(nights.night(number, profile=plan.profile, **changed), name)
 
-        for _ in range(2):
-            add(accept)
+        for apart in ("partial", "own-image"):
+            add(accept, apart=apart)
         for apart in ("in-use", "interrupted", "not-whole", "salvaged"):
             add(accept, apart=apart)
         add(accept, postponed=True)
@@ -187,6 +194,7 @@ def test_the_last_runs_of_this_profile_and_of_others_are_read(tmp_path: Path) ->
         found = durations.recent(store, tmp_path, "nightly")
         seconds = [[one.seconds for one in run.planned.values()] for run in found]
         assert seconds == [[1.0]] * RECENT + [[50.0]] * 2
+        assert durations.recent(store, tmp_path, "accept") == found
 
         (tmp_path / f"run-{number:05}" / reader.SUPERVISOR).write_text("not a journal\n")
         assert len(durations.recent(store, tmp_path, "nightly")) == len(found) - 1
