@@ -38,11 +38,12 @@ from acceptance.wording import words
 MARKS = (
     "session(name): where the check runs: host-before, load, host-after",
     "measures(*names): the measurements of the check, each as its family has it",
-    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, slack=0.0, heats=False, "
-    "loads_gpus=False, last=False): expected "
+    "costs(seconds, load=None, per_gib=0.0, per_gpu=0.0, per_pair=0.0, slack=0.0, "
+    "slack_per_gib=0.0, heats=False, loads_gpus=False, last=False): calculated "
     "seconds of the check, beside those of the named load ({name} in it is a parameter of the "
-    "test), and for each GiB "
-    "and each GPU tested; slack is how much longer its programs may take, heats marks a load of "
+    "test), and for each GiB, "
+    "each GPU and each ordered pair of GPUs tested; slack is how much longer its programs may "
+    "take, slack_per_gib that for each GiB, heats marks a load of "
     "full use, loads_gpus "
     "one that keeps every GPU that is due at work for all of its time, last one that runs after "
     "all others",
@@ -123,7 +124,9 @@ def describe(item: pytest.Item) -> CollectedCheck:
         load=load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
         seconds_per_gpu=costs.kwargs.get("per_gpu", 0.0),
+        seconds_per_pair=costs.kwargs.get("per_pair", 0.0),
         slack=costs.kwargs.get("slack", 0.0),
+        slack_per_gib=costs.kwargs.get("slack_per_gib", 0.0),
         heats=costs.kwargs.get("heats", False),
         loads_gpus=costs.kwargs.get("loads_gpus", False),
         last=costs.kwargs.get("last", False),
