@@ -330,7 +330,7 @@ def test_more_gpus_declared_than_seen(prepare: Callable[..., PreparedRun], tree:
     # Of the missing one nothing is due but the count, and the others are tested all the same.
     assert due(made, "gpu_answers") == [Gpu(0), Gpu(1)]
     assert due(made, "gpu_pci_id_differs") == [Gpu(0), Gpu(1)]
-    assert due(made, "gpu_burn_errors_float") == [Gpu(0), Gpu(1)]
+    assert due(made, "gpu_burn_errors_tensor") == [Gpu(0), Gpu(1)]
     assert (made.plan.gaps, made.plan.gpus, made.notes) == ((), (Gpu(0), Gpu(1)), ())
     first, bus, *_ = map(words.message, made.alarm)
     short = "1 of 3 GPUs is not on the PCI bus (the numbers of the others do not tell which)"
@@ -615,7 +615,7 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
         tree.gpu(bus)
     made = prepare(gpus=("2", "gpu0"))
     assert (made.plan.gpus, made.plan.scope, made.plan.gaps) == ((Gpu(0), Gpu(2)), "partial", ())
-    for measurement in ("gpu_answers", "gpu_burn_errors_float", "copy_h2d"):
+    for measurement in ("gpu_answers", "gpu_burn_errors_tensor", "copy_h2d"):
         assert due(made, measurement) == [Gpu(0), Gpu(2)]
     assert due(made, "p2p_gain") == [Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0))]
     assert prepare(gpus=("0", "1", "2")).plan.scope == "partial", (
@@ -836,21 +836,23 @@ def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
         prepare(only=("nothing",))
 
 
+POWER = ("power.ladder", "power.step", "power.pulses")
+
+
 def test_what_heats_comes_last_and_has_its_slack(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:
     tree.gpu(1)
-    loads = prepare().plan.share("load")
+    loads = prepare(profile="soak").plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
-    ends = [*burns, "together.burn", "power.step", "power.pulses"]
-    assert [check.id for check in loads][-6:] == ends
-    assert [check.slack_s for check in loads[-6:-2]] == [150.0, 150.0, 150.0, 600.0]
+    ends = [*burns, "together.burn", *POWER]
+    assert [check.id for check in loads][-7:] == ends
+    assert [check.slack_s for check in loads[-7:-3]] == [150.0, 150.0, 150.0, 600.0]
     assert loads[0].gate
     names = [check.id for check in loads]
     assert names.index("compute.copies") < names.index("vram.patterns") < names.index(burns[0])
 
 
-POWER = ("power.ladder", "power.step", "power.pulses")
 OFF = "[power]\npulses = false"
 
 
