@@ -45,7 +45,8 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
     Its cost is `seconds`, plus the time of the load named in `load`, plus `seconds_per_gib` for
-    each GiB of RAM and `seconds_per_gpu` for each tested GPU. `slack` is the extra time in seconds
+    each GiB of RAM that is filled, `core_seconds_per_gib` for each GiB that all cores fill
+    together, and `seconds_per_gpu` for each tested GPU. `slack` is the extra time in seconds
     before its programs are ended. `heats` marks a load that keeps its components in full use.
     `loads_gpus` marks a load that keeps every due GPU busy at once, for its whole time. `last`
     marks one that runs after all others, because the machine may not survive it.
@@ -59,6 +60,7 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     load: str | None = None
     gate: bool = False
     seconds_per_gib: float = 0.0
+    core_seconds_per_gib: float = 0.0
     seconds_per_gpu: float = 0.0
     slack: float = 0.0
     heats: bool = False

@@ -276,6 +276,9 @@ def build(
         if due:
             load_s = loads_s[check.load] if check.load else 0.0
             seconds = check.seconds + load_s + check.seconds_per_gib * memory_gib
+            if check.core_seconds_per_gib:  # by one core where the kernel shows none
+                cores = max(1, len(components["core"]))
+                seconds += check.core_seconds_per_gib * memory_gib / cores
             seconds += check.seconds_per_gpu * len(components["gpu"])
             work_s = load_s if check.loads_gpus else 0.0
             planned.append(

@@ -67,6 +67,14 @@ def test_the_shipped_profiles() -> None:
     assert BURN not in train
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_is_not_filled_is_told(name: str) -> None:
+    most = SHIPPED[name].memory_gib_max
+    told = [line for line in SHIPPED[name].cannot_detect if line.startswith("memory faults")]
+    assert bool(told) is (most is not None)
+    assert all(f"{most:g} GiB" in line for line in told)
+
+
 def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
     told = "there is no profile 'Smoke': choose one of smoke, accept, nightly, train, soak"

@@ -375,7 +375,9 @@ def test_collecting_describes_and_runs_nothing(product: Product) -> None:
         """
 @pytest.mark.gate
 @pytest.mark.session("host-before")
-@pytest.mark.costs(2.5, load="nvbandwidth", per_gib=0.5, slack=120.0, heats=True)
+@pytest.mark.costs(
+    2.5, load="nvbandwidth", per_gib=0.5, per_gib_of_a_core=4.0, slack=120.0, heats=True
+)
 @pytest.mark.measures("copy_h2d", "copy_faults")
 @pytest.mark.measures("cpu_cores")
 def test_everything(check):
@@ -396,6 +398,7 @@ def test_everything(check):
         True,
     )
     assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
+    assert found.core_seconds_per_gib == 4.0
     assert (found.slack, found.heats) == (120.0, True)
     assert found.measures == (
         Measures("copy_h2d", "GB/s", "gpu"),
