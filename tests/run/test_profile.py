@@ -138,6 +138,14 @@ def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
             "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ntypo = 1\n",
             "unknown field `typo`",
         ),
+        (
+            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ngoal_s = {one = 0}\n",
+            r"Expected `float` > 0",
+        ),
+        (
+            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ngoal_s = {one = 1, two = 2}\n",
+            "missing required field `eight`",
+        ),
         ("\xff", "invalid start byte"),
     ],
 )
