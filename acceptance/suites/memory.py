@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from acceptance.core.limit import GIB
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY
 from acceptance.loads.miscompare import component_of
-from acceptance.machine.inventory import Inventory
 from acceptance.session.check import Check
 from acceptance.suites.fixtures import host_tools
 from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
@@ -68,8 +66,7 @@ def test_bandwidth(
 @pytest.mark.measures("stressapptest_errors", "stressapptest_copy", "memory_tested")
 def test_stressapptest(
     stressapptest_run: ToolOutput,
-    inventory: Inventory,
-    say: Callable[[Text], None],
+    say_coverage: Callable[[ToolOutput], None],
     check: Check,
 ) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
@@ -95,7 +92,7 @@ def test_stressapptest(
         skipped={MEMORY: Message("not_all_tested")},
     )
     if rate and tested:
-        say(host_tools.memory_covered(stressapptest_run, inventory.memory.free_bytes / GIB))
+        say_coverage(stressapptest_run)
 
 
 # After stressapptest, which leaves the memory of every socket free of cached files.

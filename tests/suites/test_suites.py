@@ -517,7 +517,8 @@ def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
     seen = gpu_machine.machine()
     free = dataclasses.replace(seen.memory, available_bytes=16 << 30)
     seen = dataclasses.replace(seen, memory=free)
-    memory.test_stressapptest(output, seen, said.append, check)
+    say_coverage = conftest.say_coverage.__wrapped__(seen, said.append)  # type: ignore[attr-defined]
+    memory.test_stressapptest(output, say_coverage, check)
     assert check.readings["stressapptest_errors"] == {MEMORY: errors}
     assert check.readings["stressapptest_copy"] == ({} if errors else {MEMORY: 40.0})
     assert check.readings["memory_tested"] == ({} if errors else {MEMORY: 4.0})
