@@ -172,7 +172,8 @@ measurements: .venv/.test ## bring the tables of docs/measurements.md up to date
 lint: .venv/.test ## check style, import rules and types with tox
 	@.venv/bin/tox run -q -e lint,type
 
-bench: .venv/.test ## measure the cost of the harness (COLD=1: also a cold image build)
+bench: .venv/.test ## planned times and goals, cost of the harness (COLD=1: also a cold image build)
+	@.venv/bin/python benchmarks/planned_times.py
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
 	@.venv/bin/python benchmarks/gpu_watch.py

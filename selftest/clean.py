@@ -45,6 +45,7 @@ def runs(count: int) -> tuple[Named, ...]:
             machine=name,
             only=CHECKS,
             burn=2.0,
+            profile="accept",
             station="docker" if docker else "host",
         )
         found.append(Named("harness", f"clean-{number + 1}-{name}", clean))

@@ -10,10 +10,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from synthetic_machines import DISK
+
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from selftest.drawn_nights import Decay
-from selftest.drawn_runs import DISK, Key
+from selftest.drawn_runs import Key
 
 GPU = Gpu(0)
 # The share of looks in which a link that trains anew now and then is found slow: assumed.

@@ -17,7 +17,7 @@ from boxes import BOXES, Box
 from faults import Change
 from gpu_machine import empty
 from journals import entries
-from synthetic_machines import inventory, planned
+from synthetic_machines import DISK, SENSORS, inventory, planned
 from test_every_limit import planned as planned_whole
 
 from acceptance.core.collection import SESSIONS
@@ -39,7 +39,7 @@ from acceptance.core.record import (
 )
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.steady_state import spreads
-from acceptance.machine.inventory import CoreGroup, Dimm, Disk, Inventory
+from acceptance.machine.inventory import CoreGroup, Dimm, Inventory
 from selftest import noise
 from selftest.figures import centre
 
@@ -84,14 +84,10 @@ def named(name: str) -> Machine:
     return _without_gpus() if name == WITHOUT_GPUS else _machine(_box(name))
 
 
-SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
 MODULES = {
     "4090-7950x.toml": (4, 32, 3600),
     "2xa100-40gb-7049gp.toml": (8, 64, 3200),
 }  # how many, GiB, MT/s
-
-
-DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
 
 
 @functools.cache

@@ -24,10 +24,19 @@ from selftest.fault import Fault, Named, NvmlEdit
 from selftest.row import Row
 
 FAMILY = "evidence"
-_LOAD = "burn.gpu_burn[float]"
+_LOAD = "burn.gpu_burn[tensor]"
 _CHECKS = f"gpu.present,gpu.ready,gpu.granted,{_LOAD},kernel_log.during_run,watch.sampled"
 _JUDGE_S = 60.0
-PASSED = Fault("nothing", (), 0, machine="2x4090", only=_CHECKS, burn=2.0, station="host")
+PASSED = Fault(
+    "nothing",
+    (),
+    0,
+    machine="2x4090",
+    only=_CHECKS,
+    burn=2.0,
+    profile="accept",
+    station="host",
+)
 RUNS = {
     "passed": PASSED,
     "xid": replace(

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from runs import unpacked
 
+from acceptance.core.parts import Core
 from acceptance.core.plan import Plan
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.expect.collected import CollectedCheck
@@ -48,11 +49,11 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def plan(run: Run, collected: dict[str, CollectedCheck]) -> Plan:
     """Its plan with the times that today's costs give; a check that is gone keeps its own."""
     made = run.plan
+    due = {one.component for check in made.checks for one in check.due}
+    cores = [one for one in due if isinstance(one, Core)]
+    counts = (made.memory_gib, len(made.gpus), len(cores))
     checks = tuple(
-        replace(
-            check,
-            seconds=collected[check.id].calculated_s(made.loads_s, made.memory_gib, len(made.gpus)),
-        )
+        replace(check, seconds=collected[check.id].calculated_s(made.loads_s, *counts))
         if check.id in collected
         else check
         for check in made.checks

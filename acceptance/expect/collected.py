@@ -46,7 +46,8 @@ class Measures(msgspec.Struct, frozen=True):
 class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
-    `calculated_s` is its time from `seconds`, `load`, `seconds_per_gib`, `seconds_per_gpu` and
+    `calculated_s` is its time from `seconds`, `load`, `seconds_per_gib` for each GiB of RAM that is
+    filled, `core_seconds_per_gib` for each GiB that all cores fill together, `seconds_per_gpu` and
     `seconds_per_pair`. `slack` is the extra time in seconds before its programs are ended, and
     `slack_per_gib` that for each GiB of RAM. `heats` marks a load that keeps its components in full
     use. `loads_gpus` marks a load that keeps every due GPU busy at once, for its whole time. `last`
@@ -61,6 +62,7 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     load: str | None = None
     gate: bool = False
     seconds_per_gib: float = 0.0
+    core_seconds_per_gib: float = 0.0
     seconds_per_gpu: float = 0.0
     seconds_per_pair: float = 0.0
     slack: float = 0.0
@@ -69,11 +71,15 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     loads_gpus: bool = False
     last: bool = False
 
-    def calculated_s(self, loads_s: Mapping[str, float], memory_gib: float, gpus: int) -> float:
+    def calculated_s(
+        self, loads_s: Mapping[str, float], memory_gib: float, gpus: int, cores: int
+    ) -> float:
         """Seconds of this check: its own, its load's, and those for RAM, GPUs and ordered pairs.
 
         `loads_s` are the seconds of each load, its own among them; `memory_gib` is the tested RAM.
+        Without `cores` that the kernel shows, one core fills it.
         """
         seconds = self.seconds + (loads_s[self.load] if self.load else 0.0)
         seconds += self.seconds_per_gib * memory_gib + self.seconds_per_gpu * gpus
+        seconds += self.core_seconds_per_gib * memory_gib / max(1, cores)
         return seconds + self.seconds_per_pair * gpus * (gpus - 1)

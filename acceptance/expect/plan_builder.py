@@ -284,7 +284,9 @@ def build(
                     check.id,
                     check.title,
                     check.session,
-                    check.calculated_s(loads_s, memory_gib, len(components["gpu"])),
+                    check.calculated_s(
+                        loads_s, memory_gib, len(components["gpu"]), len(components["core"])
+                    ),
                     due,
                     check.gate,
                     check.slack + check.slack_per_gib * memory_gib,

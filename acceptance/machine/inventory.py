@@ -284,6 +284,15 @@ class Memory:
     ecc: str | None
     empty_slots: tuple[EmptySlot, ...] | None = None
 
+    @property
+    def free_bytes(self) -> int:
+        """What a program could allocate now; half of the total where the kernel (before 3.14) does
+        not report it. Raises ValueError where the total is not known either.
+        """
+        if self.available_bytes is not None:
+            return self.available_bytes
+        return known(self.total_bytes) // 2
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkLink:

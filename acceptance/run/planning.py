@@ -52,6 +52,7 @@ from acceptance.observe.presence import missing_gpus, paravirtualised, presence,
 from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.reports.text import duration
 from acceptance.run import check_cache, profile, scratch
 from acceptance.session import context as session_context
 from acceptance.station import preflight
@@ -61,6 +62,7 @@ from acceptance.wording import words
 # Share of the free RAM that the memory test fills where the machine file does not say: the rest is
 # for the system and our own logs.
 TEST_SHARE = 0.8
+MEMORY_TEST = "stressapptest"  # the load that fills it
 PRESENT = "gpu.present"  # the check that a missing GPU fails
 ROOM = MIB  # bytes: many times what collecting writes
 
@@ -250,28 +252,50 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 
     The declared share of the free RAM, at most the profile's maximum.
     """
-    share = (
-        declared.memory.test_share
-        if declared and declared.memory.test_share is not None
-        else TEST_SHARE
-    )
-    free = inventory.memory.available_bytes
-    if free is None:  # kernels before 3.14 do not report it
-        free = known(inventory.memory.total_bytes) // 2
-    return min(share * free / GIB, chosen.memory_gib_max or float("inf"))
+    whole_gib = test_share(declared) * inventory.memory.free_bytes / GIB
+    return min(whole_gib, chosen.memory_gib_max or float("inf"))
+
+
+def test_share(declared: Machine | None) -> float:
+    """The share of the free RAM that the memory test fills where no profile limits it."""
+    if declared is None or declared.memory.test_share is None:
+        return TEST_SHARE
+    return declared.memory.test_share
+
+
+def memory_untested(
+    filled_gib: float,
+    declared: Machine | None,
+    chosen: profile.Profile,
+    inventory: Inventory,
+    fill_s: float,
+) -> list[Message]:
+    """The RAM that the memory test leaves out, and which profile fills it.
+
+    `fill_s` is the time to fill a GiB, in seconds. Nothing where the profile has no memory test.
+    """
+    if MEMORY_TEST not in chosen.seconds:
+        return []
+    free_gib = inventory.memory.free_bytes / GIB
+    whole_gib = test_share(declared) * free_gib
+    sizes = {
+        "filled": f"{filled_gib:.1f}",
+        "share": f"{filled_gib / free_gib:.0%}" if free_gib else "0%",
+        "free": f"{free_gib:.1f}",
+        "total": f"{known(inventory.memory.total_bytes) / GIB:.1f}",
+    }
+    if filled_gib >= whole_gib:
+        return [Message("memory_untested", sizes)]
+    more = {"whole": f"{whole_gib:.1f}", "fill": duration(fill_s * whole_gib)}
+    return [Message("memory_untested_but_in_soak", sizes | more)]
 
 
 def memory_gap(
     filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
 ) -> list[Message]:
     """A gap where less than half of the share is free, unless the profile asks for no more."""
-    share = (
-        declared.memory.test_share
-        if declared and declared.memory.test_share is not None
-        else TEST_SHARE
-    )
     total = known(inventory.memory.total_bytes) / GIB
-    if filled_gib >= min(0.5 * share * total, chosen.memory_gib_max or float("inf")):
+    if filled_gib >= min(0.5 * test_share(declared) * total, chosen.memory_gib_max or float("inf")):
         return []
     sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total:.1f}"}
     return [Message("memory_taken", sizes)]
@@ -540,9 +564,7 @@ def prepare(options: Options) -> PreparedRun:
     addresses = [one.address for one in whole.gpu if one.address] if whole else []
     short = shortfalls(inventory, present.limit if present else None, asked, addresses)
     filled_gib = memory_gib(declared, chosen, inventory)
-    total_gib = known(inventory.memory.total_bytes) / GIB
-    sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total_gib:.1f}"}
-    untested = Message("memory_untested", sizes)
+    fill_s = sum(one.seconds_per_gib for one in answer.checks if one.load == MEMORY_TEST)
     power_s, power_off = power_steps(declared, options, names, os.environ)
     if power_s and inventory.cpu.virtualised:
         power_off.append(Message("power_faults_hidden"))
@@ -566,7 +588,7 @@ def prepare(options: Options) -> PreparedRun:
                 *power_off,
                 *unscratched,
                 *_untrained(chosen, names),
-                untested,
+                *memory_untested(filled_gib, declared, chosen, inventory, fill_s),
             ),
             book=limits,
             waivers=declared.waiver if declared else (),

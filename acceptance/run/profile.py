@@ -32,19 +32,36 @@ class IdlePolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     together_s: Annotated[float, msgspec.Meta(ge=0)]
 
 
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Goal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The longest time that a whole run should take, in seconds, by the number of GPUs."""
+
+    one: Seconds
+    two: Seconds
+    eight: Seconds
+
+    def of(self, gpus: int) -> float | None:
+        """The goal of a machine with so many GPUs; None for another number."""
+        return {1: self.one, 2: self.two, 8: self.eight}.get(gpus)
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A selection of loads: `seconds` by load; a load that is not named does not run.
 
     `cannot_detect` is shown before any load. `memory_gib_max` limits the memory test, where filling
     a large machine would take longer than the profile lasts. `nights` is set for a profile that
-    runs unattended beside other work.
+    runs unattended beside other work. `goal_s` is what `make bench` holds the planned time against;
+    a profile that lasts as long as its user likes has none.
     """
 
     summary: str
     cannot_detect: tuple[str, ...]
-    seconds: dict[str, Annotated[float, msgspec.Meta(gt=0)]]
+    seconds: dict[str, Seconds]
     memory_gib_max: Annotated[float, msgspec.Meta(gt=0)] | None = None
     nights: IdlePolicy | None = None
+    goal_s: Goal | None = None
 
 
 # The burn of the whole machine. `--burn` (or BURN= in make) sets its time.

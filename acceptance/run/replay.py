@@ -319,7 +319,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.cpu_load, {}, 0, 0.0, check, host_tools.recorder(check)
     ),
     "memory.stressapptest": lambda kept, check: memory.test_stressapptest(
-        _stressapptest(kept.last), check
+        _stressapptest(kept.last), _table, check
     ),
     "power.ladder": _power(power.LADDER),
     "power.pulses": _power(power.PULSES),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
+from acceptance.core.limit import GIB
+from acceptance.core.message import Text
 from acceptance.core.parts import CPU
 from acceptance.loads.protocol import LoadOutput
 from acceptance.machine.inventory import Inventory, known
@@ -68,6 +70,13 @@ def stressapptest_run(
         binary, megabytes=int(memory_gib * 1024), seconds=seconds, threads=threads
     )
     return host_tools.of_stressapptest(programs.run(argv), seconds=seconds, gib=memory_gib)
+
+
+@pytest.fixture
+def say_coverage(inventory: Inventory, say: Callable[[Text], None]) -> Callable[[ToolOutput], None]:
+    """Writes the note of how much of the free RAM a run of stressapptest covered."""
+    free_gib = inventory.memory.free_bytes / GIB
+    return lambda output: say(host_tools.memory_covered(output, free_gib))
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from acceptance.core.message import Message
@@ -57,15 +59,22 @@ def test_bandwidth(
 
 
 @pytest.mark.session("load")
-# a GiB takes 0.2 to 0.3 s to fill, in a slow VM up to 2
-@pytest.mark.costs(0.5, load="stressapptest", per_gib=0.22, slack=3.2, slack_per_gib=1.0)
+# A GiB takes 0.2 to 0.3 s to fill: recorded H200 runs of 16 virtual processors needed 78 to 91 s to
+# fill 100 GiB and test them for 60 s, 20 and 21 s for 32 GiB and 15 s. In a VM of two processors it
+# may take 2 s, for which the slack is.
+@pytest.mark.costs(0.5, load="stressapptest", per_gib=0.22, slack=3.2, slack_per_gib=1.8)
 @pytest.mark.measures("stressapptest_errors", "stressapptest_copy", "memory_tested")
-def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
+def test_stressapptest(
+    stressapptest_run: ToolOutput,
+    say_coverage: Callable[[ToolOutput], None],
+    check: Check,
+) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
     stressapptest.
 
     Measured: blocks that changed, and how much RAM was filled. Not measured: the RAM that the
-    system itself occupies.
+    system itself occupies. A note says the share of the free RAM, the rate, and how long all free
+    RAM would take.
     """
     failed = stressapptest_run.outcome == "fail"
     errors = {MEMORY: host_tools.memory_errors(stressapptest_run)}
@@ -82,11 +91,15 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
         tested,
         skipped={MEMORY: Message("not_all_tested")},
     )
+    if rate and tested:
+        say_coverage(stressapptest_run)
 
 
 # After stressapptest, which leaves the memory of every socket free of cached files.
 @pytest.mark.session("load")
-@pytest.mark.costs(5.0, load="memory_random", per_gib=0.5, slack=120.0)
+# A core fills 1 GiB in 2.4 s of its own time (measured in a VM of two processors with 1 and 3 GiB),
+# and in more where many cores share the memory.
+@pytest.mark.costs(5.0, load="memory_random", per_gib_of_a_core=4.0, slack=120.0)
 @pytest.mark.measures(
     "memory_random",
     "memory_random_miscompares",

@@ -40,6 +40,7 @@ PROGRAMS = {
 }
 # What was logged before is this machine's own; collectives need torch.
 GPU_CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log.during_run"
+ACCEPT = ("--profile", "accept")  # smoke runs no gpu-burn
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 # $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and
@@ -176,14 +177,14 @@ class GpuBox:
         machine: bool = False,
         variables: Mapping[str, str] | None = None,
     ) -> Run:
-        """`rigproof accept` to its end."""
-        argv = self.rig.argv(*more, only=only, burn=burn, machine=machine)
+        """`rigproof accept` with the profile accept, to its end."""
+        argv = self.rig.argv(*ACCEPT, *more, only=only, burn=burn, machine=machine)
         return self.rig.run(argv, program=self.program, variables=variables)
 
     def accept_until(self, check: str, *, only: str, burn: int) -> Run:
-        """`rigproof accept` to its end; the machine's timeline begins when this check does."""
+        """The same; the machine's timeline begins when this check does."""
         epoch, part = self.rig.home / "epoch", self.rig.home / "epoch.part"
-        argv = self.rig.argv(only=only, burn=burn, machine=False)
+        argv = self.rig.argv(*ACCEPT, only=only, burn=burn, machine=False)
         before, began = self.rig.runs(), time.monotonic()
         variables = {"RIGPROOF_FAKE_NVML_EPOCH": str(epoch)}
         started = self.rig.start(argv, program=self.program, variables=variables)

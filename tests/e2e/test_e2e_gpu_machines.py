@@ -79,7 +79,7 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
         assert "Xorg" in notes
     elif name == "mixed-models":
         assert [told["gpu_sm_count", gpu]["limit"]["low"] for gpu in ("gpu0", "gpu1")] == [128, 82]
-        assert ("gpu_burn_ratio_float", "gpu0") not in told
+        assert ("gpu_burn_ratio_tensor", "gpu0") not in told
     elif name == "8xh100":
         assert sum(1 for measurement, _ in told if measurement == "copy_d2d_read") == 56
         assert [told["nvlink_active", f"gpu{index}"]["value"] for index in range(8)] == [18] * 8
@@ -90,7 +90,7 @@ def test_a_gpu_lost_in_the_middle_fails_the_check_that_ran(rig: Rig, library: Pa
         document["timeline"][0]["after_s"] = 1.0
 
     box = GpuBox(rig, library, LOST, edit=later)
-    run = box.accept_until("burn.gpu_burn[float]", only="gpu.present,gpu.granted,burn", burn=6)
+    run = box.accept_until("burn.gpu_burn[tensor]", only="gpu.present,gpu.granted,burn", burn=6)
     run.assert_agrees()
     assert run.verdict["verdict"] == "FAIL"
     events = [event for event in run.bodies(Event) if event.source == "nvml"]
@@ -100,5 +100,5 @@ def test_a_gpu_lost_in_the_middle_fails_the_check_that_ran(rig: Rig, library: Pa
     }
     lines = run.texts("violations").splitlines()
     for kind in ("xid 79 on 0000:41:00.0", "gpu-lost nvml on 0000:41:00.0"):
-        assert any(line.startswith(f"burn.gpu_burn[float]: {kind}: ") for line in lines), lines
+        assert any(line.startswith(f"burn.gpu_burn[tensor]: {kind}: ") for line in lines), lines
     assert all("gpu0" not in line for line in lines)

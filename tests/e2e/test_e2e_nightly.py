@@ -13,7 +13,7 @@ from pathlib import Path
 
 import fakes
 import pytest
-from gpu_box import Document, GpuBox
+from gpu_box import ACCEPT, Document, GpuBox
 from rig import BUSY, Rig, machine_is_free, wait_for
 
 from acceptance.core.parts import Gpu
@@ -159,7 +159,7 @@ def test_a_night_is_given_up_when_somebody_comes(rig: Rig, library: Path) -> Non
     box = GpuBox(rig, library, "2x4090", edit=comes_later)
     argv = [
         "nightly",
-        *rig.argv("--most-skipped", "2", only="gpu,burn", burn=60, machine=False)[1:],
+        *rig.argv(*ACCEPT, "--most-skipped", "2", only="gpu,burn", burn=60, machine=False)[1:],
     ]
     began = time.monotonic()
     first = rig.run(argv, program=box.program)

@@ -12,7 +12,7 @@ from acceptance.core import plan
 from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, Gpu
+from acceptance.core.parts import CPU, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
@@ -129,6 +129,14 @@ def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> No
         ("a.look", 1.0),
     ]
     assert eta_s(made) == 17.0 + plan_builder.OVERHEAD_S
+
+
+def test_what_all_cores_do_together_takes_a_share_of_one_cores_time() -> None:
+    fill = collected("a.fill", seconds=3.0, core_seconds_per_gib=8.0)
+    for cores, seconds in ((0, 19.0), (1, 19.0), (16, 4.0)):
+        named = {**CLASSES, "core": tuple(map(Core, range(cores)))}
+        made = build([fill], components=named, book=LimitBook(BOOK.entries[:1]))
+        assert made.checks[0].seconds == seconds
 
 
 def test_a_component_class_without_members_owes_nothing() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import gpu_machine
@@ -22,6 +22,7 @@ from real_checks import collected
 from acceptance import resources
 from acceptance.core.collection import SESSIONS
 from acceptance.core.component import Component
+from acceptance.core.evidence import Scratch
 from acceptance.core.fold import fold
 from acceptance.core.judgement import covers
 from acceptance.core.parts import Gpu
@@ -40,12 +41,39 @@ from acceptance.core.record import (
 from acceptance.core.verdict import Verdict
 from acceptance.expect import components, gpu_limits, plan_builder, sheet
 from acceptance.expect.sheet import Sheet
-from acceptance.machine import gpu_selection, machine_file
+from acceptance.machine import gpu_selection, machine_file, scratch_place
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Inventory, NvmlDevice
+from acceptance.machine.inventory import CoreGroup, Disk, Inventory, NvmlDevice
+from acceptance.machine.machine_file import DeclaredScratch
 from acceptance.run import planning, profile
+from acceptance.station.options import Options
 
 SHEETS = {one.name: one for one in gpu_limits.sheets()}
+
+
+@dataclass(frozen=True)
+class Host:
+    """Physical cores, threads and GiB of RAM of a machine."""
+
+    cores: int
+    threads: int
+    ram_gib: int
+
+
+# As the shipped machine files have them, most in the lines that their user is to fill in.
+HOSTS = {
+    "1xh200-vm.toml": Host(16, 16, 128),
+    "1xh200.toml": Host(64, 128, 512),
+    "4090-7950x.toml": Host(16, 32, 128),
+    "2x3090ti-bridge.toml": Host(16, 32, 128),
+    "2x4090.toml": Host(32, 64, 256),
+    "2xa100-40gb-7049gp.toml": Host(76, 152, 512),
+    "8xh100.toml": Host(112, 224, 2048),
+    "8xh200.toml": Host(112, 224, 2048),
+}
+DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
+SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
+FREE = 0.98  # share of the RAM that is free on a machine where nothing else runs
 GTS = {3: 8.0, 4: 16.0, 5: 32.0}
 
 
@@ -102,10 +130,17 @@ def inventory(box: Box) -> Inventory:
 
 
 def planned(
-    box: Box, seen: Inventory, sensors: frozenset[str] = frozenset(), name: str = "accept"
+    box: Box,
+    seen: Inventory,
+    sensors: frozenset[str] = frozenset(),
+    name: str = "accept",
+    *,
+    memory_gib: float = 1.0,
+    power_s: Mapping[str, float] | None = None,
+    scratches: Sequence[Scratch] = (),
 ) -> Plan:
     """The plan of a profile for the shipped machine file on this machine, which
-    has these sensors.
+    has these sensors. `power_s` are the seconds of the power load by check.
     """
     path = resources.locate("machines") / box.file
     declared = machine_file.read(path)
@@ -114,18 +149,78 @@ def planned(
     return plan_builder.build(
         collected(),
         profile=name,
-        loads_s=profile.seconds(chosen, None),
-        memory_gib=1.0,
+        loads_s=profile.seconds(chosen, None) | dict(power_s or {}),
+        memory_gib=memory_gib,
         cannot_detect=chosen.cannot_detect,
-        components=components.resolve(declared, seen, sensors, names),
+        components=components.resolve(declared, seen, sensors, names, scratches=scratches),
         not_offered=(),
         book=planning.book(declared, path.name, seen, names),
         waivers=declared.waiver,
         declared_in=path.name,
         only=(),
         digest="synthetic",
-        siblings=components.siblings(declared, seen, names),
+        siblings=components.siblings(declared, seen, names, scratches),
         gaps=tuple(gpu_limits.gaps(seen, names)),
+    )
+
+
+@functools.cache
+def whole_inventory(box: Box) -> Inventory:
+    """The machine as it shows itself, with its processors, its RAM and a disk."""
+    seen, host = inventory(box), HOSTS[box.file]
+    cores = tuple((core,) for core in range(host.cores))
+    return replace(
+        seen,
+        cpu=replace(
+            seen.cpu,
+            cores=host.cores,
+            threads=host.threads,
+            core_groups=(CoreGroup("all", cores),),
+            socket_cores=(CoreGroup("socket0", cores),),
+        ),
+        memory=replace(
+            seen.memory,
+            total_bytes=host.ram_gib << 30,
+            available_bytes=int(FREE * host.ram_gib * (1 << 30)),
+        ),
+        disks=(DISK,),
+    )
+
+
+@functools.cache
+def prepared_plan(box: Box, name: str) -> Plan:
+    """The plan of a profile as `planning.prepare` makes it on this machine: with the RAM that it
+    fills, steps of power, and a folder on its disk, where an accepting run has left a file.
+    """
+    seen, path = whole_inventory(box), resources.locate("machines") / box.file
+    declared = machine_file.read(path)
+    chosen = profile.choose(profile.read(resources.locate("profiles.toml")), name)
+    folder = DeclaredScratch("/data")
+    (budget,) = scratch_place.budgets(name, (folder,))
+    tested = Scratch(
+        path=folder.path,
+        component=DISK.component,
+        mount=folder.path,
+        kind="ext4",
+        source="/dev/nvme0n1",
+        disks=(DISK.name,),
+        layers=(),
+        free_bytes=1 << 40,
+        write_bytes=budget.all_bytes,
+        kept_bytes=budget.kept_bytes,
+        keep=folder.keep,
+        sealed_bytes=1 << 30,
+    )
+    names = gpu_selection.names((), gpus(seen), components.gpu_count(declared, seen))
+    power_s, _ = planning.power_steps(declared, Options(path, profile=name), names, {})
+    return planned(
+        box,
+        seen,
+        SENSORS,
+        name,
+        memory_gib=planning.memory_gib(declared, chosen, seen),
+        power_s=power_s,
+        scratches=(tested,),
     )
 
 

@@ -330,7 +330,7 @@ def test_more_gpus_declared_than_seen(prepare: Callable[..., PreparedRun], tree:
     # Of the missing one nothing is due but the count, and the others are tested all the same.
     assert due(made, "gpu_answers") == [Gpu(0), Gpu(1)]
     assert due(made, "gpu_pci_id_differs") == [Gpu(0), Gpu(1)]
-    assert due(made, "gpu_burn_errors_float") == [Gpu(0), Gpu(1)]
+    assert due(made, "gpu_burn_errors_tensor") == [Gpu(0), Gpu(1)]
     assert (made.plan.gaps, made.plan.gpus, made.notes) == ((), (Gpu(0), Gpu(1)), ())
     first, bus, *_ = map(words.message, made.alarm)
     short = "1 of 3 GPUs is not on the PCI bus (the numbers of the others do not tell which)"
@@ -615,7 +615,7 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
         tree.gpu(bus)
     made = prepare(gpus=("2", "gpu0"))
     assert (made.plan.gpus, made.plan.scope, made.plan.gaps) == ((Gpu(0), Gpu(2)), "partial", ())
-    for measurement in ("gpu_answers", "gpu_burn_errors_float", "copy_h2d"):
+    for measurement in ("gpu_answers", "gpu_burn_errors_tensor", "copy_h2d"):
         assert due(made, measurement) == [Gpu(0), Gpu(2)]
     assert due(made, "p2p_gain") == [Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0))]
     assert prepare(gpus=("0", "1", "2")).plan.scope == "partial", (
@@ -689,7 +689,9 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
         "the speed of the disks, and what they give back",
     ]
     assert re.fullmatch(
-        r"RAM beyond the \d+\.\d of \d+\.\d GiB that the memory test fills", worded(memory)
+        r"RAM beyond the 51\.2 GiB that the memory test fills: 80% of the 64\.0 GiB that are free, "
+        r"of 64\.0 GiB",
+        worded(memory),
     )
     assert due(made, "cpu_temperature") == []
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
@@ -797,17 +799,61 @@ def test_a_night_owes_reads_of_the_kept_file_alone(
     assert of_disk(made, "storage_read").limit is not None
 
 
+def with_memory(*, total_gib: int, free_gib: int) -> Inventory:
+    seen = gpu_machine.machine()
+    memory = replace(seen.memory, total_bytes=total_gib * GIB, available_bytes=free_gib * GIB)
+    return replace(seen, memory=memory)
+
+
+@each(
+    "total_gib, free_gib, profile, said",
+    [
+        # what 0.8 of the free RAM is, all profiles but the short ones fill
+        (128, 100, "accept", "80.0 GiB that the memory test fills: 80% of the 100.0 GiB"),
+        # a profile that ends before all of it is filled says who fills it, at 0.3 s a GiB
+        (2048, 2000, "accept", "fills 1600.0 GiB, which takes about 8 min"),
+        (2048, 2000, "smoke", "4.0 GiB that the memory test fills: 0% of the 2000.0 GiB"),
+        (2048, 2000, "soak", "1600.0 GiB that the memory test fills: 80% of the 2000.0 GiB"),
+        (2048, 2000, "train", None),  # it has no memory test
+        (128, 0, "accept", "0.0 GiB that the memory test fills: 0% of the 0.0 GiB"),
+    ],
+)
+def test_the_ram_that_is_not_tested(
+    total_gib: int, free_gib: int, profile: str, said: str | None
+) -> None:
+    chosen = run_profile.choose(run_profile.read(resources.locate("profiles.toml")), profile)
+    seen = with_memory(total_gib=total_gib, free_gib=free_gib)
+    filled = planning.memory_gib(None, chosen, seen)
+    told = worded(planning.memory_untested(filled, None, chosen, seen, 0.3))
+    if said is None:
+        assert told == []
+    else:
+        (line,) = told
+        assert said in line
+
+
+def test_accept_fills_what_it_has_time_for_and_soak_the_whole_share() -> None:
+    profiles, seen = (
+        run_profile.read(resources.locate("profiles.toml")),
+        with_memory(total_gib=2048, free_gib=2000),
+    )
+    filled = {
+        name: planning.memory_gib(None, profiles[name], seen)
+        for name in ("smoke", "nightly", "accept", "soak")
+    }
+    assert filled["smoke"] < filled["nightly"] < filled["accept"] < 0.1 * filled["soak"]
+    assert filled["soak"] == planning.TEST_SHARE * 2000
+
+
 @pytest.mark.parametrize(
     ("free_gib", "profile", "gap"),
     [(20, "accept", True), (20, "smoke", False), (400, "accept", False)],
 )
 def test_memory_that_is_taken_is_a_gap(free_gib: int, profile: str, gap: bool) -> None:
     chosen = run_profile.choose(run_profile.read(resources.locate("profiles.toml")), profile)
-    seen = SimpleNamespace(
-        memory=SimpleNamespace(total_bytes=512 << 30, available_bytes=free_gib << 30)
-    )
-    filled = planning.memory_gib(None, chosen, seen)  # type: ignore[arg-type]
-    told = planning.memory_gap(filled, None, chosen, seen)  # type: ignore[arg-type]
+    seen = with_memory(total_gib=512, free_gib=free_gib)
+    filled = planning.memory_gib(None, chosen, seen)
+    told = planning.memory_gap(filled, None, chosen, seen)
     assert worded(told) == (
         [
             (
@@ -836,21 +882,23 @@ def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
         prepare(only=("nothing",))
 
 
+POWER = ("power.ladder", "power.step", "power.pulses")
+
+
 def test_what_heats_comes_last_and_has_its_slack(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:
     tree.gpu(1)
-    loads = prepare().plan.share("load")
+    loads = prepare(profile="soak").plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
-    ends = [*burns, "together.burn", "power.step", "power.pulses"]
-    assert [check.id for check in loads][-6:] == ends
-    assert [check.slack_s for check in loads[-6:-2]] == [150.0, 150.0, 150.0, 600.0]
+    ends = [*burns, "together.burn", *POWER]
+    assert [check.id for check in loads][-7:] == ends
+    assert [check.slack_s for check in loads[-7:-3]] == [150.0, 150.0, 150.0, 600.0]
     assert loads[0].gate
     names = [check.id for check in loads]
     assert names.index("compute.copies") < names.index("vram.patterns") < names.index(burns[0])
 
 
-POWER = ("power.ladder", "power.step", "power.pulses")
 OFF = "[power]\npulses = false"
 
 

@@ -20,8 +20,12 @@ def test_the_shipped_profiles() -> None:
     assert list(SHIPPED) == ["smoke", "accept", "nightly", "train", "soak"]
     smoke, accept, nightly, train, soak = (set(one.seconds) for one in SHIPPED.values())
     assert accept - soak == {"storage_keep"}, "only an acceptance leaves a file for the nights"
-    assert soak - accept == {"storage_full_cache"}, "only a soak fills a drive's cache"
-    assert accept >= {BURN, *SINGLE}
+    longest = {"storage_full_cache", "gpu_burn_float", "gpu_burn_double"}
+    assert soak - accept == longest, "only a soak fills a drive's cache, and runs gpu-burn whole"
+    assert soak >= {BURN, *SINGLE}
+    modes = {"gpu_burn_float", "gpu_burn_tensor", "gpu_burn_double"}
+    assert [one & modes for one in (smoke, nightly, train)] == [set()] * 3
+    assert (accept & modes, soak & modes) == ({"gpu_burn_tensor"}, modes)
     # Nights and smoke write nothing to a disk; they read what is kept there.
     writing = {
         "storage_write",
@@ -33,12 +37,10 @@ def test_the_shipped_profiles() -> None:
         "storage_checkpoint",
     }
     training = {"train_layers", "train_step", "train_digest", "train_parallel"}
-    longer = {"gpu_burn_tensor", "gpu_burn_double", "disk_self_test", "storage_read", *training}
+    longer = {"gpu_burn_tensor", "disk_self_test", "storage_read", *training}
     assert accept - smoke == longer | writing, "minutes more, for a test that takes one or two"
     left_out = {
-        "gpu_burn_float",
         "gpu_burn_tensor",
-        "gpu_burn_double",
         "gpu_gemm_short",
         "gpu_copy",
         *(training - {"train_digest"}),
@@ -63,6 +65,14 @@ def test_the_shipped_profiles() -> None:
         if name != "train"
     )
     assert BURN not in train
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_is_not_filled_is_told(name: str) -> None:
+    most = SHIPPED[name].memory_gib_max
+    told = [line for line in SHIPPED[name].cannot_detect if line.startswith("memory faults")]
+    assert bool(told) is (most is not None)
+    assert all(f"{most:g} GiB" in line for line in told)
 
 
 def test_one_is_chosen_by_name() -> None:
@@ -127,6 +137,14 @@ def test_a_profile_without_a_burn_has_none_with_any_time() -> None:
         (
             "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ntypo = 1\n",
             "unknown field `typo`",
+        ),
+        (
+            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ngoal_s = {one = 0}\n",
+            r"Expected `float` > 0",
+        ),
+        (
+            "[x]\nsummary = 'x'\ncannot_detect = []\nseconds = {}\ngoal_s = {one = 1, two = 2}\n",
+            "missing required field `eight`",
         ),
         ("\xff", "invalid start byte"),
     ],

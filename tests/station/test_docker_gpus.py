@@ -44,7 +44,16 @@ def played(
     its image was named.
     """
     rigproof = (str(Path(sys.executable).with_name("rigproof")),)
-    fault = Fault("nothing", (), 3, machine=machine, only=only, burn=2.0, arguments=arguments)
+    fault = Fault(
+        "nothing",
+        (),
+        3,
+        machine=machine,
+        only=only,
+        profile="accept",
+        burn=2.0,
+        arguments=arguments,
+    )
     stage = Stage(home / "stage", fault, library, rigproof, images)
     try:
         run, _ = stage.play()
@@ -68,7 +77,7 @@ def test_a_healthy_machine(
     ran = {Path(body.argv[0]) for body in run.bodies(ToolRan)}
     assert {path.parent for path in ran} == {TOOLS}
     assert {path.name for path in ran} == set(PROGRAMS)
-    assert {"gpu.granted", "link.peer_copies", "burn.gpu_burn[float]", "watch.sampled"} <= set(
+    assert {"gpu.granted", "link.peer_copies", "burn.gpu_burn[tensor]", "watch.sampled"} <= set(
         run.cases()
     )
     assert box.containers(client, run.path.name) == []

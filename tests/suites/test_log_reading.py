@@ -517,7 +517,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         cpu_load(p), CORES, 1 << 20, c, host_tools.recorder(c)
     ),
     "memory.stressapptest": lambda p, c: memory.test_stressapptest(
-        of(conftest.stressapptest_run, p, LOADS_S, 1.0, SEEN), c
+        of(conftest.stressapptest_run, p, LOADS_S, 1.0, SEEN), lambda _output: None, c
     ),
     "memory.random": lambda p, c: memory.test_random(
         cpu_load(p), CORES, 1 << 20, 1.0, c, host_tools.recorder(c)

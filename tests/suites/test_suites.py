@@ -5,6 +5,7 @@ files, without pytest around them.
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 from wrong_results import ARRAY, all_of
 
+from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
 from acceptance.diagnosis.series import Series
@@ -31,6 +33,7 @@ from acceptance.observe.nvml_call import GPU_IS_LOST
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
+from acceptance.suites.fixtures.host_tools import Coverage, coverage
 from acceptance.tools import stress_ng
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolError, prove
@@ -501,6 +504,7 @@ def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
                 ("stressapptest_errors", 0),
                 ("stressapptest_copy", 40),
                 ("stressapptest_tested", 4),
+                ("stressapptest_time", 10),
             ),
             0.0,
         ),
@@ -509,11 +513,37 @@ def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
     ],
 )
 def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
-    memory.test_stressapptest(output, check)
+    said: list[Any] = []
+    seen = gpu_machine.machine()
+    free = dataclasses.replace(seen.memory, available_bytes=16 << 30)
+    seen = dataclasses.replace(seen, memory=free)
+    say_coverage = conftest.say_coverage.__wrapped__(seen, said.append)  # type: ignore[attr-defined]
+    memory.test_stressapptest(output, say_coverage, check)
     assert check.readings["stressapptest_errors"] == {MEMORY: errors}
     assert check.readings["stressapptest_copy"] == ({} if errors else {MEMORY: 40.0})
     assert check.readings["memory_tested"] == ({} if errors else {MEMORY: 4.0})
     assert bool(check.skipped["stressapptest_copy"]) is bool(errors)
+    # 4 of 16 GiB; 20 GB/s are copied for 10 s, 46.6 times as much as was filled
+    told = (
+        "RAM: 4 GiB filled, 25% of the 16 GiB that were free; each block was moved and compared 47 "
+        "times in 10 s at 40 GB/s; to move and compare all free RAM once at that rate takes "
+        "0.859 s, after it is filled"
+    )
+    assert [words.text(one) for one in said] == ([] if errors else [told])
+
+
+def test_how_much_of_the_ram_a_test_covers() -> None:
+    # 10 GiB/s are read and 10 written
+    found = coverage(filled_gib=100.0, free_gib=400.0, rate_gbs=20 * GIB / 1e9, seconds=60.0)
+    assert found == Coverage(share=0.25, times=pytest.approx(6.0), whole_s=pytest.approx(40.0))
+
+
+@pytest.mark.parametrize("name", ["filled_gib", "free_gib", "rate_gbs", "seconds"])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_a_coverage_of_nothing_is_refused(name: str, value: float) -> None:
+    figures = {"filled_gib": 1.0, "free_gib": 2.0, "rate_gbs": 3.0, "seconds": 4.0}
+    with pytest.raises(ValueError, match="no memory test fills, moves or lasts"):
+        coverage(**{**figures, name: value})
 
 
 def test_cooling_reads_the_telemetry(check: Any) -> None:
