@@ -84,9 +84,10 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """Everything that is due in a run.
 
-    `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills.
-    `gaps` name what the machine has and no check of this plan covers: they keep the run from
-    passing. `birth` holds the facts of the baseline, where the machine has one, undecoded:
+    `gpus` names the GPUs that this run tests, `gpu_functions` the PCI functions of the machine's
+    GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
+    RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
+    they keep the run from passing. `birth` holds the facts of the baseline, where the machine has one, undecoded:
     `acceptance.machine.changes` reads them.
     """
 
@@ -103,6 +104,7 @@ class Plan(msgspec.Struct, frozen=True):
     digest: str
     gpus: tuple[Component, ...] = ()
     birth: Any = None
+    gpu_functions: tuple[Component, ...] = ()
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""

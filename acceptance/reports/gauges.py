@@ -62,6 +62,7 @@ class _Gpu:
     read_s: float = float("-inf")
     figure: str | None = None
     lap: tuple[int, int] | None = None
+    figure_of: str = ""  # the segment of the session that gave figure and lap
     events: list[Entry] = field(default_factory=list)
     errors: int = 0
     lost: bool = False
@@ -106,18 +107,20 @@ class Gauges:
             self._event(entry, body)
         elif isinstance(body, CheckStarted):
             for gpu in self._gpus.values():
-                gpu.figure = gpu.lap = None
+                # a check beside it, of another session, has none of this GPU
+                if gpu.figure_of == entry.segment:
+                    gpu.figure = gpu.lap = None
         elif isinstance(body, Measured):
             if (
                 body.component in self._gpus
                 and body.value is not None
                 and body.unit not in ("count", "ratio")
             ):
-                self._gpus[
-                    body.component
-                ].figure = f"{quantity(body.value, body.unit)} {body.measurement}"
+                gpu = self._gpus[body.component]
+                gpu.figure = f"{quantity(body.value, body.unit)} {body.measurement}"
+                gpu.figure_of = entry.segment
         elif isinstance(body, Note) and body.progress and isinstance(body.text, Message):
-            self._progress(body.text)
+            self._progress(body.text, entry.segment)
 
     def gauges(self) -> tuple[Gauge, ...]:
         """The gauges of all GPUs, in the run's order."""
@@ -148,7 +151,7 @@ class Gauges:
         else:
             gpu.errors += 1
 
-    def _progress(self, note: Message) -> None:
+    def _progress(self, note: Message, segment: str) -> None:
         """The laps of burns, one of each GPU (`session.load_events.lap_message`)."""
         laps = note.values.get("text")
         for lap in laps if isinstance(laps, tuple) else ():
@@ -162,7 +165,7 @@ class Gauges:
                         "formats": Listed(formats),
                     },
                 ) if (gpu := self._gpus.get(parse(name))) is not None:
-                    gpu.lap = (int(number), int(most))
+                    gpu.lap, gpu.figure_of = (int(number), int(most)), segment
                     gpu.figure = next(filter(None, map(_rate, reversed(formats))), gpu.figure)
 
 

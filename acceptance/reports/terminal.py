@@ -72,7 +72,7 @@ def _block(verdict: Verdict, language: Language) -> Iterator[tuple[str, str, lis
 
 
 class _Check:
-    """The journal's records of the running check so far."""
+    """The journal's records of a running check so far."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[Measured]] = {}
@@ -124,7 +124,7 @@ class Terminal(LineWriter):
         super().__init__(console)
         self._language = language
         self._shown: _Shown | None = None
-        self._check = _Check()
+        self._checks: dict[str, _Check] = {}  # those that are running
         self._told: set[tuple[str, object, Component | None]] = set()
 
     @classmethod
@@ -205,14 +205,16 @@ class Terminal(LineWriter):
         if shown:
             shown.gauges.entry(entry)
         if isinstance(body, CheckStarted):
-            self._check = _Check()
+            self._checks[body.check] = _Check()
             if shown:
                 shown.remaining.started(body.check)
         elif isinstance(body, Measured):
             if body.value is not None and body.unit != "count":
-                self._check.values.setdefault(body.measurement, []).append(body)
+                values = self._checks.setdefault(body.check, _Check()).values
+                values.setdefault(body.measurement, []).append(body)
         elif isinstance(body, Skipped):
-            self._check.skips.append(words.text(body.reason, self._language))
+            skips = self._checks.setdefault(body.check, _Check()).skips
+            skips.append(words.text(body.reason, self._language))
         elif isinstance(body, CheckEnded):
             self._ended(body)
         elif isinstance(body, Event):
@@ -253,15 +255,15 @@ class Terminal(LineWriter):
             )
 
     def _ended(self, body: CheckEnded) -> None:
-        outcome = body.outcome
+        outcome, seen = body.outcome, self._checks.pop(body.check, _Check())
         message = words.text(body.message, self._language)
         # What an exception says is one sentence, with what a program printed in it.
         about = message if isinstance(body.message, Message) else first_line(message)
-        about = about or self._check.figures()
-        if outcome == "pass" and self._check.skips:
+        about = about or seen.figures()
+        if outcome == "pass" and seen.skips:
             # The session accepts a waived skip, but it is no measurement.
-            outcome = "pass" if self._check.values else "skip"
-            about = "; ".join([*filter(None, [about]), *dict.fromkeys(self._check.skips)])
+            outcome = "pass" if seen.values else "skip"
+            about = "; ".join([*filter(None, [about]), *dict.fromkeys(seen.skips)])
         if self._shown:
             self._shown.remaining.ended(body.check, outcome)
             if self._shown.calm:

@@ -164,7 +164,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     session: Annotated[
         Session,
-        Meta(description="when it runs: on the host before the load, in the load, after it"),
+        Meta(
+            description="when it runs: on the host before the load; in a load of GPUs alone beside "
+            "one of processors, RAM and disks; in a load by itself; after the load"
+        ),
     ]
     outcome: Outcome
     seconds: Annotated[float, Meta(ge=0)]

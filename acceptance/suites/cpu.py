@@ -26,7 +26,7 @@ class SensorUnread(WordedError):
     """
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("host-load")
 @pytest.mark.costs(2.0, load="stress_ng")
 @pytest.mark.measures("stress_ng_failures")
 def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
@@ -97,7 +97,7 @@ def test_gemm(
         check(measurement, readings, notes={CPU: first} if measurement == miscompares else None)
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("host-load")
 @pytest.mark.costs(1.0, load="cpuburn")
 @pytest.mark.measures("cpuburn_failures")
 def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:

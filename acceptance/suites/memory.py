@@ -56,7 +56,7 @@ def test_bandwidth(
         )
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("host-load")
 # a GiB takes 0.3 s to fill, in a VM up to 2
 @pytest.mark.costs(3.0, load="stressapptest", per_gib=1.0)
 @pytest.mark.measures("stressapptest_errors", "stressapptest_copy", "memory_tested")
