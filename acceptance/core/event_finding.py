@@ -9,7 +9,6 @@ from typing import Literal
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.finding import Finding
 from acceptance.core.message import Listed, Values, known, translatable
-from acceptance.core.parts import GPUS
 from acceptance.core.plan import Plan
 from acceptance.core.record import HARMFUL, Event
 
@@ -37,9 +36,7 @@ def loaded_side(event: Event, plan: Plan) -> Session | None:
     A PCIe error is told by its device: a GPU, or a bridge above one.
     """
     part = event.component
-    if part in plan.gpu_functions or (part is not None and GPUS.holds(part)):
-        return GPU_LOAD
-    if event.kind in _OF_GPUS:
+    if event.kind in _OF_GPUS or part in plan.gpus or part in plan.gpu_functions:
         return GPU_LOAD
     processor = part is not None and part.matches("cpu*")
     return HOST_LOAD if event.kind in _OF_HOST or processor else None

@@ -87,8 +87,8 @@ class Plan(msgspec.Struct, frozen=True):
     `gpus` names the GPUs that this run tests, `gpu_functions` the PCI functions of the machine's
     GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
     RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
-    they keep the run from passing. `birth` holds the facts of the baseline, where the machine has one, undecoded:
-    `acceptance.machine.changes` reads them.
+    they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
+    one, undecoded: `acceptance.machine.changes` reads them.
     """
 
     profile: str

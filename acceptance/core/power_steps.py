@@ -57,9 +57,8 @@ def steps_by_check(entries: Sequence[Entry]) -> Iterator[tuple[StepSpan, ...]]:
 
 def _is_of(span: StepSpan, entry: Entry) -> bool:
     """Whether a record is of the session of this step, or ends it."""
-    if isinstance(entry.body, SessionEnded):
-        return span.segment in ("", segment_of(entry.body.session))
-    return entry.segment == span.segment
+    ended = entry.body.session if isinstance(entry.body, SessionEnded) else None
+    return span.segment in (entry.segment, ended and segment_of(ended))
 
 
 def event_notes(entries: Sequence[Entry]) -> Iterator[Message]:

@@ -70,7 +70,8 @@ class CheckSpans:
                 span = began.pop((body.check, entry.segment))
                 self.spans.append(replace(span, ended_s=entry.boot_s))
             elif isinstance(body, SessionEnded):  # it died in the check
-                dead = [name for name in began if name[1] == segment_of(body.session)]
+                own = (entry.segment, segment_of(body.session))
+                dead = [name for name in began if name[1] in own]
                 self.spans += [replace(began.pop(name), ended_s=entry.boot_s) for name in dead]
         self.spans += began.values()
 

@@ -65,7 +65,8 @@ def running_checks(entries: tuple[Entry, ...]) -> tuple[str, ...]:
         elif isinstance(body, CheckEnded) and body.check == running.get(entry.segment):
             del running[entry.segment]
         elif isinstance(body, SessionEnded):
-            running.pop(segment_of(body.session), None)
+            for name in (entry.segment, segment_of(body.session)):
+                running.pop(name, None)
     return tuple(running.values())
 
 

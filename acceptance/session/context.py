@@ -36,8 +36,8 @@ class SessionContext(msgspec.Struct, frozen=True):
 
     In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
     the load sessions that `again` names. `niceness` lowers the session's priority against other
-    programs. With `fail_fast` it stops at the first check that fails. `scratches` are the tested filesystems
-    on which this run has made its folder (`scratch_place.run_folder`).
+    programs. With `fail_fast` it stops at the first check that fails. `scratches` are the tested
+    filesystems on which this run has made its folder (`scratch_place.run_folder`).
     """
 
     mode: Literal["collect", "run"]

@@ -840,14 +840,28 @@ def test_what_heats_comes_last_and_has_its_slack(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:
     tree.gpu(1)
-    loads = prepare().plan.share("load")
+    plan = prepare().plan
+    gpu_loads, loads = plan.share("gpu-load"), plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
-    ends = [*burns, "together.burn", "power.step", "power.pulses"]
-    assert [check.id for check in loads][-6:] == ends
-    assert [check.slack_s for check in loads[-6:-2]] == [150.0, 150.0, 150.0, 600.0]
-    assert loads[0].gate
-    names = [check.id for check in loads]
-    assert names.index("compute.copies") < names.index("vram.patterns") < names.index(burns[0])
+    cool_first = ["gpu.granted", "compute.gemm_alone", "compute.gemm_together", "vram.patterns"]
+    assert [check.id for check in gpu_loads] == [*cool_first, *burns]
+    assert gpu_loads[0].gate
+    assert [check.slack_s for check in gpu_loads[-3:]] == [150.0] * 3
+    ends = ["together.burn", "power.step", "power.pulses"]
+    assert [check.id for check in loads][-3:] == ends
+    assert loads[-3].slack_s == 600.0
+
+
+def test_what_loads_only_the_host_runs_beside_what_loads_only_gpus(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    tree.gpu(1)
+    plan = prepare().plan
+    beside = plan.share("host-load")
+    assert [check.id for check in beside] == ["cpu.stress_ng", "memory.stressapptest"]
+    sides_s = [sum(one.seconds for one in side) for side in (beside, plan.share("gpu-load"))]
+    whole_s = sum(check.seconds for check in plan.checks)
+    assert eta_s(plan) == pytest.approx(whole_s - min(sides_s))
 
 
 POWER = ("power.ladder", "power.step", "power.pulses")
@@ -901,7 +915,8 @@ def test_a_plain_vm_in_every_profile(
     assert made.plan.gaps == ()
     sessions = {check.session for check in made.plan.checks}
     # without a GPU nothing of the profile train is due but the facts around its loads
-    assert sessions == {"host-before", "host-after"} | ({"load"} if name != "train" else set())
+    loads = {"host-load", "load"} if name != "train" else set()
+    assert sessions == {"host-before", "host-after"} | loads
     untold = Message("no_training_without_gpu") in made.plan.not_tested
     assert untold == (name == "train")
     assert made.plan.cannot_detect

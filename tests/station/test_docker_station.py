@@ -221,6 +221,7 @@ def sdk(grant: Grant) -> dict[str, Any]:
         argv=["x"],
         run_dir=Path("/runs/run-1"),
         run_id="run-1",
+        session="load",
         holder="h",
         owner=(1, 1),
         room=ContainerMemory(GIB, GIB),
