@@ -167,7 +167,7 @@ class Cut:
         )
         said = "no check was running"
         if running:
-            said = f"{' and '.join(running)} {'was' if len(running) == 1 else 'were'} running"
+            said = f"{', '.join(running)} {'was' if len(running) == 1 else 'were'} running"
         if closed.running != running or said not in line:
             yield f"{said}, and it is told as {line!r}"
         other = self._boot(entry.segment) != self._boot(reader.SUPERVISOR)

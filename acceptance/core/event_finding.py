@@ -14,8 +14,9 @@ from acceptance.core.record import HARMFUL, Event
 
 # What a GPU, its driver and a load on it report.
 _OF_GPUS = frozenset({"xid", "sxid", "gpu-lost", "gpu-hang", "rm-init", "driver", "miscompare"})
-# What processors and RAM report: machine checks, the firmware's reports, EDAC, failed pages.
-_OF_HOST = frozenset({"mce", "apei", "edac", "memory-failure"})
+# What processors and RAM report: machine checks, EDAC, failed pages; and what the firmware reports
+# of them (`apei`), unless it names a PCI function.
+_OF_HOST = frozenset({"mce", "edac", "memory-failure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ def loaded_side(event: Event, plan: Plan) -> Session | None:
     part = event.component
     if event.kind in _OF_GPUS or part in plan.gpus or part in plan.gpu_functions:
         return GPU_LOAD
+    firmware = event.kind == "apei" and part is None
     processor = part is not None and part.matches("cpu*")
-    return HOST_LOAD if event.kind in _OF_HOST or processor else None
+    return HOST_LOAD if event.kind in _OF_HOST or firmware or processor else None
 
 
 def owners(event: Event, running: Sequence[str], plan: Plan) -> tuple[str, ...]:

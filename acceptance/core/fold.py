@@ -58,13 +58,13 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         return _skipped(start, night, whole_run.postponement_finding(night))
     spans = CheckSpans(entries)
     until_then = load_progress(entries, spans)
-    ids = {check.id for check in plan.checks}
     events: dict[str, list[OwnedEvent]] = {}
     homeless: list[OwnedEvent] = []
     for entry in entries:
         if isinstance(event := entry.body, Event):
-            owning = [one for one in _owners(entry, event, spans, plan) if one in ids]
-            beside = tuple(owning) if len(owning) > 1 else ()
+            found = _owners(entry, event, spans, plan)
+            owning = tuple(check.id for check in plan.checks if check.id in found)
+            beside = owning if len(owning) > 1 else ()
             for name in owning:
                 events.setdefault(name, []).append(OwnedEvent(event, beside))
             if not owning:
