@@ -26,7 +26,7 @@ from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.wording import words
 
-SCHEMA: Literal[4] = 4  # increases with every change of the shape: docs/verdict.md
+SCHEMA: Literal[5] = 5  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 

@@ -33,8 +33,9 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng
     itself.
 
-    Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo
-    operations are no basis for a judgement.
+    Measured: whether any method reported a wrong result, beside the GPUs' own loads, whose
+    processes go first. Not measured: speed; stress-ng's bogo operations are no basis for a
+    judgement.
     """
     check(
         "stress_ng_failures",
@@ -103,8 +104,8 @@ def test_gemm(
 def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
     """The burn program that the machine file names (`cpu.cpuburn`), on every CPU.
 
-    Measured: whether it found an error or died of a fault signal. Only the classic programs (burnP6
-    and its kin) check their results.
+    Measured: whether it found an error or died of a fault signal, beside the GPUs' own loads, whose
+    processes go first. Only the classic programs (burnP6 and its kin) check their results.
     """
     check(
         "cpuburn_failures",

@@ -64,8 +64,9 @@ def test_stressapptest(stressapptest_run: ToolOutput, check: Check) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
     stressapptest.
 
-    Measured: blocks that changed, and how much RAM was filled. Not measured: the RAM that the
-    system itself occupies.
+    Measured: blocks that changed, and how much RAM was filled, beside the GPUs' own loads, whose
+    processes go first. Not measured: the RAM that the system itself occupies, and 4 GiB for each
+    GPU.
     """
     failed = stressapptest_run.outcome == "fail"
     errors = {MEMORY: host_tools.memory_errors(stressapptest_run)}
