@@ -161,7 +161,7 @@ def test_what_a_gpu_reports_is_never_counted_for_a_check_without_one() -> None:
 
 def test_an_event_of_both_says_so_and_that_of_one_does_not() -> None:
     both = judged(at(105.0, event("oom")))
-    told = f"oom 7: it broke; ran side by side: {GPU}, {HOST}"
+    told = f"oom 7 (ran side by side: {GPU}, {HOST}): it broke"
     assert [words.of(one) for one in both.of_kind("fail")] == [told, told]
     assert [len(check.events) for check in both.checks] == [1, 1, 0]
     (one,) = judged(at(105.0, event("mce", CPU))).of_kind("fail")

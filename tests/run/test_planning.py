@@ -34,7 +34,7 @@ from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
 from acceptance.journal import provenance
 from acceptance.machine.gpu_selection import SelectionError
-from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, NvmlDevice
+from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, Memory, NvmlDevice
 from acceptance.machine.machine_file import (
     DeclaredCpu,
     DeclaredDimm,
@@ -957,6 +957,23 @@ def test_memory_to_fill(
     assert planning.memory_gib(declared, chosen, seen) == pytest.approx(expected)
     if share is None:
         assert planning.memory_gib(None, chosen, seen) == pytest.approx(expected)
+
+
+@each(
+    "free_gib, count, expected",
+    [
+        (None, 8, 20.0),  # the kernel does not say
+        (100.0, 8, 20.0),
+        (24.0, 2, 16.0),
+        (24.0, 0, 20.0),
+        (20.0, 8, 5.0),  # at least a quarter
+    ],
+)
+def test_memory_to_fill_beside_the_gpus(
+    free_gib: float | None, count: int, expected: float
+) -> None:
+    free = None if free_gib is None else int(free_gib * GIB)
+    assert Memory(None, free, None, None, None, None).beside_gpus(20.0, count) == expected
 
 
 def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(
