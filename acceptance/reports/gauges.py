@@ -11,7 +11,7 @@ from acceptance.core.evidence import Sample
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Listed, Message, Quantity
 from acceptance.core.parts import ITSELF, parse
-from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note
+from acceptance.core.record import HARMFUL, CheckEnded, CheckStarted, Entry, Event, Measured, Note
 from acceptance.reports.text import one_line
 from acceptance.wording.quantities import quantity
 
@@ -95,6 +95,7 @@ class Gauges:
         self._gpus = {name: _Gpu() for name in names}
         self._addresses = addresses
         self._newest_s = float("-inf")
+        self._running: set[str] = set()  # the segments of sessions with a running check
         self.machine: dict[str, float] = {}
         self.elsewhere = 0  # errors of anything but a GPU of this run
 
@@ -106,10 +107,13 @@ class Gauges:
         elif isinstance(body, Event) and body.severity in HARMFUL:
             self._event(entry, body)
         elif isinstance(body, CheckStarted):
+            self._running.add(entry.segment)
             for gpu in self._gpus.values():
-                # a check beside it, of another session, has none of this GPU
-                if gpu.figure_of == entry.segment:
+                # kept while the check that gave it runs on, in the session beside this one
+                if gpu.figure_of == entry.segment or gpu.figure_of not in self._running:
                     gpu.figure = gpu.lap = None
+        elif isinstance(body, CheckEnded):
+            self._running.discard(entry.segment)
         elif isinstance(body, Measured):
             if (
                 body.component in self._gpus

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, cast
 from rich.console import Console
 from rich.text import Text
 
-from acceptance.core.collection import SESSIONS
+from acceptance.core.collection import GPU_LOAD, HOST_LOAD, SESSIONS
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
@@ -154,6 +154,11 @@ class Terminal(LineWriter):
         )
         partial = language("partial")
         self.say(f"{head} ({partial})" if plan.scope == "partial" else head)
+        beside = [check.id for check in plan.share(HOST_LOAD) if plan.share(GPU_LOAD)]
+        if beside:
+            self.say(
+                language("side by side with the loads of GPUs: {checks}", checks=", ".join(beside))
+            )
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns(
