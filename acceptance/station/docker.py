@@ -179,6 +179,7 @@ class DockerStation:
             deadline.remaining() + INSIDE_LATER_S,
             clock.boot_id(),
         )
+        self.client.api.timeout = ANSWER_S  # it may follow another session already
         try:
             try:
                 made, stdin = self._started(context, run_id, argv, memlock=True)
