@@ -18,8 +18,11 @@ import time
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.core.collection import LOAD_SESSIONS, segment_of
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.journal import reader
+
+LOADS = {segment_of(session) for session in LOAD_SESSIONS}
 
 
 def first_check_s(station: str) -> float:
@@ -45,9 +48,7 @@ def first_check_s(station: str) -> float:
         if isinstance(one.body, CheckEnded) and one.segment == "journal-host-before.jsonl"
     ]
     starts = [
-        one.boot_s
-        for one in entries
-        if isinstance(one.body, CheckStarted) and one.segment == "journal-load.jsonl"
+        one.boot_s for one in entries if isinstance(one.body, CheckStarted) and one.segment in LOADS
     ]
     return min(starts) - max(ends)
 

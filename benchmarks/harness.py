@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
+from acceptance.core.collection import LOAD_SESSIONS, PHASES, segment_of
 from acceptance.core.evidence import ToolRan
 from acceptance.core.record import CheckStarted, SessionEnded
 from acceptance.journal import reader
@@ -158,18 +159,26 @@ def run(environment: Mapping[str, str], profile: str, pytest: Took) -> None:
         wall, code, supervisor, others = accept(environment, profile, Path(folder))
         entries = reader.read(Path(folder) / "latest").entries
     loads = [
-        entry.body
+        (entry.segment, entry.body)
         for entry in entries
-        if isinstance(entry.body, ToolRan) and entry.segment == "journal-load.jsonl"
+        if isinstance(entry.body, ToolRan)
+        and entry.segment in {segment_of(session) for session in LOAD_SESSIONS}
     ]
     checks = sum(isinstance(entry.body, CheckStarted) for entry in entries)
     ended = [entry.body for entry in entries if isinstance(entry.body, SessionEnded)]
     # The programs of the burn run side by side: the longest of them is what the machine was busy
-    # with.
-    together = [load.seconds for load in loads if load.check == TOGETHER]
-    busy = sum(load.seconds for load in loads if load.check != TOGETHER) + max(
-        together, default=0.0
-    )
+    # with. So do the sessions of a phase.
+    together = [load.seconds for _, load in loads if load.check == TOGETHER]
+    busy = max(together, default=0.0)
+    for phase in PHASES:
+        busy += max(
+            sum(
+                load.seconds
+                for name, load in loads
+                if name == segment_of(session) and load.check != TOGETHER
+            )
+            for session in phase
+        )
     own_s = supervisor.cpu_s + sum(one.cpu_s for one in others)
     told = f"{wall:.2f} s - {busy:.2f} s in {len(loads)} loads; {own_s:.1f} s of processor"
     say("harness cost", wall - busy, told, pytest, COST_S)

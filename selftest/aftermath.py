@@ -162,10 +162,12 @@ class Cut:
         (entry,) = entries
         closed = entry.body
         assert isinstance(closed, RunClosed)
-        running = unfinished.running_check(
+        running = unfinished.running_checks(
             tuple(one for one in found.entries if not isinstance(one.body, RunClosed))
         )
-        said = f"{running} was running" if running else "no check was running"
+        said = "no check was running"
+        if running:
+            said = f"{', '.join(running)} {'was' if len(running) == 1 else 'were'} running"
         if closed.running != running or said not in line:
             yield f"{said}, and it is told as {line!r}"
         other = self._boot(entry.segment) != self._boot(reader.SUPERVISOR)

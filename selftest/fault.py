@@ -160,13 +160,16 @@ class Kill(_Strict, frozen=True):
 
 
 class Reboot(_Strict, frozen=True):
-    """The machine goes down in the middle of a power step, and the next start is in another boot.
+    """The machine goes down in the middle of a power step, or while checks run, and the next start
+    is in another boot.
 
-    `step` are words of the step as the journal announces it ("2 Hz on 2 GPUs"); everything ends
-    `after_s` seconds after that, and what had not been brought to the disk is lost.
+    `step` are words of the step as the journal announces it ("2 Hz on 2 GPUs"), `during` are the
+    checks that must all be running; everything ends `after_s` seconds after that, and what had not
+    been brought to the disk is lost.
     """
 
-    step: str
+    step: str = ""
+    during: tuple[str, ...] = ()
     after_s: float = 3.0
 
 
@@ -304,6 +307,8 @@ def _troubles(fault: Fault) -> Iterator[str]:
             re.compile(one.says)
         except re.error as error:
             yield f"`says = {one.says!r}` is no regular expression ({error})"
+    if fault.reboot is not None and bool(fault.reboot.step) == bool(fault.reboot.during):
+        yield "restarts the machine at no moment, or at two: give its reboot `step` or `during`"
     if fault.code == 0:
         yield "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3"
     if (fault.scratch or fault.wrong_disk or fault.nvme) and fault.station == "docker":

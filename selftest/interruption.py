@@ -181,7 +181,7 @@ class _Kills:
         (made,) = wait_for(there, 100.0)
         victim.container = made.short_id
         (lasted,) = (
-            one.seconds for one in self.clean.bodies(SessionEnded) if one.session == "load"
+            one.seconds for one in self.clean.bodies(SessionEnded) if one.session == "host-load"
         )
         after_s = victim.point.part * lasted * SLACK
         victim.when = f"{after_s:.2f} s of its {lasted:.2f} s"
@@ -190,7 +190,7 @@ class _Kills:
             victim.when += ", when it had ended"
             return ""
         made.kill()
-        return "session load ended with exit code 137"
+        return "session host-load ended with exit code 137"
 
     def _load(self, folder: Path, victim: Victim, chance: random.Random) -> str:
         """Kill one of its processes; what has to be told, empty where it had ended by itself."""

@@ -34,6 +34,7 @@ from acceptance.core import power_steps
 from acceptance.core.message import Message
 from acceptance.journal import clock, reader
 from acceptance.process import orphans
+from acceptance.run import unfinished
 from acceptance.wording import words
 from selftest import fault_baseline, nvme_drive, power, scratch_folder, wrong_disk
 from selftest.edits import Document, edited
@@ -257,11 +258,18 @@ class Stage:
         """The run in which the machine goes down, as the next start, in another boot, has closed
         it; and what that start said.
         """
-        folder = self._run_folder(started, before, reboot.step)
-        wait_for(lambda: has_begun(folder, reboot.step) or started.poll() is not None, ENDS_S)
+        awaited = reboot.step or " and ".join(reboot.during)
+        folder = self._run_folder(started, before, awaited)
+
+        def reached() -> bool:
+            if reboot.step:
+                return has_begun(folder, reboot.step)
+            return set(reboot.during) <= set(now_running(folder))
+
+        wait_for(lambda: reached() or started.poll() is not None, ENDS_S)
         time.sleep(reboot.after_s)
         if started.poll() is not None:
-            raise EndedBefore(f"the run ended before {reboot.step!r}: {started.communicate()[0]}")
+            raise EndedBefore(f"the run ended before {awaited!r}: {started.communicate()[0]}")
         containers = [] if self.images is None else self.images.running(folder.name)
         power.off(started.pid, lambda: orphans.find(folder.name), containers)
         started.communicate()
@@ -391,6 +399,13 @@ def has_begun(folder: Path, step: str) -> bool:
     return any(
         isinstance(span.step, Message) and step in words.message(span.step) for span in spans
     )
+
+
+def now_running(folder: Path) -> tuple[str, ...]:
+    """The checks that run at this moment, by the journal."""
+    if not (folder / reader.SUPERVISOR).exists():
+        return ()
+    return unfinished.running_checks(reader.read(folder).entries)
 
 
 def beside(folder: Path, words: Sequence[str]) -> list[int]:

@@ -149,7 +149,7 @@ def _made_old(run: Path, _: Path) -> None:
 
 def _measured_again(run: Path, _: Path) -> None:
     """A second value of one figure in the load segment, and the run sealed again."""
-    path = run / "journal-load.jsonl"
+    path = run / "journal-gpu-load.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
     place = next(n for n, line in enumerate(lines) if '"measured"' in line)
     again = re.sub(r'"value":[^,]+', '"value":1.0', lines[place])
@@ -194,8 +194,8 @@ ATTACKS = (
     Attack("the seal is removed", _cut("journal.jsonl"), r"the run has no seal"),
     Attack(
         "a value is changed",
-        _changed("journal-load.jsonl", r'"value":(\d)', r'"value":1\1'),
-        r"journal-load\.jsonl was changed after the seal",
+        _changed("journal-gpu-load.jsonl", r'"value":(\d)', r'"value":1\1'),
+        r"journal-gpu-load\.jsonl was changed after the seal",
     ),
     Attack(
         "a partial run is a whole one by a word in its plan",
@@ -216,14 +216,14 @@ ATTACKS = (
     ),
     Attack(
         "the load segment of a healthy run, sealed again",
-        _laid_in("journal-load.jsonl"),
-        r"journal-load\.jsonl is of another run",
+        _laid_in("journal-gpu-load.jsonl"),
+        r"journal-gpu-load\.jsonl is of another run",
         run="wrong",
     ),
     Attack(
         "the same under this run's name",
-        _laid_in("journal-load.jsonl", renamed=True),
-        r"the records of journal-load\.jsonl do not lie within its session",
+        _laid_in("journal-gpu-load.jsonl", renamed=True),
+        r"the records of journal-gpu-load\.jsonl do not lie within its session",
         run="wrong",
     ),
     Attack(
@@ -235,27 +235,33 @@ ATTACKS = (
     ),
     Attack(
         "a segment of another machine, sealed again",
-        _changed("journal-load.jsonl", r'"machine_id":"\w{4}', r'"machine_id":"0000', sealed=True),
-        r"journal-load\.jsonl is of another run, machine",
+        _changed(
+            "journal-gpu-load.jsonl", r'"machine_id":"\w{4}', r'"machine_id":"0000', sealed=True
+        ),
+        r"journal-gpu-load\.jsonl is of another run, machine",
     ),
     Attack(
         "a segment of another boot, sealed again",
-        _changed("journal-load.jsonl", r'"boot_id":"\w{4}', r'"boot_id":"0000', sealed=True),
-        r"journal-load\.jsonl is of another boot",
+        _changed("journal-gpu-load.jsonl", r'"boot_id":"\w{4}', r'"boot_id":"0000', sealed=True),
+        r"journal-gpu-load\.jsonl is of another boot",
     ),
     Attack(
         "a session of another build, sealed again",
-        _changed("journal-load.jsonl", r'"digest":"\w{4}', r'"digest":"0000', sealed=True),
-        r"session load",
+        _changed("journal-gpu-load.jsonl", r'"digest":"\w{4}', r'"digest":"0000', sealed=True),
+        r"session gpu-load",
     ),
     Attack(
         "a GPU of another serial, sealed again",
-        _changed("journal-load.jsonl", r'"serial":"GPU-\w{4}', r'"serial":"GPU-0000', sealed=True),
+        _changed(
+            "journal-gpu-load.jsonl", r'"serial":"GPU-\w{4}', r'"serial":"GPU-0000', sealed=True
+        ),
         r"tells of another gpu",
     ),
     Attack(
         "times that run backwards, sealed again",
-        _changed("journal-load.jsonl", r'"seq":9,"boot_s":\d+', '"seq":9,"boot_s":1', sealed=True),
+        _changed(
+            "journal-gpu-load.jsonl", r'"seq":9,"boot_s":\d+', '"seq":9,"boot_s":1', sealed=True
+        ),
         r"run backwards",
     ),
     Attack("two values of one figure, sealed again", _measured_again, r"was measured 2 times"),

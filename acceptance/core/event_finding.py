@@ -1,13 +1,64 @@
-"""The findings from events of the machine. Pure."""
+"""Events of the machine: to which check each belongs, and the findings from them. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.finding import Finding
-from acceptance.core.message import Values, translatable
+from acceptance.core.message import Listed, Values, known, translatable
+from acceptance.core.plan import Plan
 from acceptance.core.record import HARMFUL, Event
+
+# What a GPU, its driver and a load on it report.
+_OF_GPUS = frozenset({"xid", "sxid", "gpu-lost", "gpu-hang", "rm-init", "driver", "miscompare"})
+# What processors and RAM report: machine checks, EDAC, failed pages; and what the firmware reports
+# of them (`apei`), unless it names a PCI function.
+_OF_HOST = frozenset({"mce", "edac", "memory-failure"})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedEvent:
+    """An event of a check.
+
+    `beside` names every check that it belongs to, where several ran side by side and it names no
+    part that one of them loads.
+    """
+
+    event: Event
+    beside: tuple[str, ...] = ()
+
+
+def loaded_side(event: Event, plan: Plan) -> Session | None:
+    """The session that loads the part that an event names; None where it names none of those.
+
+    A PCIe error is told by its device: a GPU, or a bridge above one.
+    """
+    part = event.component
+    if event.kind in _OF_GPUS or part in plan.gpus or part in plan.gpu_functions:
+        return GPU_LOAD
+    firmware = event.kind == "apei" and part is None
+    processor = part is not None and part.matches("cpu*")
+    return HOST_LOAD if event.kind in _OF_HOST or firmware or processor else None
+
+
+def owners(event: Event, running: Sequence[str], plan: Plan) -> tuple[str, ...]:
+    """The checks to which an event belongs, of those that were running at its moment.
+
+    One alone owns it. Of two side by side, the one that loads the part that the event names; both
+    where it names none. A check that loads only processors and RAM never owns what a GPU reports
+    while the same phase loads the GPUs: without a running check of those it is the run's.
+    """
+    sessions = {check.id: check.session for check in plan.checks}
+    side = loaded_side(event, plan)
+    own = tuple(one for one in running if sessions.get(one) == side)
+    if own:
+        return own
+    if side == GPU_LOAD and GPU_LOAD in sessions.values():
+        return tuple(one for one in running if sessions.get(one) != HOST_LOAD)
+    return tuple(running)
 
 
 def _counts(finding: Finding, event: Event) -> bool:
@@ -23,7 +74,7 @@ def _counts(finding: Finding, event: Event) -> bool:
 
 
 def event_findings(
-    events: Sequence[Event], check: str, judged: Sequence[Finding] = ()
+    events: Sequence[OwnedEvent], check: str, judged: Sequence[Finding] = ()
 ) -> list[Finding]:
     """The findings from the events of a check, or of the run.
 
@@ -31,20 +82,26 @@ def event_findings(
     miscompares is left out: the count says how often it happened.
     """
     found = []
-    for event in events:
+    for owned in events:
+        event = owned.event
         if any(_counts(finding, event) for finding in judged):
             continue
         if event.severity in HARMFUL:
             kind: Literal["fail", "error"] = "fail" if event.hardware else "error"
-            found.append(_finding(kind, check, event))
+            found.append(_finding(kind, check, owned))
         elif event.severity == "warning":
-            found.append(_finding("warn", check, event))
+            found.append(_finding("warn", check, owned))
     return found
 
 
-def _finding(kind: Literal["fail", "error", "warn"], check: str, event: Event) -> Finding:
+def _finding(kind: Literal["fail", "error", "warn"], check: str, owned: OwnedEvent) -> Finding:
+    event = owned.event
     names = [event.kind, *([] if event.code is None else [str(event.code)])]
-    values: Values = {"event": " ".join(names), "meaning": translatable(event.meaning)}
+    values: Values = known(
+        event=" ".join(names),
+        meaning=translatable(event.meaning),
+        beside=Listed(owned.beside) if owned.beside else None,
+    )
     return Finding(
         kind,
         check,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acceptance.core import foreign_process, repeat, whole_run
-from acceptance.core.event_finding import event_findings
+from acceptance.core.event_finding import OwnedEvent, event_findings, owners
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import judge
 from acceptance.core.message import Message, Single, Text, known
@@ -58,11 +58,17 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         return _skipped(start, night, whole_run.postponement_finding(night))
     spans = CheckSpans(entries)
     until_then = load_progress(entries, spans)
-    events: dict[str | None, list[Event]] = {}
+    events: dict[str, list[OwnedEvent]] = {}
+    homeless: list[OwnedEvent] = []
     for entry in entries:
-        if isinstance(entry.body, Event):
-            moment = entry.body.boot_s if entry.body.boot_s is not None else entry.boot_s
-            events.setdefault(spans.at(entry.boot, moment), []).append(entry.body)
+        if isinstance(event := entry.body, Event):
+            found = _owners(entry, event, spans, plan)
+            owning = tuple(check.id for check in plan.checks if check.id in found)
+            beside = owning if len(owning) > 1 else ()
+            for name in owning:
+                events.setdefault(name, []).append(OwnedEvent(event, beside))
+            if not owning:
+                homeless.append(OwnedEvent(event))
     stopped = next(
         (
             entry.body.detail
@@ -73,7 +79,6 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
     )
     first, second = repeat.split_repeat(entries)
     uses = foreign_process.uses(entries)
-    ids = {check.id for check in plan.checks}
     # Sorted once: a machine of many GPUs measures thousands of values, and each check would look
     # through them all.
     told: dict[str | None, list[Body]] = {}
@@ -91,7 +96,6 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         )
         for check in plan.checks
     )
-    homeless = [event for name, found in events.items() if name not in ids for event in found]
     findings = [
         *whole_run.findings(plan, bodies, stopped is not None),
         *event_findings(homeless, "run"),
@@ -113,6 +117,17 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     )
     return _verdict(start, word, checks, tuple(findings), changed=changed.notes)
+
+
+def _owners(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tuple[str, ...]:
+    """The checks to which an event belongs.
+
+    What a load reports belongs to the check whose session journalled it.
+    """
+    moment_s = event.boot_s if event.boot_s is not None else entry.boot_s
+    if event.source == "load" and (own := spans.of(entry, moment_s)) is not None:
+        return (own,)
+    return owners(event, spans.at(entry.boot, moment_s), plan)
 
 
 def beginnings(entries: Sequence[Entry]) -> list[RunStarted]:
@@ -163,7 +178,7 @@ def _check(
     plan: Plan,
     own: Sequence[Body],
     second: Sequence[Entry],
-    events: list[Event],
+    events: Sequence[OwnedEvent],
     shared: Sequence[Finding],
     why: tuple[Single, ...],
 ) -> CheckResult:
@@ -212,5 +227,5 @@ def _check(
         seconds,
         judged,
         tuple(findings),
-        tuple(events),
+        tuple(owned.event for owned in events),
     )

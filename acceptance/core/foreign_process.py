@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from acceptance.core.collection import LOAD_SESSIONS
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message, Text, Values
@@ -53,7 +54,7 @@ def is_disturbed(check: PlannedCheck, gpu: Component) -> bool:
 
     It does where the check keeps the GPU busy, or measures a rate or a time of it.
     """
-    if check.session != "load":
+    if check.session not in LOAD_SESSIONS:
         return False
     return check.gpu_load_s > 0.0 or any(
         due.unit in RATES and due.component.holds(gpu) for due in check.due
@@ -63,9 +64,10 @@ def is_disturbed(check: PlannedCheck, gpu: Component) -> bool:
 def findings(check: PlannedCheck, uses: Sequence[GpuUse], spans: CheckSpans) -> list[Finding]:
     """An error for each foreign use of a GPU that overlaps a check that it invalidates."""
     found: list[Finding] = []
-    for name, boot, begin_s, end_s in spans.spans:
-        for use in uses if name == check.id else ():
-            meets = use.boot == boot and use.since_s <= end_s and use.until_s >= begin_s
+    for span in spans.spans:
+        for use in uses if span.check == check.id else ():
+            begin_s, end_s = span.began_s, span.ended_s
+            meets = use.boot == span.boot and use.since_s <= end_s and use.until_s >= begin_s
             if meets and is_disturbed(check, use.gpu):
                 values: Values = {"who": use.who, "when": _when(use, begin_s, end_s)}
                 one = Finding("error", check.id, "used_by_others", values, component=use.gpu)

@@ -27,10 +27,7 @@ def _own(entries: Sequence[Entry]) -> tuple[Message, ...]:
     for entry in reversed(entries):
         if not isinstance(entry.body, Note) or entry.body.trouble:
             continue
-        if (
-            not entry.body.progress
-            or last.pop(spans.at(entry.boot, entry.boot_s), None) is not None
-        ):
+        if not entry.body.progress or last.pop(spans.of(entry), None) is not None:
             found.append(Message("note", {"text": entry.body.text}))
     return tuple(reversed(found))
 

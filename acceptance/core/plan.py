@@ -92,11 +92,13 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """Everything that is due in a run.
 
-    `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills.
-    `gaps` name what the machine has and no check of this plan covers: they keep the run from
-    passing. `birth` holds the facts of the baseline, where the machine has one, undecoded:
-    `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the run no check
-    runs in. `timed_runs` is the number of earlier runs that the usual times are taken from.
+    `gpus` names the GPUs that this run tests, `gpu_functions` the PCI functions of the machine's
+    GPUs and of the bridges above them, which is how the kernel names them. `memory_gib` is how much
+    RAM the memory test fills. `gaps` name what the machine has and no check of this plan covers:
+    they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
+    one, undecoded: `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the
+    run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
+    from.
     """
 
     profile: str
@@ -114,6 +116,7 @@ class Plan(msgspec.Struct, frozen=True):
     birth: Any = None
     overhead_s: float = 0.0
     timed_runs: int = 0
+    gpu_functions: tuple[Component, ...] = ()
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""

@@ -204,9 +204,12 @@ class RunEnded(Body, frozen=True, tag="run-ended"):
 
 
 class RunClosed(Body, frozen=True, tag="run-closed"):
-    """A later start found this run unfinished and closed it."""
+    """A later start found this run unfinished and closed it.
 
-    running: str | None
+    `running` are the checks that had begun and not ended; an older rigproof named one, or None.
+    """
+
+    running: tuple[str, ...] | str | None
     rebooted: bool
     last_telemetry: dict[str, float]
     detail: Text

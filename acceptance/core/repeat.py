@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 
-from acceptance.core.collection import REPEAT_SESSION
+from acceptance.core.collection import REPEAT_SESSION, segment_of
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.message import Message, Text
 from acceptance.core.record import CheckEnded, CheckStarted, Entry
 
-SEGMENT = f"journal-{REPEAT_SESSION}.jsonl"
+SEGMENT = segment_of(REPEAT_SESSION)
 
 
 def split_repeat(entries: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
+from acceptance.core.collection import segment_of
 from acceptance.core.message import Text
-from acceptance.core.record import CheckEnded, CheckStarted, Entry, Note, RunClosed, RunStarted
+from acceptance.core.record import (
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Note,
+    RunClosed,
+    RunStarted,
+    SessionEnded,
+)
 
 
 def first_record(entries: Sequence[Entry]) -> Entry | None:
@@ -29,37 +40,65 @@ def run_seconds(entries: Sequence[Entry]) -> float | None:
     return last - start.boot_s
 
 
-class CheckSpans:
-    """When each check ran, by the boot-time clock: (check, boot, start, end).
+@dataclass(frozen=True, slots=True)
+class CheckSpan:
+    """When a check ran, in seconds since boot number `boot`.
 
-    The end is infinite for a check that did not end.
+    It ends at the latest with its session; the end is infinite where neither ended. `segment` is
+    its session's: the checks of one segment ran one after the other.
     """
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._open: dict[str, tuple[int, float]] = {}
-        self.spans: list[tuple[str, int, float, float]] = []
-        for entry in entries:
-            if isinstance(entry.body, CheckStarted):
-                self._open[entry.body.check] = (entry.boot, entry.boot_s)
-            elif isinstance(entry.body, CheckEnded) and entry.body.check in self._open:
-                boot, start = self._open.pop(entry.body.check)
-                self.spans.append((entry.body.check, boot, start, entry.boot_s))
-        self.spans += [
-            (check, boot, start, float("inf")) for check, (boot, start) in self._open.items()
-        ]
+    check: str
+    boot: int
+    began_s: float
+    ended_s: float
+    segment: str = ""
 
-    def at(self, boot: int, moment: float) -> str | None:
-        """The check that was running at this moment."""
-        return next(
-            (check for check, b, start, end in self.spans if b == boot and start <= moment <= end),
-            None,
-        )
+
+class CheckSpans:
+    """When each check ran, by the boot-time clock. Checks of two sessions may run side by side."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        began: dict[tuple[str, str], CheckSpan] = {}
+        self.spans: list[CheckSpan] = []
+        for entry in entries:
+            body = entry.body
+            if isinstance(body, CheckStarted):
+                span = CheckSpan(body.check, entry.boot, entry.boot_s, inf, entry.segment)
+                began[body.check, entry.segment] = span
+            elif isinstance(body, CheckEnded) and (body.check, entry.segment) in began:
+                span = began.pop((body.check, entry.segment))
+                self.spans.append(replace(span, ended_s=entry.boot_s))
+            elif isinstance(body, SessionEnded):  # it died in the check
+                own = (entry.segment, segment_of(body.session))
+                dead = [name for name in began if name[1] in own]
+                self.spans += [replace(began.pop(name), ended_s=entry.boot_s) for name in dead]
+        self.spans += began.values()
+
+    def at(self, boot: int, moment_s: float) -> tuple[str, ...]:
+        """The checks that were running at this moment, one of each session."""
+        running = [span for span in self.spans if _runs(span, boot, moment_s)]
+        first = {span.segment: span.check for span in reversed(running)}
+        return tuple(first[segment] for segment in reversed(first))
+
+    def of(self, entry: Entry, moment_s: float | None = None) -> str | None:
+        """The check of a record that names none: the one that its own session was running.
+
+        `moment_s` is the time that the record is of, where that is not when it was written.
+        """
+        moment_s = entry.boot_s if moment_s is None else moment_s
+        running = (span for span in self.spans if _runs(span, entry.boot, moment_s))
+        return next((span.check for span in running if span.segment == entry.segment), None)
+
+
+def _runs(span: CheckSpan, boot: int, moment_s: float) -> bool:
+    return span.boot == boot and span.began_s <= moment_s <= span.ended_s
 
 
 def load_progress(entries: Sequence[Entry], spans: CheckSpans) -> dict[str | None, Text]:
-    """The last progress note of each check's loads, by the check that was running."""
+    """The last progress note of each check's loads, by the check whose session wrote it."""
     return {
-        spans.at(entry.boot, entry.boot_s): entry.body.text
+        spans.of(entry): entry.body.text
         for entry in entries
         if isinstance(entry.body, Note) and entry.body.progress
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acceptance.core import clock_reasons
-from acceptance.core.message import Message, Values, known
+from acceptance.core.message import Listed, Message, Values, known
 from acceptance.diagnosis.gpu_history import IN_USE, GpuHistory, HistoryPoint, running_at
 
 NamedSpans = Sequence[tuple[str, float, float]]
@@ -81,8 +81,8 @@ def _value(name: str, form: str, value: float) -> str | Message:
 def _moment(history: GpuHistory, point: HistoryPoint, spans: NamedSpans) -> Message:
     seconds = point.boot_s - history.points[0].began_s
     during = running_at([(point.began_s, point.boot_s)], spans)
-    check = during[0] if during else None
-    return Message("after_watch_began", known(seconds=f"{seconds:.0f}", check=check))
+    checks = Listed(during) if during else None
+    return Message("after_watch_began", known(seconds=f"{seconds:.0f}", check=checks))
 
 
 def _held_since(history: GpuHistory, flag: str) -> HistoryPoint | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from acceptance.core.collection import SESSIONS, matches_patterns
+from acceptance.core.collection import LOAD_SESSIONS, SESSIONS, matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.judgement import covers
@@ -174,7 +174,7 @@ def _gaps(
 
     A GPU that no check loads, or a limit for a component that this machine does not show.
     """
-    loaded = {check.id for check in checks if check.session == "load" and check.heats}
+    loaded = {check.id for check in checks if check.session in LOAD_SESSIONS and check.heats}
     heated = {due.component for check in planned if check.id in loaded for due in check.due}
     for gpu in classes["gpu"]:
         if gpu not in heated:
@@ -241,6 +241,7 @@ def build(
     narrowed: bool = False,
     missing: Sequence[Component] = (),
     cure: str = "",
+    gpu_functions: Sequence[Component] = (),
 ) -> Plan:
     """The plan of one run.
 
@@ -250,6 +251,7 @@ def build(
     only some of the machine's GPUs.
     `any_profile` are the components of all profiles, whose limits are no gaps of this one; those of
     this one where it is None.
+    `gpu_functions` are the plan's.
     `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
     is due.
 
@@ -317,4 +319,5 @@ def build(
         digest=digest,
         gpus=tuple(components["gpu"]),
         overhead_s=OVERHEAD_S,
+        gpu_functions=tuple(gpu_functions),
     )

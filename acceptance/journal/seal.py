@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from acceptance.core import regular_file
+from acceptance.core.collection import segment_of, side_by_side
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sealed, SealedFile
 from acceptance.core.message import Listed, Message
@@ -292,14 +293,19 @@ def _beyond(entries: dict[str, list[Entry]]) -> Iterator[Message]:
 def _outside(entries: dict[str, list[Entry]]) -> Iterator[Message]:
     """Sessions whose records do not lie in the time that the supervisor gave them.
 
-    A session lies between the supervisor's record before its end and that end. Its wall clock may
-    be set meanwhile, and then agrees with one of the two.
+    A session lies between the supervisor's record before its end and that end; of two side by
+    side, before the first end. Its wall clock may be set meanwhile, and then agrees with one of the
+    two.
     """
     own = entries.get(reader.SUPERVISOR, [])
-    for before, end in pairwise(own):
+    before = own[0] if own else None
+    for previous, end in pairwise(own):
         if not isinstance(end.body, SessionEnded):
             continue
-        name = f"journal-{end.body.session}.jsonl"
+        ended = previous.body
+        beside = isinstance(ended, SessionEnded) and side_by_side(ended.session, end.body.session)
+        before = before if beside and before is not None else previous
+        name = segment_of(end.body.session)
         found = entries.get(name, [])
         begun = [one for one in found if isinstance(one.body, SessionStarted)]
         if begun and not before.boot_s <= found[0].boot_s <= found[-1].boot_s <= end.boot_s:

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from acceptance.core.component import Component
+from acceptance.core.limit import GIB
 from acceptance.core.message import Text
 from acceptance.core.parts import part
 
 _T = TypeVar("_T")
+GPU_GIB = 4.0  # RAM for the process that feeds one GPU
+LEAST_SHARE = 0.25  # minimum share of the planned RAM, however much the GPUs' loads may need
 
 
 def known(value: _T | None) -> _T:
@@ -292,6 +295,18 @@ class Memory:
         if self.available_bytes is not None:
             return self.available_bytes
         return known(self.total_bytes) // 2
+
+    def beside_gpus(self, planned_gib: float, gpus: int) -> float:
+        """GiB of RAM that a test may fill while so many GPUs are loaded.
+
+        The planned amount, less where that would leave too little for the processes that feed the
+        GPUs, but at least LEAST_SHARE of it. Unchanged where the kernel does not report what is
+        free.
+        """
+        if self.available_bytes is None:
+            return planned_gib
+        room_gib = self.available_bytes / GIB - GPU_GIB * gpus
+        return min(planned_gib, max(room_gib, LEAST_SHARE * planned_gib))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Finds and kills the processes that a run left behind, wherever they are in the process tree.
 
-They are found by the run id in their environment.
+They are found by the run id in their environment, and by the session's name.
 """
 
 from __future__ import annotations
@@ -19,29 +19,33 @@ from acceptance.process import table
 KILL_S = 2.0
 
 
-def find(run_id: str, root: Path = Path("/")) -> dict[int, str]:
-    """Process id and command line of every process of this run, as far as they are readable."""
-    mark = f"RIGPROOF_RUN={run_id}".encode()
+def find(run_id: str, root: Path = Path("/"), session: str | None = None) -> dict[int, str]:
+    """Process id and command line of every process of this run, as far as they are readable.
+
+    With `session` only that session's.
+    """
+    marks = {f"RIGPROOF_RUN={run_id}".encode()}
+    marks |= {f"RIGPROOF_SESSION={session}".encode()} if session else set()
     found: dict[int, str] = {}
     for pid in table.pids(root):
         if pid != os.getpid():
             folder = root / "proc" / str(pid)
             with contextlib.suppress(OSError):  # it ended or belongs to another user
-                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                if marks <= set((folder / "environ").read_bytes().split(b"\0")):
                     words = (folder / "cmdline").read_bytes().split(b"\0")
                     found[pid] = b" ".join(words).decode("utf-8", errors="replace").strip()[:120]
     return found
 
 
-def sweep(run_id: str, root: Path = Path("/")) -> tuple[Message, ...]:
-    """Kill every process of this run and wait until they are gone.
+def sweep(run_id: str, root: Path = Path("/"), session: str | None = None) -> tuple[Message, ...]:
+    """Kill every process of this run, or of one session of it, and wait until they are gone.
 
     Returns each process: its command line and process id.
     """
     met: dict[int, str] = {}
     end = time.monotonic() + KILL_S
     while (
-        family := find(run_id, root)
+        family := find(run_id, root, session)
     ) and time.monotonic() < end:  # the next round finds the child of a process that just forked
         met |= family
         for pid in family:

@@ -41,6 +41,8 @@ def phase(session: Session, language: Language) -> str:
     """The phase of a run in words."""
     words = {
         "host-before": language("before the load"),
+        "gpu-load": language("under load"),
+        "host-load": language("under load"),
         "load": language("under load"),
         "host-after": language("after the load"),
     }
@@ -122,8 +124,7 @@ class Dashboard:
         )
         if sensors and len(sensors) <= room:
             tail, room = [*sensors, *tail], room - len(sensors)
-        planned = self._remaining.planned
-        if planned is not None and room > 0:
+        for planned in self._remaining.planned[: max(0, room)]:
             head.append(
                 panel.cut(Text(f"  {one_line(language.text(planned.title))}", "dim"), width, signs)
             )
@@ -136,12 +137,10 @@ class Dashboard:
         """One line: what is running, a bar, the time passed, and the approximate time left."""
         language, remaining = self._language, self._remaining
         left = remaining.time_left(language)
-        text = Text(
-            one_line(remaining.check) if remaining.check else language("between two checks"), "bold"
-        )
+        text = Text(remaining.names() or language("between two checks"), "bold")
         planned = remaining.planned
-        if planned is not None and width >= _WIDE:
-            text = Text(f"{phase(planned.session, language)}: ").append_text(text)
+        if planned and width >= _WIDE:
+            text = Text(f"{phase(planned[0].session, language)}: ").append_text(text)
         made = Table.grid(padding=(0, 1))
         ends = (
             f"{duration(remaining.elapsed_s())}{self._signs.between}{left}"

@@ -11,7 +11,7 @@ from acceptance.core.evidence import Sample
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Listed, Message, Quantity
 from acceptance.core.parts import ITSELF, parse
-from acceptance.core.record import HARMFUL, CheckStarted, Entry, Event, Measured, Note
+from acceptance.core.record import HARMFUL, CheckEnded, CheckStarted, Entry, Event, Measured, Note
 from acceptance.reports.text import one_line
 from acceptance.wording.quantities import quantity
 
@@ -62,6 +62,7 @@ class _Gpu:
     read_s: float = float("-inf")
     figure: str | None = None
     lap: tuple[int, int] | None = None
+    figure_of: str = ""  # the segment of the session that gave figure and lap
     events: list[Entry] = field(default_factory=list)
     errors: int = 0
     lost: bool = False
@@ -94,6 +95,7 @@ class Gauges:
         self._gpus = {name: _Gpu() for name in names}
         self._addresses = addresses
         self._newest_s = float("-inf")
+        self._running: set[str] = set()  # the segments of sessions with a running check
         self.machine: dict[str, float] = {}
         self.elsewhere = 0  # errors of anything but a GPU of this run
 
@@ -105,19 +107,24 @@ class Gauges:
         elif isinstance(body, Event) and body.severity in HARMFUL:
             self._event(entry, body)
         elif isinstance(body, CheckStarted):
+            self._running.add(entry.segment)
             for gpu in self._gpus.values():
-                gpu.figure = gpu.lap = None
+                # kept while the check that gave it runs on, in the session beside this one
+                if gpu.figure_of == entry.segment or gpu.figure_of not in self._running:
+                    gpu.figure = gpu.lap = None
+        elif isinstance(body, CheckEnded):
+            self._running.discard(entry.segment)
         elif isinstance(body, Measured):
             if (
                 body.component in self._gpus
                 and body.value is not None
                 and body.unit not in ("count", "ratio")
             ):
-                self._gpus[
-                    body.component
-                ].figure = f"{quantity(body.value, body.unit)} {body.measurement}"
+                gpu = self._gpus[body.component]
+                gpu.figure = f"{quantity(body.value, body.unit)} {body.measurement}"
+                gpu.figure_of = entry.segment
         elif isinstance(body, Note) and body.progress and isinstance(body.text, Message):
-            self._progress(body.text)
+            self._progress(body.text, entry.segment)
 
     def gauges(self) -> tuple[Gauge, ...]:
         """The gauges of all GPUs, in the run's order."""
@@ -148,7 +155,7 @@ class Gauges:
         else:
             gpu.errors += 1
 
-    def _progress(self, note: Message) -> None:
+    def _progress(self, note: Message, segment: str) -> None:
         """The laps of burns, one of each GPU (`session.load_events.lap_message`)."""
         laps = note.values.get("text")
         for lap in laps if isinstance(laps, tuple) else ():
@@ -162,7 +169,7 @@ class Gauges:
                         "formats": Listed(formats),
                     },
                 ) if (gpu := self._gpus.get(parse(name))) is not None:
-                    gpu.lap = (int(number), int(most))
+                    gpu.lap, gpu.figure_of = (int(number), int(most)), segment
                     gpu.figure = next(filter(None, map(_rate, reversed(formats))), gpu.figure)
 
 

@@ -10,7 +10,6 @@ from acceptance.reports import panel
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.progress import RunProgress
-from acceptance.reports.text import one_line
 
 EVERY_S = 60.0
 LATER_S = 600.0  # in a check of more than an hour, so that a log of days stays readable
@@ -44,9 +43,9 @@ class Heartbeat:
 
     def line(self) -> str | None:
         """The line if it is due, else None."""
-        check, running_s = self._remaining.check, self._remaining.running_s()
+        check, running_s = self._remaining.names(), self._remaining.running_s()
         every_s = EVERY_S if running_s < _HOUR_S else LATER_S
-        if check is None or self._now_s() - self._told_s < every_s:
+        if not check or self._now_s() - self._told_s < every_s:
             return None
         self.reset()
         language, signs, gauges = self._language, self._signs, self._gauges.gauges()
@@ -61,4 +60,4 @@ class Heartbeat:
         else:
             parts = panel.machine(self._gauges.machine, language, signs)
         words += [part.plain for part in parts]
-        return f"...    {one_line(check):<26}  {running_s:6.0f} s  {'; '.join(words)}"
+        return f"...    {check:<26}  {running_s:6.0f} s  {'; '.join(words)}"

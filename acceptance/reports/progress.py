@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from acceptance.core.collection import PHASES
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Outcome
-from acceptance.reports.text import duration
+from acceptance.reports.text import duration, one_line
 
 # Checks without a usual time are worth no word where they take no more than this share of a run.
 SHORT = 0.05
 
 
 def eta_s(plan: Plan) -> float:
-    """Expected duration of the run in seconds, all checks in sequence."""
-    return plan.overhead_s + sum(check.expected_s for check in plan.checks)
+    """Expected duration of the run in seconds: of each phase that of its longer session."""
+    return plan.overhead_s + _whole_s(plan, _expected_s(plan))
+
+
+def _expected_s(plan: Plan) -> dict[str, float]:
+    return {check.id: check.expected_s for check in plan.checks}
+
+
+def _whole_s(plan: Plan, seconds: Mapping[str, float]) -> float:
+    """The sum over the phases, with these seconds of each check."""
+    return sum(
+        max(sum(seconds[check.id] for check in plan.share(session)) for session in phase)
+        for phase in PHASES
+    )
 
 
 def time_basis(plan: Plan, language: Language = ENGLISH) -> str:
@@ -59,71 +72,72 @@ class Pace:
 class RunProgress:
     """Progress of a run, computed from its plan and from how long the checks took that ended.
 
-    While a check takes longer than expected, the time left stays the same.
+    Checks of two sessions may run side by side. While a check takes longer than expected, the time
+    left of its session stays the same.
     """
 
     def __init__(self, plan: Plan, now: Callable[[], float] = time.monotonic) -> None:
-        self._checks = {check.id: check for check in plan.checks}
+        self._plan = plan
+        self._ahead_s = _expected_s(plan)  # of each check, 0 once it has ended
+        self._checks_s = _whole_s(plan, self._ahead_s)
+        self._pace = Pace(self._checks_s)
         self.total_s = eta_s(plan)
         self.outcomes: Counter[Outcome] = Counter()
         self._now = now
         self._began_s = now()
-        self._done_s = 0.0
-        self._checks_s = sum(check.expected_s for check in plan.checks)
-        self._pace = Pace(self._checks_s)
-        self._running: tuple[str, float] | None = None
+        self._running: dict[str, float] = {}  # when each running check began
 
     def started(self, check: str) -> None:
         """Record the start of a check."""
-        self._running = (check, self._now())
+        self._running[check] = self._now()
 
     def ended(self, check: str, outcome: Outcome) -> None:
         """Record the end of a check."""
-        if outcome in {"pass", "fail"}:  # a timeout or a skip says nothing of the pace
-            self._pace.learn(self.running_s(), self._expected_s(check))
-        self._done_s += self._expected_s(check)
+        expected_s = self._ahead_s.get(check, 0.0)
+        began_s = self._running.pop(check, None)
+        # a timeout or a skip says nothing of the pace
+        if began_s is not None and outcome in {"pass", "fail"}:
+            self._pace.learn(self._now() - began_s, expected_s)
+        self._ahead_s[check] = 0.0
         self.outcomes[outcome] += 1
-        self._running = None
 
-    def _expected_s(self, check: str) -> float:
-        return self._checks[check].expected_s if check in self._checks else 0.0
-
-    @property
-    def check(self) -> str | None:
-        """The running check; None between two checks."""
-        return self._running[0] if self._running else None
+    def names(self) -> str:
+        """The running checks, in one line; empty between two checks."""
+        return " + ".join(map(one_line, self._running))
 
     @property
-    def planned(self) -> PlannedCheck | None:
-        """The running check as planned; None between two checks."""
-        return self._checks.get(self._running[0]) if self._running else None
+    def planned(self) -> tuple[PlannedCheck, ...]:
+        """The running checks as planned."""
+        return tuple(check for check in self._plan.checks if check.id in self._running)
 
     @property
     def checks(self) -> int:
         """The number of checks in the plan."""
-        return len(self._checks)
+        return len(self._plan.checks)
 
     def elapsed_s(self) -> float:
         """Seconds since the run began."""
         return self._now() - self._began_s
 
     def running_s(self) -> float:
-        """Seconds since the running check began; 0 between two checks."""
-        return self._now() - self._running[1] if self._running else 0.0
+        """Seconds since the first of the running checks began; 0 between two checks."""
+        return self._now() - min(self._running.values()) if self._running else 0.0
 
     def done_s(self) -> float:
         """Seconds of the plan that are done."""
-        if self._running is None:
-            return self._done_s
-        return self._done_s + min(self.running_s(), self._expected_s(self._running[0]))
+        return self.total_s - self._left_s(1.0)
 
     def left_s(self) -> float:
         """Expected seconds to the end of the run, at the pace of the checks that ended."""
-        own_s = self._expected_s(self._running[0]) if self._running else 0.0
-        left_s = max(0.0, self._checks_s - self._done_s - own_s) * self._pace.ratio
-        left_s += max(0.0, own_s * self._pace.ratio - self.running_s())
+        return self._left_s(self._pace.ratio)
+
+    def _left_s(self, pace: float) -> float:
+        ahead_s = {check: own_s * pace for check, own_s in self._ahead_s.items()}
+        for check, began_s in self._running.items():
+            ahead_s[check] = max(0.0, ahead_s.get(check, 0.0) - (self._now() - began_s))
         # the time between checks passes as they do
-        return left_s * self.total_s / self._checks_s if self._checks_s else 0.0
+        share = self.total_s / self._checks_s if self._checks_s else 0.0
+        return _whole_s(self._plan, ahead_s) * share
 
     def time_left(self, language: Language = ENGLISH) -> str:
         """The approximate time left, in words."""

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, cast
 from rich.console import Console
 from rich.text import Text
 
-from acceptance.core.collection import SESSIONS
+from acceptance.core.collection import GPU_LOAD, HOST_LOAD, SESSIONS
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
@@ -72,7 +72,7 @@ def _block(verdict: Verdict, language: Language) -> Iterator[tuple[str, str, lis
 
 
 class _Check:
-    """The journal's records of the running check so far."""
+    """The journal's records of a running check so far."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[Measured]] = {}
@@ -124,7 +124,7 @@ class Terminal(LineWriter):
         super().__init__(console)
         self._language = language
         self._shown: _Shown | None = None
-        self._check = _Check()
+        self._checks: dict[str, _Check] = {}  # those that are running
         self._told: set[tuple[str, object, Component | None]] = set()
 
     @classmethod
@@ -158,6 +158,11 @@ class Terminal(LineWriter):
         )
         partial = language("partial")
         self.say(f"{head} ({partial})" if plan.scope == "partial" else head)
+        beside = [check.id for check in plan.share(HOST_LOAD) if plan.share(GPU_LOAD)]
+        if beside:
+            self.say(
+                language("side by side with the loads of GPUs: {checks}", checks=", ".join(beside))
+            )
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns(
@@ -211,14 +216,16 @@ class Terminal(LineWriter):
         if shown:
             shown.gauges.entry(entry)
         if isinstance(body, CheckStarted):
-            self._check = _Check()
+            self._checks[body.check] = _Check()
             if shown:
                 shown.remaining.started(body.check)
         elif isinstance(body, Measured):
             if body.value is not None and body.unit != "count":
-                self._check.values.setdefault(body.measurement, []).append(body)
+                values = self._checks.setdefault(body.check, _Check()).values
+                values.setdefault(body.measurement, []).append(body)
         elif isinstance(body, Skipped):
-            self._check.skips.append(words.text(body.reason, self._language))
+            skips = self._checks.setdefault(body.check, _Check()).skips
+            skips.append(words.text(body.reason, self._language))
         elif isinstance(body, CheckEnded):
             self._ended(body)
         elif isinstance(body, Event):
@@ -259,15 +266,15 @@ class Terminal(LineWriter):
             )
 
     def _ended(self, body: CheckEnded) -> None:
-        outcome = body.outcome
+        outcome, seen = body.outcome, self._checks.pop(body.check, _Check())
         message = words.text(body.message, self._language)
         # What an exception says is one sentence, with what a program printed in it.
         about = message if isinstance(body.message, Message) else first_line(message)
-        about = about or self._check.figures()
-        if outcome == "pass" and self._check.skips:
+        about = about or seen.figures()
+        if outcome == "pass" and seen.skips:
             # The session accepts a waived skip, but it is no measurement.
-            outcome = "pass" if self._check.values else "skip"
-            about = "; ".join([*filter(None, [about]), *dict.fromkeys(self._check.skips)])
+            outcome = "pass" if seen.values else "skip"
+            about = "; ".join([*filter(None, [about]), *dict.fromkeys(seen.skips)])
         if self._shown:
             self._shown.remaining.ended(body.check, outcome)
             if self._shown.calm:

@@ -26,7 +26,7 @@ from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.wording import words
 
-SCHEMA: Literal[4] = 4  # increases with every change of the shape: docs/verdict.md
+SCHEMA: Literal[5] = 5  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
@@ -164,7 +164,10 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     session: Annotated[
         Session,
-        Meta(description="when it runs: on the host before the load, in the load, after it"),
+        Meta(
+            description="when it runs: on the host before the load; in a load of GPUs alone beside "
+            "one of processors, RAM and disks; in a load by itself; after the load"
+        ),
     ]
     outcome: Outcome
     seconds: Annotated[float, Meta(ge=0)]
@@ -186,7 +189,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schema: Annotated[
-        Literal[4], Meta(description="the number of this shape; another is another shape")
+        Literal[5], Meta(description="the number of this shape; another is another shape")
     ]
     verdict: Annotated[
         VerdictWord,

@@ -37,7 +37,7 @@ def read(entries: Sequence[Entry]) -> OpenStep | None:
         return None
     *before, last = steps[-1]
     loaded: dict[str, Component] = {}
-    for body in (entry.body for entry in entries):
+    for body in (entry.body for entry in entries if entry.segment == last.segment):
         if isinstance(body, CheckStarted):
             loaded = {}
         elif isinstance(body, PartBegan):

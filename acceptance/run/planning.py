@@ -248,7 +248,7 @@ def book(
 
 
 def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inventory) -> float:
-    """GiB of RAM that the memory test fills.
+    """GiB of RAM that the memory test fills where no GPU is loaded beside it.
 
     The declared share of the free RAM, at most the profile's maximum.
     """
@@ -428,6 +428,15 @@ def _of_some_gpus(pattern: str | None, count: int) -> bool:
     return any(0 < sum(one.matches(pattern) for one in group) < len(group) for group in groups)
 
 
+def _gpu_functions(inventory: Inventory) -> list[Component]:
+    """The PCI functions of the GPUs and of the bridges above them."""
+    addresses: dict[str, None] = {}
+    for gpu in gpus(inventory):
+        place = inventory.places.get(gpu.pci_address)
+        addresses |= dict.fromkeys((gpu.pci_address, *(place.bridges if place else ())))
+    return [parse(address) for address in addresses]
+
+
 def gpus_not_run(missing: Sequence[Component], why: tuple[Message, ...]) -> list[Message]:
     """What is not run because these GPUs are missing."""
     return [Message("gpus_not_run", {"why": why})] if missing else []
@@ -563,7 +572,8 @@ def prepare(options: Options) -> PreparedRun:
     present = limits.find("gpu_count", parts.MACHINE)
     addresses = [one.address for one in whole.gpu if one.address] if whole else []
     short = shortfalls(inventory, present.limit if present else None, asked, addresses)
-    filled_gib = memory_gib(declared, chosen, inventory)
+    most_gib = memory_gib(declared, chosen, inventory)
+    filled_gib = inventory.memory.beside_gpus(most_gib, len(names))
     fill_s = sum(one.seconds_per_gib for one in answer.checks if one.load == MEMORY_TEST)
     power_s, power_off = power_steps(declared, options, names, os.environ)
     if power_s and inventory.cpu.virtualised:
@@ -597,12 +607,13 @@ def prepare(options: Options) -> PreparedRun:
             digest=answer.digest,
             gaps=(
                 *gpu_limits.gaps(inventory, names),
-                *memory_gap(filled_gib, declared, chosen, inventory),
+                *memory_gap(most_gib, declared, chosen, inventory),
             ),
             narrowed=bool(options.gpus),
             siblings=components.siblings(declared, inventory, names, scratches),
             any_profile=some_profile,
             missing=missing,
+            gpu_functions=_gpu_functions(inventory),
             cure=_cure(
                 short,
                 [

@@ -1,4 +1,4 @@
-"""A run from lock to verdict: sessions in order, with the watch, a deadline, and the reports.
+"""A run from lock to verdict: phases in order, with the watch, deadlines, and the reports.
 
 The supervisor is outside pytest and outside any container, and goes on when either dies.
 """
@@ -9,11 +9,19 @@ import contextlib
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acceptance.core.collection import REPEAT_SESSION, SESSIONS, SessionName
+from acceptance.core.collection import (
+    HOST_LOAD,
+    LOAD_SESSIONS,
+    PHASES,
+    REPEAT_SESSION,
+    SessionName,
+    segment_of,
+)
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.plan import Plan, PlannedCheck
@@ -42,7 +50,7 @@ from acceptance.run.second_look import should_repeat
 from acceptance.run.signals import StopRequest, stoppable
 from acceptance.session import context as session_context
 from acceptance.session import timeouts
-from acceptance.station.base import Station
+from acceptance.station.base import SessionHandle, Station
 from acceptance.station.host import HostStation
 from acceptance.watch import gpu_sampler, gpu_supervisor, host
 from acceptance.wording import words
@@ -52,6 +60,11 @@ IN_USE = Message("machine_in_use")
 USERS_PERIOD_S = 1.0
 # Interval for reading whether a session has ended, and what it has written.
 POLL_S = 0.05
+# How much nicer the loads of processors and RAM are than those of GPUs beside them: a thread that
+# feeds a GPU never waits for them (the burn of the whole machine does the same).
+HOST_NICER = 10
+NICEST = 19
+LAST_LOADS = next(phase for phase in reversed(PHASES) if set(phase) & set(LOAD_SESSIONS))
 
 
 class OutputError(Exception):
@@ -83,6 +96,23 @@ def new_run_dir(out: Path) -> Path:
     except OSError as error:
         raise _output_error(out, error) from error
     return (out / run_id).resolve()
+
+
+@dataclass(slots=True)
+class _Started:
+    """A session that was started, and what its journal has shown so far.
+
+    `began` is on the monotonic clock; `gate` is the check that ends the run.
+    """
+
+    name: SessionName
+    handle: SessionHandle
+    deadline: Deadline
+    tail: reader.Tail
+    planned: Mapping[str, PlannedCheck]
+    began: float
+    begun: bool = False
+    gate: str | None = None
 
 
 class Supervisor:
@@ -131,7 +161,7 @@ class Supervisor:
                 try:
                     for told in self._folders.prepare():
                         writer.write(told)
-                    end = self._sessions(writer, stop)
+                    end = self._phases(writer, stop)
                 finally:
                     watching.stop()
                     swept = orphans.sweep(self._run_dir.name, self._root)
@@ -171,22 +201,27 @@ class Supervisor:
         if self._others and not last:
             stop.reason = stop.reason or IN_USE
 
-    def _sessions(self, writer: segment.Writer, stop: StopRequest) -> RunEnded:
-        """Run every session in order, until one ends the run."""
-        for name in SESSIONS:
-            if self._plan.share(name):
+    def _phases(self, writer: segment.Writer, stop: StopRequest) -> RunEnded:
+        """Run every phase in order, until one ends the run."""
+        for phase in PHASES:
+            shares: dict[SessionName, Sequence[PlannedCheck]] = {
+                name: share for name in phase if (share := self._plan.share(name))
+            }
+            if shares:
                 if stop.reason is not None:
                     return RunEnded(False, stop.reason)
-                end = self._session(name, self._plan.share(name), writer, stop)
-                if end is None and name == "load" and stop.reason is None:
-                    end = self._second_look(writer, stop)
+                end = self._phase(shares, writer, stop)
+                if end:
+                    return end
+            if phase == LAST_LOADS and stop.reason is None:
+                end = self._second_look(writer, stop)
                 if end:
                     return end
         # A stop request after the last measurement changes nothing.
         return RunEnded(True, Message("plan_done"))
 
     def _second_look(self, writer: segment.Writer, stop: StopRequest) -> RunEnded | None:
-        """Repeat the checks of the load whose figures lay outside those of earlier nights."""
+        """Repeat the loads' checks whose figures lay outside those of earlier nights, alone."""
         if not any(due.past for check in self._plan.checks for due in check.due):
             return None
         found = reader.read(self._run_dir)
@@ -199,7 +234,7 @@ class Supervisor:
         if not share:
             return None
         writer.write(Note(Message("second_look", {"checks": Listed(again)})))
-        return self._session(REPEAT_SESSION, share, writer, stop)
+        return self._phase({REPEAT_SESSION: share}, writer, stop)
 
     def _context(self, name: SessionName, share: Sequence[PlannedCheck], station: Station) -> Path:
         """Write a session's context. Raises JournalError when it cannot be written."""
@@ -214,7 +249,7 @@ class Supervisor:
             kernel_log_after=self._kernel_log_after,
             plan=forgetful(self._plan),
             again=tuple(check.id for check in share) if name == REPEAT_SESSION else (),
-            niceness=self._prepared.options.niceness,
+            niceness=self._niceness(name),
             fail_fast=self._prepared.options.fail_fast,
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
@@ -226,18 +261,16 @@ class Supervisor:
             raise segment.JournalError("unwritten", path=str(path), why=error.strerror) from error
         return path
 
-    def _session(
-        self,
-        name: SessionName,
-        share: Sequence[PlannedCheck],
-        writer: segment.Writer,
-        stop: StopRequest,
-    ) -> RunEnded | None:
-        """Run one session's share of the plan.
+    def _niceness(self, name: SessionName) -> int:
+        """The niceness of a session: the loads of processors and RAM give way to the GPUs'."""
+        own = self._prepared.options.niceness
+        return min(own + HOST_NICER, NICEST) if name == HOST_LOAD else own
 
-        Returns the end of the run where a check ended it, or it was stopped.
-        """
-        station = self._station if name in ("load", REPEAT_SESSION) else HostStation()
+    def _start(
+        self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer
+    ) -> _Started | None:
+        """Start one session's share of the plan; None, and its end journalled, where it cannot."""
+        station = self._station if name in (*LOAD_SESSIONS, REPEAT_SESSION) else HostStation()
         context = self._context(name, share, station)
         deadline = Deadline.after(sum(timeouts.check_limit_s(check) for check in share) + 60.0)
         began = time.monotonic()
@@ -248,49 +281,75 @@ class Supervisor:
             detail = Message("not_started", {"why": error.message})
             writer.write(SessionEnded(name, False, detail, time.monotonic() - began))
             return None
-        tail = reader.Tail(self._run_dir / f"journal-{name}.jsonl")
-        planned, fail_fast = {one.id: one for one in share}, self._prepared.options.fail_fast
-        failed_gate, begun = None, False
+        tail = reader.Tail(self._run_dir / segment_of(name))
+        return _Started(name, running, deadline, tail, {one.id: one for one in share}, began)
+
+    def _phase(
+        self,
+        shares: Mapping[SessionName, Sequence[PlannedCheck]],
+        writer: segment.Writer,
+        stop: StopRequest,
+    ) -> RunEnded | None:
+        """Run the sessions of one phase side by side, each with its share of the plan.
+
+        One that dies leaves the other to its end. A gate that does not pass in one ends the other.
+        Returns the end of the run where a check ended it, or it was stopped.
+        """
+        running: list[_Started] = []
+        gate: str | None = None
+        whole = True
         try:
+            for name, share in shares.items():
+                if one := self._start(name, share, writer):
+                    running.append(one)
             outputs.load()
-            while True:
+            while running:
                 self._look_for_others(stop)
-                over = running.poll() or deadline.passed() or stop.reason is not None
-                self._feed.poll()
-                for entry in tail.new():
-                    self._feed.show(entry)
-                    body = entry.body
-                    begun = begun or isinstance(body, SessionStarted)
-                    if (
-                        isinstance(body, CheckEnded)
-                        and body.check in planned
-                        and session_context.ends_run(
-                            planned[body.check], body.outcome, fail_fast=fail_fast
-                        )
-                    ):
-                        failed_gate = failed_gate or body.check
-                if over:
-                    break
-                time.sleep(POLL_S)
+                for one in list(running):
+                    ended_elsewhere = gate is not None and one.gate is None
+                    over = one.handle.poll() or one.deadline.passed()
+                    over = over or stop.reason is not None or ended_elsewhere
+                    self._feed.poll()
+                    self._follow(one)
+                    gate = gate or one.gate
+                    if over:
+                        running.remove(one)
+                        stopped = stop.reason is not None or ended_elsewhere
+                        whole = _end(one, writer, stopped=stopped) and whole
+                if running:
+                    time.sleep(POLL_S)
         # the journal is unreadable: stop everything and leave no container behind
         except BaseException:
-            running.stop()
-            running.wait()
+            for one in running:
+                one.handle.stop()
+            for one in running:
+                one.handle.wait()
             raise
-        if not running.poll() and not deadline.passed():
-            running.stop()
-        gate, stopped = failed_gate is not None, stop.reason is not None
-        complete, detail = outcome_of(running.wait(), begun=begun, gate=gate, stopped=stopped)
-        writer.write(
-            SessionEnded(name, complete, detail, time.monotonic() - began, running.container_id)
-        )
-        if stop.reason is not None and not complete:
+        if stop.reason is not None and not whole:
             return RunEnded(False, stop.reason)
-        return (
-            RunEnded(False, Message("gate_not_passed", {"check": failed_gate}))
-            if failed_gate
-            else None
-        )
+        return RunEnded(False, Message("gate_not_passed", {"check": gate})) if gate else None
+
+    def _follow(self, one: _Started) -> None:
+        """Show what a session has written, and note whether a check of it ends the run."""
+        for entry in one.tail.new():
+            self._feed.show(entry)
+            body = entry.body
+            one.begun = one.begun or isinstance(body, SessionStarted)
+            if isinstance(body, CheckEnded) and body.check in one.planned:
+                check, fail_fast = one.planned[body.check], self._prepared.options.fail_fast
+                if session_context.ends_run(check, body.outcome, fail_fast=fail_fast):
+                    one.gate = one.gate or body.check
+
+
+def _end(one: _Started, writer: segment.Writer, *, stopped: bool) -> bool:
+    """End a session where it still runs, and journal how it ended; whether it was whole."""
+    if not one.handle.poll() and not one.deadline.passed():
+        one.handle.stop()
+    gate = one.gate is not None
+    complete, detail = outcome_of(one.handle.wait(), begun=one.begun, gate=gate, stopped=stopped)
+    seconds = time.monotonic() - one.began
+    writer.write(SessionEnded(one.name, complete, detail, seconds, one.handle.container_id))
+    return complete
 
 
 def outcome_of(

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from acceptance.core.collection import segment_of
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Scratch, Sealed
 from acceptance.core.message import Listed, Message, Values
@@ -54,17 +55,19 @@ def _open(place: Path) -> bool:
     return False  # not readable: another user's
 
 
-def running_check(entries: tuple[Entry, ...]) -> str | None:
-    """The check that had begun and not ended when the journal stops, in an unfinished session."""
-    running = None
+def running_checks(entries: tuple[Entry, ...]) -> tuple[str, ...]:
+    """The checks that had begun and not ended when the journal stops, one of each open session."""
+    running: dict[str, str] = {}  # by the segment of its session
     for entry in entries:
-        if isinstance(entry.body, CheckStarted):
-            running = entry.body.check
-        elif isinstance(entry.body, SessionEnded) or (
-            isinstance(entry.body, CheckEnded) and entry.body.check == running
-        ):
-            running = None
-    return running
+        body = entry.body
+        if isinstance(body, CheckStarted):
+            running[entry.segment] = body.check
+        elif isinstance(body, CheckEnded) and body.check == running.get(entry.segment):
+            del running[entry.segment]
+        elif isinstance(body, SessionEnded):
+            for name in (entry.segment, segment_of(body.session)):
+                running.pop(name, None)
+    return tuple(running.values())
 
 
 def is_closed(found: reader.Journal) -> bool:
@@ -117,12 +120,15 @@ def close(run_dir: Path, root: Path = Path("/")) -> Message | None:
 
 
 def _closing(journal: reader.Journal, root: Path) -> RunClosed:
-    running = running_check(journal.entries)
+    running = running_checks(journal.entries)
     last = _last_samples(journal.run_dir)
     # The first boot is the supervisor's; a record of an earlier attempt to close the run may be
     # from a later boot.
     rebooted = clock.boot_id(root) != journal.boot_ids[0]
-    what = Message("was_running", {"check": running}) if running else Message("none_running")
+    what = Message("none_running")
+    if running:
+        code = "was_running" if len(running) == 1 else "were_running"
+        what = Message(code, {"check": Listed(running)})
     why = Message("restarted" if rebooted else "harness_killed")
     step = open_step.read(journal.entries)
     values = {

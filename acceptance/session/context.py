@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from acceptance.core import parts, regular_file
-from acceptance.core.collection import REPEAT_SESSION, SessionName
+from acceptance.core.collection import LOAD_SESSIONS, REPEAT_SESSION, SessionName
 from acceptance.core.evidence import Scratch
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Outcome
@@ -35,9 +35,9 @@ class SessionContext(msgspec.Struct, frozen=True):
     """The input of a session, as a JSON file.
 
     In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
-    the load that `again` names. `niceness` lowers the session's priority against other programs.
-    With `fail_fast` it stops at the first check that fails. `scratches` are the tested filesystems
-    on which this run has made its folder (`scratch_place.run_folder`).
+    the load sessions that `again` names. `niceness` lowers the session's priority against other
+    programs. With `fail_fast` it stops at the first check that fails. `scratches` are the tested
+    filesystems on which this run has made its folder (`scratch_place.run_folder`).
     """
 
     mode: Literal["collect", "run"]
@@ -78,7 +78,8 @@ def share(
     A repeat session runs those in `again`.
     """
     if session == REPEAT_SESSION:
-        return tuple(check for check in plan.share("load") if check.id in repeated_checks)
+        loads = (check for session in LOAD_SESSIONS for check in plan.share(session))
+        return tuple(check for check in loads if check.id in repeated_checks)
     return plan.share(session)
 
 
@@ -166,12 +167,14 @@ def main(arguments: list[str]) -> None:
     os.execv(own[0], own)
 
 
-def environment(run_id: str | None) -> dict[str, str]:
+def environment(run_id: str | None, context: Path | None = None) -> dict[str, str]:
     """Additions to a session's cleaned environment.
 
-    Every descendant carries the run id, so that orphans can be found.
+    Every descendant carries the run id and the session's name, that of its context's file, so that
+    orphans can be found.
     """
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    own |= {"RIGPROOF_SESSION": context.stem} if context else {}
     return {**own, "RIGPROOF_RUN": run_id} if run_id else own
 
 

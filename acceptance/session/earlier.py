@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.collection import Session
+from acceptance.core.collection import Session, segment_of
 from acceptance.core.evidence import ToolRan
 from acceptance.journal import segment
 from acceptance.process.command import ProgramResult
@@ -20,7 +20,7 @@ def programs(run_dir: Path, sessions: Sequence[Session], check: str) -> tuple[Pr
     """
     found = []
     for name in sessions:
-        path = run_dir / f"journal-{name}.jsonl"
+        path = run_dir / segment_of(name)
         for entry in segment.read_segment(path).entries if path.is_file() else ():
             ran = entry.body
             if isinstance(ran, ToolRan) and ran.check == check and ran.log is not None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from acceptance.core.collection import REPEAT_SESSION, SESSIONS
+from acceptance.core.collection import (
+    LOAD_SESSIONS,
+    REPEAT_SESSION,
+    SessionName,
+    earlier_sessions,
+    segment_of,
+)
 from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Sample, Scratch, Table
 from acceptance.core.judgement import Judgement, judge
@@ -19,6 +25,7 @@ from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
+    Entry,
     Event,
     Measured,
     Note,
@@ -201,9 +208,8 @@ class SessionFixtures:
     @pytest.fixture
     def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:
         """The programs that a check of a session before this one ran, by the check's id."""
-        session = self.context.session
-        assert session is not None
-        before = SESSIONS[: SESSIONS.index(session)] if session != REPEAT_SESSION else ()
+        assert self.context.session is not None
+        before = earlier_sessions(self.context.session)
         return lambda check: earlier.programs(self.run_dir, before, check)
 
     @pytest.fixture
@@ -275,7 +281,7 @@ class SessionFixtures:
             for due in planned.due
             for end in due.component.ends
         )
-        if planned.session != "load" or not on_gpus or self.context.inventory is None:
+        if planned.session not in LOAD_SESSIONS or not on_gpus or self.context.inventory is None:
             return
         assert self.context.plan is not None
         lost = self._reported_lost()
@@ -338,15 +344,13 @@ class SessionFixtures:
 
     @pytest.fixture
     def load_outcomes(self) -> Mapping[str, Outcome]:
-        """The outcome of each check of the load session, by its id.
+        """The outcome of each check of the load sessions, by its id.
 
         A check without an end is left out.
         """
-        segment = self.run_dir / "journal-load.jsonl"
-        entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
         return {
             entry.body.check: entry.body.outcome
-            for entry in entries
+            for entry in self._load_entries()
             if isinstance(entry.body, CheckEnded)
         }
 
@@ -361,26 +365,34 @@ class SessionFixtures:
 
     @pytest.fixture
     def load_spans(self) -> tuple[tuple[str, float, float], ...]:
-        """Id, begin and end of each check of the load session, in seconds since boot.
+        """Id, begin and end of each check of the load sessions, in seconds since boot.
 
-        A check without an end is left out.
+        In the order of their ends; those of two sessions may overlap. A check without an end is
+        left out.
         """
-        segment = self.run_dir / "journal-load.jsonl"
         began: dict[str, float] = {}
         found = []
-        for entry in journal_segment.read_segment(segment).entries if segment.is_file() else ():
+        for entry in self._load_entries():
             if isinstance(entry.body, CheckStarted):
                 began[entry.body.check] = entry.boot_s
             elif isinstance(entry.body, CheckEnded) and entry.body.check in began:
                 found.append((entry.body.check, began[entry.body.check], entry.boot_s))
-        return tuple(found)
+        return tuple(sorted(found, key=lambda span: span[2]))
 
     @pytest.fixture
     def load_tables(self) -> tuple[Table, ...]:
-        """The tables that the checks of the load session journalled."""
-        segment = self.run_dir / "journal-load.jsonl"
-        entries = journal_segment.read_segment(segment).entries if segment.is_file() else ()
-        return tuple(entry.body for entry in entries if isinstance(entry.body, Table))
+        """The tables that the checks of the load sessions journalled."""
+        return tuple(entry.body for entry in self._load_entries() if isinstance(entry.body, Table))
+
+    def _load_entries(self) -> Iterator[Entry]:
+        """The records of the load sessions, one session after the other."""
+        for session in LOAD_SESSIONS:
+            yield from self._segment(session)
+
+    def _segment(self, session: SessionName) -> Sequence[Entry]:
+        """The records of a session; none where it has no segment."""
+        path = self.run_dir / segment_of(session)
+        return journal_segment.read_segment(path).entries if path.is_file() else ()
 
     @pytest.fixture
     def judged_before(self) -> tuple[Judgement, ...]:
@@ -390,10 +402,9 @@ class SessionFixtures:
         assert session is not None
         measured: dict[str, list[Measured]] = {}
         skips: dict[str, list[Skipped]] = {}
-        before = SESSIONS[: SESSIONS.index(session)] if session != REPEAT_SESSION else ()
+        before = earlier_sessions(session)
         for name in before:
-            path = self.run_dir / f"journal-{name}.jsonl"
-            for entry in journal_segment.read_segment(path).entries if path.is_file() else ():
+            for entry in self._segment(name):
                 if isinstance(entry.body, Measured):
                     measured.setdefault(entry.body.check, []).append(entry.body)
                 elif isinstance(entry.body, Skipped):

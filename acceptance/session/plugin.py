@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from acceptance.core.coded import Coded
-from acceptance.core.collection import SESSIONS
+from acceptance.core.collection import SESSIONS, segment_of
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Listed, Message, Text, Texts
 from acceptance.core.record import (
@@ -36,7 +36,8 @@ from acceptance.session.fixtures import SessionFixtures, check_id
 from acceptance.wording import words
 
 MARKS = (
-    "session(name): where the check runs: host-before, load, host-after",
+    "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
+    "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
     "measures(*names): the measurements of the check, each as its family has it",
     "costs(seconds, load=None, per_gib=0.0, per_gib_of_a_core=0.0, per_gpu=0.0, per_pair=0.0, "
     "slack=0.0, slack_per_gib=0.0, heats=False, loads_gpus=False, last=False): calculated "
@@ -189,7 +190,7 @@ class _Session:
         os.nice(context.niceness)  # its programs inherit it
         try:
             self.journal = segment.Writer(
-                self.run_dir / f"journal-{context.session}.jsonl",
+                self.run_dir / segment_of(context.session),
                 Path(context.root),
                 context.run_id,
                 context.machine_id,

@@ -60,6 +60,7 @@ def create_arguments(
     argv: list[str],
     run_dir: Path,
     run_id: str,
+    session: str,
     holder: str,
     owner: tuple[int, int],
     room: ContainerMemory,
@@ -77,14 +78,15 @@ def create_arguments(
     are the engine's own security options by name. A `rootless` engine maps its user to root inside
     and everybody else to nobody. One that maps users (`userns`) is asked not to. Under `selinux`
     labels are switched off, because neither the run directory nor a GPU has a container's label.
-    `scratch` are our own folders on the tested filesystems, which have the same path inside.
+    `session` tells the containers of a run apart, two of which may run side by side. `scratch` are
+    our own folders on the tested filesystems, which have the same path inside.
     """
     user, group = (0, 0) if "rootless" in traits else owner
     arguments: dict[str, Any] = {
         "image": image,
         "command": argv,
         "entrypoint": [],
-        "name": f"rigproof-{run_id}",
+        "name": f"rigproof-{run_id}-{session}",
         "hostname": "rigproof",
         "labels": {LABEL: run_id, LABEL_HOLDER: holder},
         "user": f"{user}:{group}",

@@ -179,13 +179,14 @@ class DockerStation:
             deadline.remaining() + INSIDE_LATER_S,
             clock.boot_id(),
         )
+        self.client.api.timeout = ANSWER_S  # it may follow another session already
         try:
             try:
-                made, stdin = self._started(context.parent, run_id, argv, memlock=True)
+                made, stdin = self._started(context, run_id, argv, memlock=True)
             except APIError as error:
                 if "memlock" not in str(error) and "rlimit" not in str(error):
                     raise
-                made, stdin = self._started(context.parent, run_id, argv, memlock=False)
+                made, stdin = self._started(context, run_id, argv, memlock=False)
         except ENGINE_ERRORS as error:
             raise command.CommandError("container_not_started", why=first_line(error)) from error
         self.client.api.timeout = FOLLOW_S
@@ -198,25 +199,26 @@ class DockerStation:
             self.room.memory_bytes,
             trouble=ENGINE_ERRORS,
             reason=first_line,
-            bury=lambda: orphans.sweep(run_id),
+            bury=lambda: orphans.sweep(run_id, session=context.stem),
         )
         running.read_on()
         return running
 
     def _started(
-        self, run_dir: Path, run_id: str, argv: list[str], *, memlock: bool
+        self, context: Path, run_id: str, argv: list[str], *, memlock: bool
     ) -> tuple[Container, Any]:
-        owner = run_dir.stat()
+        run_dir, owner = context.parent, context.parent.stat()
         arguments = container_args.create_arguments(
             image=self.image,
             argv=argv,
             run_dir=run_dir,
             run_id=run_id,
+            session=context.stem.removeprefix("session-"),
             holder=self.holder,
             owner=(owner.st_uid, owner.st_gid),
             room=self.room,
             grant=self.grant,
-            session_environment=session_context.environment(run_id),
+            session_environment=session_context.environment(run_id, context),
             traits=self.traits,
             memlock=memlock,
             scratch=[one for one in self.scratch if one.is_dir()],

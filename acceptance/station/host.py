@@ -46,5 +46,6 @@ class HostStation:
         self, context: Path, run_id: str, deadline: Deadline, log: Path
     ) -> command.RunningProgram:
         """Start the session as a child of this process."""
-        argv, environment = session_context.argv(context), session_context.environment(run_id)
+        argv = session_context.argv(context)
+        environment = session_context.environment(run_id, context)
         return command.start(argv, deadline=deadline, log=log, env=environment, cwd=context.parent)

@@ -39,7 +39,7 @@ NAMES: Mapping[Mode, tuple[str, str, str, str]] = {
     "mode",
     [pytest.param(mode, marks=pytest.mark.measures(*names)) for mode, names in NAMES.items()],
 )
-@pytest.mark.session("load")
+@pytest.mark.session("gpu-load")
 # Beyond its own time gpu-burn needs some seconds to start, and half a minute to stop.
 @pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True, loads_gpus=True)
 def test_gpu_burn(

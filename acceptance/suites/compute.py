@@ -55,7 +55,7 @@ def _products(loads: GpuLoads, names: Iterable[tuple[str, str, str]], check: Che
         check(miscompares, counts, notes=notes)
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("gpu-load")
 # The slack is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are
 # made.
 @pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
@@ -84,7 +84,7 @@ def test_gemm_alone(
     loads.raise_failed()
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("gpu-load")
 @pytest.mark.costs(13.0, load="gpu_gemm", slack=245.0, loads_gpus=True)
 @pytest.mark.measures(*chain(*TOGETHER))
 def test_gemm_together(gemm_together: Callable[[], GpuLoads], check: Check) -> None:

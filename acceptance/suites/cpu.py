@@ -26,15 +26,16 @@ class SensorUnread(WordedError):
     """
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("host-load")
 @pytest.mark.costs(0.1, load="stress_ng", slack=2.5)
 @pytest.mark.measures("stress_ng_failures")
 def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng
     itself.
 
-    Measured: whether any method reported a wrong result. Not measured: speed; stress-ng's bogo
-    operations are no basis for a judgement.
+    Measured: whether any method reported a wrong result, beside the GPUs' own loads, whose
+    processes go first. Not measured: speed; stress-ng's bogo operations are no basis for a
+    judgement.
     """
     check(
         "stress_ng_failures",
@@ -97,14 +98,14 @@ def test_gemm(
         check(measurement, readings, notes={CPU: first} if measurement == miscompares else None)
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("host-load")
 @pytest.mark.costs(1.0, load="cpuburn")
 @pytest.mark.measures("cpuburn_failures")
 def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
     """The burn program that the machine file names (`cpu.cpuburn`), on every CPU.
 
-    Measured: whether it found an error or died of a fault signal. Only the classic programs (burnP6
-    and its kin) check their results.
+    Measured: whether it found an error or died of a fault signal, beside the GPUs' own loads, whose
+    processes go first. Only the classic programs (burnP6 and its kin) check their results.
     """
     check(
         "cpuburn_failures",

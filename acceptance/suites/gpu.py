@@ -110,7 +110,7 @@ def test_ready(
 
 
 @pytest.mark.gate
-@pytest.mark.session("load")
+@pytest.mark.session("gpu-load")
 # without persistence mode the driver initializes every GPU first
 @pytest.mark.costs(1.0, slack=60.0)
 @pytest.mark.measures("gpu_granted")

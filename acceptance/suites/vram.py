@@ -15,7 +15,7 @@ from acceptance.suites.fixtures.gpu_loads import GpuLoads
 WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("gpu-load")
 # One round of all patterns runs however short the time: on large memory at a low rate it takes
 # longer.
 @pytest.mark.costs(5.0, load="vram", slack=315.0, loads_gpus=True)

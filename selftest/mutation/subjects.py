@@ -95,8 +95,9 @@ _DECIDE: dict[str, dict[str, str]] = {
         "record": "record | fold incident journal/reader journal/segment",
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
-        "event_finding": "incident | verdict_excused | fold_properties",
-        "spans": "spans | history/compared_run | session/live_evidence verdict_strays fold",
+        "event_finding": "side_by_side incident | verdict_excused | fold_properties",
+        "spans": "spans side_by_side | history/compared_run"
+        " | session/live_evidence verdict_strays fold",
         "strict": "machine/machine_errors",
         "verdict": "fold verdict_strays verdict_excused verdict_postponed"
         " | repeat history/baseline incident session/live_evidence | fold_properties",

@@ -425,7 +425,7 @@ def test_a_run_that_never_ended_is_closed_by_its_report(
         entry.body.running
         for entry in reader.read(run).entries
         if isinstance(entry.body, RunClosed)
-    ] == ["link.copy"]
+    ] == [("link.copy",)]
     again = call("report", "cut")[1]
     assert "never finished" not in again.splitlines()[0]
 

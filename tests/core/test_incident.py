@@ -6,7 +6,7 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.event_finding import event_findings
+from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
 from acceptance.core.incident import SAME_WITHIN_S, without_duplicates
 from acceptance.core.parts import Gpu
@@ -154,7 +154,7 @@ def test_what_an_event_does_to_the_outcome(
         event = msgspec.structs.replace(
             xid(48, "nvml", component=component), severity=severity, hardware=hardware
         )
-        found = event_findings([event], "c.one")
+        found = event_findings([OwnedEvent(event)], "c.one")
         assert [finding.kind for finding in found] == kinds
         assert [words.of(finding) for finding in found] == [told] * len(kinds)
 
@@ -170,7 +170,7 @@ def test_what_an_event_does_to_the_outcome(
 )
 def test_what_an_event_is_stands_in_its_finding(event: Event, key: str) -> None:
     """By it its causes are found; what it asks for, and the kernel's own line, are its own."""
-    (found,) = event_findings([event], "run")
+    (found,) = event_findings([OwnedEvent(event)], "run")
     assert (found.event, found.quote) == (key, event.text)
     assert words.action(found) == event.action
 
@@ -187,9 +187,9 @@ def test_what_an_event_asks_for_comes_with_nvidias_own_words(
     catalog: tuple[str, ...], told: str
 ) -> None:
     event = Event("xid", "fatal", "text", "meaning", "Reset it.", 79, catalog=catalog)
-    (found,) = event_findings([event], "run")
+    (found,) = event_findings([OwnedEvent(event)], "run")
     assert words.action(found) == told
-    (bare,) = event_findings([Event("xid", "fatal", "text", "meaning", "", 79)], "run")
+    (bare,) = event_findings([OwnedEvent(Event("xid", "fatal", "text", "meaning", "", 79))], "run")
     assert words.action(bare) is None
 
 
@@ -198,7 +198,7 @@ def test_only_the_count_of_its_own_format_and_gpu_stands_for_an_event() -> None:
 
     def left(measurement: str, component: Gpu) -> int:
         counted = Finding("fail", "c", "outside_limit", {}, measurement, component)
-        return len(event_findings([event], "c", [counted]))
+        return len(event_findings([OwnedEvent(event)], "c", [counted]))
 
     assert left("burn_bf16_miscompares", Gpu(0)) == 0
     assert left("burn_bf16_miscompares", Gpu(1)) == 1

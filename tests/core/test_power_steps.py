@@ -103,7 +103,21 @@ def test_what_belongs_to_no_step() -> None:
 )
 def test_a_step_ends_with_its_load(end: Body, ended_s: float) -> None:
     (first, *_), *_ = steps_by_check(journals.entries([CheckStarted(CHECK), begins("1 Hz"), end]))
-    assert first == StepSpan("1 Hz", 0, 101.0, ended_s)
+    assert first == StepSpan("1 Hz", 0, 101.0, ended_s, segment="journal.jsonl")
+
+
+def test_what_another_session_journals_meanwhile_ends_no_step() -> None:
+    found = journals.entries([CheckStarted(CHECK), begins("1 Hz"), begins("2 Hz")])
+    beside: list[Body] = [
+        CheckStarted("cpu.stress_ng"),
+        CheckEnded("cpu.stress_ng", "pass", "", 1.0),
+        SessionEnded("host-load", True, "exit code 0", 1.0),
+    ]
+    other = [
+        replace(entry, segment="journal-host-load.jsonl") for entry in journals.entries(beside)
+    ]
+    ((first, second),) = steps_by_check([*found[:2], *other, found[2]])
+    assert (first.ended_s, second.ended_s) == (102.0, inf)
 
 
 def test_the_steps_of_each_check() -> None:

@@ -38,11 +38,11 @@ ONE_THEN_TWO = entries(
     ],
 )
 def test_a_check_runs_from_its_first_moment_to_its_last(moment: float, check: str | None) -> None:
-    assert CheckSpans(ONE_THEN_TWO).at(ONE_THEN_TWO[0].boot, moment) == check
+    assert CheckSpans(ONE_THEN_TWO).at(ONE_THEN_TWO[0].boot, moment) == ((check,) if check else ())
 
 
 def test_what_happened_after_a_restart_belongs_to_no_check_before_it() -> None:
-    assert CheckSpans(ONE_THEN_TWO).at(ONE_THEN_TWO[0].boot + 1, 101.0) is None
+    assert CheckSpans(ONE_THEN_TWO).at(ONE_THEN_TWO[0].boot + 1, 101.0) == ()
 
 
 def test_an_end_without_a_beginning_is_no_span() -> None:

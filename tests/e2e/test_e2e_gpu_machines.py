@@ -4,19 +4,25 @@ concludes of each.
 
 from __future__ import annotations
 
+import signal
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import fake_driver
+import fakes
 import pytest
 from gpu_box import PROGRAMS, Document, GpuBox
-from rig import Rig
+from rig import Rig, processes, wait_for
 from run_left import Run
 
 from acceptance.core.evidence import ToolRan
 from acceptance.core.parts import Function
-from acceptance.core.record import Event
+from acceptance.core.record import Event, SessionEnded
+from acceptance.core.spans import CheckSpans
+from acceptance.journal import reader
+from acceptance.process import orphans
 from selftest import fault
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
@@ -83,6 +89,38 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
     elif name == "8xh100":
         assert sum(1 for measurement, _ in told if measurement == "copy_d2d_read") == 56
         assert [told["nvlink_active", f"gpu{index}"]["value"] for index in range(8)] == [18] * 8
+
+
+def test_processors_are_loaded_while_the_gpus_are(rig: Rig, library: Path) -> None:
+    box = GpuBox(rig, library, "2x4090")
+    text = fakes.write(rig.fakes, "stress-ng", "healthy").with_name("stress-ng.TEXT")
+    fakes.program(rig.fakes, "stress-ng", f"sleep 10; cat '{text}'")
+    run = box.accept(only="gpu.present,gpu.granted,burn.gpu_burn[float],cpu.stress_ng", burn=1)
+    run.assert_agrees()
+    assert run.verdict["verdict"] == "PASS", run.out
+    entries = reader.read(run.path).entries
+    (burn,) = (one for one in CheckSpans(entries).spans if one.check.startswith("burn."))
+    running = CheckSpans(entries).at(burn.boot, burn.began_s)
+    assert set(running) == {"burn.gpu_burn[float]", "cpu.stress_ng"}
+    ended = {end.session: end.complete for end in run.bodies(SessionEnded)}
+    assert ended == {"host-before": True, "gpu-load": True, "host-load": True}
+
+
+def test_a_stop_ends_both_sessions(rig: Rig, library: Path) -> None:
+    box = GpuBox(rig, library, "2x4090")
+    fakes.write(rig.fakes, "stress-ng", "hangs")
+    only = "gpu.present,gpu.granted,burn.gpu_burn[float],cpu.stress_ng,cpu.gemm[f64]"
+    argv = [*rig.argv(only=only, burn=1, machine=False)]
+    before, began = rig.runs(), time.monotonic()
+    started = rig.start(argv, program=box.program)
+    folder = rig.started_run(before)
+    wait_for(lambda: processes(folder.name, "fakes/stress-ng"))
+    started.send_signal(signal.SIGTERM)
+    run = rig.finish(started, before, began)
+    run.assert_agrees()
+    assert (run.code, run.verdict["verdict"]) == (3, "UNJUDGED")
+    assert orphans.find(folder.name) == {}
+    assert "cpu.stress_ng: did not finish: stopped by SIGTERM" in run.texts("unjudged")
 
 
 def test_a_gpu_lost_in_the_middle_fails_the_check_that_ran(rig: Rig, library: Path) -> None:

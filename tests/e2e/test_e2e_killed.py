@@ -99,12 +99,12 @@ def test_a_killed_session_does_not_end_the_run(rig: Rig) -> None:
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.stress_ng")
     wait_for(lambda: processes(folder.name, "fakes/stress-ng"))
-    session, *_ = processes(folder.name, "pytest", "session-load.json")
+    session, *_ = processes(folder.name, "pytest", "session-host-load.json")
     os.kill(session, signal.SIGKILL)
     run = rig.finish(started, before, began)
     run.assert_agrees()
     assert run.verdict["verdict"] == "UNJUDGED"
-    assert "run: session load was ended by signal 9" in run.texts("unjudged")
+    assert "run: session host-load was ended by signal 9" in run.texts("unjudged")
     assert "cpu.stress_ng: did not finish" in run.texts("unjudged")
     assert "kernel_log.during_run" in run.ended()
     assert [end.complete for end in run.bodies(SessionEnded) if end.session == "host-after"] == [

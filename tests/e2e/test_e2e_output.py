@@ -76,13 +76,13 @@ def test_a_session_can_write_no_more(rig: Rig) -> None:
     started = rig.start(rig.argv(only="gpu,cpu.stress_ng,kernel_log.during_run"))
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.stress_ng")
-    session, *_ = processes(folder.name, "pytest", "session-load.json")
+    session, *_ = processes(folder.name, "pytest", "session-host-load.json")
     no_more(session)  # not a fork of it that is about to be another program
     run = rig.finish(started, before, began)
     run.assert_agrees()
     assert run.verdict["verdict"] == "UNJUDGED"
-    assert "run: session load ended with exit code 65" in run.texts("unjudged")
-    assert "journal-load.jsonl: cannot be written (File too large)" in run.texts("unjudged")
+    assert "run: session host-load ended with exit code 65" in run.texts("unjudged")
+    assert "journal-host-load.jsonl: cannot be written (File too large)" in run.texts("unjudged")
     assert "kernel_log.during_run" in run.ended()
 
 

@@ -20,6 +20,7 @@ from reseal import anew
 from runs import machine_root
 
 from acceptance.core import parts
+from acceptance.core.collection import Session
 from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody, Observed, Sealed
 from acceptance.core.parts import Gpu
@@ -290,6 +291,44 @@ def test_its_times_give_it_away(runs: Folder) -> None:
     found = journal_run.read(bad)
     assert found.verdict.verdict == "UNJUDGED"
     assert "the records of journal-load.jsonl do not lie within its session" in told(found)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_two_sessions_of_a_phase_overlap_and_no_others(runs: Folder, late: bool) -> None:
+    plan = journals.plan(
+        journals.check("g.one", session="gpu-load"), journals.check("h.one", session="host-load")
+    )
+    run_dir = runs.folder / "both"
+    run_dir.mkdir()
+    root = machine_root(runs.folder / "root", boot="boot-1", machine="machine-1")
+    ids = tuple(check.id for check in plan.checks)
+
+    def write(session: Session, writer: segment.Writer) -> None:
+        writer.write(SessionStarted(session, plan.digest, ids))
+        for check in plan.share(session):
+            for body in journals.check_bodies(check):
+                writer.write(body)
+
+    with (
+        segment.Writer(run_dir / reader.SUPERVISOR, root) as own,
+        segment.Writer(run_dir / "journal-gpu-load.jsonl", root) as gpus,
+        segment.Writer(run_dir / "journal-host-load.jsonl", root) as host,
+    ):
+        own.write(RunStarted("both", plan, {"host": "box"}, "machine-1"))
+        runs._write(run_dir / reader.TELEMETRY, [Note("sampled")], root)
+        if not late:
+            write("gpu-load", gpus)
+        write("host-load", host)
+        own.write(SessionEnded("host-load", True, "exit code 0", 1.0))
+        own.write(SessionEnded("gpu-load", True, "exit code 0", 2.0))
+        if late:  # after its own end
+            write("gpu-load", gpus)
+        own.write(RunEnded(True, "done"))
+        seal.write(own)
+    found = journal_run.read(run_dir)
+    outside = "the records of journal-gpu-load.jsonl do not lie within its session"
+    assert (outside in told(found)) == late
+    assert found.verdict.verdict == ("UNJUDGED" if late else "PASS"), told(found)
 
 
 def test_its_boot_gives_it_away(runs: Folder) -> None:

@@ -14,6 +14,21 @@ from acceptance.process import orphans
 FAMILY = "sh -c trap '' TERM; sleep 600 & sleep 600"
 
 
+def test_the_processes_of_one_session_of_two_are_swept_up() -> None:
+    run_id = secrets.token_hex(8)
+    environment = {**os.environ, "RIGPROOF_RUN": run_id}
+    one, other = (
+        subprocess.Popen(["sleep", "600"], env={**environment, "RIGPROOF_SESSION": session})
+        for session in ("session-gpu-load", "session-host-load")
+    )
+    with one, other:
+        until(lambda: len(orphans.find(run_id)) == 2, "both are there")
+        assert len(orphans.sweep(run_id, session="session-gpu-load")) == 1
+        assert one.wait() < 0
+        assert list(orphans.find(run_id)) == [other.pid]
+        assert len(orphans.sweep(run_id)) == 1
+
+
 def test_every_process_of_a_run_is_found_and_swept_up() -> None:
     run_id = secrets.token_hex(8)
     environment = {**os.environ, "RIGPROOF_RUN": run_id}

@@ -32,7 +32,7 @@ from acceptance.core.evidence import (
 )
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
+from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part, parse
 from acceptance.core.past import CounterReference, Past
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import (
@@ -439,6 +439,7 @@ def run() -> list[Body]:
         not_tested=("what nobody offers", Message("no_disk")),
         gaps=("gpu7: no check of this plan loads it",),
         gpus=(Gpu(0),),
+        gpu_functions=(parse("0000:01:00.0"),),
         checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
         birth=_born(),
     )
@@ -489,7 +490,10 @@ def run() -> list[Body]:
         Note("a word that keeps the run from passing", trouble=True),
         Postponed(("gpu0: somebody computes on it",), 1, 7),
     ]
-    closed = RunClosed(check, True, {"power_w": 1.0}, "closed by a later start")
+    closed = [
+        RunClosed(running, True, {"power_w": 1.0}, "closed by a later start")
+        for running in ((check,), check)  # the second is that of an older rigproof
+    ]
     seal = Sealed("abc", (SealedFile("journal.jsonl", 3, "def"),))
     told = [
         msgspec.structs.replace(body, container="0123abcd")
@@ -500,7 +504,7 @@ def run() -> list[Body]:
         for body in rest
     ]
     start = msgspec.structs.replace(start, plan=plan, selftest="82 of 84 faults caught")
-    return [start, *more, *told, closed, seal]
+    return [start, *more, *told, *closed, seal]
 
 
 PLACES = tuple(places(run()))

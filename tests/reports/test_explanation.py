@@ -4,7 +4,7 @@ import msgspec
 from cases import each
 
 from acceptance.core.component import Component
-from acceptance.core.event_finding import event_findings
+from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
 from acceptance.core.parts import MACHINE, Gpu, Part, decode, parse
 from acceptance.core.plan import Due
@@ -182,7 +182,7 @@ def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
 def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     action = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
     known = Event("xid", "fatal", "text", "meaning", action, 1, catalog=("CONTACT_SUPPORT",))
-    (event,) = event_findings([known], "run")
+    (event,) = event_findings([OwnedEvent(known)], "run")
     found = explain(event, NO_LOCATIONS, CHINESE)
     assert found is not None
     assert str(found.action).startswith(CHINESE.text(action))

@@ -7,7 +7,7 @@ from cases import each
 from acceptance.core.evidence import Sample
 from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY, Gpu, Part, parse
-from acceptance.core.record import Body, CheckStarted, Entry, Event, Measured, Note
+from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Event, Measured, Note
 from acceptance.loads.protocol import LapFormat
 from acceptance.reports.gauges import STALE_S, Gauge, Gauges
 
@@ -144,3 +144,21 @@ def test_addresses_are_named() -> None:
         Part("disk", "sda"),
         None,
     ]
+
+
+def test_a_check_beside_it_takes_no_figure_away() -> None:
+    found = gauges()
+
+    def say(body: Body, session: str) -> None:
+        entry = msgspec.structs.replace(
+            terminal_run.entry(body), segment=f"journal-{session}.jsonl"
+        )
+        found.entry(entry)
+
+    say(CheckStarted("g"), "gpu-load")
+    say(Measured("g", "gemm_bf16", Gpu(0), "TFLOP/s", 664.0), "gpu-load")
+    say(CheckStarted("h"), "host-load")
+    assert found.gauges()[0].figure == "664 TFLOP/s gemm_bf16"
+    say(CheckEnded("g", "pass", "", 1.0), "gpu-load")
+    say(CheckStarted("l"), "load")
+    assert found.gauges()[0].figure is None

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.parts import Gpu
+from acceptance.core.spans import CheckSpan
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
 from acceptance.reports.page import curves, timeline
 from acceptance.reports.page.timeline import MAX_CELLS, Timeline, Track, stretches
@@ -128,18 +129,21 @@ def test_a_band_is_drawn_where_samples_differ() -> None:
 def test_the_phases_are_the_checks_that_ran_while_samples_were_taken() -> None:
     found = timeline.timeline(100.0, [look(100.0 + n, power_w=1.0) for n in range(101)], 101.0)
     spans = [
-        ("a.long", 0, 100.0, 150.0),
-        ("a.short", 0, 150.0, 150.5),
-        ("a.open", 0, 151.0, float("inf")),
-        ("a.later", 1, 100.0, 200.0),
-        ("a.before", 0, 10.0, 90.0),
+        CheckSpan("a.long", 0, 100.0, 150.0),
+        CheckSpan("b.beside", 0, 110.0, 140.0),
+        CheckSpan("a.short", 0, 150.0, 150.5),
+        CheckSpan("a.open", 0, 151.0, float("inf")),
+        CheckSpan("a.later", 1, 100.0, 200.0),
+        CheckSpan("a.before", 0, 10.0, 90.0),
     ]
     phases = curves.phases(spans, found)
-    assert [(phase.check, phase.label) for phase in phases] == [
-        ("a.long", "1"),
-        ("a.short", ""),
-        ("a.open", "2"),
+    assert [(phase.check, phase.label, phase.row) for phase in phases] == [
+        ("a.long", "1", 0),
+        ("b.beside", "2", 1),
+        ("a.short", "", 0),
+        ("a.open", "3", 0),
     ]
     assert phases[0].left == 0.0
-    assert sum(phase.width for phase in phases) == pytest.approx(99.5, abs=0.5)
+    widths = [phase.width for phase in phases if not phase.row]
+    assert sum(widths) == pytest.approx(99.5, abs=0.5)
     assert list(curves.curves(timeline.timeline(0.0, []))) == []

@@ -16,14 +16,14 @@ def test_time_left_is_reckoned_from_the_plan() -> None:
     now = 0.0
     made = journals.plan(ONE, TWO)
     remaining = RunProgress(made, lambda: now)
-    assert (remaining.check, remaining.time_left()) == (None, "about 5 min left")
+    assert (remaining.names(), remaining.time_left()) == ("", "about 5 min left")
     remaining.started("a.one")
     now = 40.0
-    assert (remaining.check, remaining.done_s()) == ("a.one", 40.0)
+    assert (remaining.names(), remaining.done_s()) == ("a.one", 40.0)
     assert remaining.left_s() == 260.0
     now = 100.0
     remaining.ended("a.one", "pass")
-    assert (remaining.check, remaining.planned, remaining.done_s()) == (None, None, 100.0)
+    assert (remaining.names(), remaining.planned, remaining.done_s()) == ("", (), 100.0)
     assert remaining.left_s() == 200.0
     remaining.started("a.two")
     now = 200.0
@@ -105,3 +105,29 @@ def test_a_plan_says_where_its_time_comes_from() -> None:
     assert time_basis(measured) == time_basis(nearly) == "by this machine's last 3 runs"
     assert time_basis(partly) == "in part by this machine's last 3 runs"
     assert time_basis(measured, languages.language("zh-CN")) == "按本机最近 3 次运行"
+
+
+def test_of_two_checks_side_by_side_the_longer_session_is_what_is_left() -> None:
+    now = 0.0
+    made = journals.plan(
+        journals.check("g.one", session="gpu-load", seconds=100.0),
+        journals.check("g.two", session="gpu-load", seconds=50.0),
+        journals.check("h.one", session="host-load", seconds=120.0),
+        journals.check("l.one", seconds=30.0),
+    )
+    remaining = RunProgress(made, lambda: now)
+    assert remaining.total_s == 180.0
+    remaining.started("g.one")
+    now = 10.0
+    remaining.started("h.one")
+    assert remaining.names() == "g.one + h.one"
+    assert [check.id for check in remaining.planned] == ["g.one", "h.one"]
+    assert remaining.running_s() == 10.0
+    now = 40.0
+    assert remaining.left_s() == 110.0 + 30.0
+    remaining.ended("g.one", "pass")  # sooner than planned
+    assert remaining.names() == "h.one"
+    assert remaining.left_s() == 90.0 + 30.0
+    remaining.ended("h.one", "pass")
+    assert remaining.left_s() == 50.0 + 30.0
+    assert remaining.done_s() == 100.0

@@ -111,7 +111,7 @@ def test_every_shape_is_closed_and_said() -> None:
 def test_its_shape() -> None:
     content = read(verdict_json.render(samples.mixed()))
     assert list(content) == KEYS
-    assert content["schema"] == verdict_json.SCHEMA == 4
+    assert content["schema"] == verdict_json.SCHEMA == 5
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
     first, lost = content["violations"]

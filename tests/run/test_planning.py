@@ -34,7 +34,7 @@ from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
 from acceptance.journal import provenance
 from acceptance.machine.gpu_selection import SelectionError
-from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, NvmlDevice
+from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, Memory, NvmlDevice
 from acceptance.machine.machine_file import (
     DeclaredCpu,
     DeclaredDimm,
@@ -889,14 +889,27 @@ def test_what_heats_comes_last_and_has_its_slack(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:
     tree.gpu(1)
-    loads = prepare(profile="soak").plan.share("load")
+    plan = prepare(profile="soak").plan
+    gpu_loads, loads = plan.share("gpu-load"), plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
-    ends = [*burns, "together.burn", *POWER]
-    assert [check.id for check in loads][-7:] == ends
-    assert [check.slack_s for check in loads[-7:-3]] == [150.0, 150.0, 150.0, 600.0]
-    assert loads[0].gate
-    names = [check.id for check in loads]
-    assert names.index("compute.copies") < names.index("vram.patterns") < names.index(burns[0])
+    cool_first = ["gpu.granted", "compute.gemm_alone", "compute.gemm_together", "vram.patterns"]
+    assert [check.id for check in gpu_loads] == [*cool_first, *burns]
+    assert gpu_loads[0].gate
+    assert [check.slack_s for check in gpu_loads[-3:]] == [150.0] * 3
+    assert [check.id for check in loads][-4:] == ["together.burn", *POWER]
+    assert loads[-4].slack_s == 600.0
+
+
+def test_what_loads_only_the_host_runs_beside_what_loads_only_gpus(
+    prepare: Callable[..., PreparedRun], tree: Tree
+) -> None:
+    tree.gpu(1)
+    plan = prepare().plan
+    beside = plan.share("host-load")
+    assert [check.id for check in beside] == ["cpu.stress_ng", "memory.stressapptest"]
+    sides_s = [sum(one.seconds for one in side) for side in (beside, plan.share("gpu-load"))]
+    whole_s = plan.overhead_s + sum(check.seconds for check in plan.checks)
+    assert eta_s(plan) == pytest.approx(whole_s - min(sides_s))
 
 
 OFF = "[power]\npulses = false"
@@ -949,7 +962,8 @@ def test_a_plain_vm_in_every_profile(
     assert made.plan.gaps == ()
     sessions = {check.session for check in made.plan.checks}
     # without a GPU nothing of the profile train is due but the facts around its loads
-    assert sessions == {"host-before", "host-after"} | ({"load"} if name != "train" else set())
+    loads = {"host-load", "load"} if name != "train" else set()
+    assert sessions == {"host-before", "host-after"} | loads
     untold = Message("no_training_without_gpu") in made.plan.not_tested
     assert untold == (name == "train")
     assert made.plan.cannot_detect
@@ -990,6 +1004,23 @@ def test_memory_to_fill(
     assert planning.memory_gib(declared, chosen, seen) == pytest.approx(expected)
     if share is None:
         assert planning.memory_gib(None, chosen, seen) == pytest.approx(expected)
+
+
+@each(
+    "free_gib, count, expected",
+    [
+        (None, 8, 20.0),  # the kernel does not say
+        (100.0, 8, 20.0),
+        (24.0, 2, 16.0),
+        (24.0, 0, 20.0),
+        (20.0, 8, 5.0),  # at least a quarter
+    ],
+)
+def test_memory_to_fill_beside_the_gpus(
+    free_gib: float | None, count: int, expected: float
+) -> None:
+    free = None if free_gib is None else int(free_gib * GIB)
+    assert Memory(None, free, None, None, None, None).beside_gpus(20.0, count) == expected
 
 
 def test_memory_to_fill_where_the_kernel_does_not_say_what_is_free(

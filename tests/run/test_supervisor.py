@@ -401,6 +401,108 @@ def test_a_gate_that_fails_ends_the_run_only_if_it_shall_fail_fast(runs: Runs) -
     ]
 
 
+# Two sessions of one phase, and one after them.
+SIDES = journals.plan(
+    journals.check("gpu.granted", session="gpu-load", gate=True),
+    journals.check("gpu.two", session="gpu-load"),
+    journals.check("host.one", session="host-load"),
+    journals.check("link.copy"),
+)
+MET = """
+import time
+mark = pathlib.Path(context.run_dir) / "began-"
+if context.session.endswith("-load"):
+    pathlib.Path(f"{mark}{context.session}").touch()
+    other = {"gpu-load": "host-load", "host-load": "gpu-load"}[context.session]
+    end = time.monotonic() + 20.0
+    while not pathlib.Path(f"{mark}{other}").exists():
+        assert time.monotonic() < end, "the other session has not begun"
+        time.sleep(0.01)
+""".strip().replace("\n", "\n        ")
+WAITS = """
+if context.session == "host-load":
+    import time; time.sleep(60.0)
+""".strip().replace("\n", "\n        ")
+
+
+def sessions(runs: Runs) -> list[tuple[str, bool]]:
+    ended = [one for one in runs.bodies(SessionEnded) if isinstance(one, SessionEnded)]
+    return [(one.session, one.complete) for one in ended]
+
+
+def test_the_sessions_of_a_phase_run_side_by_side(runs: Runs) -> None:
+    assert runs.run(honest(before=MET), SIDES)["verdict"] == "PASS"
+    *both, last = sessions(runs)
+    assert sorted(both) == [("gpu-load", True), ("host-load", True)]
+    assert last == ("load", True)
+    nice = {
+        name: session_context.read(runs.dir / f"session-{name}.json").niceness
+        for name in ("gpu-load", "host-load", "load")
+    }
+    assert nice == {"gpu-load": 0, "host-load": 10, "load": 0}
+
+
+def test_only_one_of_them_has_checks(runs: Runs) -> None:
+    plan = journals.plan(journals.check("host.one", session="host-load"))
+    assert runs.run(honest(), plan)["verdict"] == "PASS"
+    assert sessions(runs) == [("host-load", True)]
+
+
+@pytest.mark.parametrize("fatal", ["sys.exit(7)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_one_that_dies_leaves_the_other_to_its_end(runs: Runs, fatal: str) -> None:
+    died = f"import os, signal\nif context.session == 'gpu-load': {fatal}".replace(
+        "\n", "\n        "
+    )
+    verdict = runs.run(honest(before=f"{MET}\n        {died}"), SIDES)
+    assert verdict["verdict"] == "UNJUDGED"
+    *both, last = sessions(runs)
+    assert sorted(both) == [("gpu-load", False), ("host-load", True)]
+    assert last == ("load", True)
+    assert "gpu.granted: did not finish" in texts(verdict)
+    assert "host.one" not in texts(verdict)
+
+
+def test_a_gate_of_one_stops_the_other(runs: Runs) -> None:
+    program = honest(before=f"{MET}\n        {WAITS}", after="if check.gate: sys.exit(2)").replace(
+        '"pass", ""', '*(("error", "not set up") if check.gate else ("pass", ""))'
+    )
+    verdict = runs.run(Real(program), SIDES)
+    assert verdict["verdict"] == "UNJUDGED"
+    assert sorted(sessions(runs)) == [("gpu-load", True), ("host-load", False)]
+    assert worded(runs.bodies(RunEnded)) == [
+        RunEnded(False, "gpu.granted did not pass, so nothing after it was run")
+    ]
+    found = {row["id"]: row["outcome"] for row in rows(verdict, "checks")}
+    assert "pass" not in found.values()
+    assert found["host.one"] == "error"  # it was cut off
+
+
+def test_a_stop_ends_both(runs: Runs) -> None:
+    ask = f"""
+import os, signal
+if context.session == "gpu-load":
+    os.kill({os.getpid()}, signal.SIGTERM)
+time.sleep(60)""".replace("\n", "\n        ")
+    verdict = runs.run(Real(honest(before=f"{MET}{ask}")), SIDES)
+    assert verdict["verdict"] == "UNJUDGED"
+    assert sorted(sessions(runs)) == [("gpu-load", False), ("host-load", False)]
+    assert worded(runs.bodies(RunEnded)) == [RunEnded(False, "stopped by SIGTERM")]
+    for check in ("gpu.granted", "host.one"):
+        assert f"{check}: did not finish: stopped by SIGTERM" in texts(verdict)
+
+
+def test_the_second_look_repeats_what_both_loaded_alone(runs: Runs) -> None:
+    plan = journals.plan(
+        journals.check("gpu.one", journals.due().against(PAST), session="gpu-load"),
+        journals.check("host.one", journals.due().against(PAST), session="host-load"),
+    )
+    program = STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass")
+    assert runs.run(program, plan)["verdict"] == "PASS"
+    assert sessions(runs)[-1] == ("load-again", True)
+    again = [one.check for one in runs.bodies(CheckStarted) if isinstance(one, CheckStarted)]
+    assert again[2:] == ["gpu.one", "host.one"]
+
+
 def test_a_stop_is_asked_once_and_obeyed(runs: Runs) -> None:
     ask = f"import os, signal, time; os.kill({os.getpid()}, signal.SIGTERM); time.sleep(60)"
     verdict = runs.run(Real(honest(before=ask)))

@@ -102,7 +102,7 @@ def test_killed_in_the_middle_of_a_check(out: Path, before: Path) -> None:
     ]
     assert worded(closing(run_dir)) == [
         RunClosed(
-            "link.copy",
+            ("link.copy",),
             False,
             {"cpu_temperature_c": 52.0},
             worded(told[0]).partition("never finished: ")[2],
@@ -154,7 +154,7 @@ def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
         "the machine was restarted before it came to its end; link.copy was running"
     )
     assert [(one.rebooted, one.running, one.last_telemetry) for one in closing(run_dir)] == [
-        (True, "link.copy", {})
+        (True, ("link.copy",), {})
     ]
     assert "ends in half a line" in json.dumps(verdict(run_dir)["notes"])
 
@@ -163,7 +163,7 @@ def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
 def test_killed_when_no_check_was_running(out: Path, before: Path, root: Path, end: int) -> None:
     run_dir = begin(out, before, WHOLE[:end])
     assert worded(unfinished.close_all(out, None, root)[0]).endswith("no check was running")
-    assert closing(run_dir)[0].running is None
+    assert closing(run_dir)[0].running == ()
     assert verdict(run_dir)["verdict"] == "UNJUDGED"
 
 
@@ -176,7 +176,7 @@ def test_a_check_does_not_run_on_when_its_session_has_died(
     ]
     run_dir = begin(out, before, died)
     unfinished.close_all(out, None, root)
-    assert closing(run_dir)[0].running is None
+    assert closing(run_dir)[0].running == ()
 
 
 def test_one_that_had_ended_gets_the_verdict_it_had_earned(
@@ -225,7 +225,7 @@ def test_killed_in_the_closing_record(out: Path, before: Path, root: Path) -> No
     )
     closed.write_bytes(closed.read_bytes()[:-5])
     unfinished.close_all(out, None, root)
-    assert [one.running for one in closing(run_dir)] == ["link.copy"]
+    assert [one.running for one in closing(run_dir)] == [("link.copy",)]
 
 
 def test_killed_after_the_closing_record(out: Path, before: Path, root: Path) -> None:
@@ -463,8 +463,8 @@ def test_the_check_that_was_running() -> None:
             CheckEnded("a", "pass", "", 1.0),
         ]
     )
-    assert unfinished.running_check(tuple(entries)) == "b"
-    assert unfinished.running_check(tuple(entries[:2])) is None
+    assert unfinished.running_checks(tuple(entries)) == ("b",)
+    assert unfinished.running_checks(tuple(entries[:2])) == ()
 
 
 def test_a_run_that_ended_without_its_seal_is_not_closed(

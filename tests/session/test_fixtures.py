@@ -8,11 +8,13 @@ from typing import Any
 import journals
 import msgspec
 import pytest
+from cases import each
 from gpu_machine import device, machine
 from machine_tree import NO_DMI, Programs, Tree, completed
 from product_session import Product
 from runs import machine_root, write_segment
 
+from acceptance.core.collection import Session, SessionName, earlier_sessions
 from acceptance.core.evidence import Sample, Table, ToolRan
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Note
@@ -164,6 +166,40 @@ def test_when_the_loads_ran(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "journal-load.jsonl", loads, machine_root(tmp_path / "root"))
     stamps = [entry.boot_s for entry in segment.read_segment(path).entries]
     assert given("load_spans") == (("link.p2p", stamps[1], stamps[3]),)
+
+
+def test_the_loads_of_two_sessions_are_seen_together_by_their_ends(tmp_path: Path) -> None:
+    given, root = Given(tmp_path), machine_root(tmp_path / "root")
+    table = Table("vram.patterns", Gpu(0), "passes", ("n",), ((1.0,),))
+    with (
+        segment.Writer(tmp_path / "journal-gpu-load.jsonl", root) as gpus,
+        segment.Writer(tmp_path / "journal-host-load.jsonl", root) as host,
+    ):
+        gpus.write(CheckStarted("vram.patterns"))
+        host.write(CheckStarted("cpu.stress_ng"))
+        gpus.write(table)
+        host.write(CheckEnded("cpu.stress_ng", "fail", "", 1.0))
+        gpus.write(CheckEnded("vram.patterns", "pass", "", 1.0))
+    assert [name for name, _, _ in given("load_spans")] == ["cpu.stress_ng", "vram.patterns"]
+    assert given("load_outcomes") == {"vram.patterns": "pass", "cpu.stress_ng": "fail"}
+    assert given("load_tables") == (table,)
+
+
+@each(
+    "session, before",
+    [
+        ("host-before", ()),
+        ("gpu-load", ("host-before",)),
+        ("host-load", ("host-before",)),
+        ("load", ("host-before", "gpu-load", "host-load")),
+        ("host-after", ("host-before", "gpu-load", "host-load", "load")),
+        ("load-again", ()),
+    ],
+)
+def test_no_session_waits_for_the_one_beside_it(
+    session: SessionName, before: tuple[Session, ...]
+) -> None:
+    assert earlier_sessions(session) == before
 
 
 def naps(monkeypatch: pytest.MonkeyPatch, nap: Callable[[], None]) -> list[float]:

@@ -464,7 +464,8 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
         (Item(costs=NONE), "the marks session and costs"),
         (
             Item(session=(("loud",), {})),
-            "its session is one of host-before, load, host-after, and its costs are in seconds",
+            "its session is one of host-before, gpu-load, host-load, load, host-after, and its "
+            "costs are in seconds",
         ),
         (Item(costs=((), {"load": "x"})), "its costs are in seconds"),
         (Item(measures=NONE), "a check measures something: add the mark measures"),

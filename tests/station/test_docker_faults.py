@@ -63,7 +63,9 @@ def assert_unjudged(run: Run, client: docker.DockerClient, *, host_after: bool =
     assert orphans.find(run.path.name) == {}
     assert run.outcomes()["cpu.stress_ng"] == "error"
     ended = {end.session: end.complete for end in run.bodies(SessionEnded)}
-    assert ended == ({"load": False, "host-after": True} if host_after else {"load": False})
+    assert ended == (
+        {"host-load": False, "host-after": True} if host_after else {"host-load": False}
+    )
 
 
 def test_the_container_is_killed(rig: Rig, client: docker.DockerClient) -> None:
@@ -71,7 +73,7 @@ def test_the_container_is_killed(rig: Rig, client: docker.DockerClient) -> None:
     going.container.kill()
     run = going.finish()
     assert_unjudged(run, client)
-    assert "session load ended with exit code 137" in run.texts("unjudged")
+    assert "session host-load ended with exit code 137" in run.texts("unjudged")
     assert "cpu.stress_ng: did not finish" in run.texts("unjudged")
 
 
@@ -174,7 +176,7 @@ def test_the_image_of_another_commit(
     run.assert_agrees()
     assert_unjudged(run, client)
     assert (
-        "session load ran another version of rigproof than the one that made the plan"
+        "session host-load ran another version of rigproof than the one that made the plan"
         in run.texts("unjudged")
     )
     assert run.bodies(ToolRan) == [], "nothing was heated"
@@ -221,8 +223,8 @@ def test_a_run_directory_that_cannot_be_written(
     verdict = supervisor.Supervisor(prepared, where, run_dir, lambda _: None).run().verdict
     assert verdict.verdict == "UNJUDGED"
     told = "\n".join(words.of(finding) for finding in verdict.of_kind("error"))
-    assert "session load ended with exit code 65" in told
-    assert "journal-load.jsonl: cannot be written (Permission denied)" in told
+    assert "session host-load ended with exit code 65" in told
+    assert "journal-host-load.jsonl: cannot be written (Permission denied)" in told
     assert not any(isinstance(entry.body, ToolRan) for entry in reader.read(run_dir).entries)
 
 

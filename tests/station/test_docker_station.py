@@ -99,6 +99,8 @@ class Containers:
     def __init__(self) -> None:
         self.acts: list[str] = []
         self.asked: list[dict[str, Any]] = []
+        self.api = type("Api", (), {"timeout": 60.0})()
+        self.patience_s: list[float] = []
         self.fails: dict[str, list[Exception]] = {}
         self.there: list[Made] = []
 
@@ -109,6 +111,7 @@ class Containers:
 
     def create(self, **arguments: Any) -> Made:
         self.asked.append(arguments)
+        self.patience_s.append(self.api.timeout)
         self.did("create")
         return Made(self)
 
@@ -119,7 +122,7 @@ class Containers:
 class Client:
     def __init__(self) -> None:
         self.containers = Containers()
-        self.api = type("Api", (), {"timeout": 60.0})()
+        self.api = self.containers.api
 
 
 @pytest.fixture
@@ -127,14 +130,30 @@ def client() -> Client:
     return Client()
 
 
-def started(client: Client, folder: Path, **more: Any) -> Any:
+def started(client: Client, folder: Path, session: str = "load", **more: Any) -> Any:
     where = DockerStation(
         client, "sha256:1", Grant("none"), ContainerMemory(GIB, GIB), "boot/pid:[1]/7/9", **more
     )
-    (folder / "session-load.json").touch()
-    return where.start(
-        folder / "session-load.json", "run-1", Deadline.after(600.0), folder / "x.log"
-    )
+    context_file = folder / f"session-{session}.json"
+    context_file.touch()
+    return where.start(context_file, "run-1", Deadline.after(600.0), folder / f"{session}.log")
+
+
+def test_a_second_session_beside_the_first_is_given_the_same_time_and_another_name(
+    client: Client, tmp_path: Path
+) -> None:
+    first = started(client, tmp_path)
+    second = started(client, tmp_path, session="host-load")
+    assert client.containers.patience_s == [60.0, 60.0]
+    names = [asked["name"] for asked in client.containers.asked]
+    assert names == ["rigproof-run-1-load", "rigproof-run-1-host-load"]
+    environments = [asked["environment"] for asked in client.containers.asked]
+    assert [one["RIGPROOF_SESSION"] for one in environments] == [
+        "session-load",
+        "session-host-load",
+    ]
+    first.wait()
+    second.wait()
 
 
 def test_the_line_is_held_before_the_session_starts(client: Client, tmp_path: Path) -> None:
@@ -221,6 +240,7 @@ def sdk(grant: Grant) -> dict[str, Any]:
         argv=["x"],
         run_dir=Path("/runs/run-1"),
         run_id="run-1",
+        session="load",
         holder="h",
         owner=(1, 1),
         room=ContainerMemory(GIB, GIB),

@@ -17,12 +17,13 @@ from wrong_results import COPIED, one_bit
 from wrong_results import vram as vram_words
 
 from acceptance.core.dtype import DTYPES
+from acceptance.core.limit import GIB
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, Event
 from acceptance.loads.names import LAPS, PATTERNS
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, Memory
 from acceptance.process import command
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
@@ -464,9 +465,11 @@ def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
 def test_ram_is_filled_as_far_as_the_burn_lasts_and_the_loads_have_room(
     planned_gib: float, seconds: float, free_gib: float | None, count: int, filled: float
 ) -> None:
-    assert memory_share(
-        planned_gib, seconds=seconds, free_gib=free_gib, gpus=count
-    ) == pytest.approx(filled)
+    free = None if free_gib is None else int(free_gib * GIB)
+    memory = Memory(None, free, None, None, None, None)
+    assert memory_share(planned_gib, seconds=seconds, memory=memory, gpus=count) == pytest.approx(
+        filled
+    )
 
 
 # --- the memory of the GPUs ---

@@ -90,5 +90,5 @@ def test_a_memory_test_that_cannot_begin_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box = Box(tmp_path, monkeypatch, machine(device(0), device(1)))
-    assert box.run("vram") == {"vram.patterns": "error"}
+    assert box.run("vram", name="gpu-load") == {"vram.patterns": "error"}
     assert box.message().startswith("gpu0: the load vram ended with exit code 1")

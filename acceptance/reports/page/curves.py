@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.limit import number
+from acceptance.core.spans import CheckSpan
 from acceptance.reports.page.timeline import METRICS, Cell, Timeline, runs, stretches
 
 # The rounding of each metric's scale, and its unit for people.
@@ -52,7 +53,8 @@ class Curves:
 class Phase:
     """A check on the time line, with start and width in percent of it.
 
-    `label` is a number if the phase is wide enough to be seen, else "".
+    `label` is a number if the phase is wide enough to be seen, else "". `row` is 1 for a check that
+    ran beside one in row 0.
     """
 
     check: str
@@ -60,6 +62,7 @@ class Phase:
     left: float
     width: float
     label: str
+    row: int = 0
 
 
 def curves(timeline: Timeline) -> Iterator[Curves]:
@@ -132,25 +135,24 @@ def _rectangles(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last - first + 1) for first, last in runs(numbers))
 
 
-def phases(
-    spans: Sequence[tuple[str, int, float, float]], timeline: Timeline, boot: int = 0
-) -> tuple[Phase, ...]:
+def phases(spans: Sequence[CheckSpan], timeline: Timeline, boot: int = 0) -> tuple[Phase, ...]:
     """The checks that ran while samples were taken, in order.
 
     A check that did not end lasts as long as the samples.
     """
     whole = cells(timeline) * timeline.width_s
     shown: list[Phase] = []
-    for check, at, start, end in sorted(spans, key=lambda span: span[2]):
+    busy_until = 0.0  # of row 0
+    for span in sorted(spans, key=lambda span: span.began_s):
         begin, until = (
-            max(start, timeline.began_s) - timeline.began_s,
-            min(end - timeline.began_s, whole),
+            max(span.began_s, timeline.began_s) - timeline.began_s,
+            min(span.ended_s - timeline.began_s, whole),
         )
-        if at != boot or until <= begin:
+        if span.boot != boot or until <= begin:
             continue
         share = 100 * (until - begin) / whole
         label = str(1 + sum(bool(phase.label) for phase in shown)) if share >= 1.0 else ""
-        shown.append(
-            Phase(check, until - begin, round(100 * begin / whole, 2), round(share, 2), label)
-        )
+        left, row = round(100 * begin / whole, 2), int(begin < busy_until)
+        busy_until = busy_until if row else until
+        shown.append(Phase(span.check, until - begin, left, round(share, 2), label, row))
     return tuple(shown)

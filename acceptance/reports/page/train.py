@@ -60,15 +60,15 @@ def trains(entries: Iterable[Entry]) -> Iterator[Train]:
     """The first wave of each check that recorded one, in the order of the checks."""
     steps: dict[str, Message] = {}
     found: dict[str, dict[Component, list[tuple[float, ...]]]] = {}
-    check = ""
+    running: dict[str, str] = {}  # by the segment of its session
     for entry in entries:
         body = entry.body
         if isinstance(body, CheckStarted):
-            check = body.check
+            running[entry.segment] = body.check
         elif isinstance(body, Note) and isinstance(body.text, Message):
             step = body.text.values.get("step")
             if isinstance(step, Message) and step.code == "power_step_square":
-                steps.setdefault(check, step)
+                steps.setdefault(running.get(entry.segment, ""), step)
         elif isinstance(body, Table) and body.name == TABLE and body.columns == _COLUMNS:
             own = found.setdefault(body.check, {})
             rows = list(_rows(body))
