@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 
 from acceptance.cli import closing, run_options
 from acceptance.machine import gpu_selection
 from acceptance.reports.terminal import Terminal
 from acceptance.run import missing_programs, planning
+from acceptance.run.recall import HistoryRecall
 from acceptance.station import preflight
 from acceptance.wording import words
 
@@ -27,9 +29,12 @@ def run(args: argparse.Namespace) -> int:
     remark = words.message(notice, language) if notice else None
     screen = Terminal.on_stdout(language)
     unused = words.message(hidden, language) if hidden else None
+    in_place = options.station == "host" or notice is not None
+    memory = HistoryRecall(options.out, options.root)
+    timed = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
+    prepared = replace(prepared, plan=timed)
     for line in prepared.alarm:
         screen.say(words.message(line, language), "bold red")
-    in_place = options.station == "host" or notice is not None
     missing = missing_programs.find(prepared.plan, in_place=in_place)
     told = (
         *(words.text(note.text, language) for note in prepared.notes),

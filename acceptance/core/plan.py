@@ -67,8 +67,10 @@ class Due(msgspec.Struct, frozen=True):
 class PlannedCheck(msgspec.Struct, frozen=True):
     """One check of the plan, with everything that is due from it.
 
-    `seconds` is its expected cost, `slack_s` the extra time that its programs may take.
-    `gpu_load_s` is how many seconds its load keeps every due GPU busy at once; 0 where it does not.
+    `seconds` is its calculated time, which its time limit rests on; `slack_s` is the extra time
+    that its programs may take. `usual_s` is how many seconds it took in this machine's last
+    comparable runs, None where fewer than two are known: it limits nothing. `gpu_load_s` is how
+    many seconds its load keeps every due GPU busy at once; 0 where it does not.
     """
 
     id: str
@@ -79,6 +81,12 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     gate: bool = False
     slack_s: float = 0.0
     gpu_load_s: float = 0.0
+    usual_s: float | None = None
+
+    @property
+    def expected_s(self) -> float:
+        """How many seconds it will take: as usual on this machine, else as calculated."""
+        return self.seconds if self.usual_s is None else self.usual_s
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -87,7 +95,8 @@ class Plan(msgspec.Struct, frozen=True):
     `gpus` names the GPUs that this run tests. `memory_gib` is how much RAM the memory test fills.
     `gaps` name what the machine has and no check of this plan covers: they keep the run from
     passing. `birth` holds the facts of the baseline, where the machine has one, undecoded:
-    `acceptance.machine.changes` reads them.
+    `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the run no check
+    runs in. `timed_runs` is the number of earlier runs that the usual times are taken from.
     """
 
     profile: str
@@ -103,6 +112,8 @@ class Plan(msgspec.Struct, frozen=True):
     digest: str
     gpus: tuple[Component, ...] = ()
     birth: Any = None
+    overhead_s: float = 0.0
+    timed_runs: int = 0
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""

@@ -24,13 +24,14 @@ Runs = Mapping[Component, TrainingRuns]
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A GPU that differs from equal ones in one format.
+    """A GPU that differs from equal ones, those of its model, in one format.
 
     `beside` is an equal GPU with other bits: one of the majority of `most` GPUs of `of`. Where no
     bits have a majority (`tied`), no GPU is cleared.
     """
 
     gpu: Component
+    model: str
     format: DigestFormat
     beside: Component
     most: int
@@ -89,11 +90,11 @@ def suspects(runs: Runs, siblings: Siblings) -> tuple[Suspect, ...]:
     for model, group in _groups(runs, siblings):
         if _unlike(model, group) is None:
             for dtype in next(iter(group.values())).first:
-                found += _of_format(dtype, group)
+                found += _of_format(model, dtype, group)
     return tuple(found)
 
 
-def _of_format(dtype: DigestFormat, group: Runs) -> list[Suspect]:
+def _of_format(model: str, dtype: DigestFormat, group: Runs) -> list[Suspect]:
     bits = {name: one.first[dtype].summaries for name, one in group.items()}
     votes = Counter(bits.values())
     if len(votes) == 1:
@@ -105,7 +106,7 @@ def _of_format(dtype: DigestFormat, group: Runs) -> list[Suspect]:
         if own != best or tied:
             other = second if own == best else best
             beside = next(one for one, told in bits.items() if told == other)
-            found.append(Suspect(name, dtype, beside, most, len(group), tied))
+            found.append(Suspect(name, model, dtype, beside, most, len(group), tied))
     return found
 
 
@@ -153,7 +154,7 @@ def _cleared(one: Suspect, found: Sequence[Suspect], runs: Runs, again: Runs) ->
     """
     if not one.tied or not _repeats(one, runs, again):
         return False
-    beside = [other for other in found if other.format == one.format and _same(other, one, runs)]
+    beside = [other for other in found if (other.model, other.format) == (one.model, one.format)]
     steady = {
         runs[other.gpu].first[one.format].summaries
         for other in beside
@@ -163,20 +164,14 @@ def _cleared(one: Suspect, found: Sequence[Suspect], runs: Runs, again: Runs) ->
     return not unknown and len(steady) == 1
 
 
-def _same(other: Suspect, one: Suspect, runs: Runs) -> bool:
-    """Whether both are of one model."""
-    return runs[other.gpu].versions == runs[one.gpu].versions
-
-
 def _attributed(one: Suspect, runs: Runs, again: Runs) -> Message:
     own, beside = runs[one.gpu].first[one.format], runs[one.beside].first[one.format]
     first = digest_log.difference(beside, own)
     assert first is not None  # their summaries differ
     where = _where(one.format, first.step, first.part, first.tensor, first.kind, first.bit)
-    most = None if one.tied else one.most
+    majority: Values = {} if one.tied else {"most": one.most, "of": one.of}
     difference = Message(
-        "digest_difference",
-        known(where=where, beside=str(one.beside), most=most, of=None if one.tied else one.of),
+        "digest_difference", {"where": where, "beside": str(one.beside), **majority}
     )
     values: Values = {"difference": difference}
     match _repeats(one, runs, again):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from acceptance.core.collection import Session
@@ -44,12 +46,12 @@ class Measures(msgspec.Struct, frozen=True):
 class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
-    Its cost is `seconds`, plus the time of the load named in `load`, plus `seconds_per_gib` for
-    each GiB of RAM that is filled, `core_seconds_per_gib` for each GiB that all cores fill
-    together, and `seconds_per_gpu` for each tested GPU. `slack` is the extra time in seconds
-    before its programs are ended. `heats` marks a load that keeps its components in full use.
-    `loads_gpus` marks a load that keeps every due GPU busy at once, for its whole time. `last`
-    marks one that runs after all others, because the machine may not survive it.
+    `calculated_s` is its time from `seconds`, `load`, `seconds_per_gib`, `core_seconds_per_gib` (of
+    RAM that all cores fill together), `seconds_per_gpu` and `seconds_per_pair`. `slack` is the
+    extra time in seconds before its programs are ended, and `slack_per_gib` that for each GiB.
+    `heats` marks a load that keeps its components in full use. `loads_gpus` marks a load that keeps
+    every due GPU busy at once, for its whole time. `last` marks one that runs after all others,
+    because the machine may not survive it.
     """
 
     id: str
@@ -62,7 +64,22 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     seconds_per_gib: float = 0.0
     core_seconds_per_gib: float = 0.0
     seconds_per_gpu: float = 0.0
+    seconds_per_pair: float = 0.0
     slack: float = 0.0
+    slack_per_gib: float = 0.0
     heats: bool = False
     loads_gpus: bool = False
     last: bool = False
+
+    def calculated_s(
+        self, loads_s: Mapping[str, float], memory_gib: float, gpus: int, cores: int
+    ) -> float:
+        """Seconds of this check: its own, its load's, and those for RAM, GPUs and ordered pairs.
+
+        `loads_s` are the seconds of each load, its own among them; `memory_gib` is the tested RAM.
+        One core is counted where the kernel shows none.
+        """
+        seconds = self.seconds + (loads_s[self.load] if self.load else 0.0)
+        seconds += self.seconds_per_gib * memory_gib + self.seconds_per_gpu * gpus
+        seconds += self.core_seconds_per_gib * memory_gib / max(1, cores)
+        return seconds + self.seconds_per_pair * gpus * (gpus - 1)

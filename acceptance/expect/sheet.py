@@ -293,11 +293,12 @@ def _training_problem(sheet: Sheet) -> str | None:
             return f"{text}: no layer and no step"
         if (key := (row.measurement, row.format, row.sequence)) in rows:
             return f"{text} in {row.format} at sequence {row.sequence} stands twice"
-        if (row.sequence is None) != (not row.batch) or len(row.tflops) != len(row.batch or (0,)):
+        if (row.sequence is None) != (not row.batch) or len(row.tflops) != max(1, len(row.batch)):
             return f"{text}: as many batches as rates, with a sequence, or one rate with neither"
         if list(row.batch) != sorted(set(row.batch)):
             return f"{text}: the batches are not in their order"
-        if max(row.tflops) > peaks.get(row.format, 0.0):
+        peak = peaks.get(row.format)
+        if peak is None or max(row.tflops) > peak:
             return f"{text}: {max(row.tflops):g} TFLOP/s are more than the peak of {row.format}"
         rows.add(key)
     shares = [row.measurement for row in sheet.share]

@@ -38,7 +38,7 @@ from acceptance.reports.glyphs import plain_locale
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
 from acceptance.reports.locations import find_locations
-from acceptance.reports.progress import RunProgress, eta_s
+from acceptance.reports.progress import RunProgress, eta_s, time_basis
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import duration, first_line, one_line
 from acceptance.wording import words
@@ -150,14 +150,20 @@ class Terminal(LineWriter):
         figures = language.ngettext("{n} measurement", "{n} measurements", measurements)
         time = duration(eta_s(plan))
         head = language(
-            "plan: {checks}, {figures}, about {time}", checks=checks, figures=figures, time=time
+            "plan: {checks}, {figures}, about {time}, {basis}",
+            checks=checks,
+            figures=figures,
+            time=time,
+            basis=time_basis(plan, language),
         )
         partial = language("partial")
         self.say(f"{head} ({partial})" if plan.scope == "partial" else head)
         for session in SESSIONS:
             for check in plan.share(session):
                 self.columns(
-                    (check.id, 26), (f"{check.seconds:.0f} s", -6), (language.text(check.title), 0)
+                    (check.id, 26),
+                    (f"{check.expected_s:.0f} s", -6),
+                    (language.text(check.title), 0),
                 )
                 self.say_all(
                     (self._limit_text(due) for due in (check.due if details else ())), indent=6

@@ -24,7 +24,10 @@ from acceptance.core.record import Note, Postponed
 from acceptance.history import (
     baseline_file,
     drift_rules,
+    durations,
     era,
+    errors,
+    location,
     night,
     noise,
     queries,
@@ -34,6 +37,7 @@ from acceptance.history.baseline import (
     Certificate,
 )
 from acceptance.history.drift_rules import DriftBook
+from acceptance.history.durations import RunTimes
 from acceptance.history.era import Era
 from acceptance.history.errors import BaselineUnsound, HistoryError
 from acceptance.history.night import PartMeasurement
@@ -110,6 +114,7 @@ class HistoryRecall:
             gaps.append(Message("changes_unknown", {"why": error.message}))
         looks: Mapping[PartMeasurement, tuple[NightValue, ...]] = {}
         known: tuple[KnownChange, ...] = ()
+        times: tuple[RunTimes, ...] = ()
         now = _era(prepared, station)
         book = drift_rules.read(
             resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
@@ -136,6 +141,7 @@ class HistoryRecall:
                 )
                 own, put_off = values(now.key), queries.skipped_in_a_row(store)
                 looks = {**own, **values(None, only=_counters(plan, book))}
+                times = durations.recent(store, self._out, plan.profile)
                 # Fewer nights, and no baseline, are nothing that anything is held against.
                 least = 1 if accepted is not None else nights.least
                 notes += _another_era(store, now, bool(own), least)
@@ -146,6 +152,7 @@ class HistoryRecall:
             else:
                 notes.append(Note(Message("not_remembered", {"why": error.message})))
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
+        made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
             rules = change_rules.read(resources.locate("changes.toml"))
             made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
@@ -154,6 +161,19 @@ class HistoryRecall:
         return RecalledPlan(
             made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
         )
+
+    def with_usual_times(self, plan: Plan, station: str) -> Plan:
+        """A plan with the usual times of its checks at a station, by its name.
+
+        Nothing is written. The times stay as calculated where the history cannot be read.
+        """
+        path = location.database(self._out, self._machine_id)
+        try:
+            with errors.history_errors(path), Store.view(path) as store:
+                times = durations.recent(store, self._out, plan.profile)
+        except HistoryError:
+            return plan
+        return durations.with_usual_times(plan, times, station)
 
     def keep(self, run: Run) -> Message | None:
         """Add this run, and every other closed run that the history lacks.

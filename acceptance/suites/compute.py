@@ -85,7 +85,7 @@ def test_gemm_alone(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(15.0, load="gpu_gemm", slack=240.0, loads_gpus=True)
+@pytest.mark.costs(13.0, load="gpu_gemm", slack=245.0, loads_gpus=True)
 @pytest.mark.measures(*chain(*TOGETHER))
 def test_gemm_together(gemm_together: Callable[[], GpuLoads], check: Check) -> None:
     """Products of matrices on all GPUs at once, sustained, in every format that each has.
@@ -100,7 +100,7 @@ def test_gemm_together(gemm_together: Callable[[], GpuLoads], check: Check) -> N
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(1.0, load="gpu_copy", per_gpu=20.0, slack=120.0)
+@pytest.mark.costs(0.1, load="gpu_copy", per_gpu=11.0, slack=215.0)
 @pytest.mark.measures(
     "copy_own_h2d",
     "copy_own_d2h",

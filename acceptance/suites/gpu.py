@@ -248,7 +248,7 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(2.0, per_gpu=0.3, slack=60.0)
+@pytest.mark.costs(0.1, per_gpu=0.5, slack=65.0)
 @pytest.mark.measures("gpu_seen_by_cuda", "gpu_sm_count", "gpu_memory_total")
 def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors

@@ -150,7 +150,7 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=6.5, slack=30.0)
+@pytest.mark.costs(0.1, load="nvbandwidth", per_gpu=6.3, slack=35.0)
 @pytest.mark.measures(
     "copy_faults",
     "copy_h2d",
@@ -179,7 +179,7 @@ def test_host_copies(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=2.0, slack=30.0)
+@pytest.mark.costs(0.1, load="nvbandwidth", per_gpu=1.2, slack=41.0)
 @pytest.mark.measures("copy_faults", "copy_local", "latency_host_device")
 def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
     """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory
@@ -193,7 +193,7 @@ def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> N
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(2.0, load="nvbandwidth", per_gpu=4.0, slack=180.0)
+@pytest.mark.costs(0.1, load="nvbandwidth", per_pair=0.2, slack=225.0)
 @pytest.mark.measures("copy_faults", "copy_d2d_read", "copy_d2d_write")
 def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
     """Copies between GPUs that have peer access, pair by pair and way by way, every one verified
@@ -207,7 +207,7 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(1.0, load="bandwidth_test", per_gpu=1.0)
+@pytest.mark.costs(0.1, load="bandwidth_test", per_gpu=0.4, slack=8.0)
 @pytest.mark.measures(
     "copy_faults",
     "bandwidth_test_h2d",
@@ -228,7 +228,7 @@ def test_bandwidth_test(bandwidth_test: Mapping[Component, ToolOutput], check: C
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(1.0, load="p2p_bandwidth", per_gpu=3.0, slack=120.0)
+@pytest.mark.costs(0.1, load="p2p_bandwidth", per_pair=0.2, slack=155.0)
 @pytest.mark.measures("copy_faults", "p2p_gain", "p2p_write", "p2p_staged", "p2p_latency")
 def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
     """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, held against the

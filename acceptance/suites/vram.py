@@ -18,7 +18,7 @@ WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | 
 @pytest.mark.session("load")
 # One round of all patterns runs however short the time: on large memory at a low rate it takes
 # longer.
-@pytest.mark.costs(15.0, load="vram", slack=300.0, loads_gpus=True)
+@pytest.mark.costs(5.0, load="vram", slack=315.0, loads_gpus=True)
 @pytest.mark.measures("vram_miscompares", "vram_tested", "vram_rate", "vram_copy")
 def test_patterns(
     vram_run: Callable[[], GpuLoads],

@@ -387,7 +387,7 @@ def read_train_parallel(
         raise failed(_other("uuids", told, list(uuids)), output)
     due: dict[ReadingKey, str] = {(name, GPUS): unit for name, unit in PARALLEL_COUNTS.items()}
     for way, accumulation, arm in product(ways, accumulate, COLLECTIVE_ARMS):
-        due[parallel_efficiency(way, accumulation, arm), GPUS] = "ratio"
+        due[parallel_efficiency(way, arm, accumulated=accumulation > 1), GPUS] = "ratio"
     if "ddp" in ways and 1 in accumulate:
         due[PARALLEL_TOTAL, GPUS] = "Mtokens/s"
     _require_readings(output, due)
@@ -446,7 +446,7 @@ def _require_trainings(
             values: dict[str, Value] = {"row": str(row)}
             raise failed(Message("load_training_unsound", values), output)
         for one in ways:
-            name = parallel_efficiency(one, int(count), str(arm))
+            name = parallel_efficiency(one, str(arm), accumulated=int(count) > 1)
             if one == way and told[name] != row[6]:
                 raise failed(_untold(name), output)
     total = rows.get(("default", "ddp", 1))

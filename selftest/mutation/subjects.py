@@ -158,6 +158,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "baseline": "baseline",
         "comparison": "comparison compared_run | circumstances clean_pairs",
         "drift_rules": "drift_rules | reference_builder",
+        "durations": "durations | run/recall_nights",
         "noise": "noise | comparison clean_pairs",
         "reference_builder": "night_value | reference_builder core/drift core/past",
         "trend": "trend_report trend | reports/trend_terminal",

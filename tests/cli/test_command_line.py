@@ -95,7 +95,6 @@ UNNEEDED = {
     "acceptance.__main__": {"msgspec", "rich", "psutil"},
     "acceptance.cli.read": {"rich", "psutil"},
     "acceptance.cli.judge": {"sqlite3", "acceptance.process.command"},
-    "acceptance.cli.plan": {"sqlite3"},
     "acceptance.cli.accept": {"concurrent.futures", "importlib.metadata"},
 }
 

@@ -13,6 +13,7 @@ from acceptance.core.dtype import (
     PEAKS,
     gemm_names,
     native_dtypes,
+    trained_dtype,
 )
 from acceptance.loads.gemm import dtypes
 
@@ -41,6 +42,10 @@ def test_a_card_has_what_its_tensor_cores_have(capability: str, formats: str) ->
 def test_what_is_no_compute_capability_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match="is no compute capability"):
         native_dtypes(wrong)
+
+
+def test_training_is_judged_in_bfloat16_where_the_card_has_it() -> None:
+    assert (trained_dtype("8.0"), trained_dtype("7.5")) == ("bf16", "f16")
 
 
 def test_a_capability_is_a_major_and_a_minor_number() -> None:

@@ -11,7 +11,8 @@ from synthetic_machines import SHEETS, inventory
 from worded import worded
 
 from acceptance.core.parts import GPUS, Gpu
-from acceptance.expect import gpu_limits
+from acceptance.expect import gpu_limits, parallel
+from acceptance.expect.collective import host_way
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.parallel import parallel_ceilings, parallel_limits
@@ -47,6 +48,7 @@ H200 = BOXES["8xh200.toml"]
         (replace(H200, count=2), 0.85, 0.90, "two H200s reach 0.916"),
         (BOXES["2x3090ti-bridge.toml"], 0.85, 0.90, "two 3090 Ti 0.90"),
         (H200, 0.80, 0.85, "each of 8 GPUs sends up to 1.75 times as much"),
+        (replace(H200, count=3), 0.80, 0.85, "each of 3 GPUs sends"),
     ],
 )
 def test_over_nvlink(box: Box, ddp: float, accumulated: float, basis: str) -> None:
@@ -70,14 +72,16 @@ def test_sharded_training_is_judged_over_fast_links_alone(box: Box, judged: bool
                 assert "NVLinks of at least 200 GB/s" in worded(one.unlimited)
 
 
-def test_over_pci_express_two_cards_have_the_calculated_floors() -> None:
-    found = entries(BOXES["2x4090.toml"])
+@each("slot", [(4, 16), (4, 8)])
+def test_over_pci_express_two_cards_have_the_calculated_floors(slot: tuple[int, int]) -> None:
+    found = entries(replace(BOXES["2x4090.toml"], slot=slot))
     for arm in ("", "_p2p_off"):
         assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.30
         assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.60
-    basis = found["parallel_ddp_efficiency"].limit
-    assert basis is not None
-    assert "not validated" in worded(basis.basis)
+    for more, told in (("", "a calculated 0.46, not"), ("_accumulated", "a calculated 0.87, not")):
+        basis = found[f"parallel_ddp_efficiency{more}"].limit
+        assert basis is not None
+        assert told in worded(basis.basis)
     assert not any("zero" in name for name in found)
 
 
@@ -116,6 +120,41 @@ def test_a_card_without_a_sheet_and_a_slot_that_is_not_known_have_no_floor() -> 
         assert all(one.limit is None for one in found)
 
 
+def test_the_slower_of_two_cards_over_pci_express_decides() -> None:
+    first, second = gpu_limits.gpu_facts(gpus(inventory(BOXES["2x4090.toml"])), None)
+    for other in (replace(second, slot_link_width=4), replace(second, device_id="10de:ffff")):
+        for cards in ((first, other), (other, first)):
+            assert not any(one.limit for one in parallel_limits(cards, (), gpu_limits.sheets()))
+
+
+def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parallel, "PCIE_TFLOPS", SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"])
+    cards = gpu_limits.gpu_facts(gpus(inventory(BOXES["2x4090.toml"])), None)
+    way = host_way(*cards)
+    assert way is not None
+    monkeypatch.setattr(parallel, "PCIE_GBS", way[0])
+    assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
+    links = SHEETS["H200 SXM 141GB"].nvlink
+    assert links is not None
+    monkeypatch.setattr(parallel, "SHARDED_GBS", 18 * links.link_gbs)
+    assert low(entries(replace(H200, count=2))["parallel_zero2_efficiency"]) == 0.70
+
+
+def test_the_pair_with_the_fewest_links_decides() -> None:
+    seen = inventory(replace(H200, count=2))
+    due = gpus(seen)
+    facts = gpu_limits.gpu_facts(due, None)
+    one, other = gpu_limits.pair_facts(seen, due)
+    for pairs in ((one, replace(other, nvlinks=2)), (replace(one, nvlinks=2), other)):
+        found = {
+            limit.measurement: limit for limit in parallel_limits(facts, pairs, gpu_limits.sheets())
+        }
+        assert found["parallel_zero2_efficiency"].limit is None
+        assert found["parallel_ddp_efficiency"].limit is not None
+
+
 def test_cards_of_which_only_some_are_linked_have_no_floor() -> None:
     box = replace(H200, count=3)
     seen = inventory(box)
@@ -130,7 +169,11 @@ def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
     assert list(parallel_ceilings(facts[:1])) == []
     found = list(parallel_ceilings(facts))
     assert [one.measurement for one in found] == list(PARALLEL_EFFICIENCIES)
-    assert {one.limit.high for one in found if one.limit is not None} == {1.15}
+    for one in found:
+        assert one.limit is not None
+        assert one.limit.high == 1.15
+        assert "1.15" in worded(one.limit.basis)
+    assert list(parallel_ceilings(facts[:2])) == found
 
 
 @each("box", [replace(H200, count=2), BOXES["2x3090ti-bridge.toml"]])

@@ -29,7 +29,7 @@ COUNT = Limit("count", "a basis", high=0.0)
 BOOK = LimitBook(
     (Override("power", "class default", WATT), Override("faults", "class default", COUNT))
 )
-CLASSES: Mapping[str, Sequence[str]] = {"cpu": (CPU,), "gpu": (), "none": ()}
+CLASSES: Mapping[str, Sequence[str]] = {"cpu": (CPU,), "core": (), "gpu": (), "none": ()}
 POWER, FAULTS = Measures("power", "W", "cpu"), Measures("faults", "count", "cpu", waivable=False)
 
 
@@ -128,7 +128,7 @@ def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> No
         ("a.fill", 16.0),
         ("a.look", 1.0),
     ]
-    assert eta_s(made) == 17.0
+    assert eta_s(made) == 17.0 + plan_builder.OVERHEAD_S
 
 
 def test_what_all_cores_do_together_takes_a_share_of_one_cores_time() -> None:
@@ -322,9 +322,29 @@ def test_a_check_that_takes_its_time_for_each_gpu_costs_that_often() -> None:
     assert [check.seconds for check in made.checks] == [6.5]
 
 
+def test_a_check_that_takes_its_time_for_each_pair_costs_that_often() -> None:
+    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
+    made = build(
+        [collected("a.pairs", seconds=2.0, seconds_per_pair=0.5)],
+        components=classes,
+        book=LimitBook(BOOK.entries[:1]),
+    )
+    assert [check.seconds for check in made.checks] == [5.0]
+
+
+def test_the_slack_for_each_gib_counts_for_the_time_limit_alone() -> None:
+    made = build(
+        [collected("a.fill", seconds=2.0, slack=10.0, slack_per_gib=1.5)],
+        book=LimitBook(BOOK.entries[:1]),
+        memory_gib=4.0,
+    )
+    assert [(check.seconds, check.slack_s) for check in made.checks] == [(2.0, 16.0)]
+
+
 def test_a_planned_check_that_tells_no_slack_has_none() -> None:
     """As in the journals of runs before there was any."""
-    assert plan.PlannedCheck("a.one", "title", "load", 1.0, ()).slack_s == 0.0
+    made = plan.PlannedCheck("a.one", "title", "load", 1.0, ())
+    assert (made.slack_s, made.usual_s, made.expected_s) == (0.0, None, 1.0)
 
 
 def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -> None:

@@ -385,10 +385,11 @@ def test_what_limits_are_made_of_is_not_doubtful() -> None:
                     "with a sequence, or one rate",
                 ),
                 (TRAINING.replace("200]", "2e5]"), "200000 TFLOP/s are more than the peak of f16"),
+                (TRAINING.replace("200]", "756.1]"), "756.1 TFLOP/s are more than the peak of f16"),
                 (TRAINING.replace("[100, 200]", "[]"), "- at `$.training[0].tflops`"),
                 (SHARE * 2, "share layer_bert_share stands twice"),
                 (SHARE.replace("_share", ""), "share layer_bert: no share of a layer or of a step"),
-                (SHARE.replace("0.5", "50"), "- at `$.share[0].low`"),
+                (SHARE.replace("0.5", "1.1"), "- at `$.share[0].low`"),
                 (SHARE.replace("0.5", "0.05"), "- at `$.share[0].low`"),
                 (SHARE.replace("0.5", "0.5\nwarn_low = 0.4"), "bounds are out of order"),
             )
@@ -412,6 +413,19 @@ def test_published_rates_of_training() -> None:
     assert len(found) == 12
     assert BY_NAME["A100 SXM4 80GB"].published("layer_bert") == (Published("f16", 136.0),)
     assert BY_NAME["GeForce RTX 4090"].published("layer_llama") == ()
+
+
+def test_a_published_rate_may_be_the_peak_and_needs_one(tmp_path: Path) -> None:
+    text = H100.read_text(encoding="utf-8")
+    row = TRAINING.replace("200]", "756]")
+    file = tmp_path / "peak.toml"
+    file.write_text(text.replace("[doubtful]", f"{row}[doubtful]"), encoding="utf-8")
+    assert sheet.read(file).published("layer_bert")[-1].tflops == 756
+    v100 = (FOLDER / "v100-sxm2-16gb.toml").read_text(encoding="utf-8")
+    row = TRAINING.replace('"f16"', '"bf16"').replace("[100, 200]", "[0.1, 0.2]")
+    file.write_text(f"{v100}\n{row}", encoding="utf-8")
+    with pytest.raises(SheetError, match=r"0\.2 TFLOP/s are more than the peak of bf16"):
+        sheet.read(file)
 
 
 def test_a_board_with_one_link_is_a_board(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_a_run_is_read_as_it_was_written() -> None:
     assert (RUN.steps, len(TENSORS)) == (20, 196)
     assert RUN.summaries == parse(RUN.text()).summaries
     assert len(set(RUN.summaries)) == 3
+    assert {len(one) for one in RUN.summaries} == {16}
     odd = from_numbers(("a",), 1, [[-1, -2, 3]] * 5)
     assert parse(odd.text()) == odd
     assert odd.rows[0].stamps == (Stamp((1 << 64) - 1, (1 << 64) - 2, 3),)
@@ -100,6 +101,7 @@ def changed(place: tuple[int, int], stamp: Stamp) -> RunDigests:
 @each(
     "place, stamp, kind, bit",
     [
+        ((1, 1), Stamp(5, 4 + 1, 0), "bit", 0),
         ((1, 1), Stamp(5, 4 + (1 << 12), 0), "bit", 12),
         ((1, 1), Stamp(5, (4 - (1 << 31)) % (1 << 64), 0), "bit", 31),
         ((1, 1), Stamp(5, 4 + (1 << 32), 0), "several", None),

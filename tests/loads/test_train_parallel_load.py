@@ -55,7 +55,7 @@ def test_sound_ranks_give_all_readings_of_both_arms() -> None:
     for way in PARALLEL_WAYS:
         for count, arm, more in ((1, "default", 0.02), (4, "default", 0.02), (4, "p2p_off", 0.1)):
             rate = 2 * 2 * 32 * count / (0.11 * count + more)
-            name = parallel_efficiency(way, count, arm)
+            name = parallel_efficiency(way, arm, accumulated=count > 1)
             assert found[name] == pytest.approx(rate / alone, abs=1e-4), name
     assert found["parallel_ddp"] == pytest.approx(2 * 2 * 32 / 0.13 / 1e6, abs=1e-6)
     trained, compared = output.tables

@@ -31,8 +31,9 @@ class Run:
             if isinstance(body, CheckStarted):
                 self.remaining.started(body.check)
             elif isinstance(body, CheckEnded):
+                self.now_s += body.seconds
                 self.remaining.ended(body.check, body.outcome)
-        self.now_s = 190.0
+        self.now_s += 190.0
         self.board = Dashboard(self.remaining, self.gauges, ENGLISH, signs)
 
     def drawn(self, width: int, height: int) -> list[str]:
@@ -46,7 +47,7 @@ def test_what_is_running_every_gpu_the_machine_and_what_came_out() -> None:
     lines = Run(2).drawn(80, 24)
     assert lines[0] == ""
     assert "under load: together.burn  " in lines[1]
-    assert lines[1].endswith(" 3 min \u00b7 about 111 s left")
+    assert lines[1].endswith(" 4 min \u00b7 about 105 s left")
     assert lines[2] == "  title of together.burn"
     assert [line.split()[0] for line in lines[3:6]] == ["GPU", "gpu0", "gpu1"]
     assert (

@@ -27,7 +27,7 @@ def test_a_line_a_minute_with_the_figures_of_a_few_gpus() -> None:
     log = Log(2)
     assert log.after(EVERY_S - 1) is None
     assert log.after(1) == (
-        "...    together.burn                  250 s  about 51 s left; "
+        "...    together.burn                  250 s  about 45 s left; "
         "gpu0 448 W, 64 C, 2520 MHz, power limit, 640 TFLOP/s bf16, turn 3 of 60; "
         "gpu1 448 W, 86 C, 1800 MHz, too hot, 641 TFLOP/s bf16, turn 3 of 60, errors: 1"
     )

@@ -191,13 +191,15 @@ def test_the_plan_is_told_before_anything_is_heated() -> None:
     terminal, out = piped()
     terminal.plan(samples.mixed_plan(), "a minute", details=True)
     text = out.getvalue()
-    assert "profile smoke: a minute\nplan: 7 checks, 9 measurements, about 7 s\n" in text
+    assert (
+        "profile smoke: a minute\nplan: 7 checks, 9 measurements, about 7 s, calculated\n" in text
+    )
     assert "cannot detect: faults that need heat" in text
     assert "      bandwidth on memory >= 10 GB/s: half of the peak (class default)" in text
     assert "      gemm on core:0 recorded, not judged: no limit can be" in text
     terminal, out = piped()
     terminal.plan(journals.plan(gaps=["gpu7: nothing loads it"]), "a minute", details=False)
-    assert "plan: 1 check, 1 measurement, about 1 s\n" in out.getvalue()
+    assert "plan: 1 check, 1 measurement, about 1 s, calculated\n" in out.getvalue()
     assert "gap: gpu7: nothing loads it" in out.getvalue()
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import journals
 import pytest
+import synthetic_machines
+from boxes import BOXES
 from gpu_machine import device, machine
 from msgspec.structs import replace
 from runs import judged, machine_root, sealed, write_segment
@@ -20,7 +22,7 @@ from runs import judged, machine_root, sealed, write_segment
 from acceptance import resources
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
-from acceptance.core.record import Body, RunEnded
+from acceptance.core.record import Body, CheckEnded, RunEnded
 from acceptance.core.verdict import Verdict
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline_file, drift_rules, location, noise
@@ -28,6 +30,7 @@ from acceptance.history.errors import HistoryError
 from acceptance.journal import clock, reader, run_folder
 from acceptance.journal import run as journal_run
 from acceptance.machine.inventory import Inventory
+from acceptance.reports.progress import eta_s
 from acceptance.run.header import header_records
 from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import HistoryRecall, RecalledPlan
@@ -432,3 +435,54 @@ def test_a_replaced_card_brings_a_count_of_its_own(nights: Nights) -> None:
         counting(nights, 3.0 + number)
     nights.inventory = machine(device(0, uuid="GPU-another"), device(1))
     assert warned(counting(nights, 5000.0)) == []
+
+
+def timed(nights: Nights, noise_share: float) -> float:
+    """A run on a machine whose checks take another time than calculated; its seconds."""
+    recalled = nights.recalled()
+    bodies: list[Body] = []
+    took_s = 0.0
+    for body in journals.bodies(recalled.plan)[1:]:
+        if isinstance(body, CheckEnded):
+            pace = (0.3, 0.6, 1.2)[len(body.check) % 3] * (1.0 + noise_share)
+            timed_body = replace(body, seconds=body.seconds * pace)
+            took_s += timed_body.seconds
+            bodies.append(timed_body)
+        else:
+            bodies.append(body)
+    nights.write(recalled, bodies)
+    nights.close()
+    return took_s
+
+
+def test_from_the_third_run_on_the_plan_has_the_times_of_this_machine(nights: Nights) -> None:
+    box = BOXES["2x4090.toml"]
+    nights.inventory = synthetic_machines.inventory(box)
+    nights.plan = synthetic_machines.planned(box, nights.inventory)
+    calculated_s = eta_s(nights.plan)
+    assert eta_s(nights.recalled().plan) == calculated_s
+    timed(nights, 0.04)
+    assert nights.recalled().plan.timed_runs == 0
+    timed(nights, -0.04)
+    memory = HistoryRecall(nights.out, nights.root)
+    for made in (nights.recalled().plan, memory.with_usual_times(nights.plan, "host")):
+        assert made.timed_runs == 2
+        assert [check.seconds for check in made.checks] == [
+            check.seconds for check in nights.plan.checks
+        ]
+    third_s = timed(nights, 0.03)
+    assert eta_s(made) == pytest.approx(third_s, rel=0.10)
+    assert calculated_s != pytest.approx(third_s, rel=0.10)
+    assert nights.recalled().plan.timed_runs == 3
+    assert memory.with_usual_times(nights.plan, "docker") == nights.plan
+
+
+def test_without_a_history_the_plan_has_the_calculated_times(nights: Nights) -> None:
+    memory = HistoryRecall(nights.out, nights.root)
+    assert memory.with_usual_times(MADE, "host") == MADE
+    assert not nights.out.exists()  # nothing is written
+    nights.run(*SOUND)
+    nights.run(*SOUND)
+    assert memory.with_usual_times(MADE, "host").timed_runs == 2
+    location.database(nights.out, clock.machine_id(nights.root)).write_bytes(b"no database" * 99)
+    assert memory.with_usual_times(MADE, "host") == MADE

@@ -181,6 +181,30 @@ def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None
     }
 
 
+def test_one_whose_every_run_differs_in_itself_does_not_repeat_its_bits() -> None:
+    seen = box(2)
+    restless = {**ODD, "differing": [("bf16", 1, BIT)]}
+    said = asked(seen, of(seen, [SOUND, restless], {0: SOUND, 1: restless}))
+    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
+    assert notes(said, "digest_differs")["gpu1"].startswith("transient: ")
+
+
+def test_one_that_repeats_one_format_of_two_clears_the_other_gpu_in_the_other_format() -> None:
+    seen = box(2)
+    steady = {"tf32": Wrong(19, "weight", "positions", 3)}
+    first = {"wrong": {"bf16": BIT, **steady}}
+    said = asked(seen, of(seen, [SOUND, first], {0: SOUND, 1: {"wrong": steady}}))
+    assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 2.0}
+
+
+def test_a_tie_of_another_model_accuses_nobody_of_this_one() -> None:
+    other = "NVIDIA GeForce RTX 3090"
+    seen = machine(device(0), device(1), device(2, name=other), device(3, name=other))
+    first, again = [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: SOUND, 2: SOUND, 3: ODD}
+    said = asked(seen, of(seen, first, again))
+    assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 1.0, Gpu(3): 1.0}
+
+
 def test_two_formats_are_told_each() -> None:
     seen = box(3)
     both = {"wrong": {"bf16": BIT, "tf32": Wrong(19, "weight", "positions", 3)}}
@@ -222,6 +246,7 @@ def test_gpus_with_other_versions_are_not_compared() -> None:
     assert said.outcome == "error"
     assert said.measured("digest_differs") == {}
     assert "gpu1 torch 2.10.0+cu128, CUDA 12.8, cuBLAS 12.8.4, 130 multiprocessors" in said.message
+    assert seen.nvml.devices[0].name in said.message
 
 
 def test_without_a_driver_the_versions_are_unknown() -> None:

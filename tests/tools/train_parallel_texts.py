@@ -88,7 +88,7 @@ def lines(
         row(arm, way, count) for arm, count in product(ARMS, accumulate) for way in ("alone", *ways)
     ]
     for arm, count, way in product(ARMS, accumulate, ways):
-        name = parallel_efficiency(way, count, arm)
+        name = parallel_efficiency(way, arm, accumulated=count > 1)
         reading(name, "ratio", efficiency(arm, way, count))
         if (arm, way, count) == ("default", "ddp", 1):
             (own,) = [one for one in rows if one[:3] == [arm, way, count]]

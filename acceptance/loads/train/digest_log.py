@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
 from acceptance.loads.miscompare import DigestDifference, DigestPart
@@ -203,18 +203,19 @@ def difference(one: RunDigests, other: RunDigests) -> Difference | None:
     """
     if one.tensors != other.tensors or one.steps != other.steps:
         raise ValueError("the runs are not of the same tensors and steps")
-    found: Difference | None = None
-    count = 0
-    for row, beside in zip(one.rows, other.rows, strict=True):
-        names = (LOSS,) if row.part == "loss" else one.tensors
-        for name, a, b in zip(names, row.stamps, beside.stamps, strict=True):
-            if a == b:
-                continue
-            count += 1
-            if found is None:
-                kind, bit = _kind(a, b, alone=row.part != "loss")
-                found = Difference(row.step, row.part, name, kind, bit, 0)
-    return None if found is None else replace(found, digests=count)
+    differing = [
+        (row, name, a, b)
+        for row, beside in zip(one.rows, other.rows, strict=True)
+        for name, a, b in zip(
+            (LOSS,) if row.part == "loss" else one.tensors, row.stamps, beside.stamps, strict=True
+        )
+        if a != b
+    ]
+    if not differing:
+        return None
+    row, name, a, b = differing[0]
+    kind, bit = _kind(a, b, alone=row.part != "loss")
+    return Difference(row.step, row.part, name, kind, bit, len(differing))
 
 
 def _kind(one: Stamp, other: Stamp, *, alone: bool) -> tuple[DigestDifference, int | None]:

@@ -178,7 +178,7 @@ PARALLEL_VALUE_COLUMNS = (
 )
 
 
-def parallel_efficiency(way: ParallelWay, accumulation: int, arm: str) -> str:
+def parallel_efficiency(way: ParallelWay, arm: str, *, accumulated: bool) -> str:
     """The name of an efficiency; the arm is "default" or "p2p_off"."""
-    more = ACCUMULATED if accumulation > 1 else ""
+    more = ACCUMULATED if accumulated else ""
     return f"parallel_{way}_efficiency{more}{P2P_OFF if arm == 'p2p_off' else ''}"

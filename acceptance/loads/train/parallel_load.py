@@ -466,7 +466,7 @@ def run_arm(run: ArmRun, work: Work) -> None:
     run.ranks.start(lambda _moment: None)
     run.collect("left")
     for (way, accumulation), efficiency in found.items():
-        name = parallel_efficiency(way, accumulation, run.arm)
+        name = parallel_efficiency(way, run.arm, accumulated=accumulation > 1)
         run.output.reading(name, "ratio", GPUS, efficiency)
     if run.arm == "default" and ("ddp", 1) in found:
         row = next(one for one in run.rows if one[1:3] == ("ddp", 1))

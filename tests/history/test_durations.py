@@ -1,0 +1,200 @@
+"""The usual times of checks: which earlier runs count, and what they say of the next plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import journals
+import nights
+import pytest
+from cases import each
+from msgspec.structs import replace
+
+from acceptance.core.parts import Gpu
+from acceptance.core.plan import Plan, PlannedCheck
+from acceptance.core.record import (
+    Body,
+    CheckEnded,
+    CheckStarted,
+    Entry,
+    Outcome,
+    RunEnded,
+    RunStarted,
+)
+from acceptance.history import durations
+from acceptance.history.durations import LEAST, RECENT, RunTimes
+from acceptance.history.store import Store
+from acceptance.journal import reader
+
+ONE, TWO = journals.check("a.one", seconds=100.0), journals.check("a.two", seconds=10.0)
+PLAN = replace(journals.plan(ONE, TWO), gpus=(Gpu(0),), overhead_s=4.0)
+
+
+def entries(*timed: tuple[float, Body]) -> list[Entry]:
+    """A run in place, with these records at these seconds; it ends after 200."""
+    start = RunStarted("run-1", PLAN, {"station": "host"}, "machine-1")
+    bodies = [(0.0, start), *timed, (200.0, RunEnded(True, "done"))]
+    return [
+        Entry(number, 1000.0 + at, "2026-01-01T00:00:00.000Z", body, "journal.jsonl")
+        for number, (at, body) in enumerate(bodies)
+    ]
+
+
+def ended(check: str, seconds: float, outcome: Outcome = "pass") -> CheckEnded:
+    return CheckEnded(check, outcome, "", seconds)
+
+
+def times(
+    took: Mapping[str, float],
+    *planned: PlannedCheck,
+    station: str = "host",
+    gpus: int = 1,
+    overhead_s: float = 6.0,
+) -> RunTimes:
+    checks = planned or (ONE, TWO)
+    return RunTimes(station, gpus, {one.id: one for one in checks}, took, overhead_s)
+
+
+def usual(plan: Plan) -> list[float | None]:
+    return [check.usual_s for check in plan.checks]
+
+
+def test_the_times_of_a_run_are_those_of_its_checks_and_the_rest() -> None:
+    found = durations.times_of(
+        entries(
+            (5.0, CheckStarted("a.one")),
+            (85.0, ended("a.one", 79.5)),
+            (100.0, CheckStarted("a.two")),
+            (190.0, ended("a.two", 90.0, "fail")),
+        )
+    )
+    assert found is not None
+    assert (found.station, found.gpus, found.sessions) == ("host", 1, {"load"})
+    assert found.took == {"a.one": 79.5, "a.two": 90.0}
+    assert found.overhead_s == pytest.approx(30.0)
+
+
+def test_time_in_which_two_checks_run_is_counted_once() -> None:
+    found = durations.times_of(
+        entries(
+            (10.0, CheckStarted("a.one")),
+            (20.0, CheckStarted("a.two")),
+            (60.0, ended("a.two", 40.0)),
+            (110.0, ended("a.one", 100.0)),
+        )
+    )
+    assert found is not None
+    assert found.overhead_s == pytest.approx(100.0)
+
+
+@each("outcome", ["error", "skip"])
+def test_a_check_that_was_not_done_has_no_time(outcome: Outcome) -> None:
+    found = durations.times_of(
+        entries((1.0, CheckStarted("a.one")), (150.0, ended("a.one", 149.0, outcome)))
+    )
+    assert found is not None
+    assert found.took == {}
+    assert found.overhead_s == pytest.approx(51.0)  # it ran all the same
+
+
+def test_of_a_repeated_check_the_first_time_counts() -> None:
+    found = durations.times_of(
+        entries(
+            (1.0, CheckStarted("a.one")),
+            (101.0, ended("a.one", 100.0)),
+            (110.0, CheckStarted("a.one")),
+            (150.0, ended("a.one", 40.0)),
+        )
+    )
+    assert found is not None
+    assert found.took == {"a.one": 100.0}
+
+
+def test_a_journal_without_a_beginning_has_no_times() -> None:
+    assert durations.times_of(entries()[1:]) is None
+
+
+def test_the_usual_time_is_the_median_of_the_newest_runs() -> None:
+    slow, usual_s = {"a.one": 500.0}, {"a.one": 130.0}
+    runs = [times(usual_s), times(slow), times(usual_s), *[times(usual_s)] * 2, *[times(slow)] * 9]
+    made = durations.with_usual_times(PLAN, runs, "host")
+    assert usual(made) == [130.0, None]
+    assert [check.expected_s for check in made.checks] == [130.0, 10.0]
+    assert [check.seconds for check in made.checks] == [100.0, 10.0]  # which limits rest on
+    assert (made.timed_runs, made.overhead_s) == (5, 6.0)
+
+
+def test_a_plan_counts_the_runs_of_the_check_that_has_most() -> None:
+    both, one = times({"a.one": 90.0, "a.two": 9.0}), times({"a.one": 90.0})
+    made = durations.with_usual_times(PLAN, [both, both, one, one], "host")
+    assert usual(made) == [90.0, 9.0]
+    assert made.timed_runs == 4
+
+
+def test_fewer_than_two_runs_show_nothing() -> None:
+    made = durations.with_usual_times(PLAN, [times({"a.one": 130.0})], "host")
+    assert made == PLAN
+    assert durations.with_usual_times(PLAN, [], "host") == PLAN
+    many = [times({"a.one": 130.0})] * LEAST
+    assert durations.with_usual_times(PLAN, many, "host").timed_runs == LEAST
+
+
+@each(
+    "changed",
+    [
+        {"station": "docker"},
+        {"gpus": 2},
+        {"check": replace(ONE, seconds=110.0)},
+        {"check": replace(ONE, session="host-after")},
+        {"check": replace(ONE, id="a.other")},
+    ],
+)
+def test_a_run_of_another_kind_does_not_count(changed: Mapping[str, object]) -> None:
+    named = dict(changed)
+    check = named.pop("check", ONE)
+    other = times({"a.one": 130.0, "a.other": 1.0}, check, TWO, **named)  # type: ignore[arg-type]
+    made = durations.with_usual_times(PLAN, [other, other], "host")
+    assert usual(made) == [None, None]
+    assert made.timed_runs == 0
+
+
+def test_a_little_more_free_ram_makes_no_other_kind() -> None:
+    other = times({"a.one": 130.0}, replace(ONE, seconds=105.0), TWO)
+    assert usual(durations.with_usual_times(PLAN, [other, other], "host")) == [130.0, None]
+
+
+def test_the_rest_is_that_of_runs_with_the_same_sessions() -> None:
+    short = times({}, journals.check("a.after", session="host-after"), overhead_s=1.0)
+    assert durations.with_usual_times(PLAN, [short, short], "host").overhead_s == 4.0
+
+
+def test_the_last_runs_of_this_profile_and_of_others_are_read(tmp_path: Path) -> None:
+    """A machine with many nights since its last long run still knows how long that takes."""
+    path = tmp_path / "history" / nights.MACHINE / "history.sqlite3"
+    accept = journals.plan(journals.check(seconds=50.0), profile="accept")
+    with Store.open(path) as store:
+        number = 0
+
+        def add(plan: Plan, **changed: object) -> None:
+            nonlocal number
+            number += 1
+            name = f"run-{number:05}"
+            nights.write_run(tmp_path, name, plan=plan)
+            store.add(nights.night(number, profile=plan.profile, **changed), name)
+
+        for apart in ("partial", "own-image"):
+            add(accept, apart=apart)
+        for apart in ("in-use", "interrupted", "not-whole", "salvaged"):
+            add(accept, apart=apart)
+        add(accept, postponed=True)
+        store.add(nights.night(90, profile="accept"))  # its folder is gone
+        for _ in range(RECENT + 3):
+            add(journals.plan(profile="nightly"))
+        found = durations.recent(store, tmp_path, "nightly")
+        seconds = [[one.seconds for one in run.planned.values()] for run in found]
+        assert seconds == [[1.0]] * RECENT + [[50.0]] * 2
+        assert durations.recent(store, tmp_path, "accept") == found
+
+        (tmp_path / f"run-{number:05}" / reader.SUPERVISOR).write_text("not a journal\n")
+        assert len(durations.recent(store, tmp_path, "nightly")) == len(found) - 1

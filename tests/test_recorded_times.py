@@ -1,0 +1,102 @@
+"""The time that a plan says, against the recorded runs: as a whole before the first check, and what
+is left from the first third on. fixtures/recordings/*/runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from runs import unpacked
+
+from acceptance.core.plan import Plan
+from acceptance.core.record import CheckEnded, CheckStarted
+from acceptance.expect.collected import CollectedCheck
+from acceptance.expect.plan_builder import OVERHEAD_S
+from acceptance.history import durations
+from acceptance.journal import run as journal_run
+from acceptance.journal.run import Run
+from acceptance.reports.progress import RunProgress, eta_s
+from acceptance.run import planning
+
+RECORDINGS = Path(__file__).resolve().parent.parent / "fixtures/recordings"
+# nvbandwidth and the p2p sample were told other times than any profile of today tells them
+OTHER_LOADS = {"2xh200-host-smoke"}
+RUNS = {
+    path.name: path
+    for path in sorted(RECORDINGS.glob("*/runs/*"))
+    if path.is_dir() and path.name not in OTHER_LOADS
+}
+CORES = 16  # of the H200 hosts; no recorded run has a check whose time follows its cores
+FIRST_CONTACT, LEFT = 0.25, 0.15
+
+
+@pytest.fixture(scope="module")
+def collected() -> dict[str, CollectedCheck]:
+    """The checks of today with their costs."""
+    return {check.id: check for check in planning.collect(Path("/")).checks}
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A recorded run."""
+    folder = tmp_path_factory.mktemp(request.param) / "run"
+    return journal_run.read(unpacked(RUNS[request.param], folder))
+
+
+@pytest.fixture
+def plan(run: Run, collected: dict[str, CollectedCheck]) -> Plan:
+    """Its plan with the times that today's costs give; a check that is gone keeps its own."""
+    made = run.plan
+    checks = tuple(
+        replace(
+            check,
+            seconds=collected[check.id].calculated_s(
+                made.loads_s, made.memory_gib, len(made.gpus), CORES
+            ),
+        )
+        if check.id in collected
+        else check
+        for check in made.checks
+    )
+    return replace(made, checks=checks, overhead_s=OVERHEAD_S)
+
+
+def test_a_plan_is_right_on_first_contact(run: Run, plan: Plan) -> None:
+    assert eta_s(plan) == pytest.approx(run.seconds, rel=FIRST_CONTACT)
+
+
+def test_what_is_left_is_right_from_the_first_third_on(run: Run, plan: Plan) -> None:
+    """The time that passed and the time that is left make the whole run, whenever one looks."""
+    now = first = run.first.boot_s
+    progress, third = RunProgress(plan, lambda: now), first + run.seconds / 3
+    steps = [entry for entry in run.entries if isinstance(entry.body, (CheckStarted, CheckEnded))]
+    left_s: list[tuple[float, float]] = []
+    moment = third
+    for entry in steps:
+        while moment < entry.boot_s:
+            now = moment
+            left_s.append((moment - first, progress.left_s()))
+            moment += 1.0
+        now = entry.boot_s
+        if isinstance(entry.body, CheckStarted):
+            progress.started(entry.body.check)
+        elif isinstance(entry.body, CheckEnded):
+            progress.ended(entry.body.check, entry.body.outcome)
+    assert len(left_s) > run.seconds / 2
+    for passed_s, told_s in left_s:
+        assert passed_s + told_s == pytest.approx(run.seconds, rel=LEFT), passed_s
+
+
+def test_a_night_takes_as_long_as_the_nights_before_it() -> None:
+    """Two recorded nights of one machine; the first stands for two."""
+    before, after = (
+        journal_run.read(RUNS[f"1xh200-nightly-{name}"]) for name in ("accepted", "after")
+    )
+    times = durations.times_of(before.entries)
+    assert times is not None
+    made = durations.with_usual_times(after.plan, [times, times], times.station)
+    assert made.timed_runs == 2
+    assert eta_s(after.plan) > 1.3 * after.seconds  # what that version calculated
+    assert eta_s(made) == pytest.approx(after.seconds, rel=0.10)
