@@ -29,6 +29,7 @@ RUNS = {
     for path in sorted(RECORDINGS.glob("*/runs/*"))
     if path.is_dir() and path.name not in OTHER_LOADS
 }
+CORES = 16  # of the H200 hosts; no recorded run has a check whose time follows its cores
 FIRST_CONTACT, LEFT = 0.25, 0.15
 
 

@@ -29,7 +29,7 @@ COUNT = Limit("count", "a basis", high=0.0)
 BOOK = LimitBook(
     (Override("power", "class default", WATT), Override("faults", "class default", COUNT))
 )
-CLASSES: Mapping[str, Sequence[str]] = {"cpu": (CPU,), "gpu": (), "none": ()}
+CLASSES: Mapping[str, Sequence[str]] = {"cpu": (CPU,), "core": (), "gpu": (), "none": ()}
 POWER, FAULTS = Measures("power", "W", "cpu"), Measures("faults", "count", "cpu", waivable=False)
 
 
