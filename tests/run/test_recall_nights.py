@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from runs import judged, machine_root, sealed, write_segment
 
 from acceptance import resources
+from acceptance.core.collection import PHASES, SESSIONS
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, CheckEnded, RunEnded
@@ -438,21 +439,24 @@ def test_a_replaced_card_brings_a_count_of_its_own(nights: Nights) -> None:
 
 
 def timed(nights: Nights, noise_share: float) -> float:
-    """A run on a machine whose checks take another time than calculated; its seconds."""
+    """A run on a machine whose checks take another time than calculated; its seconds: of each
+    phase those of its longer session.
+    """
     recalled = nights.recalled()
     bodies: list[Body] = []
-    took_s = 0.0
+    took_s = dict.fromkeys(SESSIONS, 0.0)
+    sessions = {check.id: check.session for check in recalled.plan.checks}
     for body in journals.bodies(recalled.plan)[1:]:
         if isinstance(body, CheckEnded):
             pace = (0.3, 0.6, 1.2)[len(body.check) % 3] * (1.0 + noise_share)
             timed_body = replace(body, seconds=body.seconds * pace)
-            took_s += timed_body.seconds
+            took_s[sessions[body.check]] += timed_body.seconds
             bodies.append(timed_body)
         else:
             bodies.append(body)
     nights.write(recalled, bodies)
     nights.close()
-    return took_s
+    return sum(max(took_s[session] for session in phase) for phase in PHASES)
 
 
 def test_from_the_third_run_on_the_plan_has_the_times_of_this_machine(nights: Nights) -> None:
