@@ -54,7 +54,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
 
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
-        report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu \
+        report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
         messages measurements mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these commands
@@ -159,6 +159,9 @@ selftest-gpu: ## inject faults on this machine's GPU, and five clean runs (TORCH
 
 nights-gpu: ## a baseline and three short nights on this machine's GPUs (MACHINE=FILE)
 	@$(TORCH_PYTHON) -m selftest.nights_on_gpu --out "$(OUT)/nights-gpu" --machine "$(MACHINE)"
+
+beside-gpu: ## whether what runs side by side moves a figure, on this machine's GPUs (TORCH_PYTHON)
+	@$(TORCH_PYTHON) -m selftest.beside_on_gpu --out "$(OUT)/beside-gpu" $(if $(MACHINE),--machine "$(MACHINE)")
 
 test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu

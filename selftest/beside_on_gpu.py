@@ -1,0 +1,163 @@
+"""`python -m selftest.beside_on_gpu`: whether what runs side by side moves what it measures, on
+this machine's own GPUs.
+
+The checks of `gpu-load` and of `host-load` run by themselves and then side by side, in turns, so
+that a machine that gets warmer moves both. For every figure of theirs a table has the median of
+each, the difference, and what two values of a sound part may differ by
+(`fixtures/measurements/`). Counts are 0 on a sound machine, and each run must pass anyway.
+
+It needs what `rigproof accept --station host` needs: a GPU, torch, the tools; no engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from acceptance import resources
+from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
+from acceptance.core.limit import number
+from acceptance.history import noise
+from acceptance.history.noise import NoiseBook
+from acceptance.observe.inventory import observe
+from acceptance.run import planning
+from selftest.nights_on_gpu import alarms, rigproof
+
+TABLE = "side-by-side.md"
+SIDES: tuple[Session, Session] = (GPU_LOAD, HOST_LOAD)
+Figures = Mapping[tuple[str, str, str, str], float]  # by check, measurement, component and unit
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One figure alone and beside the other side, each run by run, in its unit.
+
+    `allowed` is the largest difference of the medians that means nothing.
+    """
+
+    name: tuple[str, str, str, str]
+    alone: tuple[float, ...]
+    beside: tuple[float, ...]
+    allowed: float
+
+    @property
+    def by(self) -> float:
+        """The median beside less that alone."""
+        return statistics.median(self.beside) - statistics.median(self.alone)
+
+    @property
+    def too_far(self) -> bool:
+        """Whether the medians differ by more than noise, or by no number."""
+        return not abs(self.by) <= self.allowed
+
+    def row(self) -> str:
+        """A row of the table."""
+        check, measurement, component, unit = self.name
+        middle = statistics.median(self.alone)
+        share = f"{100.0 * self.by / middle:+.2f} %" if middle else number(self.by)
+        told = [" ".join(map(number, values)) for values in (self.alone, self.beside)]
+        end = "**moved**" if self.too_far else "within"
+        cells = [f"`{check}` `{measurement}` {component}", *told, unit, share, number(self.allowed)]
+        return f"| {' | '.join(cells)} | {end} |"
+
+
+HEAD = [
+    "| figure | alone | side by side | unit | difference of the medians | allowed | |",
+    "|---|---|---|---|---|---|---|",
+]
+
+
+def figures(verdict: Mapping[str, object]) -> Figures:
+    """The figures of a verdict.json that have a value, but for counts."""
+    found = {}
+    checks = verdict["checks"]
+    assert isinstance(checks, list)
+    for check in checks:
+        for one in check["measurements"]:
+            if one["unit"] != "count" and "value" in one:
+                name = (check["id"], one["measurement"], one["component"], one["unit"])
+                found[name] = float(one["value"])
+    return found
+
+
+def compared(
+    alone: Sequence[Figures], beside: Sequence[Figures], book: NoiseBook, *, virtual: bool
+) -> list[Moved]:
+    """Every figure that all runs have, what moved farthest first."""
+    names = set.intersection(*(set(one) for one in (*alone, *beside)))
+    found = []
+    for name in sorted(names):
+        values = [tuple(one[name] for one in runs) for runs in (alone, beside)]
+        spread = book.spread(name[1], name[3], same_part=True, virtual=virtual)
+        middles = [statistics.median(one) for one in values]
+        found.append(Moved(name, values[0], values[1], spread.between(*middles)))
+    return sorted(found, key=lambda one: -abs(one.by) / (one.allowed or 1e-12))
+
+
+def sides(only: Sequence[str]) -> dict[Session, tuple[str, ...]]:
+    """The checks of either side, by session; of `only` where that names some."""
+    checks = planning.collect(Path("/")).checks
+    return {
+        side: tuple(
+            check.id for check in checks if check.session == side and (not only or check.id in only)
+        )
+        for side in SIDES
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 where every run passed and no figure moved, else 1; 2 where there is no GPU."""
+    parser = argparse.ArgumentParser(prog="python -m selftest.beside_on_gpu", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="a new folder of the runs")
+    parser.add_argument("--runs", type=int, default=3, help="runs of each kind")
+    parser.add_argument("--profile", default="nightly", help="whose seconds the loads take")
+    parser.add_argument("--machine", type=Path, help="the machine file")
+    parser.add_argument("--only", default="", help="checks by id, with commas")
+    given = parser.parse_args(argv)
+    if not list(Path("/proc/driver/nvidia/gpus").glob("*")):
+        print(
+            "no GPU of NVIDIA's driver is here: this is for a machine that has one",
+            file=sys.stderr,
+        )
+        return 2
+    of_side = sides([one for one in given.only.split(",") if one])
+    kinds = {**of_side, "both": tuple(one for side in SIDES for one in of_side[side])}
+    found: dict[str, list[Figures]] = {kind: [] for kind in kinds}
+    wrong: list[str] = []
+    virtual = bool(observe(Path("/")).cpu.virtualised)
+    for turn in range(given.runs):
+        for kind, checks in kinds.items():
+            made = given.out / f"{kind}-{turn}"
+            machine = ["--machine", str(given.machine)] if given.machine else []
+            code, seconds = rigproof(
+                *("accept", "--profile", given.profile, "--station", "host", *machine),
+                *("--only", ",".join(checks), "--out", str(given.out)),
+                *("--run-dir-file", str(made)),
+            )
+            folder = Path(made.read_text().rstrip("\n")) if made.is_file() else None
+            wrong += alarms(folder)
+            print(f"{kind}: exit {code} after {seconds:.0f} s", flush=True)
+            if folder is not None:
+                verdict = json.loads((folder / "verdict.json").read_bytes())
+                found[kind].append(figures(verdict))
+    table = list(_rows(found, virtual=virtual))
+    (given.out / TABLE).write_text("\n".join([*HEAD, *table, "", *wrong, ""]), encoding="utf-8")
+    print("\n".join([*HEAD, *table, *wrong]))
+    return 1 if wrong or any("**moved**" in row for row in table) else 0
+
+
+def _rows(found: Mapping[str, Sequence[Figures]], *, virtual: bool) -> Iterable[str]:
+    book = noise.read(resources.locate("noise.toml"))
+    for side in SIDES:
+        if found[side] and found["both"]:
+            for one in compared(found[side], found["both"], book, virtual=virtual):
+                yield one.row()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""What runs side by side on a GPU machine: the table of what moved. The runs need a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acceptance import resources
+from acceptance.core.collection import GPU_LOAD, HOST_LOAD
+from acceptance.history import noise
+from selftest import beside_on_gpu
+from selftest.beside_on_gpu import compared, figures
+
+
+def verdict(rate: float | None, errors: float = 0.0) -> dict[str, object]:
+    row = {"measurement": "gemm_bf16", "component": "gpu0", "unit": "TFLOP/s"}
+    count = {"measurement": "gemm_bf16_miscompares", "component": "gpu0", "unit": "count"}
+    told = row if rate is None else row | {"value": rate}
+    return {"checks": [{"id": "compute.gemm", "measurements": [told, count | {"value": errors}]}]}
+
+
+def table(alone: list[float], beside: list[float]) -> list[str]:
+    book = noise.read(resources.locate("noise.toml"))
+    found = [[figures(verdict(one)) for one in runs] for runs in (alone, beside)]
+    return [one.row() for one in compared(found[0], found[1], book, virtual=False)]
+
+
+def test_a_figure_that_moves_beyond_its_noise_is_told() -> None:
+    (within,) = table([650.0, 652.0, 651.0], [648.0, 650.0, 649.0])
+    assert "| 650 652 651 | 648 650 649 | TFLOP/s | -0.31 % |" in within
+    assert within.endswith("| within |")
+    for rates in ([500.0] * 3, [900.0] * 3, [float("nan")] * 3):
+        (moved,) = table([650.0, 652.0, 651.0], rates)
+        assert moved.endswith("| **moved** |")
+
+
+def test_only_figures_of_every_run_are_compared() -> None:
+    book = noise.read(resources.locate("noise.toml"))
+    found = [figures(verdict(650.0)), figures(verdict(None))]
+    assert compared(found, found, book, virtual=False) == []
+    assert figures(verdict(1.0)).keys() == {("compute.gemm", "gemm_bf16", "gpu0", "TFLOP/s")}
+
+
+def test_the_checks_of_either_side() -> None:
+    found = beside_on_gpu.sides(["vram.patterns", "cpu.stress_ng", "cpu.gemm[f64]"])
+    assert found == {GPU_LOAD: ("vram.patterns",), HOST_LOAD: ("cpu.stress_ng",)}
+    assert "compute.gemm_together" in beside_on_gpu.sides([])[GPU_LOAD]
+
+
+def test_without_a_gpu_nothing_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert beside_on_gpu.main(["--out", str(tmp_path / "runs")]) == 2
+    assert "no GPU" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
