@@ -126,7 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 2
     of_side = sides([one for one in given.only.split(",") if one])
-    kinds = {**of_side, "both": tuple(one for side in SIDES for one in of_side[side])}
+    kinds: dict[str, tuple[str, ...]] = {side: of_side[side] for side in SIDES}
+    kinds["both"] = tuple(one for side in SIDES for one in of_side[side])
     found: dict[str, list[Figures]] = {kind: [] for kind in kinds}
     wrong: list[str] = []
     virtual = bool(observe(Path("/")).cpu.virtualised)
