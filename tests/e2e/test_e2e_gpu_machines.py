@@ -95,13 +95,13 @@ def test_processors_are_loaded_while_the_gpus_are(rig: Rig, library: Path) -> No
     box = GpuBox(rig, library, "2x4090")
     text = fakes.write(rig.fakes, "stress-ng", "healthy").with_name("stress-ng.TEXT")
     fakes.program(rig.fakes, "stress-ng", f"sleep 10; cat '{text}'")
-    run = box.accept(only="gpu.present,gpu.granted,burn.gpu_burn[float],cpu.stress_ng", burn=1)
+    run = box.accept(only="gpu.present,gpu.granted,burn.gpu_burn[tensor],cpu.stress_ng", burn=1)
     run.assert_agrees()
     assert run.verdict["verdict"] == "PASS", run.out
     entries = reader.read(run.path).entries
     (burn,) = (one for one in CheckSpans(entries).spans if one.check.startswith("burn."))
     running = CheckSpans(entries).at(burn.boot, burn.began_s)
-    assert set(running) == {"burn.gpu_burn[float]", "cpu.stress_ng"}
+    assert set(running) == {"burn.gpu_burn[tensor]", "cpu.stress_ng"}
     ended = {end.session: end.complete for end in run.bodies(SessionEnded)}
     assert ended == {"host-before": True, "gpu-load": True, "host-load": True}
 
@@ -109,8 +109,8 @@ def test_processors_are_loaded_while_the_gpus_are(rig: Rig, library: Path) -> No
 def test_a_stop_ends_both_sessions(rig: Rig, library: Path) -> None:
     box = GpuBox(rig, library, "2x4090")
     fakes.write(rig.fakes, "stress-ng", "hangs")
-    only = "gpu.present,gpu.granted,burn.gpu_burn[float],cpu.stress_ng,cpu.gemm[f64]"
-    argv = [*rig.argv(only=only, burn=1, machine=False)]
+    only = "gpu.present,gpu.granted,burn.gpu_burn[tensor],cpu.stress_ng,cpu.gemm[f64]"
+    argv = rig.argv("--profile", "accept", only=only, burn=1, machine=False)
     before, began = rig.runs(), time.monotonic()
     started = rig.start(argv, program=box.program)
     folder = rig.started_run(before)
