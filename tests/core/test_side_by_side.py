@@ -9,6 +9,7 @@ import pytest
 from cases import each
 from msgspec.structs import replace
 
+from acceptance.core.collection import earlier_sessions
 from acceptance.core.component import Component
 from acceptance.core.event_finding import owners
 from acceptance.core.fold import fold
@@ -203,3 +204,9 @@ def test_a_check_that_its_session_did_not_survive_ends_with_it() -> None:
 def test_a_session_that_is_missing_is_no_pass(one: str) -> None:
     left = [entry for entry in RUN if entry.segment != f"journal-{one}.jsonl"]
     assert fold(left).verdict == "UNJUDGED"
+
+
+def test_a_session_reads_those_of_the_phases_before_its_own() -> None:
+    assert earlier_sessions("host-before") == earlier_sessions("load-again") == ()
+    assert earlier_sessions("gpu-load") == earlier_sessions("host-load") == ("host-before",)
+    assert earlier_sessions("load") == ("host-before", "gpu-load", "host-load")
