@@ -120,6 +120,15 @@ def test_what_another_session_journals_meanwhile_ends_no_step() -> None:
     assert (first.ended_s, second.ended_s) == (102.0, inf)
 
 
+def test_a_step_ends_with_its_session_of_which_the_supervisor_tells() -> None:
+    *own, end = journals.entries(
+        [CheckStarted(CHECK), begins("1 Hz"), SessionEnded("load", False, "was killed", 9.0)]
+    )
+    own = [replace(entry, segment="journal-load.jsonl") for entry in own]
+    ((step,),) = steps_by_check([*own, end])
+    assert step.ended_s == 102.0
+
+
 def test_the_steps_of_each_check() -> None:
     found = list(steps_by_check(journals.entries([*BODIES, CheckStarted("power.step"), *BODIES])))
     assert [[(one.step, one.ended) for one in steps] for steps in found] == [

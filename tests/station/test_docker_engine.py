@@ -140,7 +140,7 @@ def test_the_engine_is_killed_in_the_middle(rig: Rig, second: Second) -> None:
     assert "the engine no longer answers (" in run.texts("unjudged")
     assert run.outcomes() == {"cpu.stress_ng": "error", "kernel_log.during_run": "pass"}
     assert {end.session: end.complete for end in run.bodies(SessionEnded)} == {
-        "load": False,
+        "host-load": False,
         "host-after": True,
     }
     # It comes back, and the next start removes what it could not.

@@ -83,9 +83,9 @@ def test_a_healthy_machine(
     assert box.containers(client, run.path.name) == []
     by_session = {end.session: end.container for end in run.bodies(SessionEnded)}
     assert by_session["host-before"] is None
-    loads = [by_session[name] for name in ("gpu-load", "host-load", "load")]
-    assert [len(one) for one in loads] == [64] * 3  # the engine's whole id
-    assert len(set(loads)) == 3
+    loads = [by_session[name] for name in ("gpu-load", "load")]
+    assert [len(one) for one in loads] == [64] * 2  # the engine's whole id
+    assert len(set(loads)) == 2
 
 
 def test_one_gpu_of_two_is_given_alone(tmp_path: Path, library: Path, images: Images) -> None:

@@ -12,7 +12,7 @@ import pytest
 from gpu_machine import device, machine
 from product_session import Product, collected
 
-from acceptance.core.collection import Session
+from acceptance.core.collection import LOAD_SESSIONS, Session
 from acceptance.core.evidence import Scratch, ToolRan
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
@@ -67,7 +67,7 @@ class Box:
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory | None = None
     ) -> None:
-        self._name: Session = "load"
+        self._names: tuple[Session, ...] = ()
         self.bin = folder / "bin"
         self.bin.mkdir()
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
@@ -109,10 +109,11 @@ exit {code}
         return (self.bin / f"{name}.saw").read_text().split("\n")[:-1]
 
     def run(
-        self, *only: str, names: Sequence[str] = (Gpu(0), Gpu(1)), name: Session = "load"
+        self, *only: str, names: Sequence[str] = (Gpu(0), Gpu(1)), name: Session | None = None
     ) -> dict[str, str]:
-        """Run these checks on these GPUs; gives the outcome of each."""
-        self._name = name
+        """Run these checks on these GPUs, in one session or in all that load the machine; gives
+        the outcome of each.
+        """
         self.plan = planned(
             self.inventory,
             names,
@@ -121,13 +122,16 @@ exit {code}
             scratches=self.scratches,
             of_disks=self.of_disks,
         )
-        self.product.run(self.plan, name=name)
+        self._names = (name,) if name else tuple(filter(self.plan.share, LOAD_SESSIONS))
+        for one in self._names:
+            self.product.run(self.plan, name=one)
         return {body.check: body.outcome for body in self.ended()}
 
+    def _journalled(self) -> list[Body]:
+        return [body for name in self._names for body in self.product.journalled(name)]
+
     def ended(self) -> list[CheckEnded]:
-        return [
-            body for body in self.product.journalled(self._name) if isinstance(body, CheckEnded)
-        ]
+        return [body for body in self._journalled() if isinstance(body, CheckEnded)]
 
     def message(self) -> str:
         """What the only check said at its end."""
@@ -136,23 +140,19 @@ exit {code}
 
     def measured(self, measurement: str) -> dict[str, float | None]:
         """The values of a measurement by component."""
-        bodies = [
-            body for body in self.product.journalled(self._name) if isinstance(body, Measured)
-        ]
+        bodies = [body for body in self._journalled() if isinstance(body, Measured)]
         return {body.component: body.value for body in bodies if body.measurement == measurement}
 
     def notes(self) -> list[str]:
-        return [body.text for body in self.product.journalled(self._name) if isinstance(body, Note)]
+        return [body.text for body in self._journalled() if isinstance(body, Note)]
 
     def skipped(self) -> set[tuple[str | None, str | None]]:
-        bodies = self.product.journalled(self._name)
+        bodies = self._journalled()
         return {(body.measurement, body.component) for body in bodies if isinstance(body, Skipped)}
 
     def commands(self) -> list[tuple[str, ...]]:
         """The command lines of the tools, without the path of their programs."""
-        ran = [
-            body.argv for body in self.product.journalled(self._name) if isinstance(body, ToolRan)
-        ]
+        ran = [body.argv for body in self._journalled() if isinstance(body, ToolRan)]
         return [(Path(argv[0]).name, *argv[1:]) for argv in ran]
 
 

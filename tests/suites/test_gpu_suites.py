@@ -196,7 +196,10 @@ def test_a_tool_that_is_not_there_skips_its_check(box: Box) -> None:
         "gpu.device_query": "skip",
         "burn.gpu_burn[float]": "skip",
     }
-    assert "deviceQuery is not installed" in box.ended()[0].message
+    assert {one.check: one.message.split(":")[0] for one in box.ended()} == {
+        "gpu.device_query": "deviceQuery is not installed",
+        "burn.gpu_burn[float]": "gpu-burn is not installed",
+    }
 
 
 # --- gpu-burn ---
