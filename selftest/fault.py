@@ -137,13 +137,15 @@ class Load(_Strict, frozen=True):
 class KernelLog(_Strict, frozen=True):
     """Lines of the kernel, in dmesg's words without time; `level` is syslog's.
 
-    They come when the check begins, or lie there before.
+    They come when the check begins, or lie there before; with `beside`, when that check of the
+    other session runs too.
 
     `lost` is how many messages were overwritten before them.
     """
 
     lines: tuple[str, ...]
     during: str | None = None
+    beside: str | None = None
     level: int = 3
     lost: int = 0
 
@@ -307,6 +309,8 @@ def _troubles(fault: Fault) -> Iterator[str]:
             re.compile(one.says)
         except re.error as error:
             yield f"`says = {one.says!r}` is no regular expression ({error})"
+    if fault.kernel_log is not None and fault.kernel_log.beside and not fault.kernel_log.during:
+        yield "has lines of the kernel beside a check, and during none: give kernel_log `during`"
     if fault.reboot is not None and bool(fault.reboot.step) == bool(fault.reboot.during):
         yield "restarts the machine at no moment, or at two: give its reboot `step` or `during`"
     if fault.code == 0:

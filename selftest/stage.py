@@ -352,6 +352,8 @@ class Stage:
         folder = self._run_folder(started, before, check)
         self.rig.reached(folder, check, self.fault.within_s)
         if said is not None and said.during is not None:
+            if said.beside:
+                wait_for(lambda: {said.during, said.beside} <= set(now_running(folder)), ENDS_S)
             self.log(said)
         if self.fault.timeline_from is not None:
             part = self.home / "epoch.part"
