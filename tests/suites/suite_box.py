@@ -67,7 +67,7 @@ class Box:
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, inventory: Inventory | None = None
     ) -> None:
-        self._names: tuple[Session, ...] = ()
+        self._names: tuple[Session, ...] = ("load",)
         self.bin = folder / "bin"
         self.bin.mkdir()
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
