@@ -13,20 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.limit import number
+from acceptance.core.plan import Plan
 from acceptance.history import noise
 from acceptance.history.noise import NoiseBook
-from acceptance.observe.inventory import observe
+from acceptance.journal import run_folder
 from acceptance.run import planning
-from selftest.nights_on_gpu import alarms, rigproof
+from acceptance.station.options import Options
+from selftest.nights_on_gpu import alarms, own_gpus, rigproof
 
 TABLE = "side-by-side.md"
 SIDES: tuple[Session, Session] = (GPU_LOAD, HOST_LOAD)
@@ -52,8 +55,9 @@ class Moved:
 
     @property
     def too_far(self) -> bool:
-        """Whether the medians differ by more than noise, or by no number."""
-        return not abs(self.by) <= self.allowed
+        """Whether the medians differ by more than noise, or a value is no number."""
+        told = all(map(math.isfinite, (*self.alone, *self.beside)))
+        return not told or not abs(self.by) <= self.allowed
 
     def row(self) -> str:
         """A row of the table."""
@@ -88,76 +92,75 @@ def figures(verdict: Mapping[str, object]) -> Figures:
 def compared(
     alone: Sequence[Figures], beside: Sequence[Figures], book: NoiseBook, *, virtual: bool
 ) -> list[Moved]:
-    """Every figure that all runs have, what moved farthest first."""
-    names = set.intersection(*(set(one) for one in (*alone, *beside)))
+    """Every figure of both kinds of runs, what moved farthest first.
+
+    One that a run lacks is no number there, and so has moved.
+    """
+    nothing = float("nan")
     found = []
-    for name in sorted(names):
-        values = [tuple(one[name] for one in runs) for runs in (alone, beside)]
+    for name in {name: None for one in alone for name in one}:
+        values = [tuple(one.get(name, nothing) for one in runs) for runs in (alone, beside)]
         spread = book.spread(name[1], name[3], same_part=True, virtual=virtual)
         middles = [statistics.median(one) for one in values]
         found.append(Moved(name, values[0], values[1], spread.between(*middles)))
-    return sorted(found, key=lambda one: -abs(one.by) / (one.allowed or 1e-12))
+    return sorted(found, key=lambda one: (not one.too_far, -abs(one.by)))
 
 
-def sides(only: Sequence[str]) -> dict[Session, tuple[str, ...]]:
-    """The checks of either side, by session; of `only` where that names some."""
-    checks = planning.collect(Path("/")).checks
-    return {
-        side: tuple(
-            check.id for check in checks if check.session == side and (not only or check.id in only)
-        )
-        for side in SIDES
-    }
+def sides(plan: Plan) -> dict[Session, tuple[str, ...]]:
+    """The checks that are due on either side, by session."""
+    return {side: tuple(check.id for check in plan.share(side)) for side in SIDES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 where every run passed and no figure moved, else 1; 2 where there is no GPU."""
+    """0 where every run passed and no figure moved, else 1; 2 where there is no GPU, or nothing
+    would run side by side.
+    """
     parser = argparse.ArgumentParser(prog="python -m selftest.beside_on_gpu", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="a new folder of the runs")
     parser.add_argument("--runs", type=int, default=3, help="runs of each kind")
-    parser.add_argument("--profile", default="nightly", help="whose seconds the loads take")
+    parser.add_argument("--profile", default="accept", help="whose loads run, for its seconds")
     parser.add_argument("--machine", type=Path, help="the machine file")
-    parser.add_argument("--only", default="", help="checks by id, with commas")
     given = parser.parse_args(argv)
-    if not list(Path("/proc/driver/nvidia/gpus").glob("*")):
+    if not own_gpus():
         print(
             "no GPU of NVIDIA's driver is here: this is for a machine that has one",
             file=sys.stderr,
         )
         return 2
-    of_side = sides([one for one in given.only.split(",") if one])
+    prepared = planning.prepare(Options(machine_file=given.machine, profile=given.profile))
+    of_side = sides(prepared.plan)
+    if not all(of_side.values()):
+        print(f"nothing runs side by side in the profile {given.profile}", file=sys.stderr)
+        return 2
     kinds: dict[str, tuple[str, ...]] = {side: of_side[side] for side in SIDES}
     kinds["both"] = tuple(one for side in SIDES for one in of_side[side])
     found: dict[str, list[Figures]] = {kind: [] for kind in kinds}
     wrong: list[str] = []
-    virtual = bool(observe(Path("/")).cpu.virtualised)
+    given.out.mkdir(parents=True, exist_ok=True)
+    common = ["--profile", given.profile, "--station", "host", "--out", str(given.out)]
+    common += ["--machine", str(given.machine)] if given.machine else []
     for turn in range(given.runs):
         for kind, checks in kinds.items():
             made = given.out / f"{kind}-{turn}"
-            machine = ["--machine", str(given.machine)] if given.machine else []
-            code, seconds = rigproof(
-                *("accept", "--profile", given.profile, "--station", "host", *machine),
-                *("--only", ",".join(checks), "--out", str(given.out)),
-                *("--run-dir-file", str(made)),
-            )
+            which = ["--only", ",".join(checks), "--run-dir-file", str(made)]
+            code, seconds = rigproof("accept", *common, *which)
             folder = Path(made.read_text().rstrip("\n")) if made.is_file() else None
             wrong += alarms(folder)
             print(f"{kind}: exit {code} after {seconds:.0f} s", flush=True)
-            if folder is not None:
-                verdict = json.loads((folder / "verdict.json").read_bytes())
-                found[kind].append(figures(verdict))
-    table = list(_rows(found, virtual=virtual))
-    (given.out / TABLE).write_text("\n".join([*HEAD, *table, "", *wrong, ""]), encoding="utf-8")
-    print("\n".join([*HEAD, *table, *wrong]))
-    return 1 if wrong or any("**moved**" in row for row in table) else 0
-
-
-def _rows(found: Mapping[str, Sequence[Figures]], *, virtual: bool) -> Iterable[str]:
-    book = noise.read(resources.locate("noise.toml"))
-    for side in SIDES:
-        if found[side] and found["both"]:
-            for one in compared(found[side], found["both"], book, virtual=virtual):
-                yield one.row()
+            verdict = (folder or given.out) / run_folder.VERDICT
+            found[kind].append(
+                figures(json.loads(verdict.read_bytes())) if verdict.is_file() else {}
+            )
+    book, virtual = noise.read(resources.locate("noise.toml")), prepared.inventory.cpu.virtualised
+    rows = [
+        one
+        for side in SIDES
+        for one in compared(found[side], found["both"], book, virtual=bool(virtual))
+    ]
+    told_lines = [*HEAD, *(one.row() for one in rows), "", *wrong]
+    (given.out / TABLE).write_text("\n".join([*told_lines, ""]), encoding="utf-8")
+    print("\n".join(told_lines))
+    return 1 if wrong or not rows or any(one.too_far for one in rows) else 0
 
 
 if __name__ == "__main__":

@@ -30,6 +30,11 @@ LIMIT_S = 900.0  # of one run; a night has ten minutes
 NIGHTS = "nights.md"
 
 
+def own_gpus() -> int:
+    """How many GPUs NVIDIA's driver has on this machine; 0 without the driver."""
+    return len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
+
+
 def rigproof(*arguments: str) -> tuple[int, float]:
     """Start this rigproof on this terminal; its exit code, and after how many seconds it ended."""
     began = time.monotonic()
@@ -135,7 +140,7 @@ def _nights(argv: Sequence[str] | None) -> int:
     parser.add_argument("--profile", default="nightly", help="of the run that becomes the baseline")
     parser.add_argument("--burn", default="15", help="seconds")
     given = parser.parse_args(argv)
-    if not list(Path("/proc/driver/nvidia/gpus").glob("*")):
+    if not own_gpus():
         print(
             "no GPU of NVIDIA's driver is here: these nights are for a machine that has one",
             file=sys.stderr,

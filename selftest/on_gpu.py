@@ -28,6 +28,7 @@ from run_left import Run
 from acceptance.journal import clock, provenance
 from selftest import results, trial
 from selftest.fault import Named, read
+from selftest.nights_on_gpu import own_gpus
 from selftest.row import FalseAlarms, Row
 
 FOLDER = "selftest-gpu"
@@ -130,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--clean", type=int, default=5, help="whole runs with nothing injected")
     parser.add_argument("--machine", type=Path, help="the machine file of the clean runs")
     given = parser.parse_args(argv)
-    gpus = len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
+    gpus = own_gpus()
     if not gpus:
         print(
             (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from boxes import BOXES
+from synthetic_machines import inventory, planned
 
 from acceptance import resources
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD
@@ -35,17 +37,22 @@ def test_a_figure_that_moves_beyond_its_noise_is_told() -> None:
         assert moved.endswith("| **moved** |")
 
 
-def test_only_figures_of_every_run_are_compared() -> None:
+def test_a_figure_that_a_run_lacks_has_moved() -> None:
     book = noise.read(resources.locate("noise.toml"))
-    found = [figures(verdict(650.0)), figures(verdict(None))]
-    assert compared(found, found, book, virtual=False) == []
-    assert figures(verdict(1.0)).keys() == {("compute.gemm", "gemm_bf16", "gpu0", "TFLOP/s")}
+    alone = [figures(verdict(650.0))] * 3
+    assert alone[0].keys() == {("compute.gemm", "gemm_bf16", "gpu0", "TFLOP/s")}
+    for beside in ([*alone[:2], figures(verdict(None))], [{}, {}, {}]):
+        (one,) = compared(alone, beside, book, virtual=False)
+        assert one.too_far
 
 
-def test_the_checks_of_either_side() -> None:
-    found = beside_on_gpu.sides(["vram.patterns", "cpu.stress_ng", "cpu.gemm[f64]"])
-    assert found == {GPU_LOAD: ("vram.patterns",), HOST_LOAD: ("cpu.stress_ng",)}
-    assert "compute.gemm_together" in beside_on_gpu.sides([])[GPU_LOAD]
+def test_the_checks_of_either_side_are_those_that_are_due() -> None:
+    box = BOXES["2x4090.toml"]
+    for profile, burns in (("accept", {"burn.gpu_burn[tensor]"}), ("nightly", set())):
+        found = beside_on_gpu.sides(planned(box, inventory(box), name=profile))
+        assert {one for one in found[GPU_LOAD] if one.startswith("burn.")} == burns
+        assert {"compute.gemm_together", "vram.patterns"} <= set(found[GPU_LOAD])
+        assert found[HOST_LOAD] == ("cpu.stress_ng", "memory.stressapptest")
 
 
 def test_without_a_gpu_nothing_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

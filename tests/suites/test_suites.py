@@ -517,7 +517,8 @@ def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
     seen = gpu_machine.machine()
     free = dataclasses.replace(seen.memory, available_bytes=16 << 30)
     seen = dataclasses.replace(seen, memory=free)
-    say_coverage = conftest.say_coverage.__wrapped__(seen, said.append)  # type: ignore[attr-defined]
+    make: Any = conftest.say_coverage
+    say_coverage = make.__wrapped__(seen, said.append)
     memory.test_stressapptest(output, say_coverage, check)
     assert check.readings["stressapptest_errors"] == {MEMORY: errors}
     assert check.readings["stressapptest_copy"] == ({} if errors else {MEMORY: 40.0})
