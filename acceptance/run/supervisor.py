@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acceptance.core.collection import (
+    GPU_LOAD,
     HOST_LOAD,
     LOAD_SESSIONS,
     PHASES,
@@ -262,9 +263,13 @@ class Supervisor:
         return path
 
     def _niceness(self, name: SessionName) -> int:
-        """The niceness of a session: the loads of processors and RAM give way to the GPUs'."""
+        """The niceness of a session: the loads of processors and RAM give way to the GPUs'.
+
+        Where no GPU is loaded they give way to nobody: other programs would starve them.
+        """
         own = self._prepared.options.niceness
-        return min(own + HOST_NICER, NICEST) if name == HOST_LOAD else own
+        beside = any(check.session == GPU_LOAD for check in self._plan.checks)
+        return min(own + HOST_NICER, NICEST) if name == HOST_LOAD and beside else own
 
     def _start(
         self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer

@@ -13,7 +13,8 @@ from acceptance import resources
 from acceptance.core.evidence import ToolRan
 from acceptance.core.record import Measured, RunEnded
 
-# The real loads take over a minute alone, and CI runs other things beside them.
+# The real loads take over a minute. CI runs this test alone: beside other programs a load may not
+# end within its time, and such a run is rightly UNJUDGED.
 pytestmark = [pytest.mark.e2e, pytest.mark.tools, pytest.mark.timeout(400)]
 
 
@@ -22,7 +23,7 @@ def test_smoke_on_a_machine_without_gpus(rig: Rig) -> None:
     rig.variables.clear()
     run = rig.accept(burn=None)
     run.assert_agrees()
-    assert run.verdict["verdict"] == "PASS"
+    assert run.verdict["verdict"] == "PASS", run.out
     assert run.verdict["scope"] == "full"
     assert set(run.ended()) == set(run.outcomes())
     assert {

@@ -446,6 +446,8 @@ def test_only_one_of_them_has_checks(runs: Runs) -> None:
     plan = journals.plan(journals.check("host.one", session="host-load"))
     assert runs.run(honest(), plan)["verdict"] == "PASS"
     assert sessions(runs) == [("host-load", True)]
+    # No load of a GPU is there to give way to.
+    assert session_context.read(runs.dir / "session-host-load.json").niceness == 0
 
 
 @pytest.mark.parametrize("fatal", ["sys.exit(7)", "os.kill(os.getpid(), signal.SIGKILL)"])
