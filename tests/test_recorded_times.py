@@ -18,6 +18,8 @@ from acceptance.expect.plan_builder import OVERHEAD_S
 from acceptance.history import durations
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
+from acceptance.machine import topology
+from acceptance.machine.gpu import gpus
 from acceptance.reports.progress import RunProgress, eta_s
 from acceptance.run import planning
 
@@ -52,7 +54,8 @@ def plan(run: Run, collected: dict[str, CollectedCheck]) -> Plan:
     made = run.plan
     due = {one.component for check in made.checks for one in check.due}
     cores = [one for one in due if isinstance(one, Core)]
-    counts = (made.memory_gib, len(made.gpus), len(cores))
+    turns = topology.host_turns(run.inventory, gpus(run.inventory, made.gpus))
+    counts = (made.memory_gib, len(made.gpus), len(cores), turns)
     checks = tuple(
         replace(check, seconds=collected[check.id].calculated_s(made.loads_s, *counts))
         if check.id in collected
