@@ -403,7 +403,7 @@ def test_everything(check):
     assert (found.slack, found.slack_per_gib, found.heats) == (120.0, 1.0, True)
     assert found.measures == (
         Measures("copy_h2d", "GB/s", "gpu"),
-        Measures("copy_faults", "count", "gpus", waivable=False),
+        Measures("copy_faults", "count", "gpu", waivable=False),
         Measures("cpu_cores", "count", "cpu", fact=True),
     )
 
@@ -489,7 +489,7 @@ def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
     assert (found.id, found.measures) == (
         "link.copy[pinned]",
-        (Measures("copy_faults", "count", "gpus", waivable=False),),
+        (Measures("copy_faults", "count", "gpu", waivable=False),),
     )
     assert (found.load, found.slack, found.heats) == (None, 0.0, False)
     burn = plugin.describe(

@@ -148,6 +148,14 @@ def parallel_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     return train_parallel_texts.printed(told)
 
 
+def nvbandwidth_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    """Its testcases on both GPUs, or on the one that it sees."""
+    figures = {one: rates for one, rates in FIGURES.items() if one in argv}
+    if len(visible) == len(DUE):
+        return gpu_texts.nvbandwidth(len(DUE), figures)
+    return gpu_texts.nvbandwidth_alone(DUE_UUIDS.index(*visible), figures)
+
+
 def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     seconds = float(argv[argv.index("--seconds") + 1])
     addresses = [gpu.pci_address for gpu in DUE]
@@ -258,9 +266,7 @@ class Programs:
     def _tool(self, name: str, argv: Sequence[str], visible: Sequence[str]) -> str:
         makers: dict[str, Callable[[], str]] = {
             "deviceQuery": lambda: gpu_texts.device_query([1, 2]),
-            "nvbandwidth": lambda: gpu_texts.nvbandwidth(
-                2, {one: rates for one, rates in FIGURES.items() if one in argv}
-            ),
+            "nvbandwidth": lambda: nvbandwidth_printed(argv, visible),
             "bandwidthTest": lambda: gpu_texts.bandwidth_test(0, 26.0 + DUE_UUIDS.index(*visible)),
             "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
             "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
@@ -414,12 +420,20 @@ def nvbandwidth(programs: Programs) -> Any:
     return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
 
 
+def in_turns(programs: Programs) -> Any:
+    return of(gpu_tools.run_in_turns, programs, DUE, SEEN)
+
+
+def nvbandwidth_alone(programs: Programs) -> Any:
+    return of(gpu_tools.nvbandwidth_alone, programs, in_turns(programs), DUE, SEEN)
+
+
 # Every check of known programs as a session runs it.
 CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "gpu.device_query": lambda p, c: gpu.test_device_query(
         of(gpu_tools.device_query, p, p.shown, DUE, SEEN), DUE, c
     ),
-    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth(p), c),
+    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), c),
     "link.collectives": lambda p, c: link.test_collectives(
         of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
     ),
@@ -443,10 +457,10 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "train.parallel_table": lambda p, c: train.test_parallel_table(
         of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
     ),
-    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth(p), c),
+    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth_alone(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
     "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
-        of(gpu_tools.bandwidth_test, p, DUE), c
+        of(gpu_tools.bandwidth_test, p, in_turns(p), DUE), c
     ),
     "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
     "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
@@ -589,9 +603,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         TELLS.format("gpu_memory_total", "23.6484375", "gpu0", "23.6494141"),
     ),
     "link.host_copies": (
-        13,
-        '"25.1", "25.2"',
-        '"25.2", "25.1"',
+        14,
+        "25.1",
+        "25.2",
         TELLS.format("copy_h2d", "25.1", "gpu0", "25.2"),
     ),
     "link.collectives": (
@@ -616,9 +630,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         for name, count in (("train.parallel", 5), ("train.parallel_table", 16))
     },
     "link.device_alone": (
-        5,
-        '"450", "451"',
-        '"451", "450"',
+        6,
+        "450",
+        "451",
         TELLS.format("copy_local", "450", "gpu0", "451"),
     ),
     "link.peer_copies": (
@@ -934,7 +948,7 @@ def test_a_value_that_is_there_twice_is_told_once(run_dir: Path) -> None:
     first = next(one for one in bodies if isinstance(one, Measured))
     keep(run_dir, [*bodies[:-1], first, bodies[-1]])
     assert again(run_dir)[2] == [
-        f"{NVBANDWIDTH}: the journal has copy_faults = 0 on gpus, and its log does not tell it"
+        f"{NVBANDWIDTH}: the journal has copy_faults = 0 on gpu0, and its log does not tell it"
     ]
 
 
