@@ -58,7 +58,7 @@ def _products(loads: GpuLoads, names: Iterable[tuple[str, str, str]], check: Che
 @pytest.mark.session("gpu-load")
 # The slack is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are
 # made.
-@pytest.mark.costs(1.0, load="gpu_gemm_short", per_gpu=25.0, slack=600.0)
+@pytest.mark.costs(25.0, load="gpu_gemm_short", slack=600.0)
 @pytest.mark.measures(*chain(*ALONE))
 def test_gemm_alone(
     gemm_alone: Callable[[], GpuLoads],
@@ -66,8 +66,8 @@ def test_gemm_alone(
     table: WriteTable,
     check: Check,
 ) -> None:
-    """Products of matrices on each GPU by itself, for a tenth of a second from cool, in every
-    format that it has; and the table of sizes.
+    """Products of matrices on each GPU in a process of its own, all at once, each for a tenth of a
+    second from cool, in every format that it has; and the table of sizes.
 
     Measured: 2 n^3 operations over the GPU's own time at n = 8192, normal-random inputs, the first
     and the last product verified. Not measured: rectangular shapes, sparsity, formats that a GPU

@@ -147,13 +147,15 @@ def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
 # --- products of matrices ---
 
 
-def test_alone_each_gpu_is_the_only_one_that_its_process_sees(seen: Inventory) -> None:
+def test_short_products_run_side_by_side_and_each_process_sees_its_gpu_alone(
+    seen: Inventory,
+) -> None:
     loads = Loads()
     found = asked("gemm_alone", loads, gpus(seen), FORMATS)()
-    assert loads.visible() == [[uuid(0)], [uuid(1)]]
-    assert loads.word("--dtypes") == [[",".join(DTYPES)], [",".join(AMPERE)]]
-    assert loads.word("--seconds") == [["0.2"], ["0.2"]]
-    assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"]] * 2
+    assert loads.visible() == [[uuid(0), uuid(1)]]
+    assert loads.word("--dtypes") == [[",".join(DTYPES), ",".join(AMPERE)]]
+    assert loads.word("--seconds") == [["0.2", "0.2"]]
+    assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"] * 2]
     assert found.values("gemm_bf16_short") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert found.values("gemm_f8_short") == {Gpu(0): 1.0}
     found.raise_failed()
