@@ -151,7 +151,7 @@ def test_short_products_run_side_by_side_and_each_process_sees_its_gpu_alone(
     seen: Inventory,
 ) -> None:
     loads = Loads()
-    found = asked("gemm_alone", loads, gpus(seen), FORMATS)()
+    found = asked("gemm_alone", loads, gpus(seen), FORMATS, {"gpu_gemm_table": 11.0})()
     assert loads.visible() == [[uuid(0), uuid(1)]]
     assert loads.word("--dtypes") == [[",".join(DTYPES), ",".join(AMPERE)]]
     assert loads.word("--seconds") == [["0.2", "0.2"]]
@@ -159,6 +159,13 @@ def test_short_products_run_side_by_side_and_each_process_sees_its_gpu_alone(
     assert found.values("gemm_bf16_short") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert found.values("gemm_f8_short") == {Gpu(0): 1.0}
     found.raise_failed()
+
+
+def test_a_profile_that_does_not_name_the_table_makes_none(seen: Inventory) -> None:
+    loads = Loads()
+    found = asked("gemm_alone", loads, gpus(seen), FORMATS, {"gpu_gemm_short": 1.0})()
+    assert [argv for call in loads.calls for argv, _ in call if "--table" in argv] == []
+    assert set(found.outputs) == {Gpu(0), Gpu(1)}
 
 
 def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
@@ -180,7 +187,7 @@ def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
 
 
 @pytest.mark.parametrize(
-    ("name", "given"), [("gemm_alone", ()), ("gemm_together", ({"gpu_gemm": 42.0},))]
+    ("name", "given"), [("gemm_alone", ({},)), ("gemm_together", ({"gpu_gemm": 42.0},))]
 )
 def test_a_load_that_did_not_run_whole_is_its_own_gpus(
     seen: Inventory, name: str, given: tuple[Any, ...]
@@ -227,7 +234,7 @@ def test_copies_of_another_length_than_asked_prove_nothing(
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("gemm_alone", (FORMATS,)),
+        ("gemm_alone", (FORMATS, {})),
         ("gemm_together", (FORMATS, {"gpu_gemm": 42.0})),
         ("gpu_copies", ({"gpu_copy": 1.0},)),
     ],

@@ -467,7 +467,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, SEEN, LOADS_S), DUE, c
     ),
     "compute.gemm_alone": lambda p, c: compute.test_gemm_alone(
-        of(gpu_loads.gemm_alone, p, DUE, FORMATS), PEAKS, table, c
+        of(gpu_loads.gemm_alone, p, DUE, FORMATS, LOADS_S), PEAKS, table, c
     ),
     "compute.gemm_together": lambda p, c: compute.test_gemm_together(
         of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), c
