@@ -55,7 +55,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
         report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
-        messages measurements mutants test test-all test-attack test-e2e test-gpu lint bench clean
+        minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-gpu lint bench clean
 
 help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -162,6 +162,9 @@ nights-gpu: ## a baseline and three short nights on this machine's GPUs (MACHINE
 
 beside-gpu: ## whether what runs side by side moves a figure, on this machine's GPUs (TORCH_PYTHON)
 	@$(TORCH_PYTHON) -m selftest.beside_on_gpu --out "$(OUT)/beside-gpu" $(if $(MACHINE),--machine "$(MACHINE)")
+
+minutes-gpu: ## how long each profile takes on this machine's GPUs (TORCH_PYTHON, RUNS="smoke=5,accept=2")
+	@$(TORCH_PYTHON) -m selftest.minutes_on_gpu --out "$(OUT)/minutes-gpu" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(RUNS),--runs "$(RUNS)")
 
 test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu

@@ -107,7 +107,7 @@ class Plan(msgspec.Struct, frozen=True):
     waivers: tuple[Waiver, ...]
     loads_s: dict[str, float]
     memory_gib: float
-    cannot_detect: tuple[str, ...]
+    cannot_detect: tuple[Text, ...]
     not_tested: tuple[Text, ...]
     gaps: tuple[Text, ...]
     inventory_declared: bool

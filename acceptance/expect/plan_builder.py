@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from acceptance.core.collection import LOAD_SESSIONS, SESSIONS, matches_patterns
@@ -9,7 +10,7 @@ from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.judgement import covers
 from acceptance.core.message import Message, Text, known
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.waiver import Waiver
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError
@@ -27,6 +28,7 @@ def _nearest(name: str, known_names: Iterable[str], where: str) -> str:
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
 OVERHEAD_S = 4.0
+RARE_S = 600.0  # seconds of load in which a rare fault shows once
 
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
@@ -198,6 +200,34 @@ def _gaps(
             yield Message("limit_of_nothing", about)
 
 
+def _rare_faults(
+    checks: Sequence[CollectedCheck],
+    planned: Sequence[PlannedCheck],
+    loads_s: Mapping[str, float],
+) -> Iterator[Message]:
+    """How often a fault that shows once in ten minutes of load is missed, by part of the machine.
+
+    Of GPUs the seconds of the loads that keep all of them at work count; of processors and RAM
+    those of each load that counts wrong results of theirs. Faults come independently of each other,
+    so `exp(-seconds / 600)` of the runs meet none. Nothing is said of a part on which that is less
+    than one in 200.
+    """
+    load_of = {check.id: check.load for check in checks}
+    spans: dict[Component, float] = dict.fromkeys((GPUS, CPU, MEMORY), 0.0)
+    for check in planned:
+        spans[GPUS] += check.gpu_load_s
+        load = load_of[check.id]
+        for part in {due.component for due in check.due if due.unit == "count"} & {CPU, MEMORY}:
+            spans[part] += loads_s[load] if load else 0.0
+    for part, seconds in spans.items():
+        missed = math.exp(-seconds / RARE_S)
+        if seconds and round(100.0 * missed):
+            about = known(
+                component=str(part), seconds=f"{seconds:.0f}", missed=f"{100.0 * missed:.0f}"
+            )
+            yield Message("rare_faults_missed", about)
+
+
 def waivers_of_nothing(
     collected: Sequence[CollectedCheck],
     classes: Mapping[str, Sequence[Component]],
@@ -318,7 +348,7 @@ def build(
         waivers=tuple(waivers),
         loads_s=dict(loads_s),
         memory_gib=memory_gib,
-        cannot_detect=tuple(cannot_detect),
+        cannot_detect=(*cannot_detect, *_rare_faults(collected, planned, loads_s)),
         not_tested=tuple(not_offered),
         gaps=() if partial else (*gaps, *_gaps(collected, planned, shown, book, missing)),
         inventory_declared=declared_in is not None,

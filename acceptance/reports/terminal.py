@@ -178,7 +178,8 @@ class Terminal(LineWriter):
         for text in plan.not_tested:
             self.say(language("not tested here: {text}", text=words.text(text, language)))
         for text in plan.cannot_detect:
-            self.say(language("cannot detect: {text}", text=language.text(text)))
+            told = languages.said(text, language)
+            self.say(language("cannot detect: {text}", text=told))
 
     def _limit_text(self, due: Due) -> str:
         """The limit of one measurement of one component."""

@@ -12,7 +12,7 @@ from acceptance.core import plan
 from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, Core, Gpu
+from acceptance.core.parts import CPU, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
@@ -382,6 +382,32 @@ def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -
         [collected("a.all", seconds=2.0)], components=classes, book=LimitBook(BOOK.entries[:1])
     )
     assert [check.seconds for check in made.checks] == [2.0]
+
+
+def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() -> None:
+    ram, heat = Measures("faults", "count", "ram"), Measures("power", "W", "gpu")
+    checks = (
+        collected("gpu.burn", heat, load="burn", loads_gpus=True, heats=True),
+        collected("gpu.copy", heat, load="copy"),
+        collected("cpu.products", FAULTS, load="products"),
+        collected("cpu.speed", load="speed"),
+        collected("ram.patterns", ram, load="patterns"),
+        collected("cpu.counted", FAULTS),
+        collected("all.burn", FAULTS, ram, load="burn"),
+    )
+    classes = {**CLASSES, "gpu": (Gpu(0),), "ram": (MEMORY,)}
+    loads = {"burn": 60.0, "copy": 90.0, "products": 240.0, "speed": 30.0, "patterns": 3120.0}
+    made = build(checks, loads_s=loads, components=classes)
+    told = [words.text(text) for text in made.cannot_detect]
+    assert told == [
+        "heat",
+        "rare faults of gpus, loaded for 60 s: an error that shows once in ten minutes of load is "
+        "missed 90 times in 100",
+        "rare faults of cpu, loaded for 300 s: an error that shows once in ten minutes of load is "
+        "missed 61 times in 100",
+    ]  # of RAM, loaded for 3180 s, fewer than one in 200
+    shorter = build(checks, loads_s={**loads, "patterns": 3000.0}, components=classes)
+    assert "memory, loaded for 3060 s" in words.text(shorter.cannot_detect[-1])
 
 
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:

@@ -262,6 +262,7 @@ def untold(page: PageRun) -> Content:
     run = page.run
     values = {
         "plan": run.plan,
+        "cannot_detect": [languages.said(one, page.language) for one in run.plan.cannot_detect],
         "not_tested": [words.text(one, page.language) for one in run.plan.not_tested],
         "notes": [
             *(words.message(one, page.language) for one in (*run.notes, *run.torn, *page.damage)),
