@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from runs import unpacked
 
-from acceptance.core.evidence import PartBegan, ToolRan
 from acceptance.core.parts import Core
 from acceptance.core.plan import Plan
 from acceptance.core.record import CheckEnded, CheckStarted
@@ -32,7 +31,8 @@ RUNS = {
     for path in sorted(RECORDINGS.glob("*/runs/*"))
     if path.is_dir() and path.name not in OTHER_LOADS
 }
-SHORT, TABLE_S = "compute.gemm_alone", {"gpu_gemm_table": 11.0}
+# Products from cool were a check of their own, made on each GPU in turn.
+GONE_S = {"compute.gemm_alone": 25.0}
 CORES = 16  # of the H200 hosts; no recorded run has a check whose time follows its cores
 FIRST_CONTACT, LEFT = 0.25, 0.15
 
@@ -60,31 +60,13 @@ def plan(run: Run, collected: dict[str, CollectedCheck]) -> Plan:
     counts = (made.memory_gib, len(made.gpus), len(cores), turns)
     checks = []
     for check in made.checks:
+        seconds = check.seconds
         if check.id in collected:
-            loads_s = made.loads_s | (TABLE_S if _made_table(run, check.id) else {})
-            seconds = collected[check.id].calculated_s(loads_s, *counts)
-            check = replace(check, seconds=seconds * _runs(run, check.id))  # noqa: PLW2901
-        checks.append(check)
+            seconds = collected[check.id].calculated_s(made.loads_s, *counts)
+        elif check.id in GONE_S:
+            seconds = GONE_S[check.id] * len(made.gpus)
+        checks.append(replace(check, seconds=seconds))
     return replace(made, checks=tuple(checks), overhead_s=OVERHEAD_S)
-
-
-def _programs(run: Run, check: str) -> list[ToolRan]:
-    bodies = (entry.body for entry in run.entries)
-    return [one for one in bodies if isinstance(one, ToolRan) and one.check == check]
-
-
-def _made_table(run: Run, check: str) -> bool:
-    """Whether the check made the table of sizes, which was no load of its own before."""
-    return check == SHORT and any("--table" in one.argv for one in _programs(run, check))
-
-
-def _runs(run: Run, check: str) -> int:
-    """How often the check made what today is one stage: short products ran on each GPU in turn,
-    and without a stage nothing says which part began.
-    """
-    bodies = [entry.body for entry in run.entries]
-    stage = any(isinstance(one, PartBegan) and one.check == check for one in bodies)
-    return 1 if stage or check != SHORT else len(_programs(run, check))
 
 
 def test_a_plan_is_right_on_first_contact(run: Run, plan: Plan) -> None:

@@ -241,9 +241,9 @@ def _gpu_burn(kept: Kept, check: Check) -> None:
     burn.test_gpu_burn(cast(Mode, kept.parameter()), lambda _mode: output, kept.due, check)
 
 
-def _gemm_alone(kept: Kept, check: Check) -> None:
+def _gemm_together(kept: Kept, check: Check) -> None:
     peaks: dict[Component, Mapping[str, float]] = {gpu.name: {} for gpu in kept.due}
-    compute.test_gemm_alone(lambda: kept.gpu_loads("gpu_gemm"), peaks, _table, check)
+    compute.test_gemm_together(lambda: kept.gpu_loads("gpu_gemm"), peaks, _table, check)
 
 
 def _bandwidth_test(kept: Kept, check: Check) -> None:
@@ -305,10 +305,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "compute.copies": lambda kept, check: compute.test_copies(
         lambda: kept.gpu_loads("gpu_copy"), _table, check
     ),
-    "compute.gemm_alone": _gemm_alone,
-    "compute.gemm_together": lambda kept, check: compute.test_gemm_together(
-        lambda: kept.gpu_loads("gpu_gemm"), check
-    ),
+    "compute.gemm_together": _gemm_together,
     "cpu.gemm": _cpu_gemm,
     "cpu.stress_ng": lambda kept, check: cpu.test_stress_ng(kept.stress_ng(kept.last), check),
     "gpu.device_query": _device_query,

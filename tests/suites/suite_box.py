@@ -27,7 +27,6 @@ from acceptance.session.check import Check, Violation
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {
     "gpu_gemm_table": 1.0,
-    "gpu_gemm_short": 1.0,
     "gpu_gemm": 7.0,
     "gpu_copy": 1.0,
     "vram": 1.0,

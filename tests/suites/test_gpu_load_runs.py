@@ -147,25 +147,16 @@ def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
 # --- products of matrices ---
 
 
-def test_short_products_run_side_by_side_and_each_process_sees_its_gpu_alone(
-    seen: Inventory,
-) -> None:
+def test_a_profile_that_names_the_table_of_sizes_has_it(seen: Inventory) -> None:
     loads = Loads()
-    found = asked("gemm_alone", loads, gpus(seen), FORMATS, {"gpu_gemm_table": 11.0})()
+    seconds = {"gpu_gemm": 7.0, "gpu_gemm_table": 11.0}
+    found = asked("gemm_together", loads, gpus(seen), FORMATS, seconds)()
     assert loads.visible() == [[uuid(0), uuid(1)]]
-    assert loads.word("--dtypes") == [[",".join(DTYPES), ",".join(AMPERE)]]
-    assert loads.word("--seconds") == [["0.2", "0.2"]]
+    assert loads.word("--seconds") == [["1.0", "1.0"]]
     assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"] * 2]
     assert found.values("gemm_bf16_short") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert found.values("gemm_f8_short") == {Gpu(0): 1.0}
     found.raise_failed()
-
-
-def test_a_profile_that_does_not_name_the_table_makes_none(seen: Inventory) -> None:
-    loads = Loads()
-    found = asked("gemm_alone", loads, gpus(seen), FORMATS, {"gpu_gemm_short": 1.0})()
-    assert [argv for call in loads.calls for argv, _ in call if "--table" in argv] == []
-    assert set(found.outputs) == {Gpu(0), Gpu(1)}
 
 
 def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
@@ -186,13 +177,8 @@ def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
     assert alone.word("--seconds") == [["7.0"]]
 
 
-@pytest.mark.parametrize(
-    ("name", "given"), [("gemm_alone", ({},)), ("gemm_together", ({"gpu_gemm": 42.0},))]
-)
-def test_a_load_that_did_not_run_whole_is_its_own_gpus(
-    seen: Inventory, name: str, given: tuple[Any, ...]
-) -> None:
-    found = asked(name, Loads(dead=(1,)), gpus(seen), FORMATS, *given)()
+def test_a_load_that_did_not_run_whole_is_its_own_gpus(seen: Inventory) -> None:
+    found = asked("gemm_together", Loads(dead=(1,)), gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
     assert set(found.outputs) == {Gpu(0)}
     assert "ended with exit code 1" in str(found.failed[Gpu(1)])
 
@@ -234,7 +220,6 @@ def test_copies_of_another_length_than_asked_prove_nothing(
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("gemm_alone", (FORMATS, {})),
         ("gemm_together", (FORMATS, {"gpu_gemm": 42.0})),
         ("gpu_copies", ({"gpu_copy": 1.0},)),
     ],
