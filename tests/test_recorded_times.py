@@ -12,7 +12,7 @@ from runs import unpacked
 
 from acceptance.core.evidence import PartBegan, ToolRan
 from acceptance.core.parts import Core
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.expect.collected import CollectedCheck
 from acceptance.expect.plan_builder import OVERHEAD_S
@@ -58,14 +58,15 @@ def plan(run: Run, collected: dict[str, CollectedCheck]) -> Plan:
     cores = [one for one in due if isinstance(one, Core)]
     turns = topology.host_turns(run.inventory, gpus(run.inventory, made.gpus))
     counts = (made.memory_gib, len(made.gpus), len(cores), turns)
-    checks = []
-    for check in made.checks:
-        if check.id in collected:
-            loads_s = made.loads_s | (TABLE_S if _made_table(run, check.id) else {})
-            seconds = collected[check.id].calculated_s(loads_s, *counts)
-            check = replace(check, seconds=seconds * _runs(run, check.id))  # noqa: PLW2901
-        checks.append(check)
-    return replace(made, checks=tuple(checks), overhead_s=OVERHEAD_S)
+
+    def today(check: PlannedCheck) -> PlannedCheck:
+        if check.id not in collected:
+            return check
+        loads_s = made.loads_s | (TABLE_S if _made_table(run, check.id) else {})
+        seconds = collected[check.id].calculated_s(loads_s, *counts)
+        return replace(check, seconds=seconds * _runs(run, check.id))
+
+    return replace(made, checks=tuple(map(today, made.checks)), overhead_s=OVERHEAD_S)
 
 
 def _programs(run: Run, check: str) -> list[ToolRan]:
