@@ -140,7 +140,7 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
     """The tool's own readings by measurement; raises NoProof for a missing one."""
     if output.outcome == "fail":
         return {name: {} for name in names}
-    found = gpu_tools.with_readings(output, tuple(names.values()))
+    found = gpu_tools.require_readings(output, tuple(names.values()))
     return {name: found.reading(reading) for name, reading in names.items()}
 
 

@@ -558,11 +558,16 @@ def bodies_of(name: str, run_dir: Path) -> list[AnyBody]:
     return [*found, CheckEnded(name, "pass", "", 1.0)]
 
 
-def keep(run_dir: Path, bodies: Sequence[AnyBody], again: Sequence[AnyBody] = ()) -> Path:
-    """Write a run of these checks; `again` are the records of a repeat."""
+def keep(
+    run_dir: Path,
+    bodies: Sequence[AnyBody],
+    again: Sequence[AnyBody] = (),
+    made: Plan | None = None,
+) -> Path:
+    """Write a run of these checks; `again` are the records of a repeat. `made` is its plan."""
     root = machine_root(run_dir.parent / "root")
     seen = msgspec.to_builtins(SEEN, enc_hook=parts.encode, str_keys=True)
-    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
+    head = [RunStarted("run-1", made or plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
     if again:
         write_segment(run_dir / SEGMENT, again, root)
     write_segment(run_dir / reader.SUPERVISOR, [*head, *bodies, RunEnded(True, "")], root)
@@ -1016,6 +1021,43 @@ def test_a_name_that_is_no_log_of_the_run_is_named(run_dir: Path, log: str) -> N
     compared, measured, (told,) = again(run_dir)
     assert (compared, measured) == (0, 1)
     assert told.startswith(f"cpu.stress_ng: {log} ")
+
+
+OLDER: dict[str, tuple[Callable[[Any, Check], None], str]] = {
+    "link.host_copies": (link.test_host_copies, '"25.1", "25.2"'),
+    "link.device_alone": (link.test_device_alone, '"450", "451"'),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_a_run_in_which_one_program_saw_all_gpus_is_read_as_one(run_dir: Path, name: str) -> None:
+    """As runs were before each GPU had a program of its own; the faults were of all together."""
+    function, pair = OLDER[name]
+
+    def older(check: PlannedCheck) -> PlannedCheck:
+        faults, *_ = (due for due in check.due if due.measurement == "copy_faults")
+        others = (due for due in check.due if due.measurement != "copy_faults")
+        return replaced(check, due=(replaced(faults, component=parts.GPUS), *others))
+
+    made = plan()
+    checks = tuple(older(one) if one.id == name else one for one in made.checks)
+    (planned,) = [one for one in checks if one.id == name]
+    found: list[AnyBody] = [CheckStarted(name)]
+    programs = Programs(planned, run_dir, found.append)
+
+    def together(*testcases: str) -> gpu_tools.ToolRuns:
+        return gpu_tools.ToolRuns({parts.GPUS: nvbandwidth(programs)(*testcases)})
+
+    function(together, Check(planned, (), found.append))
+    found.append(CheckEnded(name, "pass", "", 1.0))
+    assert len([one for one in found if isinstance(one, ToolRan)]) == 1
+    keep(run_dir, found, made=replaced(made, checks=checks))
+    values = len([one for one in found if isinstance(one, Measured)])
+    assert again(run_dir) == (values, values, [])
+    log = first_log(run_dir, name)
+    first, second = pair.split(", ")
+    log.write_text(log.read_text().replace(pair, f"{second}, {first}"))
+    assert len(again(run_dir)[2]) >= 2, "both GPUs have the other's figure"
 
 
 @pytest.mark.parametrize("text", ["", "no output of it", "\0"])
