@@ -16,12 +16,13 @@ from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.copy import device_pattern, elementwise, pattern
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.pattern import Words, first_of
+from acceptance.loads.copy.tally import CopyTally, Transfer
 from acceptance.loads.copy.transfers import (
     BidirectionalTransfer,
     DeviceToDevice,
     UnidirectionalTransfer,
 )
-from acceptance.loads.protocol import LoadOutput, Output, parse
+from acceptance.loads.protocol import LoadOutput, Output, Progress, decode, parse
 
 FAKE = Path(__file__).parent / "fake_torch"
 MIB = 1 << 20
@@ -115,6 +116,27 @@ def test_peers_are_copied_to_where_they_can_be_reached(load: Load) -> None:
     assert ("copy_own_p2p", Pair(Gpu(0), Gpu(1))) not in found
     (absence,) = output.absences
     assert (absence.name, absence.component) == ("copy_own_p2p", Pair(Gpu(0), Gpu(1)))
+
+
+def test_the_paths_to_peers_share_the_time_of_one_path(
+    torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch(gpus="4", peers="1,3")
+    monkeypatch.setattr(elementwise, "ELEMENTS", (100,))
+    taken: list[tuple[str, float]] = []
+
+    def measure(transfer: Transfer, seconds: float, *_: object) -> CopyTally:
+        taken.append((transfer.name, seconds))
+        return CopyTally([1.0, 2.0, 3.0], 4)
+
+    monkeypatch.setattr(copy_load, "measure_copies", measure)
+    stream = StringIO()
+    options = copy_load.arguments().parse_args(["--seconds", "4", "--mib", "1"])
+    copy_load.run(options, Output(stream))
+    assert taken == [*((name, 4.0) for name in OWN), *[("copy_own_p2p", 2.0)] * 2]
+    said = [one for one in map(decode, stream.getvalue().splitlines()) if isinstance(one, Progress)]
+    assert [one.done_s for one in said] == [4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 28.0, 30.0, 32.0]
+    assert {one.of_s for one in said} == {32.0}
 
 
 def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:

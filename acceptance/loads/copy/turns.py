@@ -24,7 +24,8 @@ class Turns:
     """The turns of one load.
 
     `link` names the group of its GPU. Without a `folder` it shares nothing, and never waits. `note`
-    receives a sentence on each turn: how long it was waited for, and how long it took.
+    receives a sentence before each turn, and one after it: how long the load waited for it, and how
+    long it took.
 
     Each method is a context that begins when the turn does. It raises TurnsError.
     """
@@ -53,6 +54,8 @@ class Turns:
         if self.folder is None:
             yield
             return
+        kind = "shared" if lock == fcntl.LOCK_SH else "exclusive"
+        self.note(f"waits for its {kind} turn on {name}")
         began = time.monotonic()
         try:
             # For reading and writing: NFS demands the one for a shared lock, the other for one
@@ -68,7 +71,6 @@ class Turns:
             locked = time.monotonic()
             yield
             took = time.monotonic() - locked
-        kind = "shared" if lock == fcntl.LOCK_SH else "exclusive"
         self.note(f"{kind} turn on {name}: waited {locked - began:.1f} s, took {took:.1f} s")
 
     def _refused(self, error: OSError) -> TurnsError:
