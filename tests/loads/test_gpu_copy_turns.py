@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
 from itertools import permutations
@@ -23,14 +23,15 @@ from load_program import ROOT
 from acceptance.loads.copy import device_pattern, elementwise
 from acceptance.loads.copy import load as copy_load
 from acceptance.loads.copy.turns import Turns, TurnsError
-from acceptance.loads.protocol import Output, parse
+from acceptance.loads.protocol import Note, Output, Waits, decode, parse, waits
 
 FAKE = Path(__file__).parent / "fake_torch"
 HOLDER = """
 import sys
 from pathlib import Path
 from acceptance.loads.copy.turns import Turns
-turns = Turns(Path(sys.argv[1]), sys.argv[2], lambda said: print(said, flush=True))
+from acceptance.loads.protocol import Output
+turns = Turns(Path(sys.argv[1]), sys.argv[2], Output(sys.stdout))
 with getattr(turns, sys.argv[3])():
     print("has it", flush=True)
     sys.stdin.readline()
@@ -45,8 +46,8 @@ sys.exit(load.main(sys.argv[1:]))
 """
 
 
-def turns(folder: Path, link: str = "gpu0", note: Callable[[str], None] = print) -> Turns:
-    return Turns(folder, link, note)
+def turns(folder: Path | None, link: str = "gpu0", stream: StringIO | None = None) -> Turns:
+    return Turns(folder, link, Output(stream or StringIO()))
 
 
 def taken(file: Path, *, shared: bool) -> bool:
@@ -100,10 +101,10 @@ def test_alone_nothing_is_beside(tmp_path: Path) -> None:
 
 @each("turn", ["beside", "on_link", "alone"])
 def test_without_a_folder_there_are_no_turns(turn: str) -> None:
-    notes: list[str] = []
-    with getattr(Turns(None, None, notes.append), turn)():
+    stream = StringIO()
+    with getattr(turns(None, stream=stream), turn)():
         pass
-    assert notes == []
+    assert stream.getvalue() == ""
 
 
 @each(
@@ -115,10 +116,13 @@ def test_without_a_folder_there_are_no_turns(turn: str) -> None:
     ],
 )
 def test_a_turn_is_told_before_and_after(turn: str, told: str, tmp_path: Path) -> None:
-    notes: list[str] = []
-    with getattr(turns(tmp_path, note=notes.append), turn)():
-        assert notes == [f"waits for its {told}"]
-    assert re.fullmatch(rf"{told}: waited \d+\.\d s, took \d+\.\d s", notes[1])
+    stream = StringIO()
+    with getattr(turns(tmp_path, stream=stream), turn)():
+        assert waits(stream.getvalue())
+    first, second = map(decode, stream.getvalue().splitlines())
+    assert first == Waits(told)
+    assert isinstance(second, Note)
+    assert re.fullmatch(rf"{told}: waited \d+\.\d s, took \d+\.\d s", second.text)
 
 
 def test_a_turn_that_fails_is_given_back_and_its_error_kept(tmp_path: Path) -> None:
@@ -152,10 +156,10 @@ def test_a_filesystem_without_locks_is_one_sentence(
 @each("turn, file", [("on_link", "link-gpu0"), ("alone", "machine"), ("beside", "machine")])
 def test_one_that_is_killed_holds_nobody_up(turn: str, file: str, tmp_path: Path) -> None:
     holder = begin(HOLDER, str(tmp_path), "gpu0", turn)
-    assert said(holder).startswith("waits for ")
+    assert waits(said(holder))
     assert said(holder) == "has it\n"
     waiting = begin(HOLDER, str(tmp_path), "gpu0", "alone" if turn == "beside" else turn)
-    assert said(waiting).startswith("waits for ")
+    assert waits(said(waiting))
     assert taken(tmp_path / file, shared=False)
     holder.kill()
     assert said(waiting) == "has it\n"
@@ -256,10 +260,9 @@ def test_a_gpu_without_peers_waits_for_no_turn_alone(
     copy_load.run(copy_load.arguments().parse_args(given), Output(stream))
     output = parse(stream.getvalue())
     assert [one.name for one in output.absences] == ["copy_own_p2p"]
-    waits = [note for note in output.notes if note.startswith("waits")]
-    assert waits == [
-        "waits for its shared turn on machine",
-        "waits for its exclusive turn on link-gpu0",
+    assert [note.partition(":")[0] for note in output.notes if " turn on " in note] == [
+        "exclusive turn on link-gpu0",
+        "shared turn on machine",
     ]
 
 

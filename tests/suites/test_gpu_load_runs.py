@@ -23,6 +23,8 @@ from acceptance.machine.inventory import Inventory
 from acceptance.process.command import ProgramResult
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures import gpu_loads
+from acceptance.tools import load_output
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolError
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
@@ -231,6 +233,24 @@ def test_copies_take_turns_in_a_folder_of_theirs_by_the_link_that_they_share(
     ((folder,),) = {tuple(set(call)) for call in loads.word("--turns")}
     assert Path(folder).parent == tmp_path
     assert list(tmp_path.iterdir()) == []  # it is gone with the loads
+
+
+def test_the_load_that_held_the_others_up_is_named_and_not_those_that_waited(
+    seen: Inventory,
+) -> None:
+    """A GPU that hangs in its turn keeps the others from theirs until the time is over."""
+    waited = '{"waits": "exclusive turn on machine"}\n'
+    ended = {
+        gpu.name: ProgramResult(("load",), -15, text, "", 250.0, timed_out=True)
+        for gpu, text in zip(gpus(seen), (waited, '{"note": "copies"}\n'), strict=True)
+    }
+    found = gpu_loads.collect_loads(
+        gpus(seen), ended, lambda _, done: load_output.read(done, "gpu_copy", {"seconds": 1.0})
+    )
+    assert list(found.failed) == [Gpu(1), Gpu(0)]
+    assert waited.strip() in str(found.failed[Gpu(0)])
+    with pytest.raises(LoadFailed, match="gpu1"):
+        found.raise_failed()
 
 
 def test_two_checks_of_one_run_share_no_turns(seen: Inventory, tmp_path: Path) -> None:

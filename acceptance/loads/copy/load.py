@@ -333,7 +333,7 @@ def run(options: argparse.Namespace, output: Output) -> None:
     others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
     course = CopyRun(options, output, peers)
-    turns = Turns(options.turns, options.link, output.note)
+    turns = Turns(options.turns, options.link, output)
     with turns.beside():
         course.measure_local(about.L2_cache_size)
         torch.cuda.empty_cache()

@@ -2,7 +2,7 @@
 
 A turn is a lock (flock(2)) on a file of a folder that these loads share: `machine`, and one file
 for each group of GPUs that share their way to the host. The kernel releases the locks of a process
-when it ends, however it ends: a load that dies never blocks the others. Standard library only.
+when it ends, however it ends: a load that dies never blocks the others.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from acceptance.loads.protocol import Output
 
 
 class TurnsError(Exception):
@@ -23,16 +25,16 @@ class TurnsError(Exception):
 class Turns:
     """The turns of one load.
 
-    `link` names the group of its GPU. Without a `folder` it shares nothing, and never waits. `note`
-    receives a sentence before each turn, and one after it: how long the load waited for it, and how
-    long it took.
+    `link` names the group of its GPU. Without a `folder` it shares nothing, and never waits. Its
+    output says when it begins to wait, and after each turn how long it waited and how long the turn
+    took.
 
     Each method is a context that begins when the turn does. It raises TurnsError.
     """
 
     folder: Path | None
     link: str | None
-    note: Callable[[str], None]
+    output: Output
 
     def beside(self) -> contextlib.AbstractContextManager[None]:
         """The time in which no load copies to a peer."""
@@ -55,7 +57,7 @@ class Turns:
             yield
             return
         kind = "shared" if lock == fcntl.LOCK_SH else "exclusive"
-        self.note(f"waits for its {kind} turn on {name}")
+        self.output.waits(f"{kind} turn on {name}")
         began = time.monotonic()
         try:
             # For reading and writing: NFS demands the one for a shared lock, the other for one
@@ -69,9 +71,10 @@ class Turns:
             except OSError as error:
                 raise self._refused(error) from error
             locked = time.monotonic()
+            waited = locked - began
             yield
             took = time.monotonic() - locked
-        self.note(f"{kind} turn on {name}: waited {locked - began:.1f} s, took {took:.1f} s")
+        self.output.note(f"{kind} turn on {name}: waited {waited:.1f} s, took {took:.1f} s")
 
     def _refused(self, error: OSError) -> TurnsError:
         return TurnsError(
