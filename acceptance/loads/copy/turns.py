@@ -26,8 +26,7 @@ class Turns:
     """The turns of one load.
 
     `link` names the group of its GPU. Without a `folder` it shares nothing, and never waits. Its
-    output says when it begins to wait, and after each turn how long it waited and how long the turn
-    took.
+    output says when it begins to wait, when it has its turn, and how long both took.
 
     Each method is a context that begins when the turn does. It raises TurnsError.
     """
@@ -71,10 +70,11 @@ class Turns:
             except OSError as error:
                 raise self._refused(error) from error
             locked = time.monotonic()
-            waited = locked - began
+            # At once: from here on it waits for nobody, and others may wait for it.
+            self.output.note(f"{kind} turn on {name}: waited {locked - began:.1f} s")
             yield
             took = time.monotonic() - locked
-        self.output.note(f"{kind} turn on {name}: waited {waited:.1f} s, took {took:.1f} s")
+        self.output.note(f"{kind} turn on {name}: took {took:.1f} s")
 
     def _refused(self, error: OSError) -> TurnsError:
         return TurnsError(
