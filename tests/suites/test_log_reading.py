@@ -470,7 +470,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), PEAKS, table, c
     ),
     "compute.copies": lambda p, c: compute.test_copies(
-        of(gpu_loads.gpu_copies, p, DUE, LOADS_S), table, c
+        of(gpu_loads.gpu_copies, p, DUE, LOADS_S, SEEN), table, c
     ),
     "train.step": lambda p, c: train.test_step(
         of(train_fixtures.train_steps, p, p.planned, DUE, LOADS_S, listener), {}, table, c
