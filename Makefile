@@ -85,7 +85,7 @@ help: ## list these commands
 accept: .venv/.compiled ## test this machine and say whether it is fit (PROFILE=accept)
 	@$(RIGPROOF) accept $(ARGS)
 
-smoke train soak: .venv/.run ## the same with that profile: a minute or two; ten minutes; hours
+smoke train soak: .venv/.run ## the same with that profile: minutes; ten minutes; hours
 	@$(MAKE) --no-print-directory accept PROFILE=$@
 
 # Exit code 4: the machine is in use, the night was skipped. Too many in a row are a FAIL.

@@ -2,8 +2,9 @@
 this machine's own GPUs.
 
 The checks of `gpu-load` and of `host-load` run by themselves and then side by side, in turns, so
-that a machine that gets warmer moves both. For every figure of theirs a table has the median of
-each, the difference, and what two values of a sound part may differ by
+that a machine that gets warmer moves both. Where there are two GPUs or more, the checks that load
+several at once (EACH) also run on each GPU alone and then on all. For every figure a table has the
+median of each kind of runs, the difference, and what two values of a sound part may differ by
 (`fixtures/measurements/`). Counts are 0 on a sound machine, and each run must pass anyway.
 
 It needs what `rigproof accept --station host` needs: a GPU, torch, the tools; no engine.
@@ -33,6 +34,10 @@ from selftest.nights_on_gpu import alarms, own_gpus, rigproof
 
 TABLE = "side-by-side.md"
 SIDES: tuple[Session, Session] = (GPU_LOAD, HOST_LOAD)
+# Those that load several GPUs at once, and whose figures are of one GPU.
+EACH = ("compute.gemm_together", "compute.copies", "link.host_copies")
+BOTH, ALL = "both", "all-gpus"  # the kinds of runs in which loads run side by side
+TITLES = {BOTH: "GPUs and host, alone and side by side", ALL: "each GPU alone, and all GPUs"}
 Figures = Mapping[tuple[str, str, str, str], float]  # by check, measurement, component and unit
 
 
@@ -111,6 +116,25 @@ def sides(plan: Plan) -> dict[Session, tuple[str, ...]]:
     return {side: tuple(check.id for check in plan.share(side)) for side in SIDES}
 
 
+def kinds(plan: Plan) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The kinds of runs as arguments of `rigproof accept`, by name, those side by side last.
+
+    They are by the kind that they are compared with; a group without checks is left out.
+    """
+    of_side = sides(plan)
+    both: dict[str, tuple[str, ...]] = {side: _only(of_side[side]) for side in SIDES}
+    both[BOTH] = _only([one for side in SIDES for one in of_side[side]])
+    each = [check.id for check in plan.checks if check.id in EACH]
+    every = {str(gpu): (*_only(each), "--gpus", str(gpu)) for gpu in plan.gpus}
+    every[ALL] = _only(each)
+    found = {BOTH: both} if all(of_side.values()) else {}
+    return found | ({ALL: every} if each and len(plan.gpus) > 1 else {})
+
+
+def _only(checks: Sequence[str]) -> tuple[str, ...]:
+    return "--only", ",".join(checks)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """0 where every run passed and no figure moved, else 1; 2 where there is no GPU, or nothing
     would run side by side.
@@ -128,22 +152,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 2
     prepared = planning.prepare(Options(machine_file=given.machine, profile=given.profile))
-    of_side = sides(prepared.plan)
-    if not all(of_side.values()):
+    groups = kinds(prepared.plan)
+    if not groups:
         print(f"nothing runs side by side in the profile {given.profile}", file=sys.stderr)
         return 2
-    kinds: dict[str, tuple[str, ...]] = {side: of_side[side] for side in SIDES}
-    kinds["both"] = tuple(one for side in SIDES for one in of_side[side])
-    found: dict[str, list[Figures]] = {kind: [] for kind in kinds}
+    every = {kind: which for group in groups.values() for kind, which in group.items()}
+    found: dict[str, list[Figures]] = {kind: [] for kind in every}
     wrong: list[str] = []
     given.out.mkdir(parents=True, exist_ok=True)
     common = ["--profile", given.profile, "--station", "host", "--out", str(given.out)]
     common += ["--machine", str(given.machine)] if given.machine else []
     for turn in range(given.runs):
-        for kind, checks in kinds.items():
+        for kind, which in every.items():
             made = given.out / f"{kind}-{turn}"
-            which = ["--only", ",".join(checks), "--run-dir-file", str(made)]
-            code, seconds = rigproof("accept", *common, *which)
+            code, seconds = rigproof("accept", *common, *which, "--run-dir-file", str(made))
             folder = Path(made.read_text().rstrip("\n")) if made.is_file() else None
             wrong += alarms(folder)
             print(f"{kind}: exit {code} after {seconds:.0f} s", flush=True)
@@ -152,15 +174,21 @@ def main(argv: Sequence[str] | None = None) -> int:
                 figures(json.loads(verdict.read_bytes())) if verdict.is_file() else {}
             )
     book, virtual = noise.read(resources.locate("noise.toml")), prepared.inventory.cpu.virtualised
-    rows = [
-        one
-        for side in SIDES
-        for one in compared(found[side], found["both"], book, virtual=bool(virtual))
-    ]
-    told_lines = [*HEAD, *(one.row() for one in rows), "", *wrong]
+    told_lines: list[str] = []
+    moved = False
+    for beside, group in groups.items():
+        rows = [
+            one
+            for alone in group
+            if alone != beside
+            for one in compared(found[alone], found[beside], book, virtual=bool(virtual))
+        ]
+        moved = moved or not rows or any(one.too_far for one in rows)
+        told_lines += [f"{TITLES[beside]}:", "", *HEAD, *(one.row() for one in rows), ""]
+    told_lines += wrong
     (given.out / TABLE).write_text("\n".join([*told_lines, ""]), encoding="utf-8")
     print("\n".join(told_lines))
-    return 1 if wrong or not rows or any(one.too_far for one in rows) else 0
+    return 1 if wrong or moved else 0
 
 
 if __name__ == "__main__":

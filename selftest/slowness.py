@@ -20,7 +20,7 @@ from selftest import drawn_runs
 from selftest.drawn_runs import Machine, draw, named
 
 PERCENTS = (0, 3, 5, 10, 25)
-CHECKS = ("compute.gemm_alone", "compute.gemm_together", "together.burn", "burn.gpu_burn[tensor]")
+CHECKS = ("compute.gemm_together", "together.burn", "burn.gpu_burn[tensor]")
 PAST = "Held against its own nights before: see the simulated years (`python -m selftest.year`)."
 
 

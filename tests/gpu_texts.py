@@ -34,7 +34,7 @@ Device {index}: "NVIDIA GeForce RTX 4090"
     )
 
 
-def nvbandwidth(count: int, figures: Mapping[str, Sequence[float]]) -> str:
+def nvbandwidth(count: int, figures: Mapping[str, Sequence[float]], *, first_bus: int = 1) -> str:
     """nvbandwidth of these testcases, with a figure for each GPU, or for each ordered pair of
     GPUs, row by row.
     """
@@ -59,12 +59,18 @@ def nvbandwidth(count: int, figures: Mapping[str, Sequence[float]]) -> str:
             }
         )
     devices = [
-        f"{index}: NVIDIA GeForce RTX 4090 (00000000:{index + 1:02x}:00): (box)"
+        f"{index}: NVIDIA GeForce RTX 4090 (00000000:{index + first_bus:02x}:00): (box)"
         for index in range(count)
     ]
     return json.dumps(
         {"nvbandwidth": {"GPU Device list": devices, "git_version": "v0.8", "testcases": testcases}}
     )
+
+
+def nvbandwidth_alone(index: int, figures: Mapping[str, Sequence[float]]) -> str:
+    """nvbandwidth of the GPU with this index alone, with its own of the figures of all."""
+    own = {name: [values[index]] for name, values in figures.items()}
+    return nvbandwidth(1, own, first_bus=index + 1)
 
 
 WRONG_DATA = " Invalid value when checking the pattern at 0x7f1c40000000\n Current offset : 4096 \n"

@@ -46,12 +46,15 @@ class Measures(msgspec.Struct, frozen=True):
 class CollectedCheck(msgspec.Struct, frozen=True):
     """One check as pytest collected it.
 
-    `calculated_s` is its time from `seconds`, `load`, `seconds_per_gib` for each GiB of RAM that is
-    filled, `core_seconds_per_gib` for each GiB that all cores fill together, `seconds_per_gpu` and
-    `seconds_per_pair`. `slack` is the extra time in seconds before its programs are ended, and
-    `slack_per_gib` that for each GiB of RAM. `heats` marks a load that keeps its components in full
-    use. `loads_gpus` marks a load that keeps every due GPU busy at once, for its whole time. `last`
-    marks one that runs after all others, because the machine may not survive it.
+    `calculated_s` is its time from `seconds`, `load`, `extra_load`, `seconds_per_gib` for each GiB
+    of RAM that is filled, `core_seconds_per_gib` for each GiB that all cores fill together,
+    `seconds_per_gpu`, `seconds_per_pair`, and `seconds_per_turn` for each turn of the GPUs that
+    share the way to the host (`machine.topology.host_turns`). `extra_load` is a part of the check
+    that it makes only where the profile names it. `slack` is the extra time in seconds before its
+    programs are ended, and `slack_per_gib` that for each GiB of RAM. `heats` marks a load that
+    keeps its components in full use. `loads_gpus` marks a load that keeps every due GPU busy at
+    once, for its whole time. `last` marks one that runs after all others, because the machine may
+    not survive it.
     """
 
     id: str
@@ -60,11 +63,13 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     measures: tuple[Measures, ...]
     seconds: float
     load: str | None = None
+    extra_load: str | None = None
     gate: bool = False
     seconds_per_gib: float = 0.0
     core_seconds_per_gib: float = 0.0
     seconds_per_gpu: float = 0.0
     seconds_per_pair: float = 0.0
+    seconds_per_turn: float = 0.0
     slack: float = 0.0
     slack_per_gib: float = 0.0
     heats: bool = False
@@ -72,14 +77,18 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     last: bool = False
 
     def calculated_s(
-        self, loads_s: Mapping[str, float], memory_gib: float, gpus: int, cores: int
+        self, loads_s: Mapping[str, float], memory_gib: float, gpus: int, cores: int, turns: int
     ) -> float:
-        """Seconds of this check: its own, its load's, and those for RAM, GPUs and ordered pairs.
+        """Seconds of this check: its own, its loads', and those for RAM, GPUs, ordered pairs and
+        turns.
 
         `loads_s` are the seconds of each load, its own among them; `memory_gib` is the tested RAM.
-        Without `cores` that the kernel shows, one core fills it.
+        Without `cores` that the kernel shows, one core fills it. `turns` is the largest number of
+        GPUs that share the way to the host.
         """
         seconds = self.seconds + (loads_s[self.load] if self.load else 0.0)
+        seconds += loads_s.get(self.extra_load, 0.0) if self.extra_load else 0.0
         seconds += self.seconds_per_gib * memory_gib + self.seconds_per_gpu * gpus
         seconds += self.core_seconds_per_gib * memory_gib / max(1, cores)
+        seconds += self.seconds_per_turn * turns
         return seconds + self.seconds_per_pair * gpus * (gpus - 1)

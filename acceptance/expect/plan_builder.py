@@ -272,6 +272,7 @@ def build(
     missing: Sequence[Component] = (),
     cure: str = "",
     gpu_functions: Sequence[Component] = (),
+    turns: int | None = None,
 ) -> Plan:
     """The plan of one run.
 
@@ -281,7 +282,8 @@ def build(
     only some of the machine's GPUs.
     `any_profile` are the components of all profiles, whose limits are no gaps of this one; those of
     this one where it is None.
-    `gpu_functions` are the plan's.
+    `gpu_functions` are the plan's. `turns` is the largest number of GPUs that share the way to the
+    host; None: all do.
     `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
     is due.
 
@@ -317,7 +319,11 @@ def build(
                     check.title,
                     check.session,
                     check.calculated_s(
-                        loads_s, memory_gib, len(components["gpu"]), len(components["core"])
+                        loads_s,
+                        memory_gib,
+                        len(components["gpu"]),
+                        len(components["core"]),
+                        len(components["gpu"]) if turns is None else turns,
                     ),
                     due,
                     check.gate,

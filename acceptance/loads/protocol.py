@@ -21,6 +21,8 @@
         a step of the power load, before it begins
     {"step_ended": STEP, "edges": COUNT, "right": COUNT, "wrong": COUNT}
         the same step after its last edge: what was commanded, and how many results were verified
+    {"waits": TURN}
+        the turn among several loads that it waits for; nothing of it runs until the next line
     {"progress": SECONDS_DONE, "of": SECONDS}
         for a progress bar; carries no evidence
     {"trouble": MESSAGE}
@@ -189,6 +191,12 @@ class StepEnded(Strict, frozen=True):
     wrong: Count
 
 
+class Waits(Strict, frozen=True):
+    """The turn that a load waits for, while others have it; it carries no evidence."""
+
+    turn: Text = field(name="waits")
+
+
 class Progress(Strict, frozen=True):
     """How far the load is, in seconds; it carries no evidence."""
 
@@ -210,7 +218,7 @@ class End(Strict, frozen=True):
 
 
 Evidence = LoadReading | Absence | LoadTable | KeptLog
-Told = Note | Lap | StepBegins | StepEnded | Progress | Trouble
+Told = Note | Lap | StepBegins | StepEnded | Waits | Progress | Trouble
 Line = Hello | Evidence | WrongResult | Told | End
 
 # The key that tells a line's kind.
@@ -224,6 +232,7 @@ _KINDS: Mapping[str, type[Hello | Evidence | Told | End]] = {
     "lap": Lap,
     "step": StepBegins,
     "step_ended": StepEnded,
+    "waits": Waits,
     "progress": Progress,
     "trouble": Trouble,
     "end": End,
@@ -343,6 +352,10 @@ class Output:
         """The end of the step that began last: edges commanded, results right and wrong."""
         self._line(StepEnded(step, edges, right, wrong))
 
+    def waits(self, turn: str) -> None:
+        """The turn that the load waits for from now on."""
+        self._line(Waits(turn))
+
     def progress(self, done_s: float, of_s: float) -> None:
         """How far the load is, in seconds."""
         self._line(Progress(done_s, of_s))
@@ -452,11 +465,20 @@ def salvage(output: str) -> tuple[WrongResult, ...]:
 
 def trouble(output: str) -> Message | None:
     """Why a load could not go on, as its last whole line says; None where that says no reason."""
+    said = _last(output)
+    return said.message if isinstance(said, Trouble) else None
+
+
+def waits(output: str) -> bool:
+    """Whether the load waited for its turn when its output ended, as its last whole line says."""
+    return isinstance(_last(output), Waits)
+
+
+def _last(output: str) -> Line | None:
     try:
-        said = decode(output.removesuffix("\n").rpartition("\n")[2])
+        return decode(output.removesuffix("\n").rpartition("\n")[2])
     except ProtocolError:
         return None
-    return said.message if isinstance(said, Trouble) else None
 
 
 def _unusable(reason: str | Message, line: str) -> ProtocolError:

@@ -138,6 +138,25 @@ def pairs(inventory: Inventory, due: Sequence[Gpu]) -> Iterator[tuple[Gpu, Gpu, 
             yield known[pair.a], known[pair.b], pair
 
 
+def host_link_groups(inventory: Inventory, due: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], ...]:
+    """The due GPUs by the way to the host that they share: those of one NUMA node are a group.
+
+    They share that node's memory and its links. Where the node of any GPU is not known, as in most
+    VMs, all GPUs are one group.
+    """
+    nodes = _nodes({str(gpu.name): gpu.pci_address for gpu in due}, inventory.places, due)
+    groups: dict[int | None, list[Gpu]] = {}
+    for gpu in due:
+        node = nodes[str(gpu.name)] if len(nodes) == len(due) else None
+        groups.setdefault(node, []).append(gpu)
+    return tuple(map(tuple, groups.values()))
+
+
+def host_turns(inventory: Inventory, due: Sequence[Gpu]) -> int:
+    """How many turns the due GPUs take where one at a time may use the way to the host."""
+    return max(map(len, host_link_groups(inventory, due)), default=0)
+
+
 def nvlinks(a: Gpu, b: Gpu) -> int:
     """How many NVLinks lead from one GPU to the other.
 

@@ -614,6 +614,7 @@ def prepare(options: Options) -> PreparedRun:
             any_profile=some_profile,
             missing=missing,
             gpu_functions=_gpu_functions(inventory),
+            turns=topology.host_turns(inventory, gpus(inventory, names)),
             cure=_cure(
                 short,
                 [

@@ -39,14 +39,15 @@ MARKS = (
     "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
     "measures(*names): the measurements of the check, each as its family has it",
-    "costs(seconds, load=None, per_gib=0.0, per_gib_of_a_core=0.0, per_gpu=0.0, per_pair=0.0, "
-    "slack=0.0, slack_per_gib=0.0, heats=False, loads_gpus=False, last=False): calculated "
-    "seconds of the check, beside those of the named load ({name} in it is a parameter of the "
-    "test), for each GiB that is filled, for each GiB that one core fills where all cores fill "
-    "side by side, and for each GPU and each ordered pair of GPUs tested; slack is how much longer "
-    "its programs may take, slack_per_gib that for each GiB, heats marks a load of full use, "
-    "loads_gpus one that keeps every GPU that is due at work for all of its time, last one that "
-    "runs after all others",
+    "costs(seconds, load=None, extra_load=None, per_gib=0.0, per_gib_of_a_core=0.0, per_gpu=0.0, "
+    "per_pair=0.0, per_turn=0.0, slack=0.0, slack_per_gib=0.0, heats=False, loads_gpus=False, "
+    "last=False): calculated seconds of the check, beside those of the named load ({name} in it is "
+    "a parameter of the test) and of an extra load, which the check makes only where the profile "
+    "names it, for each GiB that is filled, for each GiB that one core fills where all cores fill "
+    "side by side, for each GPU and each ordered pair of GPUs tested, and for each turn of the "
+    "GPUs that share the way to the host; slack is how much longer its programs may take, "
+    "slack_per_gib that for each GiB, heats marks a load of full use, loads_gpus one that keeps "
+    "every GPU that is due at work for all of its time, last one that runs after all others",
     "gate: when this check can not be judged, nothing after it is run",
 )
 
@@ -122,10 +123,12 @@ def describe(item: pytest.Item) -> CollectedCheck:
         measures=_measures(item, name),
         seconds=costs.args[0],
         load=load,
+        extra_load=costs.kwargs.get("extra_load"),
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
         core_seconds_per_gib=costs.kwargs.get("per_gib_of_a_core", 0.0),
         seconds_per_gpu=costs.kwargs.get("per_gpu", 0.0),
         seconds_per_pair=costs.kwargs.get("per_pair", 0.0),
+        seconds_per_turn=costs.kwargs.get("per_turn", 0.0),
         slack=costs.kwargs.get("slack", 0.0),
         slack_per_gib=costs.kwargs.get("slack_per_gib", 0.0),
         heats=costs.kwargs.get("heats", False),

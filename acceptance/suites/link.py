@@ -9,7 +9,7 @@ import pytest
 from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Message, Text
 from acceptance.core.parts import GPUS, Pair
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.diagnosis.transports import PairLinks
@@ -20,9 +20,9 @@ from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.session.check import Check
-from acceptance.suites.fixtures import gpu_links
+from acceptance.suites.fixtures import gpu_links, gpu_tools
 from acceptance.suites.fixtures.collectives import Collectives, RunArms, judged
-from acceptance.suites.fixtures.no_proof import NoProof
+from acceptance.suites.fixtures.gpu_tools import ToolRuns
 from acceptance.tools import p2p_bandwidth
 from acceptance.tools.reading import ToolOutput
 
@@ -40,6 +40,7 @@ PEER_COPIES = {
     "copy_d2d_write": "device_to_device_memcpy_write_ce",
 }
 PEER_ACCESS_UNKNOWN = Message("peer_access_unknown")
+NO_FIGURE = Message("no_figure_counts")
 
 
 @pytest.mark.session("host-before")
@@ -132,25 +133,34 @@ def _unread(
     if output.outcome != "fail":
         return {}
     due = check.components(measurement)
-    return dict.fromkeys((due & {component}) or due, Message("no_figure_counts"))
+    return dict.fromkeys((due & {component}) or due, NO_FIGURE)
 
 
 def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[Component, float]]:
-    """The tool's own readings by measurement.
-
-    Raises NoProof for a missing reading, for example of a testcase that the tool waived.
-    """
+    """The tool's own readings by measurement; raises NoProof for a missing one."""
     if output.outcome == "fail":
         return {name: {} for name in names}
-    given = {reading.name: reading.values for reading in output.readings}
-    if lacking := [reading for reading in names.values() if reading not in given]:
-        figures = Listed(tuple(lacking))
-        raise NoProof("figures_missing", tool=output.tool, figures=figures, why=output.reason)
-    return {name: given[reading] for name, reading in names.items()}
+    found = gpu_tools.require_readings(output, tuple(names.values()))
+    return {name: found.reading(reading) for name, reading in names.items()}
+
+
+def _take_each(runs: ToolRuns, check: Check, names: Mapping[str, str], *ratios: str) -> None:
+    """Journal the figures of every run, and these ratios; then raise, where a run proves nothing.
+
+    A run that proves a fault leaves its own figures out, and the ratios.
+    """
+    whole = runs.with_readings(names.values())
+    for gpu, output in whole.outputs.items():
+        _take(output, check, _readings(output, names), gpu)
+    faulty = any(one.outcome == "fail" for one in whole.outputs.values())
+    for ratio in ratios:
+        untold = dict.fromkeys(check.components(ratio), NO_FIGURE) if faulty else None
+        check.ratio(ratio, skipped=untold)
+    whole.raise_failed()
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(0.1, load="nvbandwidth", per_gpu=6.3, slack=35.0)
+@pytest.mark.costs(0.1, load="nvbandwidth", per_turn=6.3, slack=35.0)
 @pytest.mark.measures(
     "copy_faults",
     "copy_h2d",
@@ -160,36 +170,30 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
     "copy_h2d_ratio",
     "copy_d2h_ratio",
 )
-def test_host_copies(
-    nvbandwidth: Callable[..., ToolOutput],
-    check: Check,
-) -> None:
-    """Copies between pinned host memory and each GPU, each GPU by itself, in both directions and in
-    both at once (nvbandwidth).
+def test_host_copies(nvbandwidth_alone: Callable[..., ToolRuns], check: Check) -> None:
+    """Copies between pinned host memory and each GPU, in both directions and in both at once; GPUs
+    that share the way to the host take turns (nvbandwidth).
 
     Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes;
     the last copy of each sample is compared with its pattern. Each direction is also compared with
-    the other GPUs of that model on such a link. Not measured: pageable memory, and all GPUs at
-    once.
+    the other GPUs of that model on such a link. Not measured: pageable memory, and several GPUs of
+    one NUMA node at once.
     """
-    output = nvbandwidth(*HOST_COPIES.values())
-    _take(output, check, _readings(output, HOST_COPIES))
-    for ratio in ("copy_h2d_ratio", "copy_d2h_ratio"):
-        check.ratio(ratio, skipped=_unread(output, check, ratio))
+    runs = nvbandwidth_alone(*HOST_COPIES.values())
+    _take_each(runs, check, HOST_COPIES, "copy_h2d_ratio", "copy_d2h_ratio")
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(0.1, load="nvbandwidth", per_gpu=1.2, slack=41.0)
+@pytest.mark.costs(0.1, load="nvbandwidth", per_turn=1.2, slack=41.0)
 @pytest.mark.measures("copy_faults", "copy_local", "latency_host_device")
-def test_device_alone(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
+def test_device_alone(nvbandwidth_alone: Callable[..., ToolRuns], check: Check) -> None:
     """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory
     (nvbandwidth).
 
     Measured: bytes copied, counted once though each is read and written; buffers of 512 MiB leave
     every L2 cache.
     """
-    output = nvbandwidth(*ALONE.values())
-    _take(output, check, _readings(output, ALONE))
+    _take_each(nvbandwidth_alone(*ALONE.values()), check, ALONE)
 
 
 @pytest.mark.session("load")
@@ -207,14 +211,14 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(0.1, load="bandwidth_test", per_gpu=0.4, slack=8.0)
+@pytest.mark.costs(0.1, load="bandwidth_test", per_turn=0.4, slack=8.0)
 @pytest.mark.measures(
     "copy_faults",
     "bandwidth_test_h2d",
     "bandwidth_test_d2h",
     "bandwidth_test_d2d",
 )
-def test_bandwidth_test(bandwidth_test: Mapping[Component, ToolOutput], check: Check) -> None:
+def test_bandwidth_test(bandwidth_test: ToolRuns, check: Check) -> None:
     """The CUDA sample bandwidthTest on each GPU, as builders run it.
 
     Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the
@@ -223,8 +227,7 @@ def test_bandwidth_test(bandwidth_test: Mapping[Component, ToolOutput], check: C
     names = {
         name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")
     }
-    for gpu, output in bandwidth_test.items():
-        _take(output, check, _readings(output, names), gpu)
+    _take_each(bandwidth_test, check, names)
 
 
 @pytest.mark.session("load")

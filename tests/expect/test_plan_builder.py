@@ -332,6 +332,35 @@ def test_a_check_that_takes_its_time_for_each_pair_costs_that_often() -> None:
     assert [check.seconds for check in made.checks] == [5.0]
 
 
+@pytest.mark.parametrize(
+    ("loads_s", "seconds"), [({"burn": 3.0}, 5.0), ({"burn": 3.0, "more": 4.0}, 9.0)]
+)
+def test_a_part_that_the_profile_names_costs_its_seconds(
+    loads_s: dict[str, float], seconds: float
+) -> None:
+    made = build(
+        [collected("a.parts", seconds=2.0, load="burn", extra_load="more")],
+        book=LimitBook(BOOK.entries[:1]),
+        loads_s=loads_s,
+    )
+    assert [check.seconds for check in made.checks] == [seconds]
+
+
+@pytest.mark.parametrize(("turns", "seconds"), [(None, 3.5), (2, 3.0), (1, 2.5)])
+def test_a_check_whose_gpus_take_turns_costs_as_often_as_the_most_that_share(
+    turns: int | None, seconds: float
+) -> None:
+    """Where nothing says how many share the way to the host, all do."""
+    classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1), Gpu(2))}
+    made = build(
+        [collected("a.turns", seconds=2.0, seconds_per_turn=0.5)],
+        components=classes,
+        book=LimitBook(BOOK.entries[:1]),
+        turns=turns,
+    )
+    assert [check.seconds for check in made.checks] == [seconds]
+
+
 def test_the_slack_for_each_gib_counts_for_the_time_limit_alone() -> None:
     made = build(
         [collected("a.fill", seconds=2.0, slack=10.0, slack_per_gib=1.5)],

@@ -16,6 +16,7 @@ from acceptance.loads.copy.load import (
     CopyError,
     background_copies,
     local_words,
+    pair_seconds,
     require_host_memory,
 )
 from acceptance.loads.cpu.memory_bandwidth import ArraysError
@@ -40,6 +41,23 @@ def test_local_buffers_are_beyond_the_cache() -> None:
         local_words(960 * MIB - 1, 60 * MIB)
     with pytest.raises(CopyError):
         local_words(0, 0)
+
+
+@each(
+    "seconds, peers, each_s",
+    [
+        (1.0, 1, 1.0),
+        (1.0, 4, 0.25),
+        (1.0, 7, 1 / 7),
+        (0.3, 7, 0.1),
+        (0.05, 1, 0.05),
+        (0.05, 7, 0.05),
+    ],
+)
+def test_the_paths_to_the_peers_share_the_time_of_one(
+    seconds: float, peers: int, each_s: float
+) -> None:
+    assert pair_seconds(seconds, peers) == pytest.approx(each_s)
 
 
 def test_host_buffers_take_half_of_what_is_available_at_most() -> None:
@@ -68,6 +86,8 @@ def test_the_hump_is_explained() -> None:
         (("--mib", "16385"), "'16385' is not a number of MiB"),
         (("--mib", "1.5"), "'1.5' is not a number of MiB"),
         (("--inject", "die"), "invalid choice: 'die'"),
+        (("--link", "../machine"), "'../machine' is not a name of small letters and digits"),
+        (("--link", ""), "'' is not a name of small letters and digits"),
     ],
 )
 def test_bad_arguments_get_one_sentence(
@@ -77,6 +97,16 @@ def test_bad_arguments_get_one_sentence(
         load.arguments().parse_args(["--seconds", "1", *extra])
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+@each("half", [("--turns", "/tmp"), ("--link", "gpu0")])
+def test_a_folder_of_turns_and_a_link_go_together(
+    half: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        load.main(["--seconds", "1", *half])
+    assert ended.value.code == 2
+    assert "--turns and --link go together" in capsys.readouterr().err
 
 
 def test_it_is_a_program_and_asks_for_its_arguments() -> None:

@@ -31,6 +31,7 @@ from acceptance.loads.protocol import (
     parse,
     salvage,
     trouble,
+    waits,
 )
 from acceptance.wording import errors, words
 
@@ -361,6 +362,16 @@ def parsed_or_none(lines: list[str]) -> LoadOutput | None:
         return parse(text(*lines))
     except ProtocolError:
         return None
+
+
+def test_a_load_waits_while_its_last_line_says_so() -> None:
+    stream = io.StringIO()
+    Output(stream).waits("exclusive turn on machine")
+    assert stream.getvalue() == '{"waits": "exclusive turn on machine"}\n'
+    line = stream.getvalue().strip()
+    assert waits(text(HELLO, line))
+    assert not any(map(waits, ("", text(HELLO, line, PROGRESS), f"{text(HELLO, line)}torn")))
+    assert parse(text(*WHOLE[:-1], line, WHOLE[-1])) == parse(text(*WHOLE))
 
 
 def test_the_trouble_of_a_load_is_its_last_line() -> None:

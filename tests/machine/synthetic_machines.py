@@ -41,7 +41,7 @@ from acceptance.core.record import (
 from acceptance.core.verdict import Verdict
 from acceptance.expect import components, gpu_limits, plan_builder, sheet
 from acceptance.expect.sheet import Sheet
-from acceptance.machine import gpu_selection, machine_file, scratch_place
+from acceptance.machine import gpu_selection, machine_file, scratch_place, topology
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import CoreGroup, Disk, Inventory, NvmlDevice
 from acceptance.machine.machine_file import DeclaredScratch
@@ -74,6 +74,7 @@ HOSTS = {
 DISK = Disk("nvme0n1", "maker", "serial", 2 << 40, "nvme", "nvme", None)
 SENSORS = frozenset({"cpu_temperature_c", "cpu_throttle_count"})
 FREE = 0.98  # share of the RAM that is free on a machine where nothing else runs
+GPUS_OF_A_NODE = 4  # as eight GPUs stand on the two sockets of an HGX board's host
 GTS = {3: 8.0, 4: 16.0, 5: 32.0}
 
 
@@ -92,6 +93,7 @@ def device(box: Box, one: Sheet, index: int) -> NvmlDevice:
         max_link_width_here=box.slot[1] if box.slot else one.pcie_width,
         virtualised=box.slot is None,
         ecc_enabled=one.ecc,
+        numa_node=index // GPUS_OF_A_NODE,
     )
     peers = [other for other in range(box.count) if other != index]
     return gpu_machine.device(
@@ -161,6 +163,7 @@ def planned(
         digest="synthetic",
         siblings=components.siblings(declared, seen, names, scratches),
         gaps=tuple(gpu_limits.gaps(seen, names)),
+        turns=topology.host_turns(seen, gpus(seen, names)),
     )
 
 

@@ -337,7 +337,7 @@ def _check(
                     ),
                 )
                 outcome = "fail" if due.limit and due.limit.grade(value) == "fail" else outcome
-        if check.id == "compute.gemm_alone":
+        if check.id == "compute.gemm_together":
             yield from ((end, table) for table in _tables(check))
         if made.training:
             gpus = tuple(Gpu(number) for number in range(machine.gpus))

@@ -369,7 +369,7 @@ def test_the_recorded_h200_is_shown_with_its_telemetry_tables_and_logs(tmp_path:
     }
     assert "peak 989.4 TFLOP/s, sheet of H200 SXM 141GB" in words(tree)
     assert "bf16 TFLOP/s" in words(tree.get_element_by_id("tables").getparent())
-    assert "logs/compute.gemm_alone-1.log" in tree.xpath("//a/@href")
+    assert "logs/compute.gemm_together-1.log" in tree.xpath("//a/@href")
 
 
 def test_what_is_slowed_by_heat_is_shaded(slow: Path) -> None:

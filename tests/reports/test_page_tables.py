@@ -8,20 +8,20 @@ def test_formats_stand_side_by_side() -> None:
     found = tables.text_tables(
         [
             Table(
-                "compute.gemm_alone",
+                "compute.gemm_together",
                 "gpu0",
                 "gemm_f64",
                 ("n", "TFLOP/s"),
                 ((128.0, 0.31234), (8192.0, 53.6)),
             ),
             Table(
-                "compute.gemm_alone",
+                "compute.gemm_together",
                 "gpu0",
                 "gemm_bf16",
                 ("n", "TFLOP/s", "MFU"),
                 ((8192.0, 814.0, 0.823),),
             ),
-            Table("compute.gemm_alone", "gpu1", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.3),)),
+            Table("compute.gemm_together", "gpu1", "gemm_f64", ("n", "TFLOP/s"), ((128.0, 0.3),)),
             Table(
                 "compute.copies",
                 "gpu0",
@@ -32,8 +32,8 @@ def test_formats_stand_side_by_side() -> None:
         ]
     )
     assert [table.title for table in found] == [
-        "compute.gemm_alone on gpu0",
-        "compute.gemm_alone on gpu1",
+        "compute.gemm_together on gpu0",
+        "compute.gemm_together on gpu1",
         "compute.copies on gpu0",
     ]
     assert found[0].head == ("n", "gemm_f64 TFLOP/s", "gemm_bf16 TFLOP/s", "gemm_bf16 MFU")

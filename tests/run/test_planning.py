@@ -892,7 +892,7 @@ def test_what_heats_comes_last_and_has_its_slack(
     plan = prepare(profile="soak").plan
     gpu_loads, loads = plan.share("gpu-load"), plan.share("load")
     burns = [f"burn.gpu_burn[{mode}]" for mode in ("float", "tensor", "double")]
-    cool_first = ["gpu.granted", "compute.gemm_alone", "compute.gemm_together", "vram.patterns"]
+    cool_first = ["gpu.granted", "compute.gemm_together", "vram.patterns"]
     assert [check.id for check in gpu_loads] == [*cool_first, *burns]
     assert gpu_loads[0].gate
     assert [check.slack_s for check in gpu_loads[-3:]] == [150.0] * 3

@@ -37,11 +37,11 @@ def test_the_shipped_profiles() -> None:
         "storage_checkpoint",
     }
     training = {"train_layers", "train_step", "train_digest", "train_parallel"}
-    longer = {"gpu_burn_tensor", "disk_self_test", "storage_read", *training}
+    longer = {"gpu_burn_tensor", "gpu_gemm_table", "disk_self_test", "storage_read", *training}
     assert accept - smoke == longer | writing, "minutes more, for a test that takes one or two"
     left_out = {
         "gpu_burn_tensor",
-        "gpu_gemm_short",
+        "gpu_gemm_table",
         "gpu_copy",
         *(training - {"train_digest"}),
     }
@@ -51,7 +51,7 @@ def test_the_shipped_profiles() -> None:
     assert nightly < accept
     whole_tables = {"train_layer_table", "train_step_table", "train_parallel_table"}
     assert train - accept == whole_tables, "the whole tables of training are for those who ask"
-    assert train & accept == training | {"gpu_gemm_short", "collective"}
+    assert train & accept == training | {"gpu_gemm", "gpu_gemm_table", "collective"}
     assert [name for name, one in SHIPPED.items() if one.nights] == ["nightly"]
     for one in SHIPPED.values():
         assert one.summary

@@ -55,6 +55,25 @@ def test_the_checks_of_either_side_are_those_that_are_due() -> None:
         assert found[HOST_LOAD] == ("cpu.stress_ng", "memory.stressapptest")
 
 
+def test_what_runs_on_several_gpus_at_once_also_runs_on_each_alone() -> None:
+    two = BOXES["2x4090.toml"]
+    found = beside_on_gpu.kinds(planned(two, inventory(two)))
+    assert list(found) == ["both", "all-gpus"]
+    assert list(found["both"]) == ["gpu-load", "host-load", "both"]
+    checks = set(found["all-gpus"]["all-gpus"][1].split(","))
+    assert checks == set(beside_on_gpu.EACH)
+    alone = {kind: which[2:] for kind, which in found["all-gpus"].items()}
+    assert alone == {"gpu0": ("--gpus", "gpu0"), "gpu1": ("--gpus", "gpu1"), "all-gpus": ()}
+    assert {which[:2] for which in found["all-gpus"].values()} == {
+        found["all-gpus"]["all-gpus"],
+    }
+
+
+def test_one_gpu_is_not_compared_with_itself() -> None:
+    one = BOXES["1xh200.toml"]
+    assert list(beside_on_gpu.kinds(planned(one, inventory(one)))) == ["both"]
+
+
 def test_without_a_gpu_nothing_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert beside_on_gpu.main(["--out", str(tmp_path / "runs")]) == 2
     assert "no GPU" in capsys.readouterr().err

@@ -375,8 +375,9 @@ def test_collecting_describes_and_runs_nothing(product: Product) -> None:
         """
 @pytest.mark.gate
 @pytest.mark.session("host-before")
-@pytest.mark.costs(2.5, load="nvbandwidth", per_gib=0.5, per_gib_of_a_core=4.0, per_gpu=2.0,
-    per_pair=0.1, slack=120.0, slack_per_gib=1.0, heats=True)
+@pytest.mark.costs(2.5, load="nvbandwidth", extra_load="more", per_gib=0.5,
+    per_gib_of_a_core=4.0, per_gpu=2.0, per_pair=0.1, per_turn=0.3,
+    slack=120.0, slack_per_gib=1.0, heats=True)
 @pytest.mark.measures("copy_h2d", "copy_faults")
 @pytest.mark.measures("cpu_cores")
 def test_everything(check):
@@ -398,11 +399,12 @@ def test_everything(check):
     )
     assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
     assert (found.seconds_per_gpu, found.seconds_per_pair) == (2.0, 0.1)
+    assert (found.seconds_per_turn, found.extra_load) == (0.3, "more")
     assert found.core_seconds_per_gib == 4.0
     assert (found.slack, found.slack_per_gib, found.heats) == (120.0, 1.0, True)
     assert found.measures == (
         Measures("copy_h2d", "GB/s", "gpu"),
-        Measures("copy_faults", "count", "gpus", waivable=False),
+        Measures("copy_faults", "count", "gpu", waivable=False),
         Measures("cpu_cores", "count", "cpu", fact=True),
     )
 
@@ -488,7 +490,7 @@ def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
     assert (found.id, found.measures) == (
         "link.copy[pinned]",
-        (Measures("copy_faults", "count", "gpus", waivable=False),),
+        (Measures("copy_faults", "count", "gpu", waivable=False),),
     )
     assert (found.load, found.slack, found.heats) == (None, 0.0, False)
     burn = plugin.describe(

@@ -25,7 +25,13 @@ from acceptance.run import planning
 from acceptance.session.check import Check, Violation
 
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
-LOADS_S |= {"gpu_gemm_short": 1.0, "gpu_gemm": 7.0, "gpu_copy": 1.0, "vram": 1.0, "burn": 1.0}
+LOADS_S |= {
+    "gpu_gemm_table": 1.0,
+    "gpu_gemm": 7.0,
+    "gpu_copy": 1.0,
+    "vram": 1.0,
+    "burn": 1.0,
+}
 LOADS_S |= {"collective": 1.0, "train_digest": 20.0}
 LOADS_S |= {"train_layers": 1.0, "train_layer_table": 1.0}
 LOADS_S |= {"train_parallel": 1.0, "train_parallel_table": 1.0}

@@ -43,7 +43,6 @@ SHORT = {
 COPIES = {"h2d": 55.0, "d2h": 55.4, "h2d_bidirectional": 50.0, "d2h_bidirectional": 50.7}
 PAGEABLE = {"h2d_pageable": 9.0, "d2h_pageable": 8.0}
 CHECKS = {
-    "compute.gemm_alone": compute.test_gemm_alone,
     "compute.gemm_together": compute.test_gemm_together,
     "compute.copies": compute.test_copies,
 }
@@ -131,32 +130,31 @@ class Machine:
         function, load = CHECKS[self.check], self.loads
         if self.check == "compute.copies":
             return ask(made(), self.check, function, gpu_copies=load, table=table)
-        if self.check == "compute.gemm_together":
-            return ask(made(), self.check, function, gemm_together=load)
         peaks = dict.fromkeys(NAMES, self.peaks)
         return ask(
             made(),
             self.check,
             function,
-            gemm_alone=load,
+            gemm_together=load,
             peaks=peaks,
             table=table,
         )
 
 
-@pytest.fixture(params=["compute.gemm_alone", "compute.gemm_together"])
-def gemm(request: pytest.FixtureRequest) -> Machine:
-    return Machine(request.param)
+@pytest.fixture
+def gemm() -> Machine:
+    return Machine("compute.gemm_together")
+
+
+@pytest.fixture(params=["gemm_{}_short", "gemm_{}"])
+def rate(request: pytest.FixtureRequest) -> str:
+    """The rates that it judges, from cool and sustained, with a place for the format."""
+    return str(request.param)
 
 
 @pytest.fixture
 def copies() -> Machine:
     return Machine("compute.copies")
-
-
-def rate(machine: Machine, dtype: str) -> str:
-    """The rate that this check judges."""
-    return f"gemm_{dtype}_short" if machine.check == "compute.gemm_alone" else f"gemm_{dtype}"
 
 
 # --- products of matrices ---
@@ -168,39 +166,43 @@ def test_a_healthy_machine_passes(check: str) -> None:
     assert (said.outcome, said.message) == ("pass", "")
 
 
-def test_every_format_is_measured_of_every_gpu_and_held_against_its_twin(gemm: Machine) -> None:
+def test_every_format_is_measured_of_every_gpu_and_held_against_its_twin(
+    gemm: Machine, rate: str
+) -> None:
     said = gemm.said()
     for dtype in DTYPES:
-        assert set(said.measured(rate(gemm, dtype))) == set(NAMES)
-        assert said.measured(f"{rate(gemm, dtype)}_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
+        assert set(said.measured(rate.format(dtype))) == set(NAMES)
+        assert said.measured(f"{rate.format(dtype)}_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
         assert said.measured(f"gemm_{dtype}_miscompares") == {Gpu(0): 0.0, Gpu(1): 0.0}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(gemm: Machine, dtype: str) -> None:
+def test_a_gpu_a_fifth_slower_than_its_twin_fails_by_name(
+    gemm: Machine, rate: str, dtype: str
+) -> None:
     """Also where the sheet's limit would let it pass: its twin says what a card
     does in this machine.
     """
     gemm.given[Gpu(0)] = {key: 1.35 * value for key, value in gemm.given[Gpu(0)].items()}
     gemm.given[Gpu(1)] = {key: 1.35 * value for key, value in gemm.given[Gpu(1)].items()}
-    gemm.given[Gpu(1)][rate(gemm, dtype), Gpu(0)] *= 0.8
+    gemm.given[Gpu(1)][rate.format(dtype), Gpu(0)] *= 0.8
     said = gemm.said()
     assert said.outcome == "fail"
-    name = rate(gemm, dtype)
+    name = rate.format(dtype)
     # Briefly equal cards differ more.
     limit = 0.82 if name == "gemm_f16_short" else 0.85 if name.endswith("_short") else 0.9
     assert said.message.startswith(f"{name}_ratio on gpu1: measured 0.8, limit >= {limit}; basis: ")
     assert len(said.message.splitlines()) == 1
 
 
-def test_gpus_that_are_all_slow_fail_by_their_sheet(gemm: Machine) -> None:
+def test_gpus_that_are_all_slow_fail_by_their_sheet(gemm: Machine, rate: str) -> None:
     for gpu in NAMES:
-        gemm.given[gpu][rate(gemm, "bf16"), Gpu(0)] *= 0.6
+        gemm.given[gpu][rate.format("bf16"), Gpu(0)] *= 0.6
     said = gemm.said()
     assert said.outcome == "fail"
     first, second = said.message.splitlines()
-    assert first.startswith(f"{rate(gemm, 'bf16')} on gpu0: measured ")
-    assert second.startswith(f"{rate(gemm, 'bf16')} on gpu1: measured ")
+    assert first.startswith(f"{rate.format('bf16')} on gpu0: measured ")
+    assert second.startswith(f"{rate.format('bf16')} on gpu1: measured ")
 
 
 def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
@@ -277,16 +279,18 @@ def test_a_wrong_result_of_a_load_that_died_blames_its_own_format_only(gemm: Mac
         assert said.measured(f"gemm_{dtype}_miscompares") == {Gpu(0): 0.0}
 
 
-def test_a_format_that_a_gpu_has_and_that_was_not_measured_is_an_error(gemm: Machine) -> None:
-    del gemm.given[Gpu(1)][rate(gemm, "f8"), Gpu(0)]
+def test_a_format_that_a_gpu_has_and_that_was_not_measured_is_an_error(
+    gemm: Machine, rate: str
+) -> None:
+    del gemm.given[Gpu(1)][rate.format("f8"), Gpu(0)]
     said = gemm.said()
     assert said.outcome == "error"
-    assert f"{rate(gemm, 'f8')} on gpu1 was not measured" in said.message
+    assert f"{rate.format('f8')} on gpu1 was not measured" in said.message
     assert "f16" not in said.message
 
 
-def test_a_rate_that_is_no_number_never_passes(gemm: Machine) -> None:
-    gemm.given[Gpu(0)][rate(gemm, "f32"), Gpu(0)] = float("nan")
+def test_a_rate_that_is_no_number_never_passes(gemm: Machine, rate: str) -> None:
+    gemm.given[Gpu(0)][rate.format("f32"), Gpu(0)] = float("nan")
     assert gemm.said().outcome == "error"
 
 
@@ -294,7 +298,7 @@ def test_tables_are_journalled_with_the_share_of_the_sheets_peak() -> None:
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA H200")
     assert own is not None
     assert own.peak.bf16 is not None
-    machine = Machine("compute.gemm_alone", peaks={"bf16": own.peak.bf16})
+    machine = Machine("compute.gemm_together", peaks={"bf16": own.peak.bf16})
     columns, rows = ("n", "TFLOP/s"), ((4096.0, own.peak.bf16 / 2), (8192.0, own.peak.bf16))
     machine.tables = (
         LoadTable("gemm_bf16_by_size", columns, rows),

@@ -5,8 +5,10 @@ and what runs beside what.
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,8 @@ from acceptance.machine.inventory import Inventory
 from acceptance.process.command import ProgramResult
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures import gpu_loads
+from acceptance.tools import load_output
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolError
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
@@ -38,6 +42,7 @@ def printed(argv: Sequence[str], own: str) -> str:
     """The output of a load that was started so on this GPU and went well; its rates are 1."""
     words = dict(zip(argv[3::2], argv[4::2], strict=True))
     told: dict[str, Any] = {"seconds": float(words["--seconds"]), "uuid": own}
+    told |= {"link": words["--link"]} if "--link" in words else {}
     readings = [("copy_own_d2d", "GB/s", 1.0)]
     if "--dtypes" in words:
         told |= {
@@ -71,11 +76,12 @@ def printed(argv: Sequence[str], own: str) -> str:
 @dataclass
 class Loads:
     """Stands for the check's programs: every load goes well, but for those
-    whose number is in `dead`.
+    whose number is in `dead`. `folder` is where they may write.
     """
 
     dead: tuple[int, ...] = ()
     stray: str | None = None
+    folder: Path = Path(tempfile.gettempdir())
     calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, env: Mapping[str, str]) -> ProgramResult:
@@ -147,13 +153,13 @@ def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
 # --- products of matrices ---
 
 
-def test_alone_each_gpu_is_the_only_one_that_its_process_sees(seen: Inventory) -> None:
+def test_a_profile_that_names_the_table_of_sizes_has_it(seen: Inventory) -> None:
     loads = Loads()
-    found = asked("gemm_alone", loads, gpus(seen), FORMATS)()
-    assert loads.visible() == [[uuid(0)], [uuid(1)]]
-    assert loads.word("--dtypes") == [[",".join(DTYPES)], [",".join(AMPERE)]]
-    assert loads.word("--seconds") == [["0.2"], ["0.2"]]
-    assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"]] * 2
+    seconds = {"gpu_gemm": 7.0, "gpu_gemm_table": 11.0}
+    found = asked("gemm_together", loads, gpus(seen), FORMATS, seconds)()
+    assert loads.visible() == [[uuid(0), uuid(1)]]
+    assert loads.word("--seconds") == [["1.0", "1.0"]]
+    assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"] * 2]
     assert found.values("gemm_bf16_short") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert found.values("gemm_f8_short") == {Gpu(0): 1.0}
     found.raise_failed()
@@ -177,13 +183,8 @@ def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
     assert alone.word("--seconds") == [["7.0"]]
 
 
-@pytest.mark.parametrize(
-    ("name", "given"), [("gemm_alone", ()), ("gemm_together", ({"gpu_gemm": 42.0},))]
-)
-def test_a_load_that_did_not_run_whole_is_its_own_gpus(
-    seen: Inventory, name: str, given: tuple[Any, ...]
-) -> None:
-    found = asked(name, Loads(dead=(1,)), gpus(seen), FORMATS, *given)()
+def test_a_load_that_did_not_run_whole_is_its_own_gpus(seen: Inventory) -> None:
+    found = asked("gemm_together", Loads(dead=(1,)), gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
     assert set(found.outputs) == {Gpu(0)}
     assert "ended with exit code 1" in str(found.failed[Gpu(1)])
 
@@ -191,25 +192,85 @@ def test_a_load_that_did_not_run_whole_is_its_own_gpus(
 # --- copies ---
 
 
+def on_nodes(*nodes: int | None) -> Inventory:
+    """A machine with a GPU on each of these NUMA nodes."""
+    return machine(
+        *(device(index, traits=replace(TRAITS, numa_node=node)) for index, node in enumerate(nodes))
+    )
+
+
 def test_each_gpu_is_the_first_that_its_process_sees_and_the_others_are_its_peers() -> None:
-    three = gpus(machine(device(0), device(1), device(2)))
-    loads = Loads()
-    found = asked("gpu_copies", loads, three, {"gpu_copy": 1.0})()
+    seen, loads = on_nodes(0, 1, 0), Loads()
+    found = asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0}, seen)()
     first, second, third = (uuid(index) for index in range(3))
     assert loads.visible() == [
-        [f"{first},{second},{third}"],
-        [f"{second},{first},{third}"],
-        [f"{third},{first},{second}"],
+        [f"{first},{second},{third}", f"{second},{first},{third}", f"{third},{first},{second}"]
     ]
-    assert loads.word("--seconds") == [["1.0"]] * 3
+    assert loads.word("--seconds") == [["1.0"] * 3]
     assert found.values("copy_own_d2d") == dict.fromkeys((Gpu(0), Gpu(1), Gpu(2)), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "links"),
+    [
+        ((0, 1, 0), ["gpu0", "gpu1", "gpu0"]),
+        ((0, 1, None), ["gpu0"] * 3),
+        ((1, 1), ["gpu0"] * 2),
+        ((0,), ["gpu0"]),
+    ],
+)
+def test_copies_take_turns_in_a_folder_of_theirs_by_the_link_that_they_share(
+    nodes: tuple[int | None, ...], links: list[str], tmp_path: Path
+) -> None:
+    seen, loads = on_nodes(*nodes), Loads(folder=tmp_path)
+    asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0}, seen)()
+    assert loads.word("--link") == [links]
+    ((folder,),) = {tuple(set(call)) for call in loads.word("--turns")}
+    assert Path(folder).parent == tmp_path
+    assert list(tmp_path.iterdir()) == []  # it is gone with the loads
+
+
+def test_the_load_that_held_the_others_up_is_named_and_not_those_that_waited(
+    seen: Inventory,
+) -> None:
+    """A GPU that hangs in its turn keeps the others from theirs until the time is over."""
+    waited = '{"waits": "exclusive turn on machine"}\n'
+    ended = {
+        gpu.name: ProgramResult(("load",), -15, text, "", 250.0, timed_out=True)
+        for gpu, text in zip(gpus(seen), (waited, '{"note": "copies"}\n'), strict=True)
+    }
+    found = gpu_loads.collect_loads(
+        gpus(seen), ended, lambda _, done: load_output.read(done, "gpu_copy", {"seconds": 1.0})
+    )
+    assert list(found.failed) == [Gpu(1), Gpu(0)]
+    assert waited.strip() in str(found.failed[Gpu(0)])
+    with pytest.raises(LoadFailed, match="gpu1"):
+        found.raise_failed()
+
+
+def test_two_checks_of_one_run_share_no_turns(seen: Inventory, tmp_path: Path) -> None:
+    loads = Loads(folder=tmp_path)
+    for _ in range(2):
+        asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0}, seen)()
+    assert len({word for call in loads.word("--turns") for word in call}) == 2
+
+
+def test_copies_that_took_turns_by_another_link_prove_nothing(
+    seen: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = printed
+    monkeypatch.setitem(
+        globals(), "printed", lambda argv, own: told(argv, own).replace(', "link": "gpu0"', "")
+    )
+    found = asked("gpu_copies", Loads(), gpus(seen), {"gpu_copy": 1.0}, seen)()
+    assert "ran with link = None, and 'gpu0' was asked for" in str(found.failed[Gpu(0)])
 
 
 def test_copies_of_another_length_than_asked_prove_nothing(
     seen: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads = Loads(dead=(0,))
-    found = asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0})()
+    found = asked("gpu_copies", loads, gpus(seen), {"gpu_copy": 1.0}, seen)()
     assert set(found.outputs) == {Gpu(1)}
     told = printed
     monkeypatch.setitem(
@@ -217,7 +278,7 @@ def test_copies_of_another_length_than_asked_prove_nothing(
         "printed",
         lambda argv, own: told(argv, own).replace('"seconds": 1.0', '"seconds": 0.1'),
     )
-    short = asked("gpu_copies", Loads(), gpus(seen), {"gpu_copy": 1.0})()
+    short = asked("gpu_copies", Loads(), gpus(seen), {"gpu_copy": 1.0}, seen)()
     assert set(short.failed) == {Gpu(0), Gpu(1)}
     assert "ran with seconds = 0.1, and 1.0 was asked for" in str(short.failed[Gpu(0)])
 
@@ -225,12 +286,12 @@ def test_copies_of_another_length_than_asked_prove_nothing(
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("gemm_alone", (FORMATS,)),
         ("gemm_together", (FORMATS, {"gpu_gemm": 42.0})),
         ("gpu_copies", ({"gpu_copy": 1.0},)),
     ],
 )
 def test_a_load_is_held_to_its_own_gpu(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
+    given = (*given, seen) if name == "gpu_copies" else given
     found = asked(name, Loads(stray=uuid(0)), gpus(seen), *given)()
     assert set(found.outputs) == {Gpu(0)}
     assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(

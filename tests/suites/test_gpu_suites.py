@@ -5,6 +5,7 @@ read back from the journal.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from suite_box import Box, planned
 
 # whole sessions with programs that sleep; what a check makes of its figures is also asked without
 # one
+from acceptance.core.component import Component
 from acceptance.core.parts import GPUS, Gpu, Pair
 
 pytestmark = pytest.mark.e2e
@@ -38,12 +40,17 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Box:
     return Box(tmp_path, monkeypatch)
 
 
+def alone(figures: Mapping[str, Sequence[float]], count: int = 2) -> list[str]:
+    """nvbandwidth of each GPU alone."""
+    return [gpu_texts.nvbandwidth_alone(index, figures) for index in range(count)]
+
+
 # --- everything is well ---
 
 
 def test_a_healthy_machine(box: Box) -> None:
     box.tool("deviceQuery", gpu_texts.device_query([1, 2]))
-    box.tool("nvbandwidth", *(gpu_texts.nvbandwidth(2, figures) for figures in (HOST, ALONE, PEER)))
+    box.tool("nvbandwidth", *alone(HOST), *alone(ALONE), gpu_texts.nvbandwidth(2, PEER))
     box.tool("bandwidthTest", gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=26.3))
     box.tool("p2pBandwidthLatencyTest", gpu_texts.p2p(2))
     box.tool("gpu-burn", gpu_texts.gpu_burn([52.0, 51.0]), seconds="1")
@@ -60,9 +67,10 @@ def test_a_healthy_machine(box: Box) -> None:
         ],
         "pass",
     )
-    for tool in ("deviceQuery", "nvbandwidth", "p2pBandwidthLatencyTest", "gpu-burn"):
+    for tool in ("deviceQuery", "p2pBandwidthLatencyTest", "gpu-burn"):
         assert set(box.saw(tool)) == {f"{uuid(0)},{uuid(1)}"}
     assert box.saw("bandwidthTest") == [uuid(0), uuid(1)]
+    assert box.saw("nvbandwidth") == [*[uuid(0), uuid(1)] * 2, f"{uuid(0)},{uuid(1)}"]
     assert box.measured("gpu_seen_by_cuda") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert box.measured("gpu_sm_count") == {Gpu(0): 128.0, Gpu(1): 128.0}
     assert box.measured("gpu_memory_total") == {Gpu(0): 24216 / 1024, Gpu(1): 24216 / 1024}
@@ -333,7 +341,7 @@ def test_a_burn_that_proves_nothing(
 
 def test_a_copy_below_its_limit(box: Box) -> None:
     slow = {"host_to_device_memcpy_ce": [12.7, 25.2], "device_to_host_memcpy_ce": [26.1, 12.9]}
-    box.tool("nvbandwidth", gpu_texts.nvbandwidth(2, {**HOST, **slow}))
+    box.tool("nvbandwidth", *alone({**HOST, **slow}))
     assert box.run("link.host_copies") == {"link.host_copies": "fail"}
     first, second, *of_siblings = box.message().splitlines()
     assert first.startswith("copy_h2d on gpu0: measured 12.7 GB/s, limit >= 23.6")
@@ -362,7 +370,7 @@ def test_a_copy_that_is_slower_than_its_siblings_on_equal_links(
     ):
         (tmp_path / folder).mkdir()
         box = Box(tmp_path / folder, monkeypatch, seen)
-        box.tool("nvbandwidth", gpu_texts.nvbandwidth(3, figures))
+        box.tool("nvbandwidth", *alone(figures, 3))
         assert box.run("link.host_copies", names=(Gpu(0), Gpu(1), Gpu(2))) == {
             "link.host_copies": "fail"
         }
@@ -375,50 +383,88 @@ def test_a_copy_that_is_slower_than_its_siblings_on_equal_links(
         assert box.measured("copy_h2d_ratio")[Gpu(1)] == pytest.approx(24.0 / told)
 
 
-@pytest.mark.parametrize("check", ["link.host_copies", "link.device_alone", "link.peer_copies"])
-def test_wrong_data_is_a_fault_and_no_trouble_of_the_tool(box: Box, check: str) -> None:
-    box.tool("nvbandwidth", gpu_texts.WRONG_DATA, code=1)
+WRONG = (
+    "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), limit <= "
+    "0; basis: data must"
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "on", "skipped"),
+    [
+        ("link.host_copies", (Gpu(0), Gpu(1)), 12),
+        ("link.device_alone", (Gpu(0), Gpu(1)), 4),
+        ("link.peer_copies", (GPUS,), 4),
+    ],
+)
+def test_wrong_data_is_a_fault_and_no_trouble_of_the_tool(
+    box: Box, check: str, on: tuple[Component, ...], skipped: int
+) -> None:
+    box.tool("nvbandwidth", *[gpu_texts.WRONG_DATA] * len(on), code=1)
     assert box.run(check) == {check: "fail"}
-    assert box.measured("copy_faults") == {GPUS: 1.0}
-    told = (
-        "(wrong data arrived: 'Invalid value when checking the pattern at 0x7f1c40000000'), "
-        "limit <= 0; basis: data must"
-    )
-    assert box.message().startswith(f"copy_faults on gpus: measured 1 {told}")
+    assert box.measured("copy_faults") == dict.fromkeys(on, 1.0)
+    lines = box.message().splitlines()
+    assert len(lines) == len(on)
+    for line, component in zip(lines, on, strict=True):
+        assert line.startswith(f"copy_faults on {component}: measured 1 {WRONG}")
+    assert len(box.skipped()) == skipped
+
+
+def test_wrong_data_of_one_gpu_leaves_the_others_figures(box: Box) -> None:
+    _, healthy = alone(HOST)
+    box.tool("nvbandwidth", gpu_texts.WRONG_DATA, healthy)
+    assert box.run("link.host_copies") == {"link.host_copies": "fail"}
+    assert box.measured("copy_faults") == {Gpu(0): 1.0, Gpu(1): 0.0}
+    assert box.measured("copy_h2d") == {Gpu(1): 25.2}
+    assert box.measured("copy_h2d_ratio") == {}
+    assert box.message().startswith(f"copy_faults on gpu0: measured 1 {WRONG}")
     assert len(box.message().splitlines()) == 1
-    assert (
-        len(box.skipped())
-        == {"link.host_copies": 12, "link.device_alone": 4, "link.peer_copies": 4}[check]
-    )
+
+
+@pytest.mark.parametrize("text", ["", "no words of it", gpu_texts.nvbandwidth(2, HOST)])
+def test_a_run_that_cannot_be_read_leaves_the_others_figures(box: Box, text: str) -> None:
+    healthy, _ = alone(HOST)
+    box.tool("nvbandwidth", healthy, text)
+    assert box.run("link.host_copies") == {"link.host_copies": "error"}
+    assert box.measured("copy_faults") == {Gpu(0): 0.0}
+    assert box.measured("copy_h2d") == {Gpu(0): 25.1}
+    assert box.message().startswith("gpu1, which its program sees as gpu0: nvbandwidth")
 
 
 def test_a_testcase_that_is_missing_is_an_error(box: Box) -> None:
-    box.tool("nvbandwidth", gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.1, 25.2]}))
+    box.tool("nvbandwidth", *alone({"host_to_device_memcpy_ce": [25.1, 25.2]}))
     assert box.run("link.host_copies") == {"link.host_copies": "error"}
+    assert [line.split(":")[0] for line in box.message().splitlines()] == [
+        "gpu0",
+        "gpu1, which its program sees as gpu0",
+    ]
     assert "device_to_host_memcpy_ce" in box.message()
 
 
 def test_a_testcase_that_the_tool_waived_is_an_error_in_its_words(box: Box) -> None:
-    told = json.loads(gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.1, 25.2]}))
+    _, other = alone(HOST)
+    told = json.loads(alone({"host_to_device_memcpy_ce": [25.1, 25.2]})[0])
     told["nvbandwidth"]["testcases"].append(
         {"name": "device_to_host_memcpy_ce", "status": "Waived"}
     )
-    box.tool("nvbandwidth", json.dumps(told))
+    box.tool("nvbandwidth", json.dumps(told), other)
     assert box.run("link.host_copies") == {"link.host_copies": "error"}
     assert (
-        "nvbandwidth did not give device_to_host_memcpy_ce, host_to_device_bidirectional"
+        "gpu0: nvbandwidth did not give device_to_host_memcpy_ce, host_to_device_bidirectional"
         in box.message()
     )
     assert "measured 1 matrix; waived: device_to_host_memcpy_ce" in box.message()
+    assert box.measured("copy_h2d") == {Gpu(1): 25.2}
 
 
-def test_a_gpu_without_a_figure_is_an_error(box: Box) -> None:
-    box.tool(
-        "nvbandwidth",
-        gpu_texts.nvbandwidth(1, {name: [value] for name, (value, _) in HOST.items()}),
-    )
-    assert box.run("link.host_copies") == {"link.host_copies": "error"}
-    assert "copy_h2d on gpu1 was not measured" in box.message()
+def test_a_pair_without_a_figure_is_an_error(box: Box) -> None:
+    told = json.loads(gpu_texts.nvbandwidth(2, PEER))
+    for testcase in told["nvbandwidth"]["testcases"]:
+        testcase["bandwidth_matrix"][1][0] = "N/A"
+        testcase["sum"] = float(testcase["bandwidth_matrix"][0][1])
+    box.tool("nvbandwidth", json.dumps(told))
+    assert box.run("link.peer_copies") == {"link.peer_copies": "error"}
+    assert "copy_d2d_read on gpu1->gpu0 was not measured" in box.message()
 
 
 def test_the_sample_that_builders_run(box: Box) -> None:

@@ -23,6 +23,8 @@ from acceptance.machine.inventory import Inventory
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
+from acceptance.session.check import ErrorInLines
+from acceptance.session.stage import Part
 from acceptance.suites.fixtures import gpu_tools
 from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
@@ -61,6 +63,9 @@ class Tools:
 
     def find(self, program: str, _package: str | None = None) -> str:
         return program
+
+    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
+        return tuple(self.run(part.argv, env=dict(part.env)) for part in parts)
 
     def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> ProgramResult:
         self.ran.append(tuple(argv))
@@ -116,20 +121,95 @@ def test_programs_see_the_gpus_that_are_due() -> None:
     ]
 
 
+def sample(tools: Tools, due: tuple[Any, ...]) -> gpu_tools.ToolRuns:
+    """bandwidthTest on each of these GPUs."""
+    seen = machine(*(device(index) for index in range(3)))
+    found: gpu_tools.ToolRuns = asked(
+        "bandwidth_test", tools, asked("run_in_turns", tools, due, seen), due
+    )
+    return found
+
+
 def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
     due = gpus(machine(*(device(index) for index in range(3))))[1:]
     tools = Tools(gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5))
-    found = asked("bandwidth_test", tools, due)
+    found = sample(tools, due)
     assert [environment["CUDA_VISIBLE_DEVICES"] for environment in tools.environments] == [
         uuid(1),
         uuid(2),
     ]
     assert tools.ran == [("bandwidthTest", *tools.ran[0][1:])] * 2
     assert "--device=0" in tools.ran[0]
-    rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.items()}
+    rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.outputs.items()}
     assert rates == {Gpu(1): {Gpu(1): 26.2}, Gpu(2): {Gpu(2): 12.5}}
-    with pytest.raises(ToolError, match="tells of gpu1, and was given 1 GPUs"):
-        asked("bandwidth_test", Tools(gpu_texts.bandwidth_test(1)), due)
+    found.raise_failed()
+
+
+def test_a_run_that_proves_nothing_leaves_the_others_what_they_are() -> None:
+    due = gpus(machine(*(device(index) for index in range(3))))
+    texts = [gpu_texts.bandwidth_test(device) for device in (0, 1, 2)]
+    found = sample(Tools(*texts), due)
+    assert set(found.outputs) == {Gpu(0)}
+    told = "which its program sees as gpu0: bandwidthTest tells of"
+    with pytest.raises(ErrorInLines) as error:
+        found.raise_failed()
+    assert str(error.value).splitlines() == [
+        f"gpu1, {told} gpu1, and was given 1 GPUs",
+        f"gpu2, {told} gpu2, and was given 1 GPUs",
+    ]
+
+
+def test_a_run_without_a_reading_fails_alone_and_one_with_a_fault_needs_none() -> None:
+    runs = gpu_tools.ToolRuns(
+        {
+            Gpu(0): ToolOutput("tool", "pass", "measured 1", (Reading("a", "W", {Gpu(0): 1.0}),)),
+            Gpu(1): ToolOutput("tool", "pass", "waived: a"),
+            Gpu(2): ToolOutput("tool", "fail", "wrong data"),
+        }
+    )
+    found = runs.with_readings(["a"])
+    assert set(found.outputs) == {Gpu(0), Gpu(2)}
+    assert {gpu: str(error) for gpu, error in found.failed.items()} == {
+        Gpu(1): "tool did not give a: waived: a"
+    }
+
+
+# --- which run waits for which ---
+
+
+@pytest.mark.parametrize(
+    ("groups", "after"),
+    [
+        ([[0, 1], [2, 3]], [None, 0, None, 2]),
+        ([[0, 2], [1, 3]], [None, None, 0, 1]),
+        ([[0, 2, 3], [1]], [None, None, 0, 2]),
+        ([[0], [1], [2], [3]], [None, None, None, None]),
+        ([[0, 1, 2, 3]], [None, 0, 1, 2]),
+    ],
+)
+def test_gpus_of_a_group_take_turns_and_groups_run_at_once(
+    groups: list[list[int]], after: list[int | None]
+) -> None:
+    """The parts are in the order of the GPUs, by which logs are read again."""
+    due = gpus(machine(*(device(index) for index in range(4))))
+    found = gpu_tools.parts_in_turns(["a", "b"], due, [[due[at] for at in one] for one in groups])
+    assert [part.after for part in found] == after
+    assert [part.component for part in found] == [gpu.name for gpu in due]
+    assert [part.env["CUDA_VISIBLE_DEVICES"] for part in found] == [gpu.uuid for gpu in due]
+    assert {part.argv for part in found} == {("a", "b")}
+
+
+def test_each_gpu_has_the_result_of_its_own_program() -> None:
+    nodes = [device(index, traits=replace(TRAITS, numa_node=index % 2)) for index in range(3)]
+    seen = machine(*nodes)
+    tools = Tools("first", "second", "third")
+    ended = asked("run_in_turns", tools, gpus(seen), seen)(["tool"])
+    assert [one["CUDA_VISIBLE_DEVICES"] for one in tools.environments] == [*map(uuid, range(3))]
+    assert {gpu: done.stdout for gpu, done in ended.items()} == {
+        Gpu(0): "first",
+        Gpu(1): "second",
+        Gpu(2): "third",
+    }
 
 
 def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
@@ -273,12 +353,30 @@ def test_p2p_of_other_gpus(old: str, new: str, why: str) -> None:
 
 
 def test_bandwidth_test_of_another_card() -> None:
-    tools = Tools(gpu_texts.bandwidth_test(0).replace("RTX 4090", "RTX 3090"))
+    text = gpu_texts.bandwidth_test(0)
+    found = sample(Tools(text.replace("RTX 4090", "RTX 3090"), text), gpus(ONE_DUE))
+    assert set(found.outputs) == {Gpu(1)}
     with pytest.raises(
-        ToolError,
+        ErrorInLines,
         match="lists GPU 0 named NVIDIA GeForce RTX 3090, and gpu0 is NVIDIA GeForce RTX 4090",
     ):
-        asked("bandwidth_test", tools, gpus(ONE_DUE))
+        found.raise_failed()
+
+
+def test_nvbandwidth_on_each_gpu_is_held_to_that_gpu() -> None:
+    """The second program says that it saw the first GPU."""
+    figures = {"device_local_copy": [450.0, 451.0]}
+    first, second = (gpu_texts.nvbandwidth_alone(index, figures) for index in (0, 1))
+    due = gpus(ONE_DUE)
+    for texts, failed in (((first, second), {}), ((first, first), {Gpu(1)})):
+        tools = Tools(*texts)
+        in_turns = asked("run_in_turns", tools, due, ONE_DUE)
+        found = asked("nvbandwidth_alone", tools, in_turns, due, ONE_DUE)("device_local_copy")
+        assert found.failed.keys() == set(failed)
+        rates = {gpu: output.reading("device_local_copy") for gpu, output in found.outputs.items()}
+        own = {Gpu(0): {Gpu(0): 450.0}, Gpu(1): {Gpu(1): 451.0}}
+        assert rates == {gpu: own[gpu] for gpu in own if gpu not in failed}
+    assert "lists GPU 0 at 0000:01:00.0, and gpu1 is 0000:02:00.0" in str(found.failed[Gpu(1)])
 
 
 # --- gpu-burn ---

@@ -148,6 +148,14 @@ def parallel_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     return train_parallel_texts.printed(told)
 
 
+def nvbandwidth_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
+    """Its testcases on both GPUs, or on the one that it sees."""
+    figures = {one: rates for one, rates in FIGURES.items() if one in argv}
+    if len(visible) == len(DUE):
+        return gpu_texts.nvbandwidth(len(DUE), figures)
+    return gpu_texts.nvbandwidth_alone(DUE_UUIDS.index(*visible), figures)
+
+
 def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     seconds = float(argv[argv.index("--seconds") + 1])
     addresses = [gpu.pci_address for gpu in DUE]
@@ -258,9 +266,7 @@ class Programs:
     def _tool(self, name: str, argv: Sequence[str], visible: Sequence[str]) -> str:
         makers: dict[str, Callable[[], str]] = {
             "deviceQuery": lambda: gpu_texts.device_query([1, 2]),
-            "nvbandwidth": lambda: gpu_texts.nvbandwidth(
-                2, {one: rates for one, rates in FIGURES.items() if one in argv}
-            ),
+            "nvbandwidth": lambda: nvbandwidth_printed(argv, visible),
             "bandwidthTest": lambda: gpu_texts.bandwidth_test(0, 26.0 + DUE_UUIDS.index(*visible)),
             "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
             "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
@@ -414,12 +420,20 @@ def nvbandwidth(programs: Programs) -> Any:
     return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
 
 
+def in_turns(programs: Programs) -> Any:
+    return of(gpu_tools.run_in_turns, programs, DUE, SEEN)
+
+
+def nvbandwidth_alone(programs: Programs) -> Any:
+    return of(gpu_tools.nvbandwidth_alone, programs, in_turns(programs), DUE, SEEN)
+
+
 # Every check of known programs as a session runs it.
 CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "gpu.device_query": lambda p, c: gpu.test_device_query(
         of(gpu_tools.device_query, p, p.shown, DUE, SEEN), DUE, c
     ),
-    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth(p), c),
+    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), c),
     "link.collectives": lambda p, c: link.test_collectives(
         of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
     ),
@@ -443,23 +457,20 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "train.parallel_table": lambda p, c: train.test_parallel_table(
         of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
     ),
-    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth(p), c),
+    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth_alone(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
     "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
-        of(gpu_tools.bandwidth_test, p, DUE), c
+        of(gpu_tools.bandwidth_test, p, in_turns(p), DUE), c
     ),
     "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
     "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
         "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, SEEN, LOADS_S), DUE, c
     ),
-    "compute.gemm_alone": lambda p, c: compute.test_gemm_alone(
-        of(gpu_loads.gemm_alone, p, DUE, FORMATS), PEAKS, table, c
-    ),
     "compute.gemm_together": lambda p, c: compute.test_gemm_together(
-        of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), c
+        of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), PEAKS, table, c
     ),
     "compute.copies": lambda p, c: compute.test_copies(
-        of(gpu_loads.gpu_copies, p, DUE, LOADS_S), table, c
+        of(gpu_loads.gpu_copies, p, DUE, LOADS_S, SEEN), table, c
     ),
     "train.step": lambda p, c: train.test_step(
         of(train_fixtures.train_steps, p, p.planned, DUE, LOADS_S, listener), {}, table, c
@@ -547,11 +558,16 @@ def bodies_of(name: str, run_dir: Path) -> list[AnyBody]:
     return [*found, CheckEnded(name, "pass", "", 1.0)]
 
 
-def keep(run_dir: Path, bodies: Sequence[AnyBody], again: Sequence[AnyBody] = ()) -> Path:
-    """Write a run of these checks; `again` are the records of a repeat."""
+def keep(
+    run_dir: Path,
+    bodies: Sequence[AnyBody],
+    again: Sequence[AnyBody] = (),
+    made: Plan | None = None,
+) -> Path:
+    """Write a run of these checks; `again` are the records of a repeat. `made` is its plan."""
     root = machine_root(run_dir.parent / "root")
     seen = msgspec.to_builtins(SEEN, enc_hook=parts.encode, str_keys=True)
-    head = [RunStarted("run-1", plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
+    head = [RunStarted("run-1", made or plan(), {}, "machine-1"), Observed(seen), *SCRATCHES]
     if again:
         write_segment(run_dir / SEGMENT, again, root)
     write_segment(run_dir / reader.SUPERVISOR, [*head, *bodies, RunEnded(True, "")], root)
@@ -589,9 +605,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         TELLS.format("gpu_memory_total", "23.6484375", "gpu0", "23.6494141"),
     ),
     "link.host_copies": (
-        13,
-        '"25.1", "25.2"',
-        '"25.2", "25.1"',
+        14,
+        "25.1",
+        "25.2",
         TELLS.format("copy_h2d", "25.1", "gpu0", "25.2"),
     ),
     "link.collectives": (
@@ -616,9 +632,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         for name, count in (("train.parallel", 5), ("train.parallel_table", 16))
     },
     "link.device_alone": (
-        5,
-        '"450", "451"',
-        '"451", "450"',
+        6,
+        "450",
+        "451",
         TELLS.format("copy_local", "450", "gpu0", "451"),
     ),
     "link.peer_copies": (
@@ -635,8 +651,7 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     ),
     "link.p2p": (9, "30.0", "31.0", TELLS.format("p2p_write", "30", "gpu0->gpu1", "31")),
     "burn.gpu_burn[float]": (8, "52", "53", TELLS.format("gpu_burn_float", "52", "gpu0", "53")),
-    "compute.gemm_alone": (42, "1.0}", "1.1}", TELLS.format("gemm_f8_short", "1", "gpu0", "1.1")),
-    "compute.gemm_together": (42, "1.0}", "1.1}", TELLS.format("gemm_f64", "1", "gpu0", "1.1")),
+    "compute.gemm_together": (70, "1.0}", "1.1}", TELLS.format("gemm_f64", "1", "gpu0", "1.1")),
     "compute.copies": (4, "1.0}", "1.1}", TELLS.format("copy_own_d2d", "1", "gpu0", "1.1")),
     "vram.patterns": (8, "4000.0", "4001.0", TELLS.format("vram_copy", "4000", "gpu0", "4001")),
     "together.burn": (69, "50.0}", "51.0}", TELLS.format("burn_i8", "50", "gpu0", "51")),
@@ -885,7 +900,7 @@ def test_a_load_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
     ]
 
 
-NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_alone", "burn.gpu_burn[float]"
+NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_together", "burn.gpu_burn[float]"
 
 
 def test_each_gpu_has_its_own_log(run_dir: Path) -> None:
@@ -911,7 +926,7 @@ def test_a_log_of_another_gpu_proves_nothing(run_dir: Path) -> None:
     keep(run_dir, bodies_of(GEMM, run_dir))
     first_log(run_dir, GEMM).write_text((run_dir / f"logs/{GEMM}-2.log").read_text())
     compared, measured, (told,) = again(run_dir)
-    assert (compared, measured) == (14, 42)
+    assert (compared, measured) == (21, 70)
     assert told.startswith(f"{GEMM}: its logs prove nothing: gpu0: ")
 
 
@@ -934,7 +949,7 @@ def test_a_value_that_is_there_twice_is_told_once(run_dir: Path) -> None:
     first = next(one for one in bodies if isinstance(one, Measured))
     keep(run_dir, [*bodies[:-1], first, bodies[-1]])
     assert again(run_dir)[2] == [
-        f"{NVBANDWIDTH}: the journal has copy_faults = 0 on gpus, and its log does not tell it"
+        f"{NVBANDWIDTH}: the journal has copy_faults = 0 on gpu0, and its log does not tell it"
     ]
 
 
@@ -1006,6 +1021,43 @@ def test_a_name_that_is_no_log_of_the_run_is_named(run_dir: Path, log: str) -> N
     compared, measured, (told,) = again(run_dir)
     assert (compared, measured) == (0, 1)
     assert told.startswith(f"cpu.stress_ng: {log} ")
+
+
+OLDER: dict[str, tuple[Callable[[Any, Check], None], str]] = {
+    "link.host_copies": (link.test_host_copies, '"25.1", "25.2"'),
+    "link.device_alone": (link.test_device_alone, '"450", "451"'),
+}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_a_run_in_which_one_program_saw_all_gpus_is_read_as_one(run_dir: Path, name: str) -> None:
+    """As runs were before each GPU had a program of its own; the faults were of all together."""
+    function, pair = OLDER[name]
+
+    def older(check: PlannedCheck) -> PlannedCheck:
+        faults, *_ = (due for due in check.due if due.measurement == "copy_faults")
+        others = (due for due in check.due if due.measurement != "copy_faults")
+        return replaced(check, due=(replaced(faults, component=parts.GPUS), *others))
+
+    made = plan()
+    checks = tuple(older(one) if one.id == name else one for one in made.checks)
+    (planned,) = [one for one in checks if one.id == name]
+    found: list[AnyBody] = [CheckStarted(name)]
+    programs = Programs(planned, run_dir, found.append)
+
+    def together(*testcases: str) -> gpu_tools.ToolRuns:
+        return gpu_tools.ToolRuns({parts.GPUS: nvbandwidth(programs)(*testcases)})
+
+    function(together, Check(planned, (), found.append))
+    found.append(CheckEnded(name, "pass", "", 1.0))
+    assert len([one for one in found if isinstance(one, ToolRan)]) == 1
+    keep(run_dir, found, made=replaced(made, checks=checks))
+    values = len([one for one in found if isinstance(one, Measured)])
+    assert again(run_dir) == (values, values, [])
+    log = first_log(run_dir, name)
+    first, second = pair.split(", ")
+    log.write_text(log.read_text().replace(pair, f"{second}, {first}"))
+    assert len(again(run_dir)[2]) >= 2, "both GPUs have the other's figure"
 
 
 @pytest.mark.parametrize("text", ["", "no output of it", "\0"])

@@ -4,19 +4,30 @@
 
 The GPU is the first that the process sees, `gpu0`; all others that it sees are its peers, `gpu1`
 and so on (CUDA_VISIBLE_DEVICES sets which and in what order). `--seconds` is the time for which
-each path is copied and compared. The whole load takes about eight times as long for one GPU, once
-more for each peer, and ten seconds for torch and the buffers.
+each path is copied and compared, of those to the peers their time together, at least 0.1 s each.
+The whole load takes about eight times as long for one GPU, and ten seconds for torch and the
+buffers.
+
+The loads of several GPUs may run at once. With `--turns` they share a folder, in which they take
+turns (`turns`). What is private to a GPU runs beside that of the others without waiting: copies
+within it, and the elementwise products. Then come the paths between host and GPU, of one GPU at a
+time in each group that shares them (`--link` names the group). The paths to the peers are last, of
+one GPU alone, while no load copies or computes anything else. While a load waits for its turn,
+nothing of it runs on a GPU or a link. Its buffers exist only in their turn; torch keeps the pinned
+ones, twice `--mib`, to its end. A load that died holds no turn. Without `--turns` it takes none,
+and is to run by itself.
 
 Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (512):
 
-- `copy_own_h2d`, `copy_own_d2h`: between pinned host memory and the GPU, each by itself;
+- `copy_own_h2d`, `copy_own_d2h`: between pinned host memory and the GPU, each by itself (beside
+  others, GPUs of other groups may copy at the same time);
 - `copy_own_h2d_bidirectional`, `_d2h_bidirectional`: the same while copies in the other direction
   keep running;
 - `copy_own_h2d_pageable`, `_d2h_pageable`: ordinary host memory; the driver's own staging and the
   processor limit it, not the link;
 - `copy_own_d2d`: within the GPU's memory, read and write both counted, in buffers of 4 GiB (less
   where a quarter of the free memory is less; never below four times the L2 cache, so that the cache
-  does not serve it);
+  does not serve it), while other GPUs do the same;
 - `copy_own_p2p` of `gpu0->gpuN`: gpu0 writes into a peer, bytes counted once; absent where torch
   says that it cannot reach it.
 
@@ -33,9 +44,9 @@ compared. `copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts 
 `elementwise_miscompares` wrong batches of products. Data that was wrong in transit and right in the
 end is not seen.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA or torch
-failed, with one sentence on standard error and no end line; 2 for arguments that cannot be used, or
-too little host memory.
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA, torch or a
+turn failed or host memory was too little, with one sentence on standard error and no end line; 2
+for arguments that cannot be used.
 """
 
 from __future__ import annotations
@@ -46,6 +57,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,6 +76,7 @@ from acceptance.loads.copy.transfers import (
     PageableTransfer,
     UnidirectionalTransfer,
 )
+from acceptance.loads.copy.turns import Turns, TurnsError
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
 from acceptance.loads.names import OWN
 from acceptance.loads.program import exit_load, run_guarded, seconds
@@ -77,6 +90,7 @@ _LOCAL_BYTES = 4096 * _MIB  # maximum size of each of the two buffers
 _LOCAL_SHARE = 4
 _HOST_BUFFERS = 4
 _PATHS = 7  # without peers
+_PAIR_S = 0.1  # minimum time of a path to a peer: several copies, also of a slow pair
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
@@ -90,6 +104,12 @@ def _mebibytes(text: str) -> int:
     return int(text)
 
 
+def _link(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]{1,32}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name of small letters and digits")
+    return text
+
+
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -100,6 +120,18 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--mib", type=_mebibytes, default=512, help="of each buffer (default %(default)s)"
+    )
+    parser.add_argument(
+        "--turns",
+        type=Path,
+        metavar="FOLDER",
+        help="take turns with the other loads that are given this folder",
+    )
+    parser.add_argument(
+        "--link",
+        type=_link,
+        metavar="NAME",
+        help="the group of GPUs that share their way to the host, with --turns",
     )
     parser.add_argument(
         "--inject", choices=("wrong", "slow"), help="a fault on purpose; such a run never passes"
@@ -132,6 +164,14 @@ def local_words(free: int, l2_bytes: int) -> int:
     return size // WORD
 
 
+def pair_seconds(seconds: float, peers: int) -> float:
+    """The time of each path to a peer: all together take `seconds`, but each a minimum.
+
+    So eight GPUs do not take 56 times `seconds`. One peer has the whole time.
+    """
+    return min(seconds, max(_PAIR_S, seconds / peers))
+
+
 def background_copies(own: float, other: float) -> int:
     """Number of copies that keep the other direction busy for the whole of one copy.
 
@@ -142,35 +182,46 @@ def background_copies(own: float, other: float) -> int:
 
 @dataclass(slots=True)
 class CopyRun:
-    """The state of a running load: its options, its output, and the number of wrong copies."""
+    """The state of a running load: its options, its output, its peers, and its wrong copies.
+
+    `done_s` of the seconds of all paths are over; `wrong` copies stayed on GPU 0 and its host.
+    """
 
     options: argparse.Namespace
     output: Output
-    paths: int
-    done: int = 0
+    peers: Sequence[int]
+    done_s: float = 0.0
     wrong: int = 0
 
-    def measure(self, transfer: Transfer) -> CopyTally:
+    @property
+    def pair_s(self) -> float:
+        """Seconds of each path to a peer; 0 without peers."""
+        return pair_seconds(self.options.seconds, len(self.peers)) if self.peers else 0.0
+
+    def measure(self, transfer: Transfer, seconds: float) -> CopyTally:
         """Measure one path, and report it at once."""
-        tally = measure_copies(
-            transfer, self.options.seconds, self.output.miscompare, self.options.inject
-        )
+        tally = measure_copies(transfer, seconds, self.output.miscompare, self.options.inject)
         self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
         self.output.reading(transfer.name, "GB/s", transfer.component, tally.median)
-        self.done += 1
-        self.output.progress(self.done * self.options.seconds, self.paths * self.options.seconds)
+        self.done_s += seconds
+        whole_s = _PATHS * self.options.seconds + len(self.peers) * self.pair_s
+        self.output.progress(self.done_s, whole_s)
         return tally
 
     def measure_own(self, transfer: Transfer) -> float:
         """Measure one path of GPU 0 alone; returns GB/s."""
-        tally = self.measure(transfer)
+        tally = self.measure(transfer, self.options.seconds)
         self.wrong += tally.wrong
         return tally.median
 
     def host(self) -> None:
-        """Measure the paths between host and GPU: pinned, bidirectional, pageable."""
+        """Measure the paths between host and GPU: pinned, bidirectional, pageable.
+
+        Raises ArraysError where the host buffers would take too much memory.
+        """
         import torch
 
+        require_host_memory(self.options.mib, available_bytes())
         size, count = self.options.mib * _MIB, self.options.mib * _MIB // WORD
         reference = np.empty(count, np.uint64)
         pattern.write(reference, first_number(_TO_HOST))
@@ -215,7 +266,6 @@ class CopyRun:
         """Measure copies within the GPU's memory."""
         import torch
 
-        torch.cuda.empty_cache()
         count = local_words(torch.cuda.mem_get_info()[0], l2_bytes)
         self.output.note(
             f"copy_own_d2d: buffers of {count * WORD // _MIB} MiB, the L2 cache has "
@@ -242,14 +292,12 @@ class CopyRun:
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
         way = DeviceToDevice(source, destination, (uuid(0), uuid(index)))
         pair = Pair(OWN, Gpu(index))
-        tally = self.measure(UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way))
+        path = UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way)
+        tally = self.measure(path, self.pair_s)
         self.output.reading("copy_own_p2p_miscompares", "count", pair, tally.wrong)
 
     def products(self, l2_bytes: int) -> None:
         """Measure the table of elementwise products."""
-        import torch
-
-        torch.cuda.empty_cache()
         self.output.note(elementwise.hump(l2_bytes))
         rows, wrong = [], 0
         for elements in elementwise.ELEMENTS:
@@ -263,10 +311,13 @@ class CopyRun:
 def run(options: argparse.Namespace, output: Output) -> None:
     """Measure all paths, from the first to the last reading.
 
-    Raises CardError, CopyError, NumaError, and RuntimeError for errors of CUDA and torch.
+    Raises CardError, CopyError, NumaError, ArraysError, TurnsError, and RuntimeError for errors of
+    CUDA and torch.
     """
     card = gpu_identity()
     parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib, **card}
+    if options.link is not None:
+        parameters["link"] = options.link
     if options.inject is not None:
         parameters["inject"] = options.inject
     output.hello(NAME, parameters)
@@ -281,20 +332,25 @@ def run(options: argparse.Namespace, output: Output) -> None:
     )
     others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
-    course = CopyRun(options, output, _PATHS + len(peers))
-    course.host()
-    course.measure_local(about.L2_cache_size)
-    for index in others:
-        if index in peers:
-            course.peer(index)
-        else:
-            output.absent(
-                "copy_own_p2p",
-                Pair(OWN, Gpu(index)),
-                Message("peer_out_of_reach"),
-            )
+    course = CopyRun(options, output, peers)
+    turns = Turns(options.turns, options.link, output)
+    with turns.beside():
+        course.measure_local(about.L2_cache_size)
+        torch.cuda.empty_cache()
+        course.products(about.L2_cache_size)
+        torch.cuda.empty_cache()
+        with turns.on_link():
+            course.host()
+            torch.cuda.empty_cache()
     output.reading("copy_own_miscompares", "count", OWN, course.wrong)
-    course.products(about.L2_cache_size)
+    if peers:
+        with turns.alone():
+            for index in peers:
+                course.peer(index)
+            torch.cuda.empty_cache()
+    for index in others:
+        if index not in peers:
+            output.absent("copy_own_p2p", Pair(OWN, Gpu(index)), Message("peer_out_of_reach"))
     output.end()
 
 
@@ -302,12 +358,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The program; the module's docstring lists its exit statuses."""
     parser = arguments()
     options = parser.parse_args(argv)
-    try:
-        require_host_memory(options.mib, available_bytes())
-    except ArraysError as error:
-        parser.error(str(error))
+    if (options.turns is None) != (options.link is None):
+        parser.error("--turns and --link go together: give both, or neither")
     return run_guarded(
-        NAME, lambda: run(options, Output(sys.stdout)), errors=(CopyError, numa.NumaError)
+        NAME,
+        lambda: run(options, Output(sys.stdout)),
+        errors=(CopyError, numa.NumaError, ArraysError, TurnsError),
     )
 
 

@@ -60,7 +60,10 @@ def testcase(
     if not any(value is not None for row in rows for value in row):
         return {"name": name, "status": "Waived"}
     if name == "host_to_device_memcpy_ce" and how in CHANGED:
-        rows[0][seen.SICK] = CHANGED[how] * (rows[0][seen.SICK] or 0.0)
+        rows[0] = [
+            CHANGED[how] * (rate or 0.0) if gpu.index == seen.SICK else rate
+            for gpu, rate in zip(gpus, rows[0], strict=True)
+        ]
     if name.startswith("host_to_device") and how == "is too fast":
         rows[0] = [10.0 * (rate or 0.0) for rate in rows[0]]
     if name == "device_local_copy" and how == "reads its cache":
@@ -85,7 +88,7 @@ def main() -> None:
     if how == "finds wrong data" and any(name.startswith("device_to_device") for name in names):
         seen.leave(WRONG, 1)
     if how == "misses one":
-        gpus = gpus[:-1]
+        gpus = [gpu for gpu in gpus if gpu.index != seen.SICK]
     devices = [
         (
             f"{index}: {gpu.readings['name']} "

@@ -5,7 +5,8 @@ What a test asks of it comes in the environment: FAKE_TORCH_GPUS, FAKE_TORCH_PEE
 0 can reach), FAKE_TORCH_LOSE (copies to this device lose their last word), FAKE_TORCH_WINDOW (what
 another GPU writes to this device goes nowhere, and is given back to it where it reads there),
 FAKE_TORCH_NAN (the product of these many elements is NaN in one place), FAKE_TORCH_FAIL (the copy
-with this number fails as CUDA does).
+with this number fails as CUDA does), FAKE_TORCH_TRACE (a file that gets a line of each copy: the
+process, from where to where, and when it began and ended, by the clock of all processes).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import sys
 import time
 import types
+from pathlib import Path
 
 import numpy as np
 
@@ -26,6 +28,7 @@ LOSE = os.environ.get("FAKE_TORCH_LOSE")
 WINDOW = os.environ.get("FAKE_TORCH_WINDOW")
 NAN = int(os.environ.get("FAKE_TORCH_NAN", "0"))
 FAIL = int(os.environ.get("FAKE_TORCH_FAIL", "0"))
+TRACE = os.environ.get("FAKE_TORCH_TRACE")
 copies = 0
 
 
@@ -47,6 +50,14 @@ class Tensor:
         self.array.fill(value)
 
     def copy_(self, other, non_blocking=False):
+        began = time.monotonic()
+        self._copy(other, non_blocking)
+        if TRACE and non_blocking:
+            with Path(TRACE).open("a") as file:
+                way = f"{other.device}->{self.device}"
+                file.write(f"{os.getpid()} {way} {began} {time.monotonic()}\n")
+
+    def _copy(self, other, non_blocking):
         global copies
         if non_blocking:
             copies += 1
