@@ -477,12 +477,7 @@ def test_ram_is_filled_as_far_as_the_burn_lasts_and_the_loads_have_room(
     [
         (4.0, 21.0, 41, 40),  # filled in a second: it ends with the other loads
         (40.0, 105.0, 125, 115),
-        (
-            105.0,
-            105.0,
-            125,
-            105,
-        ),  # filled when the GPUs burn: its own time all the same
+        (105.0, 105.0, 125, 105),  # filled when the GPUs burn: its own time all the same
         (4.0, 0.4, 1, 1),
         (8.0, 0.4, 1, 1),
         (16.0, 600.0, 620, 616),
