@@ -204,6 +204,7 @@ def _rare_faults(
     checks: Sequence[CollectedCheck],
     planned: Sequence[PlannedCheck],
     loads_s: Mapping[str, float],
+    gpus: int,
 ) -> Iterator[Message]:
     """How often a fault that shows once in ten minutes of load is missed, by part of the machine.
 
@@ -215,7 +216,7 @@ def _rare_faults(
     load_of = {check.id: check.load for check in checks}
     spans: dict[Component, float] = dict.fromkeys((GPUS, CPU, MEMORY), 0.0)
     for check in planned:
-        spans[GPUS] += check.gpu_load_s
+        spans[GPUS] += check.gpu_load_s if gpus else 0.0
         load = load_of[check.id]
         for part in {due.component for due in check.due if due.unit == "count"} & {CPU, MEMORY}:
             spans[part] += loads_s[load] if load else 0.0
@@ -348,7 +349,10 @@ def build(
         waivers=tuple(waivers),
         loads_s=dict(loads_s),
         memory_gib=memory_gib,
-        cannot_detect=(*cannot_detect, *_rare_faults(collected, planned, loads_s)),
+        cannot_detect=(
+            *cannot_detect,
+            *_rare_faults(collected, planned, loads_s, len(components["gpu"])),
+        ),
         not_tested=tuple(not_offered),
         gaps=() if partial else (*gaps, *_gaps(collected, planned, shown, book, missing)),
         inventory_declared=declared_in is not None,

@@ -408,6 +408,8 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
     ]  # of RAM, loaded for 3180 s, fewer than one in 200
     shorter = build(checks, loads_s={**loads, "patterns": 3000.0}, components=classes)
     assert "memory, loaded for 3060 s" in words.text(shorter.cannot_detect[-1])
+    host = build(checks, loads_s=loads, components={**classes, "gpu": ()})
+    assert [words.text(text)[:18] for text in host.cannot_detect] == ["heat", "rare faults of cpu"]
 
 
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:
