@@ -35,7 +35,13 @@ from selftest.nights_on_gpu import alarms, own_gpus, rigproof
 TABLE = "side-by-side.md"
 SIDES: tuple[Session, Session] = (GPU_LOAD, HOST_LOAD)
 # Those that load several GPUs at once, and whose figures are of one GPU.
-EACH = ("compute.gemm_together", "compute.copies", "link.host_copies")
+EACH = (
+    "compute.gemm_together",
+    "compute.copies",
+    "link.host_copies",
+    "link.device_alone",
+    "link.bandwidth_test",
+)
 BOTH, ALL = "both", "all-gpus"  # the kinds of runs in which loads run side by side
 TITLES = {BOTH: "GPUs and host, alone and side by side", ALL: "each GPU alone, and all GPUs"}
 Figures = Mapping[tuple[str, str, str, str], float]  # by check, measurement, component and unit

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.core.record import CheckEnded
+from acceptance.core.record import CheckEnded, RunEnded
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.journal.segment import JournalError
@@ -32,6 +32,7 @@ from selftest.nights_on_gpu import alarms, own_gpus, rigproof
 TABLE = "minutes.md"
 RUNS = "smoke=5,accept=2,nightly=1,train=1"
 LONGEST = 12  # checks of each profile in the table
+LIMIT_S = 3600.0  # of one run: several times the longest goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +111,19 @@ def wanted(text: str) -> dict[str, int]:
 
 
 def of_folder(folder: Path) -> Timed | None:
-    """The times of a run folder; None of one that holds no whole run."""
+    """The times of a run folder; None of one that holds no run that came to its verdict."""
     try:
         run = journal_run.read(folder)
     except (JournalError, UnreadableRun):
         return None
-    return timed(run, alarms(folder)) if run.seconds > 0.0 else None
+    ended = [one.body for one in run.entries if isinstance(one.body, RunEnded)]
+    return timed(run, alarms(folder)) if any(one.complete for one in ended) else None
+
+
+def made_before(marker: Path) -> Timed | None:
+    """The run whose folder this file names, where it came to its verdict."""
+    folder = Path(marker.read_text().rstrip("\n")) if marker.is_file() else None
+    return of_folder(folder) if folder is not None else None
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -137,13 +145,15 @@ def main(argv: list[str] | None = None) -> int:
     for name, count in given.runs.items():
         for turn in range(count):
             made = given.out / f"{name}-{turn}"
-            if not made.is_file():
+            one = made_before(made)
+            if one is None:
+                made.unlink(missing_ok=True)
+                asked = ["accept", "--profile", name, *common, "--run-dir-file", str(made)]
                 try:
-                    rigproof("accept", "--profile", name, *common, "--run-dir-file", str(made))
+                    rigproof(*asked, limit_s=LIMIT_S)
                 except subprocess.TimeoutExpired as error:
                     print(f"{name}: ended after {error.timeout:.0f} s", file=sys.stderr)
-            folder = Path(made.read_text().rstrip("\n")) if made.is_file() else None
-            one = of_folder(folder) if folder is not None else None
+                one = made_before(made)
             whole = whole and one is not None
             found += [one] if one is not None else []
             print(one.row() if one is not None else f"{name}: no whole run", flush=True)

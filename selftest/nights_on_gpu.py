@@ -35,10 +35,13 @@ def own_gpus() -> int:
     return len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
 
 
-def rigproof(*arguments: str) -> tuple[int, float]:
-    """Start this rigproof on this terminal; its exit code, and after how many seconds it ended."""
+def rigproof(*arguments: str, limit_s: float = LIMIT_S) -> tuple[int, float]:
+    """Start this rigproof on this terminal; its exit code, and after how many seconds it ended.
+
+    Raises TimeoutExpired after `limit_s` seconds.
+    """
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-P", "-m", "acceptance", *arguments], timeout=LIMIT_S)
+    done = subprocess.run([sys.executable, "-P", "-m", "acceptance", *arguments], timeout=limit_s)
     return done.returncode, time.monotonic() - began
 
 

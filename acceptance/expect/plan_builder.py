@@ -29,6 +29,9 @@ def _nearest(name: str, known_names: Iterable[str], where: str) -> str:
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
 OVERHEAD_S = 4.0
 RARE_S = 600.0  # seconds of load in which a rare fault shows once
+# The loads that keep all GPUs at work and compare every result. Of others (`gpu_gemm`, training)
+# only some results are compared.
+COMPARING = ("burn", "vram", "gpu_burn_")
 
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
@@ -208,21 +211,22 @@ def _rare_faults(
 ) -> Iterator[Message]:
     """How often a fault that shows once in ten minutes of load is missed, by part of the machine.
 
-    Of GPUs the seconds of the loads that keep all of them at work count; of processors and RAM
-    those of each load that counts wrong results of theirs. Faults come independently of each other,
-    so `exp(-seconds / 600)` of the runs meet none. Nothing is said of a part on which that is less
-    than one in 200.
+    Of GPUs the seconds of COMPARING count, which compare every result; of processors and RAM those
+    of each load that counts wrong results of theirs. Faults come independently of each other, so
+    `exp(-seconds / 600)` of the runs meet none. Nothing is said of a part on which that is less
+    than one in 200, nor of GPUs where there is none.
     """
     load_of = {check.id: check.load for check in checks}
     spans: dict[Component, float] = dict.fromkeys((GPUS, CPU, MEMORY), 0.0)
     for check in planned:
-        spans[GPUS] += check.gpu_load_s if gpus else 0.0
         load = load_of[check.id]
+        if load is not None and load.startswith(COMPARING):
+            spans[GPUS] += check.gpu_load_s
         for part in {due.component for due in check.due if due.unit == "count"} & {CPU, MEMORY}:
             spans[part] += loads_s[load] if load else 0.0
     for part, seconds in spans.items():
         missed = math.exp(-seconds / RARE_S)
-        if seconds and round(100.0 * missed):
+        if round(100.0 * missed) and (gpus or part != GPUS):
             about = known(
                 component=str(part), seconds=f"{seconds:.0f}", missed=f"{100.0 * missed:.0f}"
             )

@@ -211,7 +211,7 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(0.1, load="bandwidth_test", per_turn=0.4, slack=8.0)
+@pytest.mark.costs(0.1, load="bandwidth_test", per_gpu=0.4, slack=8.0)
 @pytest.mark.measures(
     "copy_faults",
     "bandwidth_test_h2d",

@@ -75,7 +75,8 @@ def test_a_plan_holds_what_is_due_and_what_it_was_made_of() -> None:
         "d",
         (waiver,),
     )
-    assert (made.cannot_detect, made.not_tested, made.gaps) == (("heat",), ("no thermometer",), ())
+    told = (made.cannot_detect[0], made.not_tested, made.gaps)
+    assert told == ("heat", ("no thermometer",), ())
     assert (made.loads_s, made.memory_gib, made.inventory_declared) == ({"burn": 8.0}, 2.0, True)
     assert build(declared_in=None).inventory_declared is False
 
@@ -389,6 +390,7 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
     checks = (
         collected("gpu.burn", heat, load="burn", loads_gpus=True, heats=True),
         collected("gpu.copy", heat, load="copy"),
+        collected("gpu.products", heat, load="gpu_gemm", loads_gpus=True),
         collected("cpu.products", FAULTS, load="products"),
         collected("cpu.speed", load="speed"),
         collected("ram.patterns", ram, load="patterns"),
@@ -396,20 +398,31 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
         collected("all.burn", FAULTS, ram, load="burn"),
     )
     classes = {**CLASSES, "gpu": (Gpu(0),), "ram": (MEMORY,)}
-    loads = {"burn": 60.0, "copy": 90.0, "products": 240.0, "speed": 30.0, "patterns": 3120.0}
+    loads = {
+        "burn": 60.0,
+        "copy": 90.0,
+        "products": 240.0,
+        "speed": 30.0,
+        "patterns": 3120.0,
+        "gpu_gemm": 30.0,
+    }
     made = build(checks, loads_s=loads, components=classes)
     told = [words.text(text) for text in made.cannot_detect]
     assert told == [
         "heat",
-        "rare faults of gpus, loaded for 60 s: an error that shows once in ten minutes of load is "
-        "missed 90 times in 100",
-        "rare faults of cpu, loaded for 300 s: an error that shows once in ten minutes of load is "
-        "missed 61 times in 100",
-    ]  # of RAM, loaded for 3180 s, fewer than one in 200
+        "rare faults on gpus: 60 s of load with every result compared miss an error that shows "
+        "once in ten minutes of it 90 times in 100",
+        "rare faults on cpu: 300 s of load with every result compared miss an error that shows "
+        "once in ten minutes of it 61 times in 100",
+    ]  # of RAM, with 3180 s, fewer than one in 200
     shorter = build(checks, loads_s={**loads, "patterns": 3000.0}, components=classes)
-    assert "memory, loaded for 3060 s" in words.text(shorter.cannot_detect[-1])
+    assert "memory: 3060 s of load" in words.text(shorter.cannot_detect[-1])
+    less = build(checks[1:4], loads_s=loads, components=classes)
+    none = words.text(less.cannot_detect[1])
+    assert none.startswith("rare faults on gpus: 0 s of load")
+    assert none.endswith("once in ten minutes of it 100 times in 100")
     host = build(checks, loads_s=loads, components={**classes, "gpu": ()})
-    assert [words.text(text)[:18] for text in host.cannot_detect] == ["heat", "rare faults of cpu"]
+    assert [words.text(text)[:18] for text in host.cannot_detect] == ["heat", "rare faults on cpu"]
 
 
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:

@@ -15,11 +15,13 @@ import msgspec
 import pytest
 from gpu_machine import TRAITS, device, gpu, look, machine, tree_of, uuid
 
+from acceptance.core.component import Component
 from acceptance.core.parts import CPU, MACHINE, Gpu, Pair
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
+from acceptance.machine.topology import host_link_groups
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -210,6 +212,31 @@ def test_each_gpu_has_the_result_of_its_own_program() -> None:
         Gpu(1): "second",
         Gpu(2): "third",
     }
+
+
+def test_a_program_that_had_no_turn_names_the_one_that_took_all_the_time() -> None:
+    """Two nodes: gpu1 hangs, gpu3 waits behind it; gpu0 and gpu2 are read."""
+    nodes = [device(index, traits=replace(TRAITS, numa_node=index % 2)) for index in range(4)]
+    seen = machine(*nodes)
+    good, late = (ProgramResult(("tool",), 0, "", "", 1.0) for _ in range(2))
+    late = replace(late, returncode=-15, timed_out=True)
+    ended = {Gpu(0): good, Gpu(1): late, Gpu(2): good, Gpu(3): late}
+    missed = gpu_tools.without_turn(ended, host_link_groups(seen, gpus(seen)))
+
+    def read(_gpu: Component, done: ProgramResult) -> ToolOutput:
+        if done.timed_out:
+            raise ToolError("it_last_said", why="late", last="")
+        return ToolOutput("tool", "pass", "", ())
+
+    found = gpu_tools.collect_runs(ended, read, missed)
+    assert set(found.outputs) == {Gpu(0), Gpu(2)}
+    with pytest.raises(ErrorInLines) as error:
+        found.raise_failed()
+    first, second = str(error.value).splitlines()
+    assert first.startswith("gpu1, which its program sees as gpu0: ")
+    assert "turn" not in first
+    assert second.startswith("gpu3, which its program sees as gpu0: it had no turn")
+    assert second.endswith("look at gpu1 first")
 
 
 def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
