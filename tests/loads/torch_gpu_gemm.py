@@ -159,7 +159,8 @@ def test_a_foreign_band_of_rows_is_found(dtype: Dtype, kind: str) -> None:
     assert found.check == kind
     assert found.elements > SIZE / 2
     assert all(64 <= one.index[0] < 68 for one in found.first)
-    assert "largest error" in told
+    exact = dtype.exact_sums(kind)
+    assert ("all 256 rows in integers" if exact else "largest error") in told
 
 
 @every
@@ -170,6 +171,23 @@ def test_one_wrong_whole_number_in_a_sampled_row_is_found(dtype: Dtype) -> None:
     found, _ = judge_product(product, "whole")
     assert found is not None
     assert {one.index[1] for one in found.first} == {9}
+
+
+@pytest.mark.parametrize("short", ["f64", "f32", "tf32", "i8"])
+def test_one_wrong_bit_of_an_exact_product_is_found_in_any_row(short: str) -> None:
+    product = whole_product(DTYPES[short], SIZE, "cpu")
+    product.multiply()
+    for row in (0, 77, SIZE - 1):
+        right = float(product.result[row, 5])
+        words(product.result)[row, 5] ^= 1
+        found, _ = judge_product(product, "whole")
+        words(product.result)[row, 5] ^= 1
+        assert found is not None
+        assert (found.rows, found.elements) == (SIZE, 1)
+        (one,) = found.first
+        assert (one.index, one.expected) == ((row, 5), repr(right))
+        assert one.got != one.expected
+    assert judge_product(product, "whole")[0] is None
 
 
 @pytest.mark.parametrize("strange", [float("nan"), float("inf"), float("-inf")])

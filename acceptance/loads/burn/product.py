@@ -14,6 +14,7 @@ from typing import Any
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
+from acceptance.loads.gemm.verification import judge_in_integers
 from acceptance.loads.gemm.verification import judge_product as judged_by_processor
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
 from acceptance.loads.names import OWN
@@ -109,7 +110,6 @@ def digest(memory: Tensor) -> str:
 
 REFERENCE_S = 2.0  # time for the float64 products of one result
 _ROWS = 256
-_VECTORS = 4
 _LISTED = 4
 
 ProofResult = tuple[WrongReference | None, str]
@@ -126,8 +126,9 @@ def first_proof(
     spoil(result)
     make()
     dtype = operands.dtype
-    if dtype.exact or (kind == "whole" and not dtype.result_error):
-        return _freivalds(operands, shape, kind, result)
+    if dtype.exact_sums(kind):
+        a, b = operands.views(shape)
+        return judge_in_integers(dtype, a, b, result, kind)
     return (
         _by_processor(operands, shape, result)
         if dtype.short == "f64"
@@ -138,70 +139,6 @@ def first_proof(
 def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResult:
     a, b = operands.views(shape)
     return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
-
-
-def _freivalds(
-    operands: Operands, shape: Shape, kind: ReferenceKind, result: Tensor
-) -> ProofResult:
-    """Check every row of an exact product of whole numbers, in integers modulo 2**64."""
-    import torch
-
-    a, b = operands.views(shape)
-    bound = float(shape.k) * operands.dtype.largest(shape.k) ** 2
-    strange = odd(result)
-    sound = (result.abs() <= bound) & (
-        result == result.trunc() if result.is_floating_point() else True
-    )
-    unsound = int((~sound).sum())
-    wrong: set[int] = set()
-    for _ in range(0 if unsound else _VECTORS):
-        # Random anew each time, seeded by the operating system: an error that a fixed vector would
-        # always miss is found by another.
-        random = torch.Generator(result.device)
-        random.seed()
-        shape_of = (1, shape.n)
-        r = (
-            torch.randint(
-                -(2**63),
-                2**63 - 1,
-                shape_of,
-                device=result.device,
-                generator=random,
-                dtype=torch.int64,
-            )
-            | 1
-        )
-        right = _times(b, r)
-        rows = (_times(result, r) != _times(a, right.view(1, -1))).nonzero().flatten().tolist()
-        wrong.update(rows)
-    text = f"all {shape.m} rows in integers"
-    if not unsound and not wrong:
-        return None, text
-    finding = WrongReference(
-        component=OWN,
-        dtype=operands.dtype.short,
-        check=kind,
-        rows=shape.m,
-        elements=unsound or len(wrong),
-        **strange,
-        first=tuple(WrongValue(index=(row,)) for row in sorted(wrong)[:_LISTED]),
-    )
-    return finding, text
-
-
-def _times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """matrix @ vector in integers modulo 2**64.
-
-    torch has no integer matrix product on a GPU.
-    """
-    import torch
-
-    return torch.cat(
-        [
-            (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1)
-            for row in range(0, len(matrix), _ROWS)
-        ]
-    )
 
 
 def _by_float64(

@@ -20,7 +20,7 @@ most
         tensor cores align the products of a step to the largest number in it and cut off the
         rest: errors of random sign and at most sum_error * LIKELY * Q each (Azuma's inequality)
 
-The reference is the same sum in float64 on the processor. Where the product is float64 itself, its
+The reference is the same sum in float64 (`verification`). Where the product is float64 itself, its
 own error is counted as well; where the operands are int8, both are exact and the bound is 0. For n
 = 8192 and |c| around 90 the bound is: float64 1.5e-9, float32 0.40, TF32 1.9, float16 and bfloat16
 0.28 beside the rounding of the result. The sums of FP8 keep about 14 bits on Hopper (DeepSeek-V3
@@ -41,6 +41,7 @@ from dataclasses import dataclass
 
 from acceptance.core.dtype import FIRST_CAPABILITY, DtypeName
 from acceptance.core.message import Message
+from acceptance.loads.miscompare import ReferenceKind
 
 LIKELY = 9.0
 _ACCUMULATOR_BITS = {"f64": 53, "f32": 24, "tf32": 24}
@@ -85,6 +86,10 @@ class Dtype:
         if self.aligned:
             share += math.sqrt(size) * self.sum_error * LIKELY**2
         return self.result_error, share + size * 2.0**-53 * LIKELY
+
+    def exact_sums(self, kind: ReferenceKind) -> bool:
+        """Whether a right product of operands of this kind is known to the last bit."""
+        return self.exact or (kind == "whole" and not self.result_error)
 
     def bytes_needed(self, size: int) -> int:
         """Bytes of two operands and one result."""

@@ -1,10 +1,13 @@
-"""Verification of products: the first against the processor's arithmetic, later ones against it.
+"""Verification of products: the first against other arithmetic, later ones against it.
 
-Needs torch. The processor computes one random row of each of 64 equal bands of rows again, in
-float64, from the operands as they are read back. An error that spans a band of 128 rows (of 8192)
-in any column is found; single wrong elements outside the sampled rows are not. The whole result is
-searched for NaN and infinite elements. Later products are compared with the first whole, bit for
-bit, by the GPU. `dtypes` derives the allowed error of a sampled element.
+Needs torch. Where every sum is exact, every row is checked in integers modulo 2**64
+(`judge_in_integers`). Else one random row of each of 64 equal bands of rows is computed again in
+float64, for which the GPU has other units than for the other formats; a product that is float64
+itself is computed by the processor, from the operands as they are read back. Of such a product an
+error that spans a band of 128 rows (of 8192) in any column is found; single wrong elements outside
+the sampled rows are not. The whole result is searched for NaN and infinite elements. Later products
+are compared with the first whole, bit for bit, by the GPU. `dtypes` derives the allowed error of a
+sampled element.
 
 Between its turns a format holds no memory: only the digest of its first product is kept. In its
 next turn the operands are made again from the same seed and the product is made again. Its digest
@@ -38,6 +41,8 @@ from acceptance.loads.names import OWN
 BANDS = 64
 _BLOCK = 1024
 _LISTED = 4
+_ROWS = 256
+_VECTORS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +62,19 @@ def sampled_rows(size: int) -> list[int]:
 
 
 def reference(product: Product, rows: list[int]) -> tuple[Tensor, Tensor]:
-    """These rows of the product in float64 on the processor, and of the product of the squares.
+    """These rows of the product in float64, and of the product of the squares (Q**2 in `dtypes`).
 
-    The latter is Q**2 in `dtypes`.
+    The product's own device computes them, but of a float64 product the processor: the device's
+    float64 is what is to be verified.
     """
     import torch
 
-    left = torch.stack([product.a[row].cpu().to(torch.float64) for row in rows])
-    exact = torch.zeros(len(rows), product.b.shape[1], dtype=torch.float64)
+    device = "cpu" if product.dtype.short == "f64" else product.a.device
+    left = torch.stack([product.a[row].to(device).to(torch.float64) for row in rows])
+    exact = torch.zeros(len(rows), product.b.shape[1], dtype=torch.float64, device=device)
     squares = torch.zeros_like(exact)
     for begin in range(0, len(product.b), _BLOCK):
-        right = product.b[begin : begin + _BLOCK].cpu().to(torch.float64)
+        right = product.b[begin : begin + _BLOCK].to(device).to(torch.float64)
         part = left[:, begin : begin + _BLOCK]
         exact.addmm_(part, right)
         squares.addmm_(part.square(), right.square())
@@ -81,9 +88,11 @@ def judge_product(product: Product, kind: ReferenceKind) -> tuple[WrongReference
     """
     import torch
 
+    if product.dtype.exact_sums(kind):
+        return judge_in_integers(product.dtype, product.a, product.b, product.result, kind)
     rows = sampled_rows(len(product.result))
     exact, squares = reference(product, rows)
-    got = torch.stack([product.result[row].cpu().to(torch.float64) for row in rows])
+    got = torch.stack([product.result[row].to(exact.device).to(torch.float64) for row in rows])
     own, share = product.dtype.bound(len(product.a))
     allowed = (
         2 * own * exact.abs() if kind == "whole" else own * exact.abs() + share * squares.sqrt()
@@ -120,6 +129,88 @@ def judge_product(product: Product, kind: ReferenceKind) -> tuple[WrongReference
         first=listed,
     )
     return found, text
+
+
+def judge_in_integers(
+    dtype: Dtype, a: Tensor, b: Tensor, result: Tensor, kind: ReferenceKind
+) -> tuple[WrongReference | None, str]:
+    """A finding on a product (m x k by k x n) of whole numbers, and a sentence, by Freivalds.
+
+    The sums are exact, and so is each row times a random vector in integers modulo 2**64: all m
+    rows are checked, with _VECTORS vectors each. Of wrong rows the first 64 are computed again, to
+    name the elements. The finding is None where the product is right.
+    Source: R. Freivalds, "Probabilistic machines can use less running time", 1977.
+    """
+    import torch
+
+    rows, deep = a.shape
+    bound = float(deep) * dtype.largest(deep) ** 2
+    unsound = torch.cat(
+        [(~_sound(result[row : row + _ROWS], bound)).sum(dim=1) for row in range(0, rows, _ROWS)]
+    )
+    wrong = set(unsound.nonzero().flatten().tolist())
+    for _ in range(0 if wrong else _VECTORS):
+        # Random anew each time, seeded by the operating system: an error that a fixed vector would
+        # always miss is found by another.
+        random = torch.Generator(result.device)
+        random.seed()
+        r = torch.randint(
+            -(2**63),
+            2**63 - 1,
+            (1, result.shape[1]),
+            device=result.device,
+            generator=random,
+            dtype=torch.int64,
+        )
+        r |= 1
+        right = _times(b, r)
+        differ = _times(result, r) != _times(a, right.view(1, -1))
+        wrong.update(differ.nonzero().flatten().tolist())
+    text = f"all {rows} rows in integers"
+    if not wrong:
+        return None, text
+    looked = sorted(wrong)[:BANDS]
+    exact, _ = reference(Product(dtype, a, b, result, lambda: None), looked)
+    got = torch.stack([result[row].to(exact.device).to(torch.float64) for row in looked])
+    places = (exact != got).nonzero().tolist()
+    # The other arithmetic may not say which elements: then the rows alone are named.
+    listed = tuple(
+        WrongValue(
+            index=(looked[i], j), expected=repr(float(exact[i, j])), got=repr(float(got[i, j]))
+        )
+        for i, j in places[:_LISTED]
+    ) or tuple(WrongValue(index=(row,)) for row in looked[:_LISTED])
+    finding = WrongReference(
+        component=OWN,
+        dtype=dtype.short,
+        check=kind,
+        rows=rows,
+        elements=max(len(wrong), len(places), int(unsound.sum())),
+        **odd(result),
+        first=listed,
+    )
+    return finding, text
+
+
+def _sound(part: Tensor, bound: float) -> Tensor:
+    """Where the elements are whole numbers that a sum can reach; False for NaN."""
+    whole = part == part.trunc() if part.is_floating_point() else True
+    return (part.abs() <= bound) & whole
+
+
+def _times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """matrix @ vector in integers modulo 2**64.
+
+    torch has no integer matrix product on a GPU.
+    """
+    import torch
+
+    return torch.cat(
+        [
+            (matrix[row : row + _ROWS].to(torch.int64) * vector).sum(dim=1)
+            for row in range(0, len(matrix), _ROWS)
+        ]
+    )
 
 
 class RemadeDigest(OddCounts):
