@@ -43,6 +43,7 @@ arguments that cannot be used.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import itertools
 import re
@@ -60,7 +61,7 @@ from typing import Any, get_args
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, Pair, listed
-from acceptance.loads.collective import ladder, nccl_environment, worker
+from acceptance.loads.collective import ladder, nccl_environment, torch_group, worker
 from acceptance.loads.collective.digest import differing
 from acceptance.loads.collective.group import Join
 from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
@@ -415,58 +416,66 @@ def slow_paths(
 Opening = Callable[[Sequence[str]], None]  # called with the UUID of every rank's GPU
 
 
-def run_arm(
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm whose ranks have been forked and wait for their turn."""
+
+    name: CollectiveArm
+    ranks: Ranks[GpuRank]
+    every: tuple[GpuRank, ...]
+
+
+def begin_arm(
     options: argparse.Namespace,
-    arm: CollectiveArm,
+    name: CollectiveArm,
     join: Join,
-    output: Output,
-    opening: Opening,
-) -> ArmRun:
-    """One arm, from fork to its last reading. Raises RankLost."""
-    inject = options.inject if arm == options.arms[0] else None
-    with tempfile.TemporaryDirectory() as folder:
-        every = tuple(GpuRank(number, arm, Path(folder)) for number in range(options.ranks))
-        try:
-            run = _run_ranks(options, arm, join, every, inject, output, opening)
-        finally:
-            # What NCCL wrote tells most where ranks were lost.
-            for rank in every:
-                if rank.log.is_file():
-                    text = rank.log.read_text(encoding="utf-8", errors="replace")
-                    output.log(of_arm(NCCL_LOG, arm), rank.component, text)
-    for rank in every:
+    load_libraries: Callable[[], None],
+    folder: Path,
+) -> Arm:
+    """Fork the ranks of an arm: they load their libraries, and touch no GPU before their turn."""
+    inject = options.inject if name == options.arms[0] else None
+    every = tuple(GpuRank(number, name, folder) for number in range(options.ranks))
+
+    def body(rank: GpuRank, connection: Connection) -> None:
+        load_libraries()
+        connection.recv()
+        fault: Any = inject if rank == every[-1] else None
+        worker.work(rank.number, options.ranks, connection, join, rank.folder, name, fault)
+
+    return Arm(name, Ranks(every, body), every)
+
+
+def run_arm(options: argparse.Namespace, arm: Arm, output: Output, opening: Opening) -> ArmRun:
+    """One arm, from its ranks' start to its last reading. Raises RankLost."""
+    try:
+        run = _run_ranks(options, arm, output, opening)
+    finally:
+        # What NCCL wrote tells most where ranks were lost.
+        for rank in arm.every:
+            if rank.log.is_file():
+                text = rank.log.read_text(encoding="utf-8", errors="replace")
+                output.log(of_arm(NCCL_LOG, arm.name), rank.component, text)
+    for rank in arm.every:
         run.reading("collective_miscompares", "count", rank.component, run.wrong[rank.component])
     run.reading("collective_disagreements", "count", GPUS, run.disagreements)
     return run
 
 
-def _run_ranks(
-    options: argparse.Namespace,
-    arm: CollectiveArm,
-    join: Join,
-    every: tuple[GpuRank, ...],
-    inject: str | None,
-    output: Output,
-    opening: Opening,
-) -> ArmRun:
-
-    def body(rank: GpuRank, connection: Connection) -> None:
-        fault: Any = inject if rank == every[-1] else None
-        worker.work(rank.number, options.ranks, connection, join, rank.folder, arm, fault)
-
-    with Ranks(every, body) as ranks:
-        run = ArmRun(options, arm, ranks, output, time.monotonic())
+def _run_ranks(options: argparse.Namespace, arm: Arm, output: Output, opening: Opening) -> ArmRun:
+    with arm.ranks as ranks:
+        run = ArmRun(options, arm.name, ranks, output, time.monotonic())
+        ranks.start(lambda _moment: None)
         joined: dict[GpuRank, Joined] = run.collect("joined")
-        opening([joined[rank].uuid for rank in every])
+        opening([joined[rank].uuid for rank in arm.every])
         run.joined = True
         for about in sorted({one.about for one in joined.values()}):
-            output.note(f"{arm}: {about}")
+            output.note(f"{arm.name}: {about}")
         room = min(one.free_bytes for one in joined.values())
         sizes = [size for size in ladder.fitting(room, worker.WORK) if size <= options.most]
         run.sums(sizes[-1])
         run.began, run.said = time.monotonic(), 0.0  # libraries are loaded, and the group has met
         run.same_bits(sizes[-1])
-        if arm != "multicast":
+        if arm.name != "multicast":
             run.paths(sizes[-1])
         run.ladder(sizes)
         run.latency()
@@ -475,8 +484,16 @@ def _run_ranks(
     return run
 
 
-def run(options: argparse.Namespace, join: Join, output: Output) -> None:
-    """Run the arms one after the other; raises RankLost, ValueError where no size fits."""
+def run(
+    options: argparse.Namespace,
+    join: Join,
+    output: Output,
+    load_libraries: Callable[[], None] = lambda: None,
+) -> None:
+    """Run the arms one after the other; raises RankLost, ValueError where no size fits.
+
+    The ranks of all of them load their libraries at once, while no turn is timed.
+    """
     options.arms = tuple(dict.fromkeys(options.arms or COLLECTIVE_ARMS))
     parameters: dict[str, Any] = {
         "backend": options.backend,
@@ -497,7 +514,13 @@ def run(options: argparse.Namespace, join: Join, output: Output) -> None:
         elif parameters["uuids"] != list(uuids):
             raise RuntimeError(f"the ranks have other GPUs than before: {', '.join(uuids)}")
 
-    runs = [run_arm(options, arm, join, output, opening) for arm in options.arms]
+    with contextlib.ExitStack() as stack:
+        arms = []
+        for name in options.arms:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            arms.append(begin_arm(options, name, join, load_libraries, folder))
+            stack.enter_context(arms[-1].ranks)  # ends those whose turn never came
+        runs = [run_arm(options, arm, output, opening) for arm in arms]
     output.table(COLLECTIVES, COLLECTIVE_COLUMNS, [row for one in runs for row in one.rows])
     if slow := [row for one in runs for row in one.slow]:
         output.table(SLOW_PATHS, SLOW_PATH_COLUMNS, slow)
@@ -507,8 +530,14 @@ def run(options: argparse.Namespace, join: Join, output: Output) -> None:
 def main(argv: Sequence[str] | None = None, join: Join | None = None) -> int:
     """The program; the module's docstring lists its exit statuses. `join` is for tests."""
     options = arguments().parse_args(argv)
-    entry = functools.partial(TorchGroup, options.backend) if join is None else join
-    return run_guarded(NAME, lambda: run(options, entry, Output(sys.stdout)), errors=(RankLost,))
+    entry, libraries = (
+        (functools.partial(TorchGroup, options.backend), torch_group.load_libraries)
+        if join is None
+        else (join, lambda: None)
+    )
+    return run_guarded(
+        NAME, lambda: run(options, entry, Output(sys.stdout), libraries), errors=(RankLost,)
+    )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,11 @@ WARM_REPLAYS, REPLAYS = 3, 5
 Tensor = Any  # torch.Tensor; torch is not installed where the types are checked
 
 
+def load_libraries() -> None:
+    """Import torch, which takes seconds and touches no GPU."""
+    import torch.distributed  # noqa: F401
+
+
 class TorchMemory:
     """Tensors of one device: a GPU, or the processor."""
 
