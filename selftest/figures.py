@@ -48,6 +48,7 @@ RECORDED: Mapping[str, float] = {
     "bandwidth_test_h2d": 55.1,
     "bandwidth_test_d2h": 55.1,
     "copy_own_d2d": 4275.0,
+    "vram_copy": 4275.0,
     "p2p_write": 373.0,
     "p2p_staged": 37.7,
     "copy_d2d_read": 393.8,

@@ -54,7 +54,7 @@ _BOARDS: tuple[tuple[str, Noise], ...] = (
         Noise(0.004, f"{_RUNS}: 50.9 to 51.1 and 53.9 to 54.4 TFLOP/s"),
     ),
     (r"(copy|bandwidth_test|copy_own)_(h2d|d2h)", Noise(0.004, f"{_RUNS}: 54.8 to 55.5 GB/s")),
-    (r"copy_own_d2d", Noise(0.004, f"{_RUNS}: 4275 to 4303 GB/s")),
+    (r"copy_own_d2d|vram_copy", Noise(0.004, f"{_RUNS}: 4275 to 4303 GB/s")),
     (
         r"step_(?!miscompares|\w+_ratio)\w+",
         Noise(0.01, "two H200 measured: 154.7 k tokens/s each, within 0.02 %, widened"),
@@ -70,7 +70,7 @@ _BOARDS: tuple[tuple[str, Noise], ...] = (
 _CARDS: tuple[tuple[str, Noise], ...] = (
     (rf"gpu_burn_(float|tensor|double)|(gemm|burn)_{_D}(_short)?", Noise(0.015, _TWINS)),
     (
-        r"copy_own_d2d",
+        r"copy_own_d2d|vram_copy",
         Noise(
             0.008,
             (

@@ -58,7 +58,9 @@ SLOW = (
         BESIDE,
     ),
     Asked(
-        "one GPU slow in copies inside its memory, beside its equals", r"copy_own_d2d_ratio", BESIDE
+        "one GPU slow in copies inside its memory, beside its equals",
+        r"(copy_own_d2d|vram_copy)_ratio",
+        BESIDE,
     ),
     Asked(
         "a disk slower than its equals, below the bound of the remark",
@@ -72,7 +74,7 @@ SLOW = (
         r"(copy|copy_own|bandwidth_test)_(h2d|d2h)",
         ALONE,
     ),
-    Asked("slow memory of a GPU alone (copies inside it)", r"copy_own_d2d", ALONE),
+    Asked("slow memory of a GPU alone (copies inside it)", r"copy_own_d2d|vram_copy", ALONE),
     Asked("patterns that run slower than a copy in the same memory", r"vram_rate", ALONE),
     Asked(
         "slow copies between two GPUs over NVLink",

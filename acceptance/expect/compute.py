@@ -6,7 +6,7 @@ They come from the model's sheet, else from the architecture; else nothing is ju
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, burn_name, gemm_names, native_dtypes
@@ -15,7 +15,7 @@ from acceptance.core.message import Message, Quantity, Term, Text, Values
 from acceptance.expect import architecture, sheet
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.limit_book import LIMIT_TABLE, NO_ARCHITECTURE, Override, at_least
-from acceptance.expect.sheet import LOCAL_COPY, Sheet
+from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet
 
 # The share of the rate that remains when every element of every product is compared; the burn's
 # `--plain` measures it.
@@ -62,7 +62,9 @@ def compute_limits(
                 found = _of_sheet(card, own, name) or _product(card, name, dtype, known, capability)
                 yield found
                 yield from burn_overrides(found)
-        yield _of_sheet(card, own, LOCAL_COPY) or _copy(card, known, capability)
+        copy = _of_sheet(card, own, LOCAL_COPY) or _copy(card, known, capability)
+        yield copy
+        yield from pattern_overrides(copy)
 
 
 def burn_overrides(override: Override) -> Iterator[Override]:
@@ -94,6 +96,15 @@ def burn_overrides(override: Override) -> Iterator[Override]:
             warn_low=warn,
         )
         yield Override(name, override.origin, floor, override.component)
+
+
+def pattern_overrides(override: Override) -> Iterator[Override]:
+    """The floor of the copy beside the memory's patterns, from that of copies within the GPU.
+
+    It is the same copy. Nothing for any other limit.
+    """
+    if override.measurement == LOCAL_COPY:
+        yield replace(override, measurement=PATTERN_COPY, own=False)
 
 
 def _of_sheet(card: ComputeFacts, own: Sheet | None, measurement: str) -> Override | None:

@@ -9,7 +9,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Values, known
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
-from acceptance.expect.compute import burn_overrides
+from acceptance.expect.compute import burn_overrides, pattern_overrides
 from acceptance.expect.limit_book import Override, at_least, exactly, memory_floor, must_be_zero
 from acceptance.machine.machine_file import DeclaredDimm, DeclaredDisk, Machine
 
@@ -201,6 +201,7 @@ def own_limits(machine: Machine, file: str) -> Iterator[Override]:
     yield from own
     for found in own:
         yield from burn_overrides(found)
+        yield from pattern_overrides(found)
 
 
 def channel_limits(machine: Machine, file: str) -> Iterator[Override]:

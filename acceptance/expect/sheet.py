@@ -20,6 +20,7 @@ from acceptance.loads.train.names import TRAINING_RATES, TRAINING_SHARES
 # A file of the same folder that is no sheet: the architectures for models without one.
 NO_SHEET = "architectures.toml"
 LOCAL_COPY = "copy_own_d2d"
+PATTERN_COPY = "vram_copy"  # the same copy, before and after the patterns over the memory
 # Collective operations of all GPUs, over the way that NCCL takes by itself.
 Collective = Literal[
     "collective_all_reduce",

@@ -103,7 +103,7 @@ class Kept:
         """The fixture of this name."""
         return gpu_tools.of_nvbandwidth(self.last, self.due, self.inventory)
 
-    def nvbandwidth_alone(self, *_testcases: str) -> ToolRuns:
+    def nvbandwidth_alone(self, *_testcases: str, **_options: int) -> ToolRuns:
         """The fixture of this name.
 
         In older runs one program saw all GPUs, and the check owed its faults of them together.

@@ -560,12 +560,15 @@ _MISCOMPARE = re.compile(
 _ASSERT = re.compile(r"\bASSERT in expression\b")
 
 
+BUFFER_MIB = 512
+
+
 def argv(
     binary: str,
     *,
     testcases: Sequence[str],
     json: bool = True,
-    buffer_mib: int = 512,
+    buffer_mib: int = BUFFER_MIB,
     samples: int = 3,
 ) -> tuple[str, ...]:
     """The command line.

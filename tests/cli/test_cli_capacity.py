@@ -31,7 +31,7 @@ def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
         "2 x NVIDIA GeForce RTX 3090 Ti, 25.77 GB each",
         "training: 1.3e9 parameters",
         "Days to train: ",
-        "(measured: step_gpt2 of gpu1, the least of 2)",
+        "(measured: step_gpt2 of gpu0, the least of 2)",
         "source: PaLM, arXiv 2204.02311; assumes: ",
         "The GPUs' own rate binds",
     ):

@@ -72,6 +72,7 @@ def test_a_card_with_a_sheet_is_held_to_it() -> None:
     assert held(found, "gemm_bf16_short").grade(600) == "fail"
     assert held(found, "copy_own_d2d").grade(4299) == "pass"
     assert held(found, "copy_own_d2d").grade(4299 / 2) == "fail"
+    assert held(found, "vram_copy") == held(found, "copy_own_d2d")
 
 
 def test_mixed_models_are_each_held_to_their_own() -> None:
@@ -106,7 +107,7 @@ def test_formats_that_a_card_does_not_have_are_not_due() -> None:
     names = {one.measurement for one in book(V100).entries}
     own = ("f64", "f32", "f16")
     products = {name for dtype in own for name in (*gemm_names(dtype), f"burn_{dtype}")}
-    assert names == {"copy_own_d2d", *products}
+    assert names == {"copy_own_d2d", "vram_copy", *products}
 
 
 # --- the burn: the same products, every one verified ---
@@ -221,6 +222,7 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
     found = book(replace(RTX_4080, model="NVIDIA GeForce RTX 6090", compute_capability="13.0"))
     assert {one.measurement for one in found.entries} == {
         "copy_own_d2d",
+        "vram_copy",
         *(name for dtype in DTYPES for name in (*gemm_names(dtype), f"burn_{dtype}")),
     }
     for one in found.entries:
@@ -231,7 +233,7 @@ def test_an_architecture_newer_than_ours_is_measured_and_not_judged() -> None:
 
 def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
     found = book(ComputeFacts("gpu0", None, "10de:ffff", None, None, None, None, None))
-    assert len(found.entries) == 3 * len(DTYPES) + 1
+    assert len(found.entries) == 3 * len(DTYPES) + 2
     told = (
         "neither driver nor model sheets tell the compute capability of 10de:ffff with PCI id "
         "10de:ffff"
@@ -243,7 +245,7 @@ def test_a_card_of_which_nothing_is_known_is_measured_and_not_judged() -> None:
 def test_a_sheet_stands_for_a_compute_capability_that_the_driver_does_not_tell() -> None:
     found = book(replace(V100, compute_capability=None, cuda_cores=None))
     assert {words.text(one.origin) for one in found.entries} == {"sheet of V100 SXM2 16GB"}
-    assert len(found.entries) == 10
+    assert len(found.entries) == 11
 
 
 @each("capability", [one.compute_capability for one in KNOWN if one.brand is None])
@@ -252,6 +254,7 @@ def test_each_floor_of_an_architecture_can_fail(capability: str, model: str | No
     found = book(ComputeFacts("gpu0", model, "10de:ffff", capability, 6912, 1410.0, 1215.0, 5120))
     assert {one.measurement for one in found.entries} == {
         "copy_own_d2d",
+        "vram_copy",
         *(
             name
             for dtype in native_dtypes(capability)

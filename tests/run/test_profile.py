@@ -37,7 +37,14 @@ def test_the_shipped_profiles() -> None:
         "storage_checkpoint",
     }
     training = {"train_layers", "train_step", "train_digest", "train_parallel"}
-    longer = {"gpu_burn_tensor", "gpu_gemm_table", "disk_self_test", "storage_read", *training}
+    longer = {
+        "gpu_burn_tensor",
+        "gpu_gemm_table",
+        "gpu_copy",
+        "disk_self_test",
+        "storage_read",
+        *training,
+    }
     assert accept - smoke == longer | writing, "minutes more, for a test that takes one or two"
     left_out = {
         "gpu_burn_tensor",

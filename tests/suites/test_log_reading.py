@@ -1066,7 +1066,7 @@ def test_a_run_in_which_one_program_saw_all_gpus_is_read_as_one(run_dir: Path, n
     found: list[AnyBody] = [CheckStarted(name)]
     programs = Programs(planned, run_dir, found.append)
 
-    def together(*testcases: str) -> gpu_tools.ToolRuns:
+    def together(*testcases: str, **_options: int) -> gpu_tools.ToolRuns:
         return gpu_tools.ToolRuns({parts.GPUS: nvbandwidth(programs)(*testcases)})
 
     function(together, Check(planned, (), found.append))
