@@ -105,18 +105,20 @@ def test_the_figures_are_those_of_the_index(recorded: tuple[dict[str, Any], Path
 
 
 def test_the_telemetry_is_whole(recorded: tuple[dict[str, Any], Path]) -> None:
-    _, folder = recorded
+    entry, folder = recorded
+    hot = any("gpu_temperature_margin" in reason for reason in entry["reasons"])
     if not (folder / reader.GPU_TELEMETRY).is_file():
         return  # a run that was stopped before its GPUs were loaded is kept without it
     found = histories(segment.read_segment(folder / reader.GPU_TELEMETRY).entries)
     for history in found.values():
         assert history.period() == pytest.approx(0.2, rel=0.1)
         assert history.maximum("power_w") > 600
-        assert history.minimum("temperature_margin_c") > 0
         assert history.under_load("link_gen") == 5
         assert history.under_load("link_width") == 16
         assert history.growth("ecc_uncorrected") == 0
-        assert history.seconds("reason_hw_slowdown") == history.seconds("reason_sw_thermal") == 0
+        assert history.seconds("reason_hw_slowdown") == 0
+    assert hot == any(one.minimum("temperature_margin_c") <= 0 for one in found.values())
+    assert hot == any(one.seconds("reason_sw_thermal") > 0 for one in found.values())
 
 
 def test_a_recorded_night_was_held_against_its_baseline_without_a_word() -> None:

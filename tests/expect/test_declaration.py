@@ -155,6 +155,15 @@ def test_own_limits_are_stamped_as_overrides() -> None:
     assert words.message(origin) == "override in box.toml"
 
 
+def test_a_limit_of_ones_own_on_copies_holds_for_the_copy_beside_the_patterns_too() -> None:
+    rows = (DeclaredLimit("copy_own_d2d", "GB/s", "its twin", component=Gpu(1), low=2900),)
+    own, pattern = declaration.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml")
+    assert (own.measurement, own.own) == ("copy_own_d2d", True)
+    assert (pattern.measurement, pattern.own) == ("vram_copy", False)
+    assert (pattern.limit, pattern.component) == (own.limit, Gpu(1))
+    assert pattern.origin == own.origin
+
+
 def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_one() -> None:
     rows = (
         DeclaredLimit(
