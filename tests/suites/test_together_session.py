@@ -11,6 +11,7 @@ from gpu_machine import device, machine
 from suite_box import Box
 
 from acceptance.core.parts import CPU, MEMORY
+from acceptance.suites.fixtures import burn
 
 STRESS_NG = """\
 stress-ng: info:  [1] setting to a 1 second run per stressor
@@ -75,6 +76,7 @@ def test_loads_that_cannot_begin_leave_what_processors_and_ram_proved(
     """The real program of the burn, where no GPU is to be had: both of them end
     at once, and say why.
     """
+    monkeypatch.setattr(burn, "PROVING_S", 1.0)
     box = Box(tmp_path, monkeypatch, machine(device(0), device(1)))
     tools(box, seconds=2)
     assert box.run("together") == {"together.burn": "error"}
