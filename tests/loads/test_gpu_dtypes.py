@@ -7,6 +7,7 @@ from cases import each
 from worded import worded
 
 from acceptance.loads.gemm.dtypes import DTYPES, LIKELY
+from acceptance.loads.miscompare import ReferenceKind
 
 
 def test_the_short_names_are_those_of_the_measurements() -> None:
@@ -89,3 +90,11 @@ def test_matrices_that_leave_no_whole_numbers() -> None:
 def test_memory_of_a_product() -> None:
     assert DTYPES["f8"].bytes_needed(1024) == 4 * 2**20
     assert DTYPES["f64"].bytes_needed(1024) == 24 * 2**20
+
+
+def test_a_right_product_is_known_to_the_last_bit_where_its_sums_and_its_result_are_exact() -> None:
+    kinds: tuple[ReferenceKind, ...] = ("normal", "whole")
+    exact = {
+        kind: {short for short, one in DTYPES.items() if one.exact_sums(kind)} for kind in kinds
+    }
+    assert exact == {"normal": {"i8"}, "whole": {"f64", "f32", "tf32", "i8"}}
