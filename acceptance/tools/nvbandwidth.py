@@ -2,8 +2,9 @@
 
 The parser was written for versions 0.1 to 0.10.
 
-It copies 512 MiB between host and GPU and between GPUs, 16 times a sample, by copy engine (`_ce`)
-or by a kernel (`_sm`), and takes the median of the samples. It compares the received data with the
+It copies 512 MiB unless told otherwise (`buffer_mib`), between host and GPU and between GPUs, 16
+times a sample, by copy engine (`_ce`) or by a kernel (`_sm`), and takes the median of the samples.
+It compares the received data with the
 pattern that was sent: wrong data ends it with an ASSERT, which is a *fail* here. Pitfalls: an
 unknown testcase and one that does not apply leave the exit code 0; a latency is printed in the same
 kind of matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket

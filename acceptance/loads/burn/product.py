@@ -14,8 +14,7 @@ from typing import Any
 from acceptance.loads.burn.shape import Shape, operand_bytes
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
-from acceptance.loads.gemm.verification import judge_in_integers
-from acceptance.loads.gemm.verification import judge_product as judged_by_processor
+from acceptance.loads.gemm.verification import judge_product
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
 from acceptance.loads.names import OWN
 
@@ -126,19 +125,10 @@ def first_proof(
     spoil(result)
     make()
     dtype = operands.dtype
-    if dtype.exact_sums(kind):
+    if dtype.short == "f64" or dtype.exact_sums(kind):
         a, b = operands.views(shape)
-        return judge_in_integers(dtype, a, b, result, kind)
-    return (
-        _by_processor(operands, shape, result)
-        if dtype.short == "f64"
-        else _by_float64(operands, shape, kind, result)
-    )
-
-
-def _by_processor(operands: Operands, shape: Shape, result: Tensor) -> ProofResult:
-    a, b = operands.views(shape)
-    return judged_by_processor(Product(operands.dtype, a, b, result, lambda: None), "normal")
+        return judge_product(Product(dtype, a, b, result, lambda: None), kind)
+    return _by_float64(operands, shape, kind, result)
 
 
 def _by_float64(

@@ -488,7 +488,7 @@ def run(
     options: argparse.Namespace,
     join: Join,
     output: Output,
-    load_libraries: Callable[[], None] = lambda: None,
+    load_libraries: Callable[[], None],
 ) -> None:
     """Run the arms one after the other; raises RankLost, ValueError where no size fits.
 
