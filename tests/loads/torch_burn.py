@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from acceptance.loads.burn import product
 from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
 from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness
-from acceptance.loads.burn import product
 from acceptance.loads.burn.product import digest, first_proof, operands
 from acceptance.loads.burn.shape import Shape, operand_bytes, result_bytes, shapes
 from acceptance.loads.burn.worker import BurnOptions, BurnWorker
