@@ -14,8 +14,10 @@ import pytest
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.collective.load import GpuRank
-from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.torch_group import TorchGroup
+from acceptance.loads.collective.operation import OPERATIONS, Operation
+from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
+from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
+from acceptance.loads.miscompare import ElementType
 from acceptance.loads.names import COLLECTIVE_RATES, of_arm
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
@@ -89,6 +91,29 @@ def test_a_group_of_one_rank_shows_events_graph_and_log(tmp_path: Path, arm: str
     assert len(log.communicators[0]) == 1
     assert log.transports == {}
     assert log.environment.get("NCCL_P2P_DISABLE") == ("1" if arm == "p2p_off" else None)
+
+
+@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+def test_the_kernels_write_and_count_what_arrays_of_torch_have(dtype: ElementType) -> None:
+    memory, share, turn = TorchMemory("cuda:0", 8), 1_000_003, 5
+    numbers = Numbers(dtype, 8)
+    for name in OPERATIONS:
+        operation = Operation(name, 8, 3, 2)
+        count = share * operation.shares
+        places = memory.places(0, count)
+        rules = {due(operation, 6, share), before(operation, 6), Rule(rank=6)}
+        for rule in rules - {None}:
+            expected, buffer = memory.buffer(dtype, count), memory.buffer(dtype, count)
+            expected[:] = numbers.by(rule, turn, places)
+            assert memory.write(buffer.fill_(-1), numbers, rule, turn)
+            assert bool((buffer == expected).all()), (name, rule)
+            assert memory.differing(buffer, numbers, rule, turn) == 0
+            for place in (0, count // 2, count - 1):
+                buffer[place] = -1
+            assert memory.differing(buffer, numbers, rule, turn) == 3, (name, rule)
+            assert memory.differing(buffer[:1], numbers, rule, turn) == 1
+            assert memory.differing(buffer[1:2], numbers, rule, turn + 1) in (0, 1)
+        assert memory.differing(buffer[:0], numbers, rule, turn) == 0
 
 
 def test_all_operations_are_right_on_all_gpus_and_nccl_says_its_ways(several: list[str]) -> None:

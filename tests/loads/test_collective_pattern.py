@@ -50,12 +50,14 @@ def found(
     numbers: Numbers, operation: Operation, rank: int, turn: int, share: int, got: Any
 ) -> CollectiveFault | None:
     places = places_of(len(got))
-    return fault(
-        places,
-        due(operation, numbers, rank, turn, share, places),
-        before(operation, numbers, rank, turn, places),
-        got,
-    )
+    due_there = numbers.by(due(operation, rank, share), turn, places)
+    return fault(places, due_there, old_of(numbers, operation, rank, turn, places), got)
+
+
+def old_of(numbers: Numbers, operation: Operation, rank: int, turn: int, places: Any) -> Any:
+    """What stands there before the operation."""
+    rule = before(operation, rank)
+    return SPOILED if rule is None else numbers.by(rule, turn, places)
 
 
 def test_the_hash_has_the_bits_of_the_one_of_the_other_loads() -> None:
@@ -193,7 +195,7 @@ def test_a_right_operation_has_no_fault_and_one_that_did_nothing_is_unwritten(
         assert found(numbers, operation, rank, turn, share, got) is None
         if name == "broadcast" and rank == source:
             continue  # it holds what is due from the start
-        old = before(operation, numbers, rank, turn, places_of(count))
+        old = old_of(numbers, operation, rank, turn, places_of(count))
         nothing = found(numbers, operation, rank, turn, share, stored(dtype, old + np.zeros(count)))
         assert nothing is not None
         assert (nothing.elements, nothing.unwritten) == (count, count)

@@ -12,13 +12,16 @@ from typing import Any
 
 import pytest
 
+from acceptance.loads.burn import product
 from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
 from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness
-from acceptance.loads.burn.product import digest, operands
-from acceptance.loads.burn.shape import operand_bytes, result_bytes, shapes
+from acceptance.loads.burn.product import digest, first_proof, operands
+from acceptance.loads.burn.shape import Shape, operand_bytes, result_bytes, shapes
 from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.product import formats
+from acceptance.loads.gemm.verification import BANDS
 from acceptance.loads.names import BURN_READINGS
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
@@ -147,6 +150,35 @@ def test_every_fault_is_found(dtype: Dtype, inject: str) -> None:
         assert first.elements == -(-first.of // 17)
     elif dtype.short != "i8":
         assert (first.nan, first.infinite) == ((1, 0) if inject == "nan" else (0, 1))
+
+
+@pytest.mark.parametrize("short", ["f32", "tf32", "f16", "bf16"])
+def test_where_time_is_short_every_band_of_rows_is_looked_at_all_the_same(
+    short: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(product, "REFERENCE_S", 0.0)
+    dtype, shape = DTYPES[short], Shape(2048, 64, 128)
+    own = operands(dtype, (shape,), "normal", lambda size: torch.empty(size, dtype=torch.uint8))
+    _, given = formats(dtype)
+    result = torch.empty(shape.m, shape.n, dtype=given)
+    make = own.product(shape, result)
+    found, text = first_proof(own, shape, "normal", result, make)
+    assert found is None
+    assert BANDS <= int(text.split()[0]) < shape.m, "not all rows"
+    width = shape.m // BANDS
+    for band in (1, 30, BANDS - 1):
+        rows = slice(band * width, (band + 1) * width)
+
+        def wrong(rows: slice = rows) -> None:
+            make()
+            result[rows] = 1000.0
+
+        found, _ = first_proof(own, shape, "normal", result, wrong)
+        assert found is not None
+        assert {one.index[0] * BANDS // shape.m for one in found.first} == {band}
+        assert found.elements >= shape.n
 
 
 @every

@@ -47,9 +47,10 @@ def test_tensors_hold_the_numbers_of_arrays(name: CollectiveCheck, dtype: Elemen
     memory, operation, numbers = TorchMemory("cpu", 4), Operation(name, 4), Numbers(dtype, 4)
     places = memory.places(5, 1000)
     arrays = np.arange(5, 1005, dtype=np.int64)
-    expected = due(operation, numbers, 2, 7, 300, places)
-    old = before(operation, numbers, 2, 7, places)
-    assert (expected.numpy() == due(operation, numbers, 2, 7, 300, arrays)).all()
+    rule, was = due(operation, 2, 300), before(operation, 2)
+    expected = numbers.by(rule, 7, places)
+    old = numbers.by(was, 7, places) if was is not None else SPOILED
+    assert (expected.numpy() == numbers.by(rule, 7, arrays)).all()
     got = memory.buffer(dtype, 1000)
     got[:] = expected
     assert fault(places, expected, old, got) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import Array
+from acceptance.loads.collective.pattern import Array, Numbers, Rule
 from acceptance.loads.miscompare import ElementType
 
 
@@ -19,6 +19,12 @@ class Memory(Protocol):
 
     def buffer(self, dtype: ElementType, count: int) -> Array:
         """A new buffer; its content is anything."""
+
+    def write(self, buffer: Array, numbers: Numbers, rule: Rule, turn: int) -> bool:
+        """Write the numbers by a kernel of the device; False where it has none."""
+
+    def differing(self, buffer: Array, numbers: Numbers, rule: Rule, turn: int) -> int | None:
+        """How many elements are not those of the rule, by a kernel; None where it has none."""
 
     def words(self, piece: Array) -> Array:
         """The bits of elements of four bytes, as int64."""

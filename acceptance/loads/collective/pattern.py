@@ -63,6 +63,21 @@ def _shifted(x: Array, bits: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """Which numbers stand at the places of a buffer.
+
+    With `total` the sums over all ranks; else those of `rank`, or, where `share` is above 0, of the
+    rank to whose share a place belongs, at the place in the share. `offset` is added to the place.
+    `kernels/collective.cu` has the same.
+    """
+
+    total: bool = False
+    rank: int = 0
+    share: int = 0
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Numbers:
     """The numbers of all ranks in one format.
 
@@ -101,6 +116,20 @@ class Numbers:
             found = found + self._of(rank, hashed)
         return found
 
+    def by(self, rule: Rule, turn: int, places: Array) -> Array:
+        """The numbers that a rule gives at these places."""
+        if rule.total:
+            return self.total(turn, places + rule.offset)
+        if rule.share:
+            return self.own(places // rule.share, turn, places % rule.share + rule.offset)
+        return self.own(rule.rank, turn, places + rule.offset)
+
+    def first(self, turn: int, rule: Rule) -> int:
+        """What is added to a place before it is hashed, modulo 2**64."""
+        if not 0 <= turn < _TURNS:
+            raise ValueError(f"{turn} is no turn from 0 to {_TURNS - 1}")
+        return (turn << _TURN_SHIFT) + rule.offset
+
     def _hash(self, turn: int, places: Array) -> Array:
         if not 0 <= turn < _TURNS:
             raise ValueError(f"{turn} is no turn from 0 to {_TURNS - 1}")
@@ -112,37 +141,33 @@ class Numbers:
         return of_range * self.width + within + 1
 
 
-def due(
-    operation: Operation, numbers: Numbers, rank: int, turn: int, share: int, places: Array
-) -> Array:
-    """What must stand at these places of the destination of `rank`.
+def due(operation: Operation, rank: int, share: int) -> Rule:
+    """What must stand in the destination of `rank`.
 
     `share` is that of `Operation.share`. A broadcast stands at its root too.
     """
     match operation.name:
         case "all_reduce":
-            return numbers.total(turn, places)
+            return Rule(total=True)
         case "reduce_scatter":
-            return numbers.total(turn, places + rank * share)
+            return Rule(total=True, offset=rank * share)
         case "all_gather":
-            return numbers.own(places // share, turn, places % share)
+            return Rule(share=share)
         case "all_to_all":
-            return numbers.own(places // share, turn, places % share + rank * share)
+            return Rule(share=share, offset=rank * share)
         case _:
-            return numbers.own(operation.source, turn, places)
+            return Rule(rank=operation.source)
 
 
-def before(
-    operation: Operation, numbers: Numbers, rank: int, turn: int, places: Array
-) -> Array | int:
-    """What stands at these places of the destination before the operation; never what is due.
+def before(operation: Operation, rank: int) -> Rule | None:
+    """What stands in the destination before the operation, never what is due; None: SPOILED.
 
     The root of a broadcast, whose source is its destination, is the one exception.
     """
     holds_own = operation.name == "all_reduce" or (
         operation.name == "broadcast" and rank == operation.source
     )
-    return numbers.own(rank, turn, places) if holds_own else SPOILED
+    return Rule(rank=rank) if holds_own else None
 
 
 @dataclass(frozen=True, slots=True)

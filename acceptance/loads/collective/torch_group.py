@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import statistics
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acceptance.loads.card import MEMORY_SHARE
+from acceptance.loads.card import MEMORY_SHARE, CardError
 from acceptance.loads.collective.operation import Operation
+from acceptance.loads.collective.pattern import Numbers, Rule
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
+from acceptance.loads.cubin import Kernels
 from acceptance.loads.miscompare import ElementType
 
 WARM_REPLAYS, REPLAYS = 3, 5
+# As kernels/collective.cu numbers them.
+FORMATS: Mapping[ElementType, int] = {"f32": 0, "i32": 1, "bf16": 2, "f16": 3}
+_BLOCKS_EACH, _THREADS = 8, 256
 Tensor = Any  # torch.Tensor; torch is not installed where the types are checked
 
 
@@ -21,11 +28,31 @@ def load_libraries() -> None:
     import torch.distributed  # noqa: F401
 
 
+class KernelRule(ctypes.Structure):
+    """A `pattern.Rule` as the kernels take it."""
+
+    _fields_ = (
+        ("first", ctypes.c_ulonglong),
+        ("share", ctypes.c_ulonglong),
+        ("total", ctypes.c_uint),
+        ("rank", ctypes.c_uint),
+        ("ranks", ctypes.c_uint),
+        ("width", ctypes.c_uint),
+    )
+
+
+def kernel_rule(numbers: Numbers, rule: Rule, turn: int) -> KernelRule:
+    """The rule of a turn for the kernels."""
+    first = numbers.first(turn, rule)
+    return KernelRule(first, rule.share, rule.total, rule.rank, numbers.ranks, numbers.width)
+
+
 class TorchMemory:
     """Tensors of one device: a GPU, or the processor."""
 
     def __init__(self, device: str, ranks: int) -> None:
         self.device, self._ranks = device, ranks
+        self._kernels: Kernels | None = None
 
     def places(self, first: int, count: int) -> Tensor:
         """The numbers from `first` on."""
@@ -44,6 +71,47 @@ class TorchMemory:
             "i32": torch.int32,
         }
         return torch.empty(count, dtype=types[dtype], device=self.device)
+
+    def write(self, buffer: Tensor, numbers: Numbers, rule: Rule, turn: int) -> bool:
+        """Write the numbers by a kernel; False on the processor."""
+        if self.device == "cpu":
+            return False
+        self._launch("write_numbers", buffer, numbers, rule, turn)
+        return True
+
+    def differing(self, buffer: Tensor, numbers: Numbers, rule: Rule, turn: int) -> int | None:
+        """How many elements are not those of the rule, by a kernel; None on the processor.
+
+        Raises CardError where the kernel did not compare all of them.
+        """
+        if self.device == "cpu":
+            return None
+        import torch
+
+        tally = torch.zeros(2, dtype=torch.int64, device=self.device)
+        place = ctypes.c_void_p(tally.data_ptr())
+        self._launch("compare_numbers", buffer, numbers, rule, turn, place)
+        wrong, steps = tally.tolist()
+        if steps != len(buffer):
+            raise CardError(f"{steps} of {len(buffer)} elements were compared: not believed")
+        return int(wrong)
+
+    def _launch(
+        self, name: str, buffer: Tensor, numbers: Numbers, rule: Rule, turn: int, *more: Any
+    ) -> None:
+        if not len(buffer):
+            return
+        if self._kernels is None:
+            self._kernels = Kernels("collective", buffer.device.index)
+        arguments = (
+            ctypes.c_void_p(buffer.data_ptr()),
+            ctypes.c_ulonglong(len(buffer)),
+            ctypes.c_uint(FORMATS[numbers.dtype]),
+            kernel_rule(numbers, rule, turn),
+            *more,
+        )
+        blocks = min(_BLOCKS_EACH * self._kernels.multiprocessors, -(-len(buffer) // _THREADS))
+        self._kernels.launch(name, blocks, _THREADS, arguments)
 
     def words(self, piece: Tensor) -> Tensor:
         """The bits of elements of four bytes."""

@@ -21,7 +21,7 @@ from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.collective import digest, pattern
 from acceptance.loads.collective.group import Group, Join, Memory
 from acceptance.loads.collective.operation import Operation
-from acceptance.loads.collective.pattern import ITEMSIZE, Array, CollectiveFault, Numbers
+from acceptance.loads.collective.pattern import ITEMSIZE, Array, CollectiveFault, Numbers, Rule
 from acceptance.loads.miscompare import CollectiveArm, ElementType, WrongCollective
 
 Fault = Literal["wrong", "order", "unwritten", "lost", "die", "hang"]
@@ -211,30 +211,49 @@ def _fill(memory: Memory, step: Step, sends: int, rank: int) -> tuple[Array, Arr
             destination[where] = pattern.mixed(places + (step.turn << 40) + (rank << 56))
         return destination, destination
     numbers = Numbers(step.dtype, operation.ranks)
-    for where, places in _pieces(memory, len(destination)):
-        destination[where] = pattern.before(operation, numbers, sends, step.turn, places)
+    _write(memory, destination, numbers, pattern.before(operation, sends), step.turn)
     if operation.in_place:
         return destination, destination
     source = memory.buffer(step.dtype, operation.sends(rank, step.share))
-    for where, places in _pieces(memory, len(source)):
-        source[where] = numbers.own(sends, step.turn, places)
+    _write(memory, source, numbers, Rule(rank=sends), step.turn)
     return source, destination
+
+
+def _write(memory: Memory, buffer: Array, numbers: Numbers, rule: Rule | None, turn: int) -> None:
+    """Write the numbers of a rule into a buffer; None spoils it."""
+    if rule is None:
+        buffer[:] = pattern.SPOILED
+    elif not memory.write(buffer, numbers, rule, turn):
+        for where, places in _pieces(memory, len(buffer)):
+            buffer[where] = numbers.by(rule, turn, places)
 
 
 def _verify(
     memory: Memory, step: Step, rank: int, got: Array
 ) -> tuple[CollectiveFault | None, int]:
-    """How the destination differs, and how many of its elements were compared."""
+    """How the destination differs, and how many of its elements were compared.
+
+    Where the device's kernel finds no difference, nothing else is asked. Raises RuntimeError where
+    it counts others than the arrays show.
+    """
     numbers = Numbers(step.dtype, step.operation.ranks)
+    rule = pattern.due(step.operation, rank, step.share)
+    wrong = memory.differing(got, numbers, rule, step.turn)
+    if wrong == 0:
+        return None, len(got)
+    was = pattern.before(step.operation, rank)
     total: CollectiveFault | None = None
     compared = 0
     for where, places in _pieces(memory, len(got)):
-        due = pattern.due(step.operation, numbers, rank, step.turn, step.share, places)
-        old = pattern.before(step.operation, numbers, rank, step.turn, places)
+        due = numbers.by(rule, step.turn, places)
+        old = numbers.by(was, step.turn, places) if was is not None else pattern.SPOILED
         found = pattern.fault(places, due, old, got[where])
         if found is not None:
             total = found if total is None else total + found
         compared += len(due)
+    shown = total.elements if total is not None else 0
+    if wrong is not None and wrong != shown:
+        raise RuntimeError(f"the GPU's kernel counts {wrong} wrong elements, and torch {shown}")
     return total, compared
 
 
