@@ -107,13 +107,16 @@ class Kept:
         """The fixture of this name.
 
         In older runs one program saw all GPUs, and the check owed its faults of them together.
+        Where all were measured a second time, those programs count.
         """
         if any(due.component == GPUS for due in self.planned.due):
             return gpu_tools.collect_runs(
                 {GPUS: self.last},
                 lambda _all, done: gpu_tools.of_nvbandwidth(done, self.due, self.inventory),
             )
-        return gpu_tools.of_nvbandwidth_alone(self.by_gpu(), self.due, self.inventory)
+        last = self.done[len(self.due) :] or self.done
+        ended = replace(self, done=last).by_gpu()
+        return gpu_tools.of_nvbandwidth_alone(ended, self.due, self.inventory)
 
     def smartctl(self, option: str) -> AskDisk:
         """The fixtures that ask a disk: the last answer counts, of a disk that was asked again."""

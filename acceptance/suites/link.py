@@ -9,7 +9,7 @@ import pytest
 from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Quantity, Text
 from acceptance.core.parts import GPUS, Pair
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.diagnosis.transports import PairLinks
@@ -147,10 +147,16 @@ def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping
     return {name: found.reading(reading) for name, reading in names.items()}
 
 
-def _take_each(runs: ToolRuns, check: Check, names: Mapping[str, str], *ratios: str) -> None:
+def _take_each(
+    runs: ToolRuns,
+    check: Check,
+    names: Mapping[str, str],
+    *ratios: str,
+    note: Text | None = None,
+) -> None:
     """Journal the figures of every run, and these ratios; then raise, where a run proves nothing.
 
-    A run that proves a fault leaves its own figures out, and the ratios.
+    A run that proves a fault leaves its own figures out, and the ratios. `note` is told of ratios.
     """
     whole = runs.with_readings(names.values())
     for gpu, output in whole.outputs.items():
@@ -158,8 +164,35 @@ def _take_each(runs: ToolRuns, check: Check, names: Mapping[str, str], *ratios: 
     faulty = any(one.outcome == "fail" for one in whole.outputs.values())
     for ratio in ratios:
         untold = dict.fromkeys(check.components(ratio), NO_FIGURE) if faulty else None
-        check.ratio(ratio, skipped=untold)
+        notes = dict.fromkeys(check.components(ratio), note)
+        check.ratio(ratio, skipped=untold, notes=notes)
     whole.raise_failed()
+
+
+def _behind(
+    runs: ToolRuns, check: Check, names: Mapping[str, str], ratios: Sequence[str]
+) -> Message | None:
+    """The GPU that is farther behind its equals than is usual, as a note; None where none is.
+
+    None too where a run proves a fault, or nothing: then that is to be told.
+    """
+    if runs.failed or any(one.outcome == "fail" for one in runs.outputs.values()):
+        return None
+    found: list[tuple[float, Message]] = []
+    for due in (one for ratio in ratios for one in check.due(ratio)):
+        if due.siblings is None or due.limit is None:
+            continue
+        values = {
+            name: value
+            for output in runs.outputs.values()
+            for name, value in output.reading(names[due.siblings.of]).items()
+        }
+        ratio = due.siblings.ratio(due.component, values)
+        if ratio is not None and due.limit.grade(ratio) != "pass":
+            about = {"measurement": due.measurement, "component": str(due.component)}
+            first = Message("all_measured_again", {**about, "first": Quantity(ratio, due.unit)})
+            found.append((ratio, first))
+    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 @pytest.mark.session("load")
@@ -179,11 +212,16 @@ def test_host_copies(nvbandwidth_alone: Callable[..., ToolRuns], check: Check) -
 
     Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes;
     the last copy of each sample is compared with its pattern. Each direction is also compared with
-    the other GPUs of that model on such a link. Not measured: pageable memory, and several GPUs of
-    one NUMA node at once.
+    the other GPUs of that model on such a link. Where one falls behind its equals, all are
+    measured a second time, and that counts: what else used the RAM at that moment is no slow
+    link. Not measured: pageable memory, and several GPUs of one NUMA node at once.
     """
+    ratios = "copy_h2d_ratio", "copy_d2h_ratio"
     runs = nvbandwidth_alone(*HOST_COPIES.values(), buffer_mib=HOST_MIB)
-    _take_each(runs, check, HOST_COPIES, "copy_h2d_ratio", "copy_d2h_ratio")
+    note = _behind(runs.with_readings(HOST_COPIES.values()), check, HOST_COPIES, ratios)
+    if note is not None:
+        runs = nvbandwidth_alone(*HOST_COPIES.values(), buffer_mib=HOST_MIB)
+    _take_each(runs, check, HOST_COPIES, *ratios, note=note)
 
 
 @pytest.mark.session("load")

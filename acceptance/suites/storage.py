@@ -431,7 +431,7 @@ def _lack(after: SelfTests, result: SelfTestResult | None) -> Message | None:
     return None
 
 
-@pytest.mark.session("load")
+@pytest.mark.session("host-load")
 @pytest.mark.costs(1.0, load="storage_kept", slack=300.0)
 @pytest.mark.measures("storage_kept_errors", "storage_failed")
 def test_kept(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:

@@ -18,7 +18,7 @@ from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
 from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
 from acceptance.loads.miscompare import ElementType
-from acceptance.loads.names import COLLECTIVE_RATES, of_arm
+from acceptance.loads.names import COLLECTIVE_ARMS, COLLECTIVE_RATES, of_arm
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -122,7 +122,7 @@ def test_all_operations_are_right_on_all_gpus_and_nccl_says_its_ways(several: li
     output = load_output.read_collective(done, uuids=several, seconds=20.0)
     assert output.miscompares == ()
     found = {(one.name, one.component): one.value for one in output.readings}
-    for arm in load_output.ARMS:
+    for arm in COLLECTIVE_ARMS:
         for name in COLLECTIVE_RATES.values():
             assert found[of_arm(name, arm), GPUS] > 1
         assert 1 < found[of_arm("collective_latency", arm), GPUS] < 1000

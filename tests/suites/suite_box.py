@@ -14,6 +14,7 @@ from product_session import Product, collected
 
 from acceptance.core.collection import LOAD_SESSIONS, Session
 from acceptance.core.evidence import Scratch, ToolRan
+from acceptance.core.message import Text
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, Measured, Note, Skipped
@@ -148,6 +149,11 @@ exit {code}
         """The values of a measurement by component."""
         bodies = [body for body in self._journalled() if isinstance(body, Measured)]
         return {body.component: body.value for body in bodies if body.measurement == measurement}
+
+    def told_of(self, measurement: str) -> dict[str, Text | None]:
+        """The notes on the values of a measurement by component."""
+        bodies = [body for body in self._journalled() if isinstance(body, Measured)]
+        return {body.component: body.note for body in bodies if body.measurement == measurement}
 
     def notes(self) -> list[str]:
         return [body.text for body in self._journalled() if isinstance(body, Note)]

@@ -341,7 +341,7 @@ def test_a_burn_that_proves_nothing(
 
 def test_a_copy_below_its_limit(box: Box) -> None:
     slow = {"host_to_device_memcpy_ce": [12.7, 25.2], "device_to_host_memcpy_ce": [26.1, 12.9]}
-    box.tool("nvbandwidth", *alone({**HOST, **slow}))
+    box.tool("nvbandwidth", *alone({**HOST, **slow}) * 2)
     assert box.run("link.host_copies") == {"link.host_copies": "fail"}
     first, second, *of_siblings = box.message().splitlines()
     assert first.startswith("copy_h2d on gpu0: measured 12.7 GB/s, limit >= 23.6")
@@ -350,6 +350,23 @@ def test_a_copy_below_its_limit(box: Box) -> None:
         "copy_h2d_ratio on gpu0",
         "copy_d2h_ratio on gpu1",
     ]
+
+
+def test_a_copy_behind_its_equals_is_measured_again(box: Box) -> None:
+    first = {**HOST, "host_to_device_memcpy_ce": [25.0, 23.0]}
+    box.tool("nvbandwidth", *alone(first), *alone(HOST))
+    assert box.run("link.host_copies") == {"link.host_copies": "pass"}
+    assert box.saw("nvbandwidth") == [uuid(0), uuid(1)] * 2
+    assert list(box.measured("copy_h2d").values()) == HOST["host_to_device_memcpy_ce"]
+    told = "all were measured a second time, and that counts: at first copy_h2d_ratio of gpu1 was"
+    assert box.told_of("copy_h2d_ratio") == dict.fromkeys((Gpu(0), Gpu(1)), f"{told} 0.92")
+
+
+def test_wrong_data_is_not_measured_again(box: Box) -> None:
+    slow = {**HOST, "host_to_device_memcpy_ce": [25.0, 12.0]}
+    box.tool("nvbandwidth", gpu_texts.WRONG_DATA, *alone(slow)[1:])
+    assert box.run("link.host_copies") == {"link.host_copies": "fail"}
+    assert box.saw("nvbandwidth") == [uuid(0), uuid(1)]
 
 
 def test_a_copy_that_is_slower_than_its_siblings_on_equal_links(
@@ -370,12 +387,13 @@ def test_a_copy_that_is_slower_than_its_siblings_on_equal_links(
     ):
         (tmp_path / folder).mkdir()
         box = Box(tmp_path / folder, monkeypatch, seen)
-        box.tool("nvbandwidth", *alone(figures, 3))
+        box.tool("nvbandwidth", *alone(figures, 3) * 2)
         assert box.run("link.host_copies", names=(Gpu(0), Gpu(1), Gpu(2))) == {
             "link.host_copies": "fail"
         }
         assert box.message().startswith(
-            "copy_h2d_ratio on gpu1: measured 0.8571, limit >= 0.9; basis: GPUs of one"
+            "copy_h2d_ratio on gpu1: measured 0.8571 (all were measured a second time, and that "
+            "counts: at first copy_h2d_ratio of gpu1 was 0.8571), limit >= 0.9; basis: GPUs of one"
         )
         assert len(box.message().splitlines()) == 1
         of = (Gpu(0), Gpu(1), Gpu(2)) if folder == "equal" else (Gpu(0), Gpu(1))

@@ -1125,6 +1125,27 @@ def test_a_repeat_is_held_against_its_own_logs(run_dir: Path, tmp_path: Path) ->
     )
 
 
+def test_copies_that_were_measured_a_second_time_are_held_against_those_logs(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = iter([[25.1, 23.0]] * 2 + [[25.1, 25.2]] * 2)
+
+    def told(argv: Sequence[str], visible: Sequence[str]) -> str:
+        with monkeypatch.context() as patch:
+            patch.setitem(FIGURES, "host_to_device_memcpy_ce", next(printed))
+            return nvbandwidth_figures(argv, visible)
+
+    nvbandwidth_figures = nvbandwidth_printed
+    monkeypatch.setitem(globals(), "nvbandwidth_printed", told)
+    keep(run_dir, bodies_of("link.host_copies", run_dir))
+    assert again(run_dir) == (14, 14, [])
+    log = run_dir / "logs/link.host_copies-4.log"
+    log.write_text(log.read_text().replace("25.2", "25.3"))
+    compared, measured, differences = again(run_dir)
+    assert (compared, measured) == (14, 14)
+    assert f"link.host_copies: {TELLS.format('copy_h2d', '25.2', 'gpu1', '25.3')}" in differences
+
+
 @pytest.mark.parametrize("ended", ["", "error"])
 def test_a_check_that_proved_nothing_left_nothing_out(run_dir: Path, ended: Any) -> None:
     name = "memory.bandwidth"

@@ -20,6 +20,8 @@ WARM_REPLAYS, REPLAYS = 3, 5
 # As kernels/collective.cu numbers them.
 FORMATS: Mapping[ElementType, int] = {"f32": 0, "i32": 1, "bf16": 2, "f16": 3}
 _BLOCKS_EACH, _THREADS = 8, 256
+# About a millisecond: longer than Python takes to queue an operation, which is up to 150 us.
+_QUEUE_CYCLES = 2_000_000
 Tensor = Any  # torch.Tensor; torch is not installed where the types are checked
 
 
@@ -163,10 +165,13 @@ class TorchGroup:
         """Time one operation: by CUDA events on a GPU, else by the host's clock.
 
         A sum of one element goes first. No rank has it before all ranks are there, so the time
-        includes no wait for a late one.
+        includes no wait for a late one. A GPU is kept busy until all is queued, so that the time is
+        that of the operation and not of the program that queues it.
         """
         import torch
 
+        if self.memory.device != "cpu":
+            torch.cuda._sleep(_QUEUE_CYCLES)
         self._wait_for_all()
         if self.memory.device == "cpu":
             begin = time.perf_counter()
