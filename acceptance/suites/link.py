@@ -327,7 +327,7 @@ TRANSPORTS = ("transport_faults", "transport_doubts", "transport_faults_p2p_off"
 @pytest.mark.session("load")
 # Two or three arms, each of which starts a process for each GPU; the slack is for slow links, and
 # for a rank that hangs, which the load itself ends after a minute.
-@pytest.mark.costs(4.0, load="collective", per_gpu=2.0, slack=180.0)
+@pytest.mark.costs(2.0, load="collective", per_gpu=1.0, slack=180.0)
 @pytest.mark.measures(
     *COLLECTIVE_COUNTS,
     *MULTICAST_COUNTS,
