@@ -131,9 +131,7 @@ class Numbers:
         return (turn << _TURN_SHIFT) + rule.offset
 
     def _hash(self, turn: int, places: Array) -> Array:
-        if not 0 <= turn < _TURNS:
-            raise ValueError(f"{turn} is no turn from 0 to {_TURNS - 1}")
-        return mixed(places + (turn << _TURN_SHIFT))
+        return mixed(places + self.first(turn, Rule()))
 
     def _of(self, rank: int | Array, hashed: Array) -> Array:
         of_range = ((hashed & _LOW) + rank) % self.ranks
