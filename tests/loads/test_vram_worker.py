@@ -119,26 +119,32 @@ def test_the_rest_of_the_time_is_further_rounds_with_other_seeds() -> None:
     memory = FakeMemory()
     output = memory.run(3.2 * round_s)
     rest = memory.passes[len(first_round()) + 4 : -3]
-    expected = [
-        (turn, name, one)
-        for turn in (1, 2, 3)
-        for name, pattern in PATTERNS.items()
-        for one in pattern(WORDS, turn)
-    ]
-    assert rest == [one for _, _, one in expected][: len(rest)]
-    (turn, name, _), (_, following, _) = expected[len(rest) - 1 : len(rest) + 1]
-    assert turn == 3
-    assert name != following, "a pattern that is begun is ended"
+    for turn in (1, 2, 3, 4, 5):
+        for name, pattern in PATTERNS.items():
+            passes = list(pattern(WORDS, turn))
+            if rest[: len(passes)] == passes:
+                rest = rest[len(passes) :]
+            else:
+                assert turn > 2, f"{name} of round {turn} was left out"
+    assert rest == [], "a pattern that is begun is ended, and none runs twice"
     assert 0.85 * 3.2 * round_s < memory.now < 3.3 * round_s
     assert any("3 whole rounds" in note for note in output.notes)
 
 
-def test_a_pattern_that_does_not_fit_is_not_begun() -> None:
+def test_the_time_is_spent_but_for_the_shortest_pattern_and_pauses_are_none_of_it() -> None:
+    """In nightly's ten seconds of 80 GB at 3 TB/s the pauses and one long pattern that did not fit
+    left the GPU idle for three of them.
+    """
     for seconds in (200, 300, 333, 500, 1000):
         memory = FakeMemory(idle_s=0.1)
         memory.run(seconds)
-        spent = memory.now - 3 * (copy_of(WORDS).moved / BYTES_S + 0.1)
-        assert seconds - 60 < spent <= seconds
+        shortest = min(
+            sum(one.moved / BYTES_S + 0.1 for one in pattern(WORDS, 1))
+            for pattern in PATTERNS.values()
+        )
+        rested = sum(pause for pause, _ in memory.slept)
+        spent = memory.now - rested - 3 * (copy_of(WORDS).moved / BYTES_S + 0.1)
+        assert seconds - shortest < spent <= seconds
 
 
 def test_pauses_are_no_time_of_the_passes() -> None:

@@ -15,7 +15,8 @@ memory), `neighbours` (every other stripe read and overwritten 16 times, then al
 `retention` (two pauses of a twentieth of `--seconds`, 1 to 5 s each). Every pattern runs once,
 whatever the time. Besides the pauses that takes about 70 times as long as reading and writing the
 memory once (5 s on an H200). The rest of `--seconds` is filled with further rounds with other
-seeds, without `retention`; a pattern that would not end in time is not begun.
+seeds, without `retention`; a pattern that would not end in time is left out, and a shorter one
+runs. The pauses are no part of `--seconds`.
 
 - `vram_rate`: bytes that the passes read and wrote a second, over the rate of a copy inside the
   same memory in the same run. Times are the GPU's own (CUDA events), of all passes together,

@@ -2,11 +2,14 @@
 
 A `TestedMemory` runs the passes. First comes the rate of a copy inside the memory; then the first
 round: every pattern once, whatever the time, `retention` last; then round after round with new
-seeds while the next pattern still fits into the time; then the copy once more.
+seeds, of which a pattern that does not fit into the time is left out, while any fits; then the copy
+once more. The pauses of `retention` are no part of the time, for which the GPU is to be seen at
+work: it rests in them.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -88,6 +91,7 @@ class VramWorker:
         self._map = Map(memory.words)
         self._told, self._untold, self._said_s = 0, 0, 0.0
         self._began = clock()
+        self._rested_s = 0.0
 
     def run(self) -> None:
         """Run from the first copy to the last reading; raises CardError."""
@@ -102,8 +106,9 @@ class VramWorker:
         for name, pattern in PATTERNS.items():
             self._pattern(name, pattern(words, 0))
         self._pattern(RETENTION, retention(words, rest_s(self._seconds)))
-        while self._round(rounds + 1):
-            rounds += 1
+        turns = itertools.count(1)
+        while ran := self._round(next(turns)):
+            rounds += ran == len(PATTERNS)
         lasted_s = self._clock() - self._began
         self._copy()
         self._readings(rounds + 1, lasted_s)
@@ -113,16 +118,18 @@ class VramWorker:
         one = copy_of(self._memory.words)
         self._copies += [one.moved / self._memory.work(one).seconds / 1e9 for _ in range(_COPIES)]
 
-    def _round(self, turn: int) -> bool:
-        """Run one more round.
-
-        False once the next pattern does not fit into the time; the rest of the round is left out.
-        """
+    def _round(self, turn: int) -> int:
+        """Run one more round, and return how many patterns fitted into the time."""
+        ran = 0
         for name, pattern in PATTERNS.items():
-            if self._clock() - self._began + self._tallies[name].lasted_s > self._seconds:
-                return False
-            self._pattern(name, pattern(self._memory.words, turn))
-        return True
+            if self._spent_s() + self._tallies[name].lasted_s <= self._seconds:
+                self._pattern(name, pattern(self._memory.words, turn))
+                ran += 1
+        return ran
+
+    def _spent_s(self) -> float:
+        """Seconds of the load's time, without pauses."""
+        return self._clock() - self._began - self._rested_s
 
     def _pattern(self, name: str, passes: Iterator[Pass]) -> None:
         tally = self._tallies.setdefault(name, _Tally())
@@ -142,7 +149,9 @@ class VramWorker:
             tally.moved += one.moved
             tally.seconds += done.seconds
             if one.rest_s:
+                rests = self._clock()
                 self._sleep(one.rest_s)
+                self._rested_s += self._clock() - rests
             self._tick()
         tally.lasted_s = self._clock() - began
 
@@ -165,7 +174,7 @@ class VramWorker:
         )
 
     def _tick(self) -> None:
-        done_s = min(self._clock() - self._began, self._seconds)
+        done_s = min(self._spent_s(), self._seconds)
         if done_s - self._said_s >= _PROGRESS_S:
             self._said_s = done_s
             self._output.progress(round(done_s, 1), self._seconds)
