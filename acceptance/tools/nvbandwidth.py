@@ -4,11 +4,11 @@ The parser was written for versions 0.1 to 0.10.
 
 It copies 512 MiB unless told otherwise (`buffer_mib`), between host and GPU and between GPUs, 16
 times a sample, by copy engine (`_ce`) or by a kernel (`_sm`), and takes the median of the samples.
-It compares the received data with the
-pattern that was sent: wrong data ends it with an ASSERT, which is a *fail* here. Pitfalls: an
-unknown testcase and one that does not apply leave the exit code 0; a latency is printed in the same
-kind of matrix as a bandwidth, and has a SUM too; a host buffer that is small or on the far socket
-looks like a bad slot; with `--skipVerification` nothing is compared, and the text does not say so.
+It compares the received data with the pattern that was sent: wrong data ends it with an ASSERT,
+which is a *fail* here. Pitfalls: an unknown testcase and one that does not apply leave the exit
+code 0; a latency is printed in the same kind of matrix as a bandwidth, and has a SUM too; a host
+buffer that is small or on the far socket looks like a bad slot; with `--skipVerification` nothing
+is compared, and the text does not say so.
 
 Readings have the name of the testcase (`host_to_device_memcpy_ce`), in GB/s (1e9), or in ns if the
 name contains `latency`. Figures that the tool prints as N/A are absent, never 0. Components:
