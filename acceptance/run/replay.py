@@ -322,7 +322,9 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         check,
     ),
     "link.device_alone": lambda kept, check: link.test_device_alone(kept.nvbandwidth_alone, check),
-    "link.host_copies": lambda kept, check: link.test_host_copies(kept.nvbandwidth_alone, check),
+    "link.host_copies": lambda kept, check: link.test_host_copies(
+        kept.nvbandwidth_alone, kept.inventory, check
+    ),
     "link.p2p": lambda kept, check: link.test_p2p(gpu_tools.of_p2p(kept.last, kept.due), check),
     "link.peer_copies": lambda kept, check: link.test_peer_copies(kept.nvbandwidth, check),
     "memory.bandwidth": lambda kept, check: memory.test_bandwidth(

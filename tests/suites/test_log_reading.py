@@ -433,7 +433,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "gpu.device_query": lambda p, c: gpu.test_device_query(
         of(gpu_tools.device_query, p, p.shown, DUE, SEEN), DUE, c
     ),
-    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), c),
+    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), SEEN, c),
     "link.collectives": lambda p, c: link.test_collectives(
         of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
     ),
@@ -1045,7 +1045,10 @@ def test_products_from_cool_of_a_run_that_has_them_by_themselves_are_read(run_di
 
 
 OLDER: dict[str, tuple[Callable[[Any, Check], None], str]] = {
-    "link.host_copies": (link.test_host_copies, '"25.1", "25.2"'),
+    "link.host_copies": (
+        lambda runs, check: link.test_host_copies(runs, SEEN, check),
+        '"25.1", "25.2"',
+    ),
     "link.device_alone": (link.test_device_alone, '"450", "451"'),
 }
 
@@ -1128,6 +1131,8 @@ def test_a_repeat_is_held_against_its_own_logs(run_dir: Path, tmp_path: Path) ->
 def test_copies_that_were_measured_a_second_time_are_held_against_those_logs(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    virtual = dataclasses.replace(SEEN.cpu, virtualised=True)
+    monkeypatch.setitem(globals(), "SEEN", dataclasses.replace(SEEN, cpu=virtual))
     printed = iter([[25.1, 23.0]] * 2 + [[25.1, 25.2]] * 2)
 
     def told(argv: Sequence[str], visible: Sequence[str]) -> str:
