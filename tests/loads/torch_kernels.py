@@ -14,7 +14,7 @@ KERNELS = sorted(path.stem for path in cubin.FOLDER.glob("*.cu"))
 
 
 def test_there_are_kernels() -> None:
-    assert KERNELS == ["compare", "copy", "fault", "pulse", "vram"]
+    assert KERNELS == ["collective", "compare", "copy", "fault", "pulse", "vram"]
 
 
 @pytest.mark.parametrize(
