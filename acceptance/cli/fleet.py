@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 from acceptance.cli import closing, options
 from acceptance.core import regular_file
-from acceptance.fleet import due, night, parquet, summary, verdicts
-from acceptance.fleet.night import Judged
+from acceptance.core.language import ENGLISH, Language
+from acceptance.fleet import due, night, parquet, verdicts
+from acceptance.fleet.night import Judged, Standing
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
+_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 EPILOG = (
@@ -113,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
         for path in parquet.write(args.out, night.tables(found, judged, reasons, now)):
             screen.path(str(path))
-    summary.show(judged, screen, language)
+    show(judged, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
 
@@ -135,3 +137,43 @@ def exit_code(judged: Judged, fail_on: float | None = None) -> int:
     if fail_on is None or not judged.due:
         return EXIT[judged.verdict]
     return int(judged.not_passed > fail_on)
+
+
+def show(judged: Judged, screen: Terminal, language: Language = ENGLISH) -> None:
+    """Print each machine that did not pass, what could not be read, and the closing line."""
+    for one in judged.due:
+        if one.verdict != "PASS":
+            screen.say(_line(one, language), _STYLE[one.verdict])
+    # The first trouble of a machine is its reason, and stands above.
+    told = [one.reason for one in judged.due]
+    for trouble in judged.troubles:
+        if trouble not in told:
+            screen.say(words.message(trouble, language), "yellow")
+    for one in judged.others:
+        screen.say(
+            language(
+                "not due: {machine}: {verdict}, which does not count",
+                machine=one.machine,
+                verdict=one.verdict,
+            )
+        )
+    unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
+    if unsigned:
+        screen.say(language("unsigned: {machines}", machines=", ".join(sorted(unsigned))))
+    screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
+
+
+def _line(one: Standing, language: Language) -> str:
+    reason = words.text(one.reason or "", language)
+    run = f" ({one.newest.run_id})" if one.newest else ""
+    return f"{one.verdict} {one.machine}: {reason}{run}"
+
+
+def closing_line(judged: Judged, language: Language = ENGLISH) -> str:
+    """The word on the fleet and the counts of its due machines."""
+    due = language.ngettext("{n} machine due", "{n} machines due", len(judged.due))
+    counts = ", ".join(f"{judged.count(word)} {word}" for word in ("PASS", "FAIL", "UNJUDGED"))
+    missing = sum(one.missing for one in judged.due)
+    if missing:
+        counts += language(" ({number} without a fresh verdict)", number=missing)
+    return f"{judged.verdict}: {due}: {counts}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from acceptance.core import plain_text
 from acceptance.core.message import Message, Text
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, night_of
+from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, night_of, shown
 
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
@@ -154,7 +154,7 @@ def _standing(
         reason = Message("fleet_stale", {**told, "hours": round(hours)})
         return Standing(name, "UNJUDGED", reason, True, None)
     if other := next((one for one in recent if _is_another(one, newest)), None):
-        told = {"machine": name, "path": _shown(other), "other": _shown(newest)}
+        told = {"machine": name, "path": shown(other.path), "other": shown(newest.path)}
         return _doubted(name, Message("fleet_two_machines", told), recent)
     later = [one for one in recent if one.written > newest.written + COPYING]
     if later:
@@ -174,10 +174,6 @@ def _doubted(name: str, reason: Message, counted: Iterable[MachineVerdict]) -> S
     return Standing(name, word, reason, False, None)
 
 
-def _shown(verdict: MachineVerdict) -> str:
-    return plain_text.quote(str(verdict.path), 400)
-
-
 def _is_another(one: MachineVerdict, other: MachineVerdict) -> bool:
     """Whether two verdicts are of two machines: by their ids, or because they share no GPU.
 
@@ -193,7 +189,8 @@ def _is_another(one: MachineVerdict, other: MachineVerdict) -> bool:
 class Row:
     """A machine in the table of a night.
 
-    `run_id` and `began` are None where no verdict counts. `signer` is None of an unsigned verdict.
+    `run_id` and `began` are None where no verdict counts; `missing` where there is no fresh one and
+    nothing was wrong with what was read. `signer` is None of an unsigned verdict.
     """
 
     machine: str
@@ -205,6 +202,7 @@ class Row:
     signer: str | None = None
     sha256: str | None = None
     groups: tuple[tuple[str, str], ...] = ()
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +227,12 @@ def tables(
     has a row without values in the night of `now`. Of several runs of one night the newest counts.
     """
     nights: dict[str, dict[str, tuple[Row, MachineVerdict | None]]] = {}
+    wrong = {trouble.machine for trouble in found.troubles}
     for standing in (*judged.due, *judged.others):
         name, newest = standing.machine, standing.newest
         if newest is None:
-            row = Row(name, standing.verdict, reasons.get(name))
+            missing = standing.missing and name not in wrong
+            row = Row(name, standing.verdict, reasons.get(name), missing=missing)
             nights.setdefault(night_of(now), {})[name] = row, None
         if newest is None and not standing.missing:
             continue
@@ -307,5 +307,5 @@ def _is_newer(now: Row, was: Row) -> bool:
 
 
 def _worse(was: Row, now: Row) -> Row:
-    word = worst((was.verdict, now.verdict))
+    word = was.verdict if now.missing else worst((was.verdict, now.verdict))
     return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

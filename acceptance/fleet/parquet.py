@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-_MACHINE = (*_FACTS, "began", *GROUP_KEYS)
+_MACHINE = (*_FACTS, "began", "missing", *GROUP_KEYS)
+_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ"}  # the others are texts
 _SERIES = ("measurement", "component", "check_id", "unit")
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
@@ -58,7 +59,7 @@ def _connected() -> Iterator[DuckDBPyConnection]:
     try:
         duckdb: Any = importlib.import_module("duckdb")
     except ImportError as error:
-        raise NoDuckdb("fleet_no_duckdb") from error
+        raise NoDuckdb("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
     connection = duckdb.connect(":memory:", config=_SETTINGS)
     try:
         yield connection
@@ -139,6 +140,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         "m": np.arange(len(rows), dtype=np.int32),
         "machine": _texts([row.machine for row in rows]),
         "began": _texts(began),
+        "missing": np.array([row.missing for row in rows], bool),
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
         **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
     }
@@ -158,7 +160,9 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
     for name, content in (("machines", machines), ("columns", columns), ("cells", values)):
         connection.register(name, content)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    of_machine = ", ".join(f'm."{name}"::VARCHAR AS "{name}"' for name in _MACHINE)
+    of_machine = ", ".join(
+        f'm."{name}"::{_TYPES.get(name, "VARCHAR")} AS "{name}"' for name in _MACHINE
+    )
     nothing = ", ".join("NULL" for _ in _MACHINE)
     query = f"""
         COPY (
@@ -193,7 +197,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     # A view cannot take its file as a parameter.
     place = str(path).replace("'", "''").replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
     _run(connection, f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet('{place}')", path)
-    told = ", ".join(f'"{name}"' for name in _MACHINE)
+    told = ", ".join("epoch(began)" if name == "began" else f'"{name}"' for name in _MACHINE)
     found = _run(
         connection,
         f"SELECT machine, {told} FROM night WHERE measurement IS NULL ORDER BY machine",
@@ -204,8 +208,8 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
         groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
-        fact = {name: fact[name] for name in _FACTS}
-        began = datetime.fromisoformat(moment).astimezone(UTC) if moment else None
+        fact = {name: fact[name] for name in (*_FACTS, "missing")}
+        began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
         rows.append(Row(machine, began=began, groups=groups, **fact))
     keys = ", ".join(_SERIES)
     held = _run(

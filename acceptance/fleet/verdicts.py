@@ -22,7 +22,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from acceptance.core import plain_text, regular_file
-from acceptance.core.message import Message, Value
+from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due
 from acceptance.journal import run_folder
@@ -37,8 +37,8 @@ _RUN_ID = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
 GROUP_KEYS = (
-    *("gpu_model", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "machine"),
-    *("station", "image", "image_id", "rigproof", "machine_id"),
+    *("gpu_model", "gpu_vbios", "nvidia_driver", "bios_version", "kernel"),
+    *("machine_file", "station", "image", "image_id", "rigproof", "machine_id"),
 )
 
 
@@ -136,14 +136,14 @@ class _Reader:
         for path in self._entries(folder, None):
             name = path.name
             if name in (run_folder.VERDICT, PACKED):
-                self._trouble(None, "fleet_no_machine_folder", path)
+                self._trouble(None, Message("fleet_no_machine_folder", {"path": shown(path)}))
             elif self._is_folder(path, name):
                 if due.is_name(name):
                     self._machine(name, path)
                 else:
-                    self._trouble(None, "fleet_no_name", path)
+                    self._trouble(None, Message("fleet_no_name", {"path": shown(path)}))
         if seen == (len(self.verdicts), len(self.troubles)):
-            self._trouble(None, "fleet_no_machines", folder)
+            self._trouble(None, Message("fleet_no_machines", {"path": shown(folder)}))
 
     def _machine(self, name: str, folder: Path) -> None:
         found = self.verdicts.setdefault(name, [])
@@ -158,7 +158,9 @@ class _Reader:
                 files.add((status.st_dev, status.st_ino))
                 content = _content(path)
             except OSError as error:
-                self._trouble(name, "fleet_unread", path, why=_why(error))
+                self._trouble(
+                    name, Message("fleet_unread", {"path": shown(path), "why": _why(error)})
+                )
                 continue
             digest = hashlib.sha256(content).hexdigest()
             if digest in digests:  # packed and not, or in two of the folders
@@ -168,16 +170,22 @@ class _Reader:
                 file = verdict_json.read(content)
                 signer = self._signer(path, content, file)
             except UnreadableVerdict as error:
-                self._trouble(name, "fleet_no_verdict", path, what=error.message)
+                self._trouble(
+                    name, Message("fleet_no_verdict", {"path": shown(path), "what": error.message})
+                )
             except signature.SignatureError as error:
-                self._trouble(name, "fleet_altered", path, what=error.message)
+                self._trouble(
+                    name, Message("fleet_altered", {"path": shown(path), "what": error.message})
+                )
             except (CommandError, OSError) as error:
-                self._trouble(name, "fleet_unverified", path, what=said(error))
+                self._trouble(
+                    name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
+                )
             else:
                 written = datetime.fromtimestamp(status.st_mtime, UTC)
                 found.append(self._verdict(name, path, file, digest, signer, written))
         if before == (len(found), len(self.troubles)):
-            self._trouble(name, "fleet_no_run", folder)
+            self._trouble(name, Message("fleet_no_run", {"path": shown(folder)}))
 
     def _files(self, name: str, folder: Path) -> list[Path]:
         """The files of a machine that are to be read: its own, and those of its newer runs."""
@@ -251,7 +259,9 @@ class _Reader:
         try:
             found = sorted(folder.iterdir())
         except OSError as error:
-            self._trouble(machine, "fleet_unread", folder, why=_why(error))
+            self._trouble(
+                machine, Message("fleet_unread", {"path": shown(folder), "why": _why(error)})
+            )
             return
         yield from (path for path in found if not path.name.startswith("."))
 
@@ -261,12 +271,18 @@ class _Reader:
         except OSError as error:
             if error.errno != errno.ENOENT:  # a link to nothing, or it has gone meanwhile
                 owner = machine if due.is_name(machine) else None
-                self._trouble(owner, "fleet_unread", path, why=_why(error))
+                self._trouble(
+                    owner, Message("fleet_unread", {"path": shown(path), "why": _why(error)})
+                )
             return False
 
-    def _trouble(self, machine: str | None, code: str, path: Path, **values: Value) -> None:
-        shown = {"path": plain_text.quote(str(path), 400), **values}
-        self.troubles.append(Trouble(machine, Message(code, shown)))
+    def _trouble(self, machine: str | None, message: Message) -> None:
+        self.troubles.append(Trouble(machine, message))
+
+
+def shown(path: Path) -> str:
+    """A path for a message: its folders may be anybody's."""
+    return plain_text.quote(str(path), 400)
 
 
 def _newer(runs: Sequence[tuple[datetime, Path]], since: datetime) -> list[Path]:
