@@ -145,10 +145,10 @@ def show(judged: Judged, screen: Terminal, language: Language = ENGLISH) -> None
         if one.verdict != "PASS":
             screen.say(_line(one, language), _STYLE[one.verdict])
     # The first trouble of a machine is its reason, and stands above.
-    told = [one.reason for one in judged.due]
+    told = {one.machine: one.reason for one in judged.due}
     for trouble in judged.troubles:
-        if trouble not in told:
-            screen.say(words.message(trouble, language), "yellow")
+        if trouble.machine is None or told.get(trouble.machine) != trouble.message:
+            screen.say(words.message(trouble.message, language), "yellow")
     for one in judged.others:
         screen.say(
             language(

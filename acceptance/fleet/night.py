@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from acceptance.core import plain_text
 from acceptance.core.message import Message, Text
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, night_of, shown
+from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, Trouble, night_of, shown
 
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
@@ -52,7 +52,7 @@ class Judged:
 
     due: tuple[Standing, ...]
     others: tuple[Standing, ...]
-    troubles: tuple[Message, ...]
+    troubles: tuple[Trouble, ...]
 
     def count(self, word: VerdictWord) -> int:
         """How many due machines have this verdict."""
@@ -106,7 +106,7 @@ def judge(
     return Judged(
         tuple(one for one in standings if one.machine in chosen),
         tuple(one for one in standings if one.machine not in chosen),
-        tuple(trouble.message for trouble in found.troubles),
+        found.troubles,
     )
 
 
@@ -134,24 +134,22 @@ def _standing(
     if not verdicts:
         why = wrong[0] if wrong else Message("fleet_missing", {"machine": name})
         return Standing(name, "UNJUDGED", why, True, None)
-    dated = sorted(
-        (one for one in verdicts if one.began is not None), key=lambda one: (one.began, one.run_id)
-    )
-    newest = dated[-1] if dated else verdicts[-1]
-    recent = [one for one in dated if one.began and now - one.began <= fresh]
+    dated = _dated(verdicts)
+    newest = dated[-1][1] if dated else verdicts[-1]
+    recent = [one for began, one in dated if now - began <= fresh]
     if wrong:
         return _doubted(name, wrong[0], recent or [newest])
     if undated := next((one for one in verdicts if one.began is None), None):
         told = {"machine": name, "run": plain_text.quote(undated.run_id)}
         return _doubted(name, Message("fleet_no_date", told), [undated, newest])
-    for one in dated:
-        if one.began and one.began > min(now, one.written) + CLOCK:
+    for began, one in dated:
+        if began > min(now, one.written) + CLOCK:
             told = {"machine": name, "run": one.run_id}
             return _doubted(name, Message("fleet_ahead", told), [one, newest])
     if not recent:
-        hours = (now - newest.began).total_seconds() / 3600 if newest.began else 0.0
+        hours = round((now - dated[-1][0]) / timedelta(hours=1))
         told = {"machine": name, "run": newest.run_id}
-        reason = Message("fleet_stale", {**told, "hours": round(hours)})
+        reason = Message("fleet_stale", {**told, "hours": hours})
         return Standing(name, "UNJUDGED", reason, True, None)
     if other := next((one for one in recent if _is_another(one, newest)), None):
         told = {"machine": name, "path": shown(other.path), "other": shown(newest.path)}
@@ -166,6 +164,12 @@ def _standing(
         told = {"machine": name, "run": newest.run_id}
         return Standing(name, "UNJUDGED", Message("fleet_partial", told), False, newest)
     return Standing(name, newest.verdict, newest.reason, False, newest)
+
+
+def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
+    """Verdicts with the beginnings of their runs, the oldest first."""
+    held = [(one.began, one) for one in verdicts if one.began is not None]
+    return sorted(held, key=lambda one: (one[0], one[1].run_id))
 
 
 def _doubted(name: str, reason: Message, counted: Iterable[MachineVerdict]) -> Standing:
@@ -236,11 +240,10 @@ def tables(
             nights.setdefault(night_of(now), {})[name] = row, None
         if newest is None and not standing.missing:
             continue
-        for one in sorted(found.verdicts.get(name, ()), key=lambda one: str(one.began)):
-            if one.began is not None:
-                word = standing.verdict if one is newest else _word(one)
-                reason = reasons.get(name) if one is newest else one.reason
-                nights.setdefault(night_of(one.began), {})[name] = _row(one, word, reason), one
+        for began, one in _dated(found.verdicts.get(name, ())):
+            word = standing.verdict if one is newest else _word(one)
+            reason = reasons.get(name) if one is newest else one.reason
+            nights.setdefault(night_of(began), {})[name] = _row(one, word, reason), one
     return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }
@@ -291,21 +294,25 @@ def merged(old: NightTable, new: NightTable) -> NightTable:
     rows: list[Row] = []
     values = np.full((len(names), len(series)), np.nan)
     for number, name in enumerate(names):
-        was = old.rows[before[name]] if name in before else None
-        now = new.rows[after[name]] if name in after else None
-        if now is not None and (was is None or was.began is None or _is_newer(now, was)):
-            rows.append(now)
+        if name not in before:
+            row = new.rows[after[name]]
+        elif name not in after:
+            row = old.rows[before[name]]
+        else:
+            row = _kept(old.rows[before[name]], new.rows[after[name]])
+        rows.append(row)
+        if name in after and row is new.rows[after[name]]:
             values[number, of_new] = new.values[after[name]]
-        elif was is not None:
-            rows.append(was if now is None or now.began is not None else _worse(was, now))
+        else:
             values[number, of_old] = old.values[before[name]]
     return NightTable(tuple(rows), series, values)
 
 
-def _is_newer(now: Row, was: Row) -> bool:
-    return now.began is not None and was.began is not None and now.began >= was.began
-
-
-def _worse(was: Row, now: Row) -> Row:
+def _kept(was: Row, now: Row) -> Row:
+    """The row of a machine that is in two tables."""
+    if was.began is None:
+        return now
+    if now.began is not None:
+        return now if now.began >= was.began else was
     word = was.verdict if now.missing else worst((was.verdict, now.verdict))
     return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import subprocess
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -136,7 +137,7 @@ def test_a_machine_of_another_fleet_does_not_count(tmp_path: Path) -> None:
 def test_nothing_due_is_no_pass(tmp_path: Path) -> None:
     found, _ = judged(tmp_path)
     assert (found.verdict, found.not_passed) == ("UNJUDGED", 1.0)
-    assert [words.message(one) for one in found.troubles] == [
+    assert [words.message(one.message) for one in found.troubles] == [
         f"{tmp_path} holds no folder of a machine"
     ]
 
@@ -263,7 +264,7 @@ def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> No
     BAD[name].make(tmp_path)
     found, _ = judged(tmp_path, due_=("bad", "good"))
     assert (word(found, "good"), word(found, "bad")) == ("PASS", "UNJUDGED")
-    told = [words.message(one) for one in found.troubles]
+    told = [words.message(one.message) for one in found.troubles]
     assert len(told) == 1
     assert BAD[name].said in told[0]
     assert str(tmp_path / "bad") in told[0]
@@ -275,7 +276,7 @@ def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
     place(tmp_path, "a\nFAIL b\x1b[31m")
     found, _ = judged(tmp_path)
     assert [one.machine for one in found.due] == ["good"]
-    (told,) = (words.message(one) for one in found.troubles)
+    (told,) = (words.message(one.message) for one in found.troubles)
     assert r"a\nFAIL b\x1b[31m is no name of a machine" in told
     assert told.isprintable()
 
@@ -283,7 +284,7 @@ def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
 def test_folders_that_are_not_there_or_one_too_deep(tmp_path: Path) -> None:
     place(tmp_path, "a")
     found, _ = judged(tmp_path, tmp_path / "gone", tmp_path / "a")
-    told = [words.message(one) for one in found.troubles]
+    told = [words.message(one.message) for one in found.troubles]
     assert len(told) == 2
     assert told[0] == f"{tmp_path}/gone cannot be read (No such file or directory)"
     assert told[1].startswith(f"{tmp_path}/a/verdict.json belongs to no machine")
@@ -310,6 +311,43 @@ def test_a_file_that_vanishes_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     found, _ = judged(tmp_path)
     assert (word(found, "a"), word(found, "b")) == ("PASS", "UNJUDGED")
     assert "b" in reason(found, "b")
+
+
+def test_a_verdict_that_is_there_twice_is_one(tmp_path: Path) -> None:
+    file = verdict("PASS")
+    place(tmp_path, "a", file)
+    place(tmp_path, "a", file, packed=True)
+    found, collection = judged(tmp_path)
+    assert (word(found, "a"), len(collection.verdicts["a"])) == ("PASS", 1)
+
+
+def test_a_link_to_nothing_and_drafts_of_copiers_are_no_verdicts(tmp_path: Path) -> None:
+    place(tmp_path, "a")
+    (tmp_path / "a/.verdict.json.x7").write_bytes(b"{")
+    (tmp_path / "a/latest").symlink_to("gone")
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), found.troubles) == ("PASS", ())
+
+
+def test_verdicts_that_arrive_while_others_are_read(tmp_path: Path) -> None:
+    """What was listed is read whole; what comes later is taken by the next collection."""
+    fleet, names = tmp_path / "fleet", [f"m{number:03}" for number in range(200)]
+    fleet.mkdir()
+    place(fleet, names[0])
+
+    def arrive() -> None:
+        for name in names[1:]:
+            place(tmp_path / "drafts", name)
+            (tmp_path / "drafts" / name).rename(fleet / name)
+
+    arriving = threading.Thread(target=arrive)
+    arriving.start()
+    while arriving.is_alive():
+        found, _ = judged(fleet)
+        assert {one.verdict for one in found.due} == {"PASS"}
+        assert found.troubles == ()
+    arriving.join()
+    assert len(judged(fleet)[0].due) == len(names)
 
 
 def test_a_partial_pass_is_no_acceptance(tmp_path: Path) -> None:
@@ -458,6 +496,19 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
         verdicts.collect([fleet], NOW - FRESH, other), None, NOW, FRESH, signed=True
     )
     assert {one.verdict for one in refused.due} == {"UNJUDGED"}
+
+
+@pytest.mark.parametrize("held", ["PASS", "FAIL"])
+def test_without_ssh_keygen_a_signed_verdict_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: VerdictWord
+) -> None:
+    path = place(tmp_path, "a", verdict(held))
+    for name in (signature.STATEMENT, signature.SIGNATURE):
+        (path.parent / name).write_bytes(b"x")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+    assert "cannot be checked" in reason(found, "a")
 
 
 # --- the table ---
