@@ -119,7 +119,7 @@ def _shared(verdicts: Mapping[str, Sequence[MachineVerdict]]) -> Iterator[tuple[
     for names in owners.values():
         for name in names if len(names) > 1 else ():
             other = next(one for one in names if one != name)
-            yield name, Message("fleet_shared", {"machine": name, "other": other})
+            yield name, Message("fleet_shared", {"other": other})
 
 
 def _standing(
@@ -132,7 +132,7 @@ def _standing(
     signed: bool,
 ) -> Standing:
     if not verdicts:
-        why = wrong[0] if wrong else Message("fleet_missing", {"machine": name})
+        why = wrong[0] if wrong else Message("fleet_missing")
         return Standing(name, "UNJUDGED", why, True, None)
     dated = _dated(verdicts)
     newest = dated[-1][1] if dated else verdicts[-1]
@@ -140,28 +140,27 @@ def _standing(
     if wrong:
         return _doubted(name, wrong[0], recent or [newest])
     if undated := next((one for one in verdicts if one.began is None), None):
-        told = {"machine": name, "run": plain_text.quote(undated.run_id)}
+        told = {"run": plain_text.quote(undated.run_id)}
         return _doubted(name, Message("fleet_no_date", told), [undated, newest])
     for began, one in dated:
         if began > min(now, one.written) + CLOCK:
-            told = {"machine": name, "run": one.run_id}
+            told = {"run": one.run_id}
             return _doubted(name, Message("fleet_ahead", told), [one, newest])
     if not recent:
         hours = round((now - dated[-1][0]) / timedelta(hours=1))
-        told = {"machine": name, "run": newest.run_id}
-        reason = Message("fleet_stale", {**told, "hours": hours})
+        reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
         return Standing(name, "UNJUDGED", reason, True, None)
     if other := next((one for one in recent if _is_another(one, newest)), None):
-        told = {"machine": name, "path": shown(other.path), "other": shown(newest.path)}
+        told = {"path": shown(other.path), "other": shown(newest.path)}
         return _doubted(name, Message("fleet_two_machines", told), recent)
     later = [one for one in recent if one.written > newest.written + COPYING]
     if later:
-        told = {"machine": name, "run": later[-1].run_id, "other": newest.run_id}
+        told = {"run": later[-1].run_id, "other": newest.run_id}
         return _doubted(name, Message("fleet_out_of_order", told), [*later, newest])
     if signed and newest.signer is None:
-        return _doubted(name, Message("fleet_unsigned", {"machine": name}), [newest])
+        return _doubted(name, Message("fleet_unsigned"), [newest])
     if newest.partial and newest.verdict == "PASS":
-        told = {"machine": name, "run": newest.run_id}
+        told = {"run": newest.run_id}
         return Standing(name, "UNJUDGED", Message("fleet_partial", told), False, newest)
     return Standing(name, newest.verdict, newest.reason, False, newest)
 

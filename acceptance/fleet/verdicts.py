@@ -33,7 +33,8 @@ from acceptance.run import signature
 from acceptance.wording.errors import said
 
 PACKED = f"{run_folder.VERDICT}.gz"
-_RUN_ID = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
+_RUN_ID = re.compile(r"(20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
+_LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's dates end
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
 GROUP_KEYS = (
@@ -132,22 +133,23 @@ class _Reader:
 
     def folder(self, folder: Path) -> None:
         """Read one folder, which holds a folder for each machine."""
-        seen = len(self.verdicts), len(self.troubles)
+        machines, before = 0, len(self.troubles)
         for path in self._entries(folder, None):
             name = path.name
             if name in (run_folder.VERDICT, PACKED):
                 self._trouble(None, Message("fleet_no_machine_folder", {"path": shown(path)}))
             elif self._is_folder(path, name):
                 if due.is_name(name):
+                    machines += 1
                     self._machine(name, path)
                 else:
                     self._trouble(None, Message("fleet_no_name", {"path": shown(path)}))
-        if seen == (len(self.verdicts), len(self.troubles)):
+        if not machines and before == len(self.troubles):
             self._trouble(None, Message("fleet_no_machines", {"path": shown(folder)}))
 
     def _machine(self, name: str, folder: Path) -> None:
         found = self.verdicts.setdefault(name, [])
-        before = len(found), len(self.troubles)
+        before = len(self.troubles)
         files: set[tuple[int, int]] = set()
         digests = {one.sha256 for one in found}
         for path in self._files(name, folder):
@@ -182,9 +184,10 @@ class _Reader:
                     name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
                 )
             else:
-                written = datetime.fromtimestamp(status.st_mtime, UTC)
-                found.append(self._verdict(name, path, file, digest, signer, written))
-        if before == (len(found), len(self.troubles)):
+                written = min(max(status.st_mtime, 0.0), _LATEST)
+                at = datetime.fromtimestamp(written, UTC)
+                found.append(self._verdict(name, path, file, digest, signer, at))
+        if not files and before == len(self.troubles):
             self._trouble(name, Message("fleet_no_run", {"path": shown(folder)}))
 
     def _files(self, name: str, folder: Path) -> list[Path]:

@@ -73,7 +73,7 @@ def test_the_missing_come_first_then_failures_with_their_finding(
     (tmp_path / "due").write_text("a\nb\nc\nz\n")
     code, out, _ = call("fleet", "--due", "due")
     assert code == 1
-    assert out[0] == "UNJUDGED z: z has no verdict"
+    assert out[0] == "UNJUDGED z: there is no verdict"
     assert out[1].startswith("FAIL b: gemm.rate[bf16]: measured 1, limit >= 600 (20")
     assert out[2].startswith("UNJUDGED c: gemm.rate[bf16]: no result (20")
     assert out[3].startswith("fleet/torn/verdict.json is no verdict of rigproof")
@@ -101,7 +101,7 @@ def test_fresh_hours(call: Call, tmp_path: Path) -> None:
     assert call("fleet")[0] == 0
     code, out, _ = call("fleet", "--fresh", "4")
     assert code == 3
-    assert "has no fresh verdict" in out[0]
+    assert "no fresh verdict" in out[0]
 
 
 def test_nights_are_kept(call: Call, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.Monk
     sinfo.chmod(0o755)
     monkeypatch.setenv("PATH", str(sinfo.parent), prepend=":")
     code, out, _ = call("fleet", "--due-slurm")
-    assert (code, out[0]) == (3, "UNJUDGED b: b has no verdict")
+    assert (code, out[0]) == (3, "UNJUDGED b: there is no verdict")
     sinfo.write_text("#!/bin/sh\necho no controller >&2\nexit 1\n")
     code, out, err = call("fleet", "--due-slurm")
     assert (code, out) == (2, [])
@@ -162,6 +162,6 @@ def test_chinese(call: Call, tmp_path: Path) -> None:
     fill(tmp_path / "fleet", a="PASS")
     (tmp_path / "due").write_text("a\nz\n")
     _, out, _ = call("fleet", "--due", "due", "--lang", "zh-CN")
-    assert out[0] == "UNJUDGED z: z 没有裁决"
+    assert out[0] == "UNJUDGED z: 没有裁决"
     assert out[-1].startswith("UNJUDGED: 2 台应测机器: 1 PASS, 0 FAIL, 1 UNJUDGED")
     assert "1 台没有新的裁决" in out[-1]

@@ -99,6 +99,15 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == [".lock", f"night-{NIGHT}.parquet"]
 
 
+def test_hostile_texts_are_values(tmp_path: Path) -> None:
+    text = "'; DROP TABLE x; --\n\x00\x1b[31m \U0001f600 [a]*"
+    file = verdict("PASS", values={text: 1.0}, provenance={"gpu_model": text})
+    place(tmp_path / "fleet", "a", file)
+    made = tables(tmp_path / "fleet")
+    (path,) = parquet.write(tmp_path, made)
+    assert same(parquet.read(path), made[NIGHT])
+
+
 def test_a_night_of_nothing_measured_is_read(tmp_path: Path) -> None:
     (tmp_path / "fleet/a").mkdir(parents=True)
     made = tables(tmp_path / "fleet", ("a", "b"))
