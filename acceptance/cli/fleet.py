@@ -110,12 +110,14 @@ def run(args: argparse.Namespace) -> int:
     found = verdicts.collect(args.folders, now - fresh, args.signer)
     judged = night.judge(found, names, now, fresh, signed=args.signer is not None)
     screen = Terminal.on_stdout(language)
-    if args.out is not None:
-        standings = (*judged.due, *judged.others)
-        reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
-        for path in parquet.write(args.out, night.tables(found, judged, reasons, now)):
-            screen.path(str(path))
-    show(judged, screen, language)
+    try:
+        if args.out is not None:
+            standings = (*judged.due, *judged.others)
+            reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
+            for path in parquet.write(args.out, night.tables(found, judged, reasons, now)):
+                screen.path(str(path))
+    finally:  # a full disk does not hide what was judged
+        show(judged, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
 

@@ -111,6 +111,15 @@ def test_nights_are_kept(call: Call, tmp_path: Path) -> None:
     assert (code, out[0]) == (0, f"nights/{kept.name}")
 
 
+def test_a_night_that_cannot_be_kept_is_judged_all_the_same(call: Call, tmp_path: Path) -> None:
+    fill(tmp_path / "fleet", a="FAIL")
+    (tmp_path / "nights").write_text("a file")
+    code, out, err = call("fleet", "--out", "nights")
+    assert (code, out[-1]) == (3, "FAIL: 1 machine due: 0 PASS, 1 FAIL, 0 UNJUDGED")
+    assert "nights cannot be written (File exists)" in err
+    assert err.count("\n") == 1
+
+
 def test_without_duckdb_a_night_is_judged_and_not_kept(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
