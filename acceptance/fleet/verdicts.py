@@ -21,8 +21,10 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from acceptance.core import plain_text, regular_file
+from acceptance.core import parts, plain_text, regular_file
+from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due
 from acceptance.journal import run_folder
@@ -171,6 +173,9 @@ class _Reader:
             try:
                 file = verdict_json.read(content)
                 signer = self._signer(path, content, file)
+                written = min(max(status.st_mtime, 0.0), _LATEST)
+                at = datetime.fromtimestamp(written, UTC)
+                found.append(self._verdict(name, path, file, digest, signer, at))
             except UnreadableVerdict as error:
                 self._trouble(
                     name, Message("fleet_no_verdict", {"path": shown(path), "what": error.message})
@@ -183,10 +188,6 @@ class _Reader:
                 self._trouble(
                     name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
                 )
-            else:
-                written = min(max(status.st_mtime, 0.0), _LATEST)
-                at = datetime.fromtimestamp(written, UTC)
-                found.append(self._verdict(name, path, file, digest, signer, at))
         if not files and before == len(self.troubles):
             self._trouble(name, Message("fleet_no_run", {"path": shown(folder)}))
 
@@ -233,6 +234,8 @@ class _Reader:
             if one.value is not UNSET
         }
         places = [self.series.setdefault(key, len(self.series)) for key in measured]
+        named = [(_component(one.component), one.serial) for _, one in figures]
+        gpus = (serial for part, serial in named if isinstance(part, Gpu) and serial is not UNSET)
         reasons = (*file.violations, *file.unjudged)
         groups = {key: file.provenance[key] for key in GROUP_KEYS if file.provenance.get(key)}
         return MachineVerdict(
@@ -248,11 +251,7 @@ class _Reader:
             signer,
             digest,
             groups,
-            frozenset(
-                one.serial
-                for _, one in figures
-                if one.serial is not UNSET and one.component.startswith("gpu")
-            ),
+            frozenset(gpus),
             np.array(places, np.int32),
             np.array(list(measured.values()), np.float64),
         )
@@ -286,6 +285,14 @@ class _Reader:
 def shown(path: Path) -> str:
     """A path for a message: its folders may be anybody's."""
     return plain_text.quote(str(path), 400)
+
+
+def _component(name: str) -> Component:
+    """A component of a verdict. Raises UnreadableVerdict for a name that none has."""
+    try:
+        return parts.parse(name)
+    except ValueError as error:
+        raise UnreadableVerdict("no_verdict", why=plain_text.quote(str(error))) from error
 
 
 def _newer(runs: Sequence[tuple[datetime, Path]], since: datetime) -> list[Path]:

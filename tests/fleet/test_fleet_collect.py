@@ -225,6 +225,11 @@ def _changed(**changes: object) -> Callable[[Path], None]:
     return made
 
 
+def _way(folder: Path) -> None:
+    made = msgspec.json.encode(verdict("PASS")).replace(b'"gpu0"', b'"gpu0->gpu1->gpu2"')
+    _write(folder / "bad/verdict.json", made)
+
+
 @dataclass(frozen=True)
 class Bad:
     make: Callable[[Path], object]
@@ -250,6 +255,7 @@ BAD = {
     ),
     "a PASS of no checks": Bad(_changed(checks=()), "contradicts itself"),
     "a PASS of no scope": Bad(_changed(scope=msgspec.UNSET), "contradicts itself"),
+    "a component that is none": Bad(_way, "a path has two ends"),
     "huge": Bad(_huge, "at most 16 MiB are read"),
     "a bomb": Bad(_bomb, "unpacks to more than 16 MiB"),
     "a loop of links": Bad(_loop, "cannot be read"),
