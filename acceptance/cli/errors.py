@@ -11,6 +11,7 @@ from acceptance import resources
 from acceptance.cli import capacity, compare, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
+from acceptance.fleet import due, parquet
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -47,6 +48,8 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     BaselineRefused,
     targets.TargetError,
     installation.ScheduleError,
+    due.DueError,
+    parquet.NoDuckdb,
 )
 # A fault of rigproof or the machine: exit code 3, and the machine stays unjudged.
 SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
@@ -68,6 +71,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     sysfs.SysfsError,
     BaselineUnsound,
     HistoryError,
+    parquet.NightFileError,
 )
 
 

@@ -5,8 +5,9 @@ Its shape is declared here and published in `docs/verdict.schema.json`.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -25,6 +26,7 @@ from acceptance.reports import plain_json, summary
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.wording import words
+from acceptance.wording.errors import WordedError
 
 SCHEMA: Literal[5] = 5  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -399,7 +401,7 @@ def render(run: Run) -> bytes:
             *map(words.message, run.torn),
         ),
         checks=tuple(map(_check, verdict.checks)),
-        provenance=summary.provenance(run),
+        provenance={**summary.provenance(run), **_machine(run)},
         skipped=_skipped(verdict.postponed),
         scope=verdict.scope,
         profile=verdict.profile,
@@ -408,12 +410,80 @@ def render(run: Run) -> bytes:
     return plain_json.render(content)
 
 
+def _machine(run: Run) -> dict[str, str]:
+    """Which machine it was, and what makes machines of a fleet comparable; unknown is absent."""
+    board, nvml = run.inventory.board, run.inventory.nvml
+    found = {
+        "machine_id": run.start.machine_id,
+        "gpu_model": _each_once(device.name for device in nvml.devices),
+        "gpu_vbios": _each_once(device.vbios for device in nvml.devices),
+        "nvidia_driver": board.nvidia_driver,
+        "bios_version": board.bios_version,
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _each_once(names: Iterable[str | None]) -> str:
+    return ", ".join(sorted({name for name in names if name}))
+
+
 def _waived_whole(verdict: Verdict) -> Iterator[str]:
     for subject in summary.waived_whole(verdict):
         yield (
             f"{subject} was waived whole: no value of it was held against its limit without a "
             "waiver"
         )
+
+
+class UnreadableVerdict(WordedError):
+    """A file is no verdict of this format; the message completes a sentence about the file."""
+
+
+class _Head(Struct):
+    """verdict.json of any version, as far as every version has it."""
+
+    schema: int
+
+
+_DECODER = msgspec.json.Decoder(File)
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def read(content: bytes) -> File:
+    """The verdict in a file, which the schema's own rules hold for.
+
+    Raises UnreadableVerdict.
+    """
+    try:
+        found = _DECODER.decode(content)
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or of another shape
+        raise _unreadable(content, error) from error
+    code, violations, unjudged = found.exit_code, bool(found.violations), bool(found.unjudged)
+    planned = UNSET not in (found.scope, found.profile, found.inventory_declared)
+    rules = {
+        "PASS": code == 0 and not violations and not unjudged and bool(found.checks),
+        "FAIL": code == 1 and violations,
+        "UNJUDGED": code == 3 and not violations and unjudged,
+    }
+    if not rules[found.verdict] or (found.checks and not planned):
+        raise UnreadableVerdict("verdict_contradicts", verdict=found.verdict, code=code)
+    for check in found.checks:
+        for figure in check.measurements:
+            if figure.value is not UNSET and not math.isfinite(figure.value):
+                raise UnreadableVerdict("verdict_not_finite", measurement=figure.measurement)
+    return found
+
+
+def _unreadable(content: bytes, error: Exception) -> UnreadableVerdict:
+    try:
+        schema = _HEAD.decode(content).schema
+    except (ValueError, RecursionError):
+        return UnreadableVerdict("no_verdict", why=str(error))
+    if schema > SCHEMA:
+        return UnreadableVerdict("verdict_newer", found=schema, known=SCHEMA)
+    if schema < SCHEMA:
+        return UnreadableVerdict("verdict_older", found=schema, known=SCHEMA)
+    return UnreadableVerdict("no_verdict", why=str(error))
 
 
 def unreadable(run_id: str, reason: Message | str) -> bytes:

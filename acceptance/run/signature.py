@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -126,28 +126,45 @@ def verify(folder: Path, signers: Path | None = None) -> Signed:
     `signers` is a file of OpenSSH's public keys, or of allowed signers (ssh-keygen(1)). Raises
     NoRun, NotSigned, and SignatureError for everything that does not fit.
     """
-    path = folder / STATEMENT
-    if not path.is_file() or not (folder / SIGNATURE).is_file():
+    if not is_signed(folder):
         if not any((folder / name).exists() for name in (reader.SUPERVISOR, run_folder.VERDICT)):
             reader.read(folder)  # which says that no run is there
         raise NotSigned("not_signed", folder=str(folder), statement=STATEMENT, signature=SIGNATURE)
+    found = verify_verdict(folder, signers)
+    if not seal.evidence(folder):
+        return found
+    _hold(folder, found.run_id, found.machine_id, found.evidence)
+    return replace(found, whole=True)
+
+
+def is_signed(folder: Path) -> bool:
+    """Whether a folder has a statement and its signature."""
+    return (folder / STATEMENT).is_file() and (folder / SIGNATURE).is_file()
+
+
+def verify_verdict(
+    folder: Path, signers: Path | None = None, verdict: bytes | None = None
+) -> Signed:
+    """Hold the signature in a folder against a verdict; evidence beside it is not looked at.
+
+    `verdict` is the content of verdict.json; None reads it from the folder. Raises SignatureError
+    for everything that does not fit.
+    """
+    path = folder / STATEMENT
     key = _key_of(path)
     signer = None if signers is None else _signer(path, signers)
     text = regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8", "replace")
     found = _FORM.fullmatch(text)
     if found is None:
         raise SignatureError("strange_statement", path=str(path))
-    verdict = _verdict(folder)
-    if _sha256(verdict) != found["verdict"]:
+    content = _verdict(folder) if verdict is None else verdict
+    if _sha256(content) != found["verdict"]:
         raise SignatureError("verdict_differs", path=str(folder / run_folder.VERDICT))
     try:
-        word = msgspec.json.decode(verdict, type=_VerdictFile).verdict
+        word = msgspec.json.decode(content, type=_VerdictFile).verdict
     except msgspec.DecodeError as error:
         raise SignatureError("verdict_untold", run=found["run"], why=str(error)) from error
-    whole = bool(seal.evidence(folder))
-    if whole:
-        _hold(folder, found["run"], found["machine"], found["evidence"])
-    return Signed(word, found["run"], found["machine"], found["evidence"], key, signer, whole)
+    return Signed(word, found["run"], found["machine"], found["evidence"], key, signer, False)
 
 
 def _hold(folder: Path, run_id: str, machine_id: str, evidence: str) -> None:

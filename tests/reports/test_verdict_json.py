@@ -140,7 +140,7 @@ def test_its_shape() -> None:
         "storage was waived whole: no value of it was held against its limit without a waiver",
         "journal-load.jsonl ends in half a line, which was dropped: '{'",
     ]
-    assert content["provenance"] == samples.PROVENANCE
+    assert content["provenance"] == {**samples.PROVENANCE, "machine_id": "machine-1"}
 
 
 def test_what_is_not_known_is_absent() -> None:

@@ -1,0 +1,1 @@
+"""Many machines: their verdicts collected and judged night by night. Never alters a verdict."""

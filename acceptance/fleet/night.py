@@ -1,0 +1,317 @@
+"""A night of a fleet: the word on each machine, and the table of what was measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Names
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptance.core import plain_text
+from acceptance.core.message import Message, Text
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, Trouble, night_of, shown
+
+# Clocks that NTP keeps differ by far less; a file is never written before its run began.
+CLOCK = timedelta(minutes=10)
+# Copying a folder writes its files in any order, within minutes.
+COPYING = timedelta(hours=1)
+_RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
+
+
+def worst(words: Iterable[VerdictWord]) -> VerdictWord:
+    """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
+    return max(words, key=lambda word: _RANK[word], default="PASS")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the fleet says of one machine.
+
+    `verdict` is its newest verdict's word, UNJUDGED at best where that cannot be trusted. `reason`
+    says why it is not PASS. `missing` says that there is no fresh verdict. `newest` is the verdict
+    that counts, None where there is none or where it is in doubt which one counts.
+    """
+
+    machine: str
+    verdict: VerdictWord
+    reason: Text | None
+    missing: bool
+    newest: MachineVerdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A fleet at one moment: the machines that are due, those that are not, and the troubles.
+
+    The due ones without a fresh verdict come first, then FAIL, UNJUDGED, PASS; by name.
+    """
+
+    due: tuple[Standing, ...]
+    others: tuple[Standing, ...]
+    troubles: tuple[Trouble, ...]
+
+    def count(self, word: VerdictWord) -> int:
+        """How many due machines have this verdict."""
+        return sum(one.verdict == word for one in self.due)
+
+    @property
+    def verdict(self) -> VerdictWord:
+        """The word on the fleet: PASS only where each due machine has it and all was read."""
+        word = worst(one.verdict for one in self.due)
+        return worst((word, "UNJUDGED")) if self.troubles or not self.due else word
+
+    @property
+    def not_passed(self) -> float:
+        """The share of due machines that did not pass; 1 where none is due."""
+        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
+
+
+def judge(
+    found: Collection,
+    due: Names[str] | None,
+    now: datetime,
+    fresh: timedelta,
+    *,
+    signed: bool = False,
+) -> Judged:
+    """The word on each machine; `due` names those that are due, None all that are there.
+
+    A verdict is fresh for this long after its run began. With `signed`, an unsigned one does not
+    count. A FAIL stays a FAIL whatever is in doubt.
+    """
+    wrong: dict[str, list[Message]] = {}
+    for trouble in found.troubles:
+        if trouble.machine is not None:
+            wrong.setdefault(trouble.machine, []).append(trouble.message)
+    for name, message in _shared(found.verdicts):
+        wrong.setdefault(name, []).append(message)
+    names = dict.fromkeys([*(due or ()), *found.verdicts])
+    standings = [
+        _standing(
+            name,
+            found.verdicts.get(name, ()),
+            wrong.get(name, ()),
+            now,
+            fresh,
+            signed=signed,
+        )
+        for name in names
+    ]
+    standings.sort(key=lambda one: (not one.missing, -_RANK[one.verdict], one.machine))
+    chosen = set(names if due is None else due)
+    return Judged(
+        tuple(one for one in standings if one.machine in chosen),
+        tuple(one for one in standings if one.machine not in chosen),
+        found.troubles,
+    )
+
+
+def _shared(verdicts: Mapping[str, Sequence[MachineVerdict]]) -> Iterator[tuple[str, Message]]:
+    """Machines that have the very file of another one, which can be of one of them at most."""
+    owners: dict[str, list[str]] = {}
+    for name, held in verdicts.items():
+        for one in held:
+            owners.setdefault(one.sha256, []).append(name)
+    for names in owners.values():
+        for name in names if len(names) > 1 else ():
+            other = next(one for one in names if one != name)
+            yield name, Message("fleet_shared", {"other": other})
+
+
+def _standing(
+    name: str,
+    verdicts: Sequence[MachineVerdict],
+    wrong: Sequence[Message],
+    now: datetime,
+    fresh: timedelta,
+    *,
+    signed: bool,
+) -> Standing:
+    if not verdicts:
+        why = wrong[0] if wrong else Message("fleet_missing")
+        return Standing(name, "UNJUDGED", why, True, None)
+    dated = _dated(verdicts)
+    newest = dated[-1][1] if dated else verdicts[-1]
+    recent = [one for began, one in dated if now - began <= fresh]
+    if wrong:
+        return _doubted(name, wrong[0], recent or [newest])
+    if undated := next((one for one in verdicts if one.began is None), None):
+        told = {"run": plain_text.quote(undated.run_id)}
+        return _doubted(name, Message("fleet_no_date", told), [undated, newest])
+    for began, one in dated:
+        if began > min(now, one.written) + CLOCK:
+            told = {"run": one.run_id}
+            return _doubted(name, Message("fleet_ahead", told), [one, newest])
+    if not recent:
+        hours = round((now - dated[-1][0]) / timedelta(hours=1))
+        reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
+        return Standing(name, "UNJUDGED", reason, True, None)
+    if other := next((one for one in recent if _is_another(one, newest)), None):
+        told = {"path": shown(other.path), "other": shown(newest.path)}
+        return _doubted(name, Message("fleet_two_machines", told), recent)
+    later = [one for one in recent if one.written > newest.written + COPYING]
+    if later:
+        told = {"run": later[-1].run_id, "other": newest.run_id}
+        return _doubted(name, Message("fleet_out_of_order", told), [*later, newest])
+    if signed and newest.signer is None:
+        return _doubted(name, Message("fleet_unsigned"), [newest])
+    if newest.partial and newest.verdict == "PASS":
+        told = {"run": newest.run_id}
+        return Standing(name, "UNJUDGED", Message("fleet_partial", told), False, newest)
+    return Standing(name, newest.verdict, newest.reason, False, newest)
+
+
+def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
+    """Verdicts with the beginnings of their runs, the oldest first."""
+    held = [(one.began, one) for one in verdicts if one.began is not None]
+    return sorted(held, key=lambda one: (one[0], one[1].run_id))
+
+
+def _doubted(name: str, reason: Message, counted: Iterable[MachineVerdict]) -> Standing:
+    """A machine of which no verdict is to be trusted; those that count can only make it FAIL."""
+    word = worst(("UNJUDGED", *(one.verdict for one in counted)))
+    return Standing(name, word, reason, False, None)
+
+
+def _is_another(one: MachineVerdict, other: MachineVerdict) -> bool:
+    """Whether two verdicts are of two machines: by their ids, or because they share no GPU.
+
+    Machines that were made from one image may have one id.
+    """
+    ids = one.machine_id, other.machine_id
+    if None not in ids and ids[0] != ids[1]:
+        return True
+    return bool(one.parts and other.parts and not one.parts & other.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A machine in the table of a night.
+
+    `run_id` and `began` are None where no verdict counts; `missing` where there is no fresh one and
+    nothing was wrong with what was read. `signer` is None of an unsigned verdict.
+    """
+
+    machine: str
+    verdict: VerdictWord
+    reason: str | None = None
+    run_id: str | None = None
+    began: datetime | None = None
+    profile: str | None = None
+    signer: str | None = None
+    sha256: str | None = None
+    groups: tuple[tuple[str, str], ...] = ()
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NightTable:
+    """What was measured in one night.
+
+    `values` has a row for each machine and a column for each series, both sorted; NaN where a
+    machine did not measure it.
+    """
+
+    rows: tuple[Row, ...]
+    series: tuple[Series, ...]
+    values: NDArray[np.float64]
+
+
+def tables(
+    found: Collection, judged: Judged, reasons: Mapping[str, str], now: datetime
+) -> dict[str, NightTable]:
+    """The tables of the nights that the verdicts are of, by the evening's date.
+
+    `reasons` has the words of why a machine did not pass. A machine without a verdict that counts
+    has a row without values in the night of `now`. Of several runs of one night the newest counts.
+    """
+    nights: dict[str, dict[str, tuple[Row, MachineVerdict | None]]] = {}
+    wrong = {trouble.machine for trouble in found.troubles}
+    for standing in (*judged.due, *judged.others):
+        name, newest = standing.machine, standing.newest
+        if newest is None:
+            missing = standing.missing and name not in wrong
+            row = Row(name, standing.verdict, reasons.get(name), missing=missing)
+            nights.setdefault(night_of(now), {})[name] = row, None
+        if newest is None and not standing.missing:
+            continue
+        for began, one in _dated(found.verdicts.get(name, ())):
+            word = standing.verdict if one is newest else _word(one)
+            reason = reasons.get(name) if one is newest else one.reason
+            nights.setdefault(night_of(began), {})[name] = _row(one, word, reason), one
+    return {
+        night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
+    }
+
+
+def _word(verdict: MachineVerdict) -> VerdictWord:
+    return "UNJUDGED" if verdict.partial and verdict.verdict == "PASS" else verdict.verdict
+
+
+def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
+    told = (one.run_id, one.began, one.profile, one.signer, one.sha256)
+    return Row(one.machine, word, reason, *told, tuple(sorted(one.groups.items())))
+
+
+def _table(
+    held: Sequence[tuple[Row, MachineVerdict | None]], series: Sequence[Series]
+) -> NightTable:
+    held = sorted(held, key=lambda one: one[0].machine)
+    used = np.zeros(len(series), bool)
+    for _, verdict in held:
+        if verdict is not None:
+            used[verdict.places] = True
+    columns = sorted(np.flatnonzero(used).tolist(), key=lambda place: series[place])
+    where = np.zeros(len(series), np.int64)
+    where[columns] = np.arange(len(columns))
+    values = np.full((len(held), len(columns)), np.nan)
+    for number, (_, verdict) in enumerate(held):
+        if verdict is not None:
+            values[number, where[verdict.places]] = verdict.values
+    return NightTable(
+        tuple(row for row, _ in held), tuple(series[place] for place in columns), values
+    )
+
+
+def merged(old: NightTable, new: NightTable) -> NightTable:
+    """One table of two collections of a night: the newest verdict of a machine, nothing lost.
+
+    A row without a run takes no values away from the one that is there: where it is in doubt it
+    makes the verdict worse, and where the verdict was only missing it changes nothing.
+    """
+    before = {row.machine: place for place, row in enumerate(old.rows)}
+    after = {row.machine: place for place, row in enumerate(new.rows)}
+    series = tuple(sorted({*old.series, *new.series}))
+    column = {one: place for place, one in enumerate(series)}
+    of_old = [column[one] for one in old.series]
+    of_new = [column[one] for one in new.series]
+    names = sorted({*before, *after})
+    rows: list[Row] = []
+    values = np.full((len(names), len(series)), np.nan)
+    for number, name in enumerate(names):
+        if name not in before:
+            row = new.rows[after[name]]
+        elif name not in after:
+            row = old.rows[before[name]]
+        else:
+            row = _kept(old.rows[before[name]], new.rows[after[name]])
+        rows.append(row)
+        if name in after and row is new.rows[after[name]]:
+            values[number, of_new] = new.values[after[name]]
+        else:
+            values[number, of_old] = old.values[before[name]]
+    return NightTable(tuple(rows), series, values)
+
+
+def _kept(was: Row, now: Row) -> Row:
+    """The row of a machine that is in two tables."""
+    if was.began is None:
+        return now
+    if now.began is not None:
+        return now if now.began >= was.began else was
+    word = was.verdict if now.missing else worst((was.verdict, now.verdict))
+    return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

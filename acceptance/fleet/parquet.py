@@ -1,0 +1,254 @@
+"""One Parquet file a night, written and asked through DuckDB, the optional extra `rigproof[fleet]`.
+
+Rows without `measurement` are machines: verdict, run, groups. The others are values, sorted by
+measurement, and name their machine. A file is written beside the old one, synced, and renamed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from acceptance.core import plain_text, regular_file
+from acceptance.fleet.night import NightTable, Row, merged
+from acceptance.fleet.verdicts import GROUP_KEYS, Series
+from acceptance.history import durable_file
+from acceptance.wording.errors import WordedError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
+_MACHINE = (*_FACTS, "began", "missing", *GROUP_KEYS)
+_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ"}  # the others are texts
+_SERIES = ("measurement", "component", "check_id", "unit")
+_WAIT_S = 60.0  # another collector writes a night in seconds
+# Nothing is fetched from the network, and one night fits beside other work.
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "threads": "1",
+}
+
+
+class NoDuckdb(WordedError):
+    """DuckDB is not installed."""
+
+
+class NightFileError(WordedError):
+    """The file of a night cannot be read or written."""
+
+
+def require() -> None:
+    """Raise NoDuckdb where DuckDB is not installed."""
+    with _connected():
+        pass
+
+
+@contextlib.contextmanager
+def _connected() -> Iterator[DuckDBPyConnection]:
+    try:
+        duckdb: Any = importlib.import_module("duckdb")
+    except ImportError as error:
+        raise NoDuckdb("fleet_no_duckdb", command="pip install rigproof[fleet]") from error
+    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def path_of(out: Path, night: str) -> Path:
+    """The file of a night, by the date of its evening."""
+    return out / f"night-{night}.parquet"
+
+
+def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
+    """Write the nights, each merged with its file if there is one; returns the files.
+
+    A file that cannot be read is left as it is. Raises NightFileError and NoDuckdb.
+    """
+    made = []
+    with _errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        with _lock(out), _connected() as connection:
+            for draft in out.glob(".night-*.parquet.*"):  # of a collector that was killed
+                draft.unlink()
+            for night, table in nights.items():
+                path = path_of(out, night)
+                whole = merged(_read(connection, path), table) if path.exists() else table
+                _write(connection, path, whole)
+                made.append(path)
+    return made
+
+
+def read(path: Path) -> NightTable:
+    """The table in the file of a night. Raises NightFileError and NoDuckdb."""
+    with _errors(path), _connected() as connection:
+        return _read(connection, path)
+
+
+@contextlib.contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where, why = str(error.filename or path), error.strerror or str(error)
+        raise NightFileError("fleet_file_unwritten", path=where, why=why) from error
+
+
+@contextlib.contextmanager
+def _lock(out: Path) -> Iterator[None]:
+    """Be the only collector that writes here; the kernel releases the lock of one that dies."""
+    path = out / ".lock"
+    regular_file.require(path)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    file = os.open(path, flags, 0o644)
+    until = time.monotonic() + _WAIT_S
+    try:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise NightFileError("fleet_locked", path=str(out)) from None
+                time.sleep(0.05)
+        yield
+    finally:
+        os.close(file)
+
+
+def _texts(values: list[str | None]) -> Any:
+    return np.array(values, dtype=object)
+
+
+def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> None:
+    rows, series = table.rows, table.series
+    groups = [dict(row.groups) for row in rows]
+    began = [row.began.isoformat() if row.began else None for row in rows]
+    machines: dict[str, Any] = {
+        "m": np.arange(len(rows), dtype=np.int32),
+        "machine": _texts([row.machine for row in rows]),
+        "began": _texts(began),
+        "missing": np.array([row.missing for row in rows], bool),
+        **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
+        **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
+    }
+    # By measurement first: what is asked of one reads a part of the file.
+    order = sorted(range(len(series)), key=lambda n: (series[n].measurement, series[n]))
+    ordered = [series[n] for n in order]
+    columns: dict[str, Any] = {
+        "s": np.arange(len(series), dtype=np.int32),
+        "measurement": _texts([one.measurement for one in ordered]),
+        "component": _texts([one.component for one in ordered]),
+        "check_id": _texts([one.check for one in ordered]),
+        "unit": _texts([one.unit for one in ordered]),
+    }
+    by_series = table.values[:, order].T
+    s, m = np.nonzero(~np.isnan(by_series))
+    values = {"s": s.astype(np.int32), "m": m.astype(np.int32), "value": by_series[s, m]}
+    for name, content in (("machines", machines), ("columns", columns), ("cells", values)):
+        connection.register(name, content)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    of_machine = ", ".join(
+        f'm."{name}"::{_TYPES.get(name, "VARCHAR")} AS "{name}"' for name in _MACHINE
+    )
+    nothing = ", ".join("NULL" for _ in _MACHINE)
+    # Cells come in their order and keep it in one thread. Sorting them here would take 3 GB.
+    query = f"""
+        COPY (
+            SELECT NULL AS measurement, NULL AS component, NULL AS check_id, NULL AS unit,
+                m.machine::VARCHAR AS machine, NULL::DOUBLE AS "value", {of_machine}
+            FROM machines m
+            UNION ALL
+            SELECT c.measurement, c.component, c.check_id, c.unit, m.machine, v."value", {nothing}
+            FROM cells v JOIN columns c ON c.s = v.s JOIN machines m ON m.m = v.m
+        ) TO '{str(draft).replace("'", "''")}' (FORMAT parquet, COMPRESSION zstd)
+    """
+    try:
+        _run(connection, query, path)
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+        durable_file.sync(path.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        for name in ("machines", "columns", "cells"):
+            connection.unregister(name)
+
+
+def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
+    regular_file.require(path)
+    # A view cannot take its file as a parameter.
+    place = str(path).replace("'", "''").replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
+    _run(connection, f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet('{place}')", path)
+    told = ", ".join("epoch(began)" if name == "began" else f'"{name}"' for name in _MACHINE)
+    found = _run(
+        connection,
+        f"SELECT machine, {told} FROM night WHERE measurement IS NULL ORDER BY machine",
+        path,
+    ).fetchall()
+    rows = []
+    for machine, *facts in found:
+        fact = dict(zip(_MACHINE, facts, strict=True))
+        moment = fact.pop("began")
+        groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
+        fact = {name: fact[name] for name in (*_FACTS, "missing")}
+        began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
+        rows.append(Row(machine, began=began, groups=groups, **fact))
+    keys = ", ".join(_SERIES)
+    held = _run(
+        connection,
+        f"SELECT DISTINCT {keys} FROM night WHERE measurement IS NOT NULL",
+        path,
+    ).fetchall()
+    series = sorted(Series(check, name, part, unit) for name, part, check, unit in held)
+    connection.register(
+        "names",
+        {
+            "m": np.arange(len(rows), dtype=np.int32),
+            "machine": _texts([row.machine for row in rows]),
+        },
+    )
+    connection.register(
+        "columns",
+        {
+            "s": np.arange(len(series), dtype=np.int32),
+            "check_id": _texts([one.check for one in series]),
+            "measurement": _texts([one.measurement for one in series]),
+            "component": _texts([one.component for one in series]),
+            "unit": _texts([one.unit for one in series]),
+        },
+    )
+    cells = _run(
+        connection,
+        f"""SELECT m, s, "value" FROM night JOIN names USING (machine)
+        JOIN columns USING ({keys})""",
+        path,
+    ).fetchnumpy()
+    values = np.full((len(rows), len(series)), np.nan)
+    values[np.asarray(cells["m"]), np.asarray(cells["s"])] = np.asarray(cells["value"])
+    for name in ("names", "columns"):
+        connection.unregister(name)
+    return NightTable(tuple(rows), tuple(series), values)
+
+
+def _run(connection: DuckDBPyConnection, query: str, path: Path) -> DuckDBPyConnection:
+    """Run a query about a file. Raises NightFileError."""
+    duckdb: Any = importlib.import_module("duckdb")
+    try:
+        return connection.execute(query)
+    except duckdb.Error as error:
+        why = plain_text.first_line(str(error))
+        raise NightFileError("fleet_file_unread", path=str(path), why=why) from error

@@ -1,0 +1,331 @@
+"""Verdicts of many machines, as they lie in folders: FOLDER/<machine>[/<run>]/verdict.json[.gz].
+
+Of each verdict only what the fleet needs is kept: 10,000 whole ones would fill the memory. Nothing
+ends the reading: what cannot be read is a trouble of its machine, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+import stat
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import UNSET
+from numpy.typing import NDArray
+
+from acceptance.core import parts, plain_text, regular_file
+from acceptance.core.component import Component
+from acceptance.core.message import Message
+from acceptance.core.parts import Gpu
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import due
+from acceptance.journal import run_folder
+from acceptance.process.command import CommandError
+from acceptance.reports import verdict_json
+from acceptance.reports.verdict_json import File, UnreadableVerdict
+from acceptance.run import signature
+from acceptance.wording.errors import said
+
+PACKED = f"{run_folder.VERDICT}.gz"
+_RUN_ID = re.compile(r"(20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
+_LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's dates end
+_GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
+# What makes machines comparable, or tells them apart: keys of a verdict's provenance.
+GROUP_KEYS = (
+    *("gpu_model", "gpu_vbios", "nvidia_driver", "bios_version", "kernel"),
+    *("machine_file", "station", "image", "image_id", "rigproof", "machine_id"),
+)
+
+
+class Series(NamedTuple):
+    """One measurement of one component in one check: a column of the fleet's table."""
+
+    check: str
+    measurement: str
+    component: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineVerdict:
+    """One verdict of one machine.
+
+    `began` is when the run began, by the machine's clock in its run id; None where that is of
+    another form. `written` is when the file was written, by the clock of the file system.
+    `reason` is the first finding of a run that did not pass. `signer` names the signer or the key,
+    None of an unsigned verdict. `parts` are serial numbers and UUIDs of GPUs. `places` are the
+    columns of `values` in the collection's series; only measured values are there.
+    """
+
+    machine: str
+    path: Path
+    run_id: str
+    began: datetime | None
+    written: datetime
+    verdict: VerdictWord
+    partial: bool
+    profile: str | None
+    reason: str | None
+    signer: str | None
+    sha256: str
+    groups: Mapping[str, str]
+    parts: frozenset[str]
+    places: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    @property
+    def machine_id(self) -> str | None:
+        """The id of the machine's installation."""
+        return self.groups.get("machine_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What could not be read; `machine` is None where that belongs to none."""
+
+    machine: str | None
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """The verdicts of the machines in some folders, and what could not be read."""
+
+    verdicts: Mapping[str, Sequence[MachineVerdict]]
+    troubles: tuple[Trouble, ...]
+    series: tuple[Series, ...]
+
+
+def collect(folders: Iterable[Path], since: datetime, signers: Path | None = None) -> Collection:
+    """Read the verdicts in these folders, those that lie there now.
+
+    Of a machine with a folder for each run, runs that began before `since` by their folder's name
+    are left out, but for the newest. `signers` is as in `signature.verify`.
+    """
+    reader = _Reader(since, signers)
+    for folder in folders:
+        reader.folder(folder)
+    return Collection(reader.verdicts, tuple(reader.troubles), tuple(reader.series))
+
+
+def began(run_id: str) -> datetime | None:
+    """When a run began, by its id; None where the id is of another form."""
+    found = _RUN_ID.fullmatch(run_id)
+    try:
+        return found and datetime.strptime(found[1], "%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=UTC)
+    except ValueError:  # the 31st of February
+        return None
+
+
+@dataclass
+class _Reader:
+    since: datetime
+    signers: Path | None
+    verdicts: dict[str, list[MachineVerdict]] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+    series: dict[Series, int] = field(default_factory=dict)
+
+    def folder(self, folder: Path) -> None:
+        """Read one folder, which holds a folder for each machine."""
+        machines, before = 0, len(self.troubles)
+        for path in self._entries(folder, None):
+            name = path.name
+            if name in (run_folder.VERDICT, PACKED):
+                self._trouble(None, Message("fleet_no_machine_folder", {"path": shown(path)}))
+            elif self._is_folder(path, name):
+                if due.is_name(name):
+                    machines += 1
+                    self._machine(name, path)
+                else:
+                    self._trouble(None, Message("fleet_no_name", {"path": shown(path)}))
+        if not machines and before == len(self.troubles):
+            self._trouble(None, Message("fleet_no_machines", {"path": shown(folder)}))
+
+    def _machine(self, name: str, folder: Path) -> None:
+        found = self.verdicts.setdefault(name, [])
+        before = len(self.troubles)
+        files: set[tuple[int, int]] = set()
+        digests = {one.sha256 for one in found}
+        for path in self._files(name, folder):
+            try:
+                status = path.stat()
+                if (status.st_dev, status.st_ino) in files:  # `latest` beside the run itself
+                    continue
+                files.add((status.st_dev, status.st_ino))
+                content = _content(path)
+            except OSError as error:
+                self._trouble(
+                    name, Message("fleet_unread", {"path": shown(path), "why": _why(error)})
+                )
+                continue
+            digest = hashlib.sha256(content).hexdigest()
+            if digest in digests:  # packed and not, or in two of the folders
+                continue
+            digests.add(digest)
+            try:
+                file = verdict_json.read(content)
+                signer = self._signer(path, content, file)
+                written = min(max(status.st_mtime, 0.0), _LATEST)
+                at = datetime.fromtimestamp(written, UTC)
+                found.append(self._verdict(name, path, file, digest, signer, at))
+            except UnreadableVerdict as error:
+                self._trouble(
+                    name, Message("fleet_no_verdict", {"path": shown(path), "what": error.message})
+                )
+            except signature.SignatureError as error:
+                self._trouble(
+                    name, Message("fleet_altered", {"path": shown(path), "what": error.message})
+                )
+            except (CommandError, OSError) as error:
+                self._trouble(
+                    name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
+                )
+        if not files and before == len(self.troubles):
+            self._trouble(name, Message("fleet_no_run", {"path": shown(folder)}))
+
+    def _files(self, name: str, folder: Path) -> list[Path]:
+        """The files of a machine that are to be read: its own, and those of its newer runs."""
+        own: list[Path] = []
+        runs: list[tuple[datetime, Path]] = []
+        for path in self._entries(folder, name):
+            if path.name in (run_folder.VERDICT, PACKED):
+                own.append(path)
+            elif self._is_folder(path, name):
+                held = [path / one for one in (run_folder.VERDICT, PACKED)]
+                first = next((one for one in held if one.exists()), None)
+                dated = began(path.name)
+                if first is not None and dated is not None:
+                    runs.append((dated, first))
+                elif first is not None:
+                    own.append(first)
+        runs.sort()
+        return own + _newer(runs, self.since)
+
+    def _signer(self, path: Path, content: bytes, file: File) -> str | None:
+        if not signature.is_signed(path.parent):
+            return None
+        found = signature.verify_verdict(path.parent, self.signers, content)
+        told = file.provenance.get("machine_id", found.machine_id)
+        if (found.run_id, found.machine_id) != (file.run_id, told):
+            raise signature.SignatureError("evidence_of_another_run", run=file.run_id)
+        return found.signer or found.key
+
+    def _verdict(
+        self,
+        name: str,
+        path: Path,
+        file: File,
+        digest: str,
+        signer: str | None,
+        written: datetime,
+    ) -> MachineVerdict:
+        figures = [(check.id, one) for check in file.checks for one in check.measurements]
+        measured = {
+            Series(check, one.measurement, one.component, one.unit): one.value
+            for check, one in figures
+            if one.value is not UNSET
+        }
+        places = [self.series.setdefault(key, len(self.series)) for key in measured]
+        named = [(_component(one.component), one.serial) for _, one in figures]
+        gpus = (serial for part, serial in named if isinstance(part, Gpu) and serial is not UNSET)
+        reasons = (*file.violations, *file.unjudged)
+        groups = {key: file.provenance[key] for key in GROUP_KEYS if file.provenance.get(key)}
+        return MachineVerdict(
+            name,
+            path,
+            file.run_id,
+            began(file.run_id),
+            written,
+            file.verdict,
+            file.scope != "full",
+            None if file.profile is UNSET else file.profile,
+            f"{reasons[0].check}: {reasons[0].text}" if reasons else None,
+            signer,
+            digest,
+            groups,
+            frozenset(gpus),
+            np.array(places, np.int32),
+            np.array(list(measured.values()), np.float64),
+        )
+
+    def _entries(self, folder: Path, machine: str | None) -> Iterator[Path]:
+        """What lies in a folder, by name; names with a dot before them are drafts of copiers."""
+        try:
+            found = sorted(folder.iterdir())
+        except OSError as error:
+            self._trouble(
+                machine, Message("fleet_unread", {"path": shown(folder), "why": _why(error)})
+            )
+            return
+        yield from (path for path in found if not path.name.startswith("."))
+
+    def _is_folder(self, path: Path, machine: str) -> bool:
+        try:
+            return stat.S_ISDIR(path.stat().st_mode)
+        except OSError as error:
+            if error.errno != errno.ENOENT:  # a link to nothing, or it has gone meanwhile
+                owner = machine if due.is_name(machine) else None
+                self._trouble(
+                    owner, Message("fleet_unread", {"path": shown(path), "why": _why(error)})
+                )
+            return False
+
+    def _trouble(self, machine: str | None, message: Message) -> None:
+        self.troubles.append(Trouble(machine, message))
+
+
+def shown(path: Path) -> str:
+    """A path for a message: its folders may be anybody's."""
+    return plain_text.quote(str(path), 400)
+
+
+def _component(name: str) -> Component:
+    """A component of a verdict. Raises UnreadableVerdict for a name that none has."""
+    try:
+        return parts.parse(name)
+    except ValueError as error:
+        raise UnreadableVerdict("no_verdict", why=plain_text.quote(str(error))) from error
+
+
+def _newer(runs: Sequence[tuple[datetime, Path]], since: datetime) -> list[Path]:
+    """The runs, oldest first, that began at this time or later, and the newest of all."""
+    return [path for at, path in runs[:-1] if at >= since] + [path for _, path in runs[-1:]]
+
+
+def _content(path: Path) -> bytes:
+    """The content of a verdict's file, unpacked.
+
+    Raises OSError, NotRegular for what is too large.
+    """
+    most = regular_file.SMALL_RECORD
+    content = regular_file.read(path, most)
+    if path.name != PACKED:
+        return content
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        found = unpacking.decompress(content, most + 1)
+    except zlib.error as error:
+        raise OSError(errno.EIO, f"it is no whole gzip file: {error}", str(path)) from error
+    if len(found) > most:
+        held = f"it unpacks to more than {regular_file.size(most)}"
+        raise OSError(errno.EFBIG, held, str(path))
+    if not unpacking.eof or unpacking.unused_data:
+        raise OSError(errno.EIO, "it is no whole gzip file", str(path))
+    return found
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def night_of(moment: datetime) -> str:
+    """The night of a moment, as the date of its evening where the collector is: noon to noon."""
+    return f"{moment.astimezone() - timedelta(hours=12):%Y-%m-%d}"

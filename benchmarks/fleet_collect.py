@@ -1,0 +1,121 @@
+"""What a night of a fleet costs: 10,000 verdicts of 400 values collected, kept, and asked.
+
+    python benchmarks/fleet_collect.py [--machines 10000] [--values 400]
+
+The verdicts are made up and packed, as a fleet copies them. Each step is a process of its own, so
+that its peak memory is its own too. Aim: median and MAD of every measurement in 1 s and 300 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/fleet")]
+
+import msgspec
+from fleet_verdicts import verdict
+
+from acceptance.fleet import night, parquet, verdicts
+
+ASK_S, ASK_MB = 1.0, 300.0
+FRESH = timedelta(hours=30)
+QUERY = (
+    "SELECT check_id, measurement, component, median(value), mad(value) FROM read_parquet(?) "
+    "WHERE measurement IS NOT NULL GROUP BY ALL"
+)
+
+
+def fill(fleet: Path, machines: int, values: int) -> None:
+    """Write a packed verdict of each machine."""
+    drawn = random.Random(9)
+    run = f"{datetime.now(UTC) - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
+    for number in range(machines):
+        name = f"gpu-{number:05}"
+        measured = {f"measurement_{n}": drawn.gauss(100.0, 1.0) for n in range(values)}
+        file = verdict("PASS", run, measured, serial=name, machine_id=name)
+        path = fleet / name / "verdict.json.gz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(gzip.compress(msgspec.json.encode(file), 1))
+
+
+class Clock:
+    """Wall and processor time from its making on."""
+
+    def __init__(self) -> None:
+        self.wall, self.cpu = time.monotonic(), time.process_time()
+
+    def tell(self, what: str, more: str = "") -> None:
+        """Print both, and the peak memory of the process so far."""
+        wall, cpu = time.monotonic() - self.wall, time.process_time() - self.cpu
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+        spent = f"{wall:6.2f} s ({cpu:.2f} s of processor), peak {peak:.0f} MB"
+        print(f"  {what:<44} {spent}{more}", flush=True)
+
+
+def collect(fleet: Path, out: Path) -> None:
+    """Read, judge and keep the night; then collect it again."""
+    now, clock = datetime.now(UTC), Clock()
+    found = verdicts.collect([fleet], now - FRESH)
+    clock.tell("verdicts read")
+    clock = Clock()
+    judged = night.judge(found, None, now, FRESH)
+    tables = night.tables(found, judged, {}, now)
+    clock.tell("the night judged, its table made")
+    for what in ("the night kept", "the night merged with itself, and kept"):
+        clock = Clock()
+        paths = parquet.write(out, tables)
+        size = sum(path.stat().st_size for path in paths)
+        clock.tell(what, f", {size / 1e6:.1f} MB on the disk")
+
+
+def ask(out: Path) -> None:
+    """Ask for median and MAD of every measurement."""
+    import duckdb
+
+    (path,) = out.glob("*.parquet")
+    aim = f", aim {ASK_S:.0f} s and {ASK_MB:.0f} MB"
+    for what in ("median and MAD of all", "the same again"):
+        clock = Clock()
+        with duckdb.connect(config={"threads": "2"}) as connection:
+            connection.execute(QUERY, [str(path)]).fetchall()
+        clock.tell(what, aim)
+
+
+def main() -> int:
+    """Print a line for each step."""
+    parser = argparse.ArgumentParser(description="What a night of a fleet costs.")
+    parser.add_argument("--machines", type=int, default=10_000)
+    parser.add_argument("--values", type=int, default=400)
+    parser.add_argument("--step", choices=["collect", "ask"], help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.step == "collect":
+        collect(options.scratch / "fleet", options.scratch / "nights")
+    elif options.step == "ask":
+        ask(options.scratch / "nights")
+    else:
+        with tempfile.TemporaryDirectory(prefix="rigproof-bench-") as scratch:
+            print(f"night of {options.machines} machines x {options.values} values", flush=True)
+            began = time.monotonic()
+            fill(Path(scratch) / "fleet", options.machines, options.values)
+            print(f"  (made in {time.monotonic() - began:.1f} s)", flush=True)
+            for step in ("collect", "ask"):
+                argv = [sys.executable, __file__, "--step", step, "--scratch", scratch]
+                subprocess.run(argv, check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError):
+        sys.exit(main())

@@ -1,0 +1,93 @@
+"""Verdicts of made-up machines, written as runs write them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from acceptance.core.verdict import VerdictWord
+from acceptance.reports import verdict_json
+from acceptance.reports.verdict_json import Bounds, Check, Figure, File, Row
+
+NOW = datetime(2026, 11, 26, 7, 0, tzinfo=UTC)
+LAST_NIGHT = "2026-11-26T01-00-00Z-0001"
+RATE = "gemm_bf16"
+
+
+def run_id(text: str, tail: str = "0001") -> str:
+    """The id of a run that began at this time: `2026-11-26T01:00`."""
+    return f"{text.replace(':', '-')}-00Z-{tail}"
+
+
+def verdict(
+    word: VerdictWord = "PASS",
+    run: str = LAST_NIGHT,
+    values: Mapping[str, float] | Sequence[float] = (700.0,),
+    **more: Any,
+) -> File:
+    """A verdict whose values are of gpu0, gpu1, ... in one measurement, or by measurement."""
+    cells = (
+        [(name, "gpu0", value) for name, value in values.items()]
+        if isinstance(values, Mapping)
+        else [(RATE, f"gpu{n}", value) for n, value in enumerate(values)]
+    )
+    serial = more.pop("serial", "GPU-1")
+    machine_id = more.pop("machine_id", "id-1")
+    figures = tuple(
+        Figure(
+            name,
+            part,
+            "TFLOP/s",
+            "class default",
+            False,
+            serial=f"{serial}-{part}",
+            value=value,
+            limit=Bounds("TFLOP/s", "made up", low=600.0),
+        )
+        for name, part, value in cells
+    )
+    row = Row("gemm.rate[bf16]", "measured 1, limit >= 600", "below_limit", {})
+    unheard = Row("gemm.rate[bf16]", "no result", "no_result", {})
+    found = File(
+        schema=verdict_json.SCHEMA,
+        verdict=word,
+        exit_code={"PASS": 0, "FAIL": 1, "UNJUDGED": 3}[word],  # type: ignore[arg-type]
+        run_id=run,
+        violations=(row,) if word == "FAIL" else (),
+        unjudged=(unheard,) if word == "UNJUDGED" else (),
+        warnings=(),
+        waivers=(),
+        stale_waivers=(),
+        notes=(),
+        checks=(Check("gemm.rate[bf16]", "rates", "gpu-load", "pass", 1.0, figures),),
+        provenance={"host": "box", "gpu_model": "NVIDIA H200", "machine_id": machine_id},
+        scope="full",
+        profile="nightly",
+        inventory_declared=True,
+    )
+    return msgspec.structs.replace(found, **more)
+
+
+def place(
+    folder: Path,
+    machine: str,
+    file: File | None = None,
+    *,
+    under: str = "",
+    packed: bool = False,
+    written: datetime = NOW,
+) -> Path:
+    """Write a verdict of a machine into a fleet's folder; `under` is the folder of its run."""
+    made = verdict(serial=f"GPU-{machine}", machine_id=f"id-{machine}") if file is None else file
+    content = msgspec.json.encode(made)
+    path = folder / machine / under / ("verdict.json.gz" if packed else "verdict.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(content) if packed else content)
+    os.utime(path, (written.timestamp(), written.timestamp()))
+    return path

@@ -1,0 +1,577 @@
+"""A fleet's verdicts: what is found, what is told of bad ones, and the word on each machine."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from fleet_verdicts import LAST_NIGHT, NOW, RATE, place, run_id, verdict
+
+from acceptance.core import regular_file
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import due, night, verdicts
+from acceptance.fleet.night import Judged, Standing
+from acceptance.fleet.verdicts import Collection
+from acceptance.reports.verdict_json import File
+from acceptance.run import signature
+from acceptance.wording import words
+
+FRESH = timedelta(hours=30)
+
+
+def judged(
+    *folders: Path, due_: tuple[str, ...] | None = None, now: datetime = NOW, signed: bool = False
+) -> tuple[Judged, Collection]:
+    found = verdicts.collect(folders, now - FRESH)
+    return night.judge(found, due_, now, FRESH, signed=signed), found
+
+
+def standing(found: Judged, machine: str) -> Standing:
+    (one,) = (one for one in (*found.due, *found.others) if one.machine == machine)
+    return one
+
+
+def reason(found: Judged, machine: str) -> str:
+    return words.text(standing(found, machine).reason or "")
+
+
+def word(found: Judged, machine: str) -> VerdictWord:
+    return standing(found, machine).verdict
+
+
+# --- what is read ---
+
+
+def test_verdicts_are_found_packed_and_not_and_in_folders_of_runs(tmp_path: Path) -> None:
+    place(tmp_path, "a")
+    place(tmp_path, "b", packed=True)
+    place(tmp_path, "c", under=LAST_NIGHT)
+    place(tmp_path, "d", under=LAST_NIGHT, packed=True)
+    found, collection = judged(tmp_path)
+    assert [(one.machine, one.verdict) for one in found.due] == [(name, "PASS") for name in "abcd"]
+    assert (found.verdict, found.troubles) == ("PASS", ())
+    assert [len(collection.verdicts[name]) for name in "abcd"] == [1, 1, 1, 1]
+
+
+def test_the_newest_of_several_runs_counts(tmp_path: Path) -> None:
+    older = run_id("2026-11-25T20:00")
+    place(tmp_path, "a", verdict("FAIL", older), under=older)
+    place(tmp_path, "a", verdict("PASS"), under=LAST_NIGHT)
+    (tmp_path / "a/latest").symlink_to(LAST_NIGHT)
+    found, collection = judged(tmp_path)
+    assert word(found, "a") == "PASS"
+    assert sorted(one.run_id for one in collection.verdicts["a"]) == [older, LAST_NIGHT]
+
+
+def test_runs_of_long_ago_are_left_out_but_for_the_newest(tmp_path: Path) -> None:
+    old = [run_id(f"2026-10-0{day}T01:00") for day in (1, 2, 3)]
+    for run in old:
+        place(tmp_path, "a", verdict("PASS", run), under=run)
+    found, collection = judged(tmp_path)
+    assert [one.run_id for one in collection.verdicts["a"]] == [old[-1]]
+    assert standing(found, "a").missing
+    assert "no fresh verdict" in reason(found, "a")
+    assert old[-1] in reason(found, "a")
+
+
+def test_a_machine_in_two_folders_is_one_machine(tmp_path: Path) -> None:
+    older = run_id("2026-11-25T20:00")
+    place(tmp_path / "one", "a", verdict("PASS"))
+    place(tmp_path / "two", "a", verdict("FAIL", older))
+    found, _ = judged(tmp_path / "one", tmp_path / "two", tmp_path / "one")
+    assert (found.verdict, found.troubles) == ("PASS", ())
+
+
+# --- due ---
+
+
+def test_a_machine_that_is_due_and_has_no_verdict_comes_first(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("FAIL"))
+    place(tmp_path, "b", verdict("PASS", serial="other"))
+    found, _ = judged(tmp_path, due_=("b", "a", "z"))
+    assert [(one.machine, one.verdict, one.missing) for one in found.due] == [
+        ("z", "UNJUDGED", True),
+        ("a", "FAIL", False),
+        ("b", "PASS", False),
+    ]
+    assert found.verdict == "FAIL"
+    assert found.not_passed == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("hours", "expected"), [(29.9, "PASS"), (30.0, "PASS"), (30.1, "UNJUDGED")]
+)
+def test_a_verdict_is_fresh_for_some_hours(
+    tmp_path: Path, hours: float, expected: VerdictWord
+) -> None:
+    place(tmp_path, "a")
+    began = verdicts.began(LAST_NIGHT)
+    assert began is not None
+    found, _ = judged(tmp_path, now=began + timedelta(hours=hours))
+    assert word(found, "a") == expected
+
+
+def test_a_stale_fail_is_no_fresh_verdict(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("FAIL", run_id("2026-11-20T01:00")))
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), standing(found, "a").missing) == ("UNJUDGED", True)
+
+
+def test_a_machine_of_another_fleet_does_not_count(tmp_path: Path) -> None:
+    place(tmp_path, "a")
+    place(tmp_path, "stranger", verdict("FAIL"))
+    found, _ = judged(tmp_path, due_=("a",))
+    assert (found.verdict, [one.machine for one in found.others]) == ("PASS", ["stranger"])
+
+
+def test_nothing_due_is_no_pass(tmp_path: Path) -> None:
+    found, _ = judged(tmp_path)
+    assert (found.verdict, found.not_passed) == ("UNJUDGED", 1.0)
+    assert [words.message(one.message) for one in found.troubles] == [
+        f"{tmp_path} holds no folder of a machine"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("gpu-01\ngpu-02\n", ("gpu-01", "gpu-02")),
+        ("# rack 1\n\n gpu-02 \r\ngpu-01\ngpu-02\n", ("gpu-02", "gpu-01")),
+        ("node/gpu-01\nnode/gpu-02\n", ("gpu-01", "gpu-02")),
+    ],
+)
+def test_a_list_of_due_machines(text: str, names: tuple[str, ...]) -> None:
+    assert due.names(text, "due.txt") == names
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "due.txt names no machine"),
+        ("# none\n", "due.txt names no machine"),
+        ("a\ngpu-[01-08]\n", "due.txt, line 2: gpu-[01-08] is no name of a machine"),
+        ("a,b\n", "line 1"),
+        ("NODELIST NODES\n", "line 1"),
+        ("a\x1b[31mb\x07\n", r"line 1: ab\x07 is no name"),
+    ],
+)
+def test_a_list_that_is_none(text: str, said: str) -> None:
+    with pytest.raises(due.DueError) as error:
+        due.names(text, "due.txt")
+    assert said in str(error.value)
+    assert str(error.value).isprintable()
+
+
+# --- bad input: one sentence each, the rest goes on ---
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _future(folder: Path) -> None:
+    made = msgspec.json.encode(verdict()).replace(b'"schema":5', b'"schema":6,"unheard_of":[]')
+    _write(folder / "bad/verdict.json", made)
+
+
+def _bomb(folder: Path) -> None:
+    most = regular_file.SMALL_RECORD
+    _write(folder / "bad/verdict.json.gz", gzip.compress(b" " * (most + 1)))
+
+
+def _huge(folder: Path) -> None:
+    _write(folder / "bad/verdict.json", b"")
+    os.truncate(folder / "bad/verdict.json", regular_file.SMALL_RECORD + 1)
+
+
+def _loop(folder: Path) -> None:
+    (folder / "bad").mkdir()
+    (folder / "bad/verdict.json").symlink_to("verdict.json")
+
+
+def _folder_loop(folder: Path) -> None:
+    (folder / "bad").symlink_to("bad")
+
+
+def _pipe(folder: Path) -> None:
+    (folder / "bad").mkdir()
+    os.mkfifo(folder / "bad/verdict.json")
+
+
+def _torn(folder: Path) -> None:
+    _write(folder / "bad/verdict.json", msgspec.json.encode(verdict())[:-40])
+
+
+def _torn_gzip(folder: Path) -> None:
+    content = gzip.compress(msgspec.json.encode(verdict()))
+    _write(folder / "bad/verdict.json.gz", content[:-9])
+
+
+def _changed(**changes: object) -> Callable[[Path], None]:
+    def made(folder: Path) -> None:
+        place(folder, "bad", verdict("PASS", **changes))
+
+    return made
+
+
+def _way(folder: Path) -> None:
+    made = msgspec.json.encode(verdict("PASS")).replace(b'"gpu0"', b'"gpu0->gpu1->gpu2"')
+    _write(folder / "bad/verdict.json", made)
+
+
+@dataclass(frozen=True)
+class Bad:
+    make: Callable[[Path], object]
+    said: str
+
+
+BAD = {
+    "no run": Bad(lambda folder: (folder / "bad/notes").mkdir(parents=True), "holds no run"),
+    "torn": Bad(_torn, "is no verdict of rigproof"),
+    "torn gzip": Bad(_torn_gzip, "no whole gzip file"),
+    "no gzip": Bad(lambda folder: _write(folder / "bad/verdict.json.gz", b"{}"), "gzip"),
+    "not JSON": Bad(lambda folder: _write(folder / "bad/verdict.json", b"\xff\x00"), "no verdict"),
+    "empty": Bad(lambda folder: _write(folder / "bad/verdict.json", b""), "no verdict"),
+    "deep": Bad(lambda folder: _write(folder / "bad/verdict.json", b"[" * 100_000), "no verdict"),
+    "a schema from the future": Bad(_future, "format 6, newer than this rigproof reads (5)"),
+    "an old schema": Bad(
+        lambda folder: _write(folder / "bad/verdict.json", b'{"schema":4}'),
+        "format 4, older than this rigproof reads (5)",
+    ),
+    "a PASS with the exit code of a FAIL": Bad(_changed(exit_code=1), "contradicts itself"),
+    "a PASS that has violations": Bad(
+        _changed(violations=verdict("FAIL").violations), "contradicts itself"
+    ),
+    "a PASS of no checks": Bad(_changed(checks=()), "contradicts itself"),
+    "a PASS of no scope": Bad(_changed(scope=msgspec.UNSET), "contradicts itself"),
+    "a component that is none": Bad(_way, "a path has two ends"),
+    "huge": Bad(_huge, "at most 16 MiB are read"),
+    "a bomb": Bad(_bomb, "unpacks to more than 16 MiB"),
+    "a loop of links": Bad(_loop, "cannot be read"),
+    "a folder that is a loop": Bad(_folder_loop, "cannot be read"),
+    "a named pipe": Bad(_pipe, "it is a named pipe"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> None:
+    place(tmp_path, "good")
+    BAD[name].make(tmp_path)
+    found, _ = judged(tmp_path, due_=("bad", "good"))
+    assert (word(found, "good"), word(found, "bad")) == ("PASS", "UNJUDGED")
+    told = [words.message(one.message) for one in found.troubles]
+    assert len(told) == 1
+    assert BAD[name].said in told[0]
+    assert str(tmp_path / "bad") in told[0]
+    assert found.verdict == "UNJUDGED"
+
+
+def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
+    place(tmp_path, "good")
+    place(tmp_path, "a\nFAIL b\x1b[31m")
+    found, _ = judged(tmp_path)
+    assert [one.machine for one in found.due] == ["good"]
+    (told,) = (words.message(one.message) for one in found.troubles)
+    assert r"a\nFAIL b\x1b[31m is no name of a machine" in told
+    assert told.isprintable()
+
+
+def test_folders_that_are_not_there_or_one_too_deep(tmp_path: Path) -> None:
+    place(tmp_path, "a")
+    found, _ = judged(tmp_path, tmp_path / "gone", tmp_path / "a")
+    told = [words.message(one.message) for one in found.troubles]
+    assert len(told) == 2
+    assert told[0] == f"{tmp_path}/gone cannot be read (No such file or directory)"
+    assert told[1].startswith(f"{tmp_path}/a/verdict.json belongs to no machine")
+    assert word(found, "a") == "PASS"
+
+
+def test_a_newest_verdict_that_is_torn_hides_behind_no_older_pass(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T20:00")), under="older")
+    _write(tmp_path / "a" / LAST_NIGHT / "verdict.json", b'{"schema":5,"verd')
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+
+
+def test_a_file_that_vanishes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place(tmp_path, "a")
+    gone = place(tmp_path, "b")
+    whole = verdicts.regular_file.read
+
+    def read(path: Path, most: int) -> bytes:
+        gone.unlink(missing_ok=True)
+        return whole(path, most)
+
+    monkeypatch.setattr(verdicts.regular_file, "read", read)
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), word(found, "b")) == ("PASS", "UNJUDGED")
+    assert "b" in reason(found, "b")
+
+
+def test_a_verdict_that_is_there_twice_is_one(tmp_path: Path) -> None:
+    file = verdict("PASS")
+    place(tmp_path, "a", file)
+    place(tmp_path, "a", file, packed=True)
+    found, collection = judged(tmp_path)
+    assert (word(found, "a"), len(collection.verdicts["a"])) == ("PASS", 1)
+
+
+def test_a_link_to_nothing_and_drafts_of_copiers_are_no_verdicts(tmp_path: Path) -> None:
+    place(tmp_path, "a")
+    (tmp_path / "a/.verdict.json.x7").write_bytes(b"{")
+    (tmp_path / "a/latest").symlink_to("gone")
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), found.troubles) == ("PASS", ())
+
+
+def test_verdicts_that_arrive_while_others_are_read(tmp_path: Path) -> None:
+    """What was listed is read whole; what comes later is taken by the next collection."""
+    fleet, names = tmp_path / "fleet", [f"m{number:03}" for number in range(200)]
+    fleet.mkdir()
+    place(fleet, names[0])
+
+    def arrive() -> None:
+        for name in names[1:]:
+            place(tmp_path / "drafts", name)
+            (tmp_path / "drafts" / name).rename(fleet / name)
+
+    arriving = threading.Thread(target=arrive)
+    arriving.start()
+    while arriving.is_alive():
+        found, _ = judged(fleet)
+        assert {one.verdict for one in found.due} == {"PASS"}
+        assert found.troubles == ()
+    arriving.join()
+    assert len(judged(fleet)[0].due) == len(names)
+
+
+def test_a_partial_pass_is_no_acceptance(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS", scope="partial"))
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+    assert "is partial" in reason(found, "a")
+
+
+def test_a_failure_says_its_first_finding(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("FAIL"))
+    found, _ = judged(tmp_path)
+    assert reason(found, "a") == "gemm.rate[bf16]: measured 1, limit >= 600"
+
+
+# --- whose verdict, and of when ---
+
+
+@pytest.mark.parametrize("other", ["PASS", "FAIL"])
+def test_two_machines_of_one_name(tmp_path: Path, other: VerdictWord) -> None:
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path / "one", "a", verdict("PASS"))
+    place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2"))
+    found, _ = judged(tmp_path / "one", tmp_path / "two")
+    assert "two machines have this name" in reason(found, "a")
+    assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
+
+
+def test_two_machines_made_from_one_image_are_told_apart_by_their_gpus(tmp_path: Path) -> None:
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", verdict("PASS"), under="1")
+    place(tmp_path, "a", verdict("PASS", earlier, serial="GPU-2"), under="2")
+    found, _ = judged(tmp_path)
+    assert "two machines have this name" in reason(found, "a")
+
+
+def test_a_machine_that_was_installed_anew_long_ago_is_one(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS"), under="1")
+    place(tmp_path, "a", verdict("PASS", run_id("2026-11-20T01:00"), machine_id="x"), under="2")
+    assert word(judged(tmp_path)[0], "a") == "PASS"
+
+
+def test_one_verdict_under_two_names_counts_for_none(tmp_path: Path) -> None:
+    same = verdict("PASS")
+    for name in ("a", "b"):
+        place(tmp_path, name, same)
+    place(tmp_path, "c")
+    found, _ = judged(tmp_path)
+    assert [word(found, name) for name in "abc"] == ["UNJUDGED", "UNJUDGED", "PASS"]
+    assert reason(found, "b").startswith("a has the very same verdict")
+
+
+@pytest.mark.parametrize("held", ["PASS", "FAIL"])
+def test_a_clock_that_is_a_day_ahead(tmp_path: Path, held: VerdictWord) -> None:
+    place(tmp_path, "a", verdict(held, run_id("2026-11-27T01:00")))
+    found, _ = judged(tmp_path)
+    assert "mend the machine's clock" in reason(found, "a")
+    assert word(found, "a") == ("FAIL" if held == "FAIL" else "UNJUDGED")
+
+
+def test_a_clock_that_was_ahead_is_found_a_day_later_too(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS"), written=NOW - timedelta(days=1))
+    found, _ = judged(tmp_path)
+    assert "mend the machine's clock" in reason(found, "a")
+
+
+def test_a_clock_that_is_a_day_behind_is_stale(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T00:30")))
+    assert standing(judged(tmp_path)[0], "a").missing
+
+
+@pytest.mark.parametrize("later", ["FAIL", "UNJUDGED"])
+def test_runs_out_of_order_leave_no_pass(tmp_path: Path, later: VerdictWord) -> None:
+    """The clock was set back: a run that is dated before the PASS was written after it."""
+    earlier = run_id("2026-11-25T20:00")
+    place(tmp_path, "a", verdict("PASS"), under="1", written=NOW - timedelta(hours=5))
+    place(tmp_path, "a", verdict(later, earlier), under="2", written=NOW)
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == later
+    assert "was written after" in reason(found, "a")
+
+
+@pytest.mark.parametrize("seconds", [-(10**10), 0, 10**11])
+def test_a_file_of_an_impossible_time_ends_nothing(tmp_path: Path, seconds: int) -> None:
+    path = place(tmp_path, "a")
+    try:
+        os.utime(path, (seconds, seconds))
+    except OSError:
+        pytest.skip("this file system keeps no such time")
+    found, collection = judged(tmp_path)
+    assert word(found, "a") == ("UNJUDGED" if seconds <= 0 else "PASS")
+    assert night.tables(collection, found, {}, NOW)
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["run-1", "2026-02-31T01-00-00Z-0001", "0001-01-01T00-00-00Z-0001", "9999-12-31T23-59-59Z-0"],
+)
+def test_a_run_without_a_date_does_not_count(tmp_path: Path, run: str) -> None:
+    place(tmp_path, "a", verdict("PASS", run))
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+    assert run in reason(found, "a")
+
+
+# --- signatures ---
+
+
+def test_an_unsigned_verdict_is_marked_and_counts_only_where_no_signer_is_named(
+    tmp_path: Path,
+) -> None:
+    place(tmp_path, "a")
+    place(tmp_path, "b", verdict("FAIL", serial="other"))
+    found, collection = judged(tmp_path)
+    assert [one.signer for one in collection.verdicts["a"]] == [None]
+    assert word(found, "a") == "PASS"
+    strict, _ = judged(tmp_path, signed=True)
+    assert (word(strict, "a"), word(strict, "b")) == ("UNJUDGED", "FAIL")
+
+
+def _key(path: Path) -> Path:
+    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "box@lab", "-f", str(path)]
+    subprocess.run(argv, check=True)
+    return path
+
+
+def _sign(path: Path, key: Path, file: File, machine: str = "id-1") -> None:
+    digest = hashlib.sha256(msgspec.json.encode(file)).hexdigest()
+    statement = (
+        f"rigproof evidence 1\nrun {file.run_id}\nmachine {machine}\n"
+        f"evidence {'0' * 64}\nverdict.json {digest}\n"
+    ).encode()
+    (path.parent / signature.STATEMENT).write_bytes(statement)
+    made = signature._signature(statement, key)
+    (path.parent / signature.SIGNATURE).write_bytes(made)
+
+
+@pytest.mark.tools
+def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
+    key, fleet = _key(tmp_path / "key"), tmp_path / "fleet"
+    for name in ("sound", "altered", "packed", "elsewhere"):
+        file = verdict("PASS", serial=name)
+        path = place(fleet, name, file, packed=name == "packed")
+        machine = "id-2" if name == "elsewhere" else "id-1"
+        _sign(path, key, file, machine)
+    place(fleet, "altered", verdict("PASS", values=(701.0,)))
+    signers = key.with_suffix(".pub")
+    found = verdicts.collect([fleet], NOW - FRESH, signers)
+    standings = night.judge(found, None, NOW, FRESH, signed=True)
+    got = {one.machine: one.verdict for one in standings.due}
+    assert got == {
+        "sound": "PASS",
+        "packed": "PASS",
+        "altered": "UNJUDGED",
+        "elsewhere": "UNJUDGED",
+    }
+    assert "it was changed or replaced" in reason(standings, "altered")
+    assert found.verdicts["sound"][0].signer == "key.pub"
+    other = _key(tmp_path / "other").with_suffix(".pub")
+    refused = night.judge(
+        verdicts.collect([fleet], NOW - FRESH, other), None, NOW, FRESH, signed=True
+    )
+    assert {one.verdict for one in refused.due} == {"UNJUDGED"}
+
+
+@pytest.mark.parametrize("held", ["PASS", "FAIL"])
+def test_without_ssh_keygen_a_signed_verdict_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: VerdictWord
+) -> None:
+    path = place(tmp_path, "a", verdict(held))
+    for name in (signature.STATEMENT, signature.SIGNATURE):
+        (path.parent / name).write_bytes(b"x")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+    assert "cannot be checked" in reason(found, "a")
+
+
+# --- the table ---
+
+
+def test_the_table_has_nan_where_nothing_was_measured(tmp_path: Path) -> None:
+    place(tmp_path, "b", verdict("PASS", values=(1.0, 2.0), serial="b"))
+    place(tmp_path, "a", verdict("FAIL", values={"copy_h2d": 3.0}, serial="a"))
+    found, collection = judged(tmp_path, due_=("a", "b", "c"))
+    ((_, table),) = night.tables(collection, found, {"a": "too slow"}, NOW).items()
+    assert [(row.machine, row.verdict, row.reason) for row in table.rows] == [
+        ("a", "FAIL", "too slow"),
+        ("b", "PASS", None),
+        ("c", "UNJUDGED", None),
+    ]
+    assert [(one.measurement, one.component) for one in table.series] == [
+        ("copy_h2d", "gpu0"),
+        (RATE, "gpu0"),
+        (RATE, "gpu1"),
+    ]
+    nan = np.nan
+    np.testing.assert_array_equal(table.values, [[3, nan, nan], [nan, 1, 2], [nan, nan, nan]])
+    assert dict(table.rows[1].groups)["gpu_model"] == "NVIDIA H200"
+
+
+def test_each_verdict_is_of_its_own_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    before = run_id("2026-11-25T03:30")
+    place(tmp_path, "a", verdict("FAIL", before, values=(1.0,)), under=before)
+    place(tmp_path, "a", verdict("PASS", values=(2.0,)), under=LAST_NIGHT)
+    found, collection = judged(tmp_path)
+    made = night.tables(collection, found, {}, NOW)
+    assert {night_: table.rows[0].verdict for night_, table in made.items()} == {
+        "2026-11-24": "FAIL",
+        "2026-11-25": "PASS",
+    }
+    assert [table.values.tolist() for table in made.values()] == [[[1.0]], [[2.0]]]
+
+
+def test_a_doubted_machine_has_a_row_without_values(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS", run_id("2026-11-27T01:00")))
+    found, collection = judged(tmp_path)
+    ((_, table),) = night.tables(collection, found, {}, NOW).items()
+    assert [(row.verdict, row.run_id) for row in table.rows] == [("UNJUDGED", None)]
+    assert table.values.shape == (1, 0)

@@ -1,0 +1,176 @@
+"""`rigproof fleet collect`: what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fleet_verdicts import place, verdict
+
+from acceptance.__main__ import main
+from acceptance.core.verdict import VerdictWord
+from acceptance.reports.verdict_json import File
+
+Call = Callable[..., tuple[int, list[str], str]]
+
+
+@pytest.fixture
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Call:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str) -> tuple[int, list[str], str]:
+        try:
+            code = main(["fleet", "collect", *arguments])
+        except SystemExit as left:  # argparse
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out.splitlines(), captured.err
+
+    return run
+
+
+def fresh(word: VerdictWord, machine: str, hours: float = 3.0) -> File:
+    """A verdict of a run that began some hours ago."""
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    return verdict(word, run, serial=machine, machine_id=machine)
+
+
+def fill(folder: Path, **machines: VerdictWord) -> None:
+    for name, word in machines.items():
+        place(folder, name, fresh(word, name), written=datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("machines", "code", "last"),
+    [
+        ({"a": "PASS", "b": "PASS"}, 0, "PASS: 2 machines due: 2 PASS, 0 FAIL, 0 UNJUDGED"),
+        ({"a": "PASS", "b": "FAIL"}, 1, "FAIL: 2 machines due: 1 PASS, 1 FAIL, 0 UNJUDGED"),
+        ({"a": "UNJUDGED"}, 3, "UNJUDGED: 1 machine due: 0 PASS, 0 FAIL, 1 UNJUDGED"),
+        ({"a": "UNJUDGED", "b": "FAIL"}, 1, "FAIL: 2 machines due: 0 PASS, 1 FAIL, 1 UNJUDGED"),
+    ],
+)
+def test_exit_codes(
+    call: Call, tmp_path: Path, machines: dict[str, VerdictWord], code: int, last: str
+) -> None:
+    fill(tmp_path / "fleet", **machines)
+    got, out, err = call("fleet")
+    assert (got, out[-1], err) == (code, last, "")
+
+
+def test_the_missing_come_first_then_failures_with_their_finding(
+    call: Call, tmp_path: Path
+) -> None:
+    fill(tmp_path / "fleet", a="PASS", b="FAIL", c="UNJUDGED", stranger="PASS")
+    (tmp_path / "fleet/torn").mkdir()
+    (tmp_path / "fleet/torn/verdict.json").write_text("{")
+    (tmp_path / "due").write_text("a\nb\nc\nz\n")
+    code, out, _ = call("fleet", "--due", "due")
+    assert code == 1
+    assert out[0] == "UNJUDGED z: there is no verdict"
+    assert out[1].startswith("FAIL b: gemm.rate[bf16]: measured 1, limit >= 600 (20")
+    assert out[2].startswith("UNJUDGED c: gemm.rate[bf16]: no result (20")
+    assert out[3].startswith("fleet/torn/verdict.json is no verdict of rigproof")
+    assert out[4:] == [
+        "not due: torn: UNJUDGED, which does not count",
+        "not due: stranger: PASS, which does not count",
+        "unsigned: a, b, c",
+        "FAIL: 4 machines due: 1 PASS, 1 FAIL, 2 UNJUDGED (1 without a fresh verdict)",
+    ]
+
+
+@pytest.mark.parametrize(("share", "code"), [("0", 1), ("0.2", 1), ("0.25", 0), ("1", 0)])
+def test_fail_on_a_share(call: Call, tmp_path: Path, share: str, code: int) -> None:
+    fill(tmp_path / "fleet", a="PASS", b="PASS", c="PASS", d="FAIL")
+    assert call("fleet", "--fail-on", share)[0] == code
+
+
+def test_fail_on_does_not_make_a_pass_of_nothing(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "fleet").mkdir()
+    assert call("fleet", "--fail-on", "1")[0] == 3
+
+
+def test_fresh_hours(call: Call, tmp_path: Path) -> None:
+    place(tmp_path / "fleet", "a", fresh("PASS", "a", 5.0), written=datetime.now(UTC))
+    assert call("fleet")[0] == 0
+    code, out, _ = call("fleet", "--fresh", "4")
+    assert code == 3
+    assert "no fresh verdict" in out[0]
+
+
+def test_nights_are_kept(call: Call, tmp_path: Path) -> None:
+    fill(tmp_path / "fleet", a="PASS")
+    code, out, _ = call("fleet", "--out", "nights")
+    (kept,) = (tmp_path / "nights").glob("night-*.parquet")
+    assert (code, out[0]) == (0, f"nights/{kept.name}")
+
+
+def test_a_night_that_cannot_be_kept_is_judged_all_the_same(call: Call, tmp_path: Path) -> None:
+    fill(tmp_path / "fleet", a="FAIL")
+    (tmp_path / "nights").write_text("a file")
+    code, out, err = call("fleet", "--out", "nights")
+    assert (code, out[-1]) == (3, "FAIL: 1 machine due: 0 PASS, 1 FAIL, 0 UNJUDGED")
+    assert "nights cannot be written (File exists)" in err
+    assert err.count("\n") == 1
+
+
+def test_without_duckdb_a_night_is_judged_and_not_kept(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "fleet", a="PASS")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert call("fleet")[0] == 0
+    code, out, err = call("fleet", "--out", "nights")
+    assert (code, out) == (2, [])
+    assert "pip install rigproof[fleet]" in err
+    assert err.count("\n") == 1
+
+
+def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path / "fleet", a="PASS")
+    sinfo = tmp_path / "bin/sinfo"
+    sinfo.parent.mkdir()
+    sinfo.write_text('#!/bin/sh\n[ "$*" = "-N -h -o %N" ] && printf "a\\nb\\na\\n"\n')
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", str(sinfo.parent), prepend=":")
+    code, out, _ = call("fleet", "--due-slurm")
+    assert (code, out[0]) == (3, "UNJUDGED b: there is no verdict")
+    sinfo.write_text("#!/bin/sh\necho no controller >&2\nexit 1\n")
+    code, out, err = call("fleet", "--due-slurm")
+    assert (code, out) == (2, [])
+    assert "no controller" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "FOLDER"),
+        (["fleet", "--due", "gone"], "gone: the list of due machines cannot be read"),
+        (["fleet", "--due", "x", "--due-slurm"], "not allowed with"),
+        (["fleet", "--signer", "gone"], "gone"),
+        (["fleet", "--fresh", "0"], "no number of hours"),
+        (["fleet", "--fresh", "nan"], "no number of hours"),
+        (["fleet", "--fail-on", "5"], "no share from 0 to 1"),
+        (["fleet", "--fail-on", "-1"], "--fail-on"),
+    ],
+)
+def test_usage_errors_are_one_sentence(call: Call, arguments: list[str], said: str) -> None:
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, [])
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_chinese(call: Call, tmp_path: Path) -> None:
+    fill(tmp_path / "fleet", a="PASS")
+    (tmp_path / "due").write_text("a\nz\n")
+    _, out, _ = call("fleet", "--due", "due", "--lang", "zh-CN")
+    assert out[0] == "UNJUDGED z: 没有裁决"
+    assert out[-1].startswith("UNJUDGED: 2 台应测机器: 1 PASS, 0 FAIL, 1 UNJUDGED")
+    assert "1 台没有新的裁决" in out[-1]

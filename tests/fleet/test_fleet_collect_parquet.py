@@ -1,0 +1,224 @@
+"""Nights in Parquet: whole at every moment, merged by the newest verdict, asked through DuckDB."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from fleet_verdicts import LAST_NIGHT, NOW, place, run_id, verdict
+
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import night, parquet, verdicts
+from acceptance.fleet.night import NightTable, Row
+from acceptance.fleet.verdicts import Series, began
+
+FRESH = timedelta(hours=30)
+NIGHT = "2026-11-25"
+AT = began(LAST_NIGHT)
+A, B = Series("c", "a", "gpu0", "W"), Series("c", "b", "gpu0", "W")
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def tables(folder: Path, due: tuple[str, ...] | None = None) -> dict[str, NightTable]:
+    found = verdicts.collect([folder], NOW - FRESH)
+    return night.tables(found, night.judge(found, due, NOW, FRESH), {}, NOW)
+
+
+def same(one: NightTable, other: NightTable) -> bool:
+    assert (one.rows, one.series) == (other.rows, other.series)
+    np.testing.assert_array_equal(one.values, other.values)
+    return True
+
+
+def row(word: VerdictWord, at: datetime | None = AT, run: str | None = "r", **more: str) -> Row:
+    return Row("m", word, run_id=run, began=at, **more)  # type: ignore[arg-type]
+
+
+def table(one: Row, *values: float, series: tuple[Series, ...] = (A,)) -> NightTable:
+    return NightTable((one,), series, np.array([values]))
+
+
+# --- merging ---
+
+
+def test_the_newest_verdict_of_a_machine_wins() -> None:
+    assert AT is not None
+    old, new = table(row("PASS"), 1.0), table(row("FAIL", AT + timedelta(hours=1)), 2.0)
+    assert same(night.merged(old, new), new)
+    assert same(night.merged(new, old), new)
+    assert same(night.merged(old, table(row("UNJUDGED"), 3.0)), table(row("UNJUDGED"), 3.0))
+
+
+def test_a_machine_of_which_only_one_table_knows_stays() -> None:
+    one = NightTable((Row("m", "PASS", run_id="r", began=AT),), (A,), np.array([[1.0]]))
+    two = NightTable((Row("k", "FAIL", run_id="r", began=AT),), (B,), np.array([[2.0]]))
+    nan = np.nan
+    whole = NightTable((*two.rows, *one.rows), (A, B), np.array([[nan, 2.0], [1.0, nan]]))
+    assert same(night.merged(one, two), whole)
+    assert same(night.merged(two, one), whole)
+
+
+def test_doubt_makes_a_verdict_worse_and_loses_no_value() -> None:
+    doubted = table(row("UNJUDGED", None, None, reason="torn"), series=())
+    kept = night.merged(table(row("PASS"), 1.0), doubted)
+    assert same(kept, table(row("UNJUDGED", reason="torn"), 1.0))
+    assert night.merged(table(row("FAIL"), 1.0), doubted).rows[0].verdict == "FAIL"
+    assert night.merged(kept, table(row("PASS"), 1.0)).rows[0].verdict == "PASS"
+
+
+def test_a_verdict_takes_the_place_of_none() -> None:
+    none = table(row("UNJUDGED", None, None, reason="no verdict"), series=())
+    assert same(night.merged(none, table(row("PASS"), 1.0)), table(row("PASS"), 1.0))
+
+
+# --- the file ---
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet"
+    place(fleet, "b", verdict("PASS", values=(1.0, 2.0), serial="b"))
+    place(fleet, "a", verdict("FAIL", values={"copy_h2d": 3.0, "it's": 1e-300}, serial="a"))
+    made = tables(fleet, ("a", "b", "c"))
+    out = tmp_path / "a [b]*? 'c'"
+    assert parquet.write(out, made) == [out / f"night-{NIGHT}.parquet"]
+    assert same(parquet.read(out / f"night-{NIGHT}.parquet"), made[NIGHT])
+    assert sorted(path.name for path in out.iterdir()) == [".lock", f"night-{NIGHT}.parquet"]
+
+
+def test_hostile_texts_are_values(tmp_path: Path) -> None:
+    text = "'; DROP TABLE x; --\n\x00\x1b[31m \U0001f600 [a]*"
+    file = verdict("PASS", values={text: 1.0}, provenance={"gpu_model": text})
+    place(tmp_path / "fleet", "a", file)
+    made = tables(tmp_path / "fleet")
+    (path,) = parquet.write(tmp_path, made)
+    assert same(parquet.read(path), made[NIGHT])
+
+
+def test_a_night_of_nothing_measured_is_read(tmp_path: Path) -> None:
+    (tmp_path / "fleet/a").mkdir(parents=True)
+    made = tables(tmp_path / "fleet", ("a", "b"))
+    parquet.write(tmp_path, made)
+    assert same(parquet.read(parquet.path_of(tmp_path, NIGHT)), made[NIGHT])
+
+
+def test_anyone_can_ask_it(tmp_path: Path) -> None:
+    for number in range(5):
+        file = verdict("PASS", values=(float(number),), serial=f"{number}")
+        place(tmp_path / "fleet", f"m{number}", file)
+    (path,) = parquet.write(tmp_path, tables(tmp_path / "fleet"))
+    asked = duckdb.sql(
+        f"SELECT measurement, component, median(value), mad(value) FROM '{path}' "
+        "WHERE measurement IS NOT NULL GROUP BY ALL"
+    ).fetchall()
+    assert asked == [("gemm_bf16", "gpu0", 2.0, 1.0)]
+    assert duckdb.sql(
+        f"SELECT verdict, gpu_model, count(*) FROM '{path}' WHERE measurement IS NULL GROUP BY ALL"
+    ).fetchall() == [("PASS", "NVIDIA H200", 5)]
+
+
+def test_collecting_again_merges(tmp_path: Path) -> None:
+    fleet, out = tmp_path / "fleet", tmp_path / "out"
+    place(fleet, "a", verdict("PASS", values=(1.0,), serial="a"))
+    parquet.write(out, tables(fleet, ("a", "b")))
+    first = parquet.read(parquet.path_of(out, NIGHT))
+    assert [(one.machine, one.verdict) for one in first.rows] == [("a", "PASS"), ("b", "UNJUDGED")]
+    shutil.rmtree(fleet / "a")
+    place(fleet, "b", verdict("FAIL", values=(2.0,), serial="b"))
+    parquet.write(out, tables(fleet, ("a", "b")))
+    again = parquet.read(parquet.path_of(out, NIGHT))
+    assert [(one.machine, one.verdict) for one in again.rows] == [("a", "PASS"), ("b", "FAIL")]
+    assert again.values.tolist() == [[1.0], [2.0]]
+
+
+def test_a_night_that_cannot_be_read_is_left_as_it_is(tmp_path: Path) -> None:
+    place(tmp_path / "fleet", "a")
+    path = parquet.path_of(tmp_path, NIGHT)
+    path.write_bytes(b"PAR1 torn")
+    with pytest.raises(parquet.NightFileError, match="move it away, then collect again"):
+        parquet.write(tmp_path, tables(tmp_path / "fleet"))
+    assert path.read_bytes() == b"PAR1 torn"
+
+
+def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    path = parquet.path_of(tmp_path, NIGHT)
+    duckdb.sql(f"COPY (SELECT 1 AS x) TO '{path}' (FORMAT parquet)")
+    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+        parquet.read(path)
+
+
+def test_a_disk_that_does_not_take_it_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path / "fleet", "a")
+    made = tables(tmp_path / "fleet")
+    (path,) = parquet.write(tmp_path, made)
+    before = path.read_bytes()
+
+    def full(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(parquet.NightFileError, match="No space left"):
+        parquet.write(tmp_path, made)
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob(".night-*"))
+
+
+COLLECTOR = """
+import sys
+from datetime import timedelta
+from pathlib import Path
+from fleet_verdicts import NOW
+from acceptance.fleet import night, parquet, verdicts
+fleet, out = map(Path, sys.argv[1:])
+while True:
+    found = verdicts.collect([fleet], NOW - timedelta(hours=30))
+    judged = night.judge(found, None, NOW, timedelta(hours=30))
+    parquet.write(out, night.tables(found, judged, {}, NOW))
+    print("written", flush=True)
+"""
+
+
+def test_a_collector_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """Killed at points that nobody chose: the file is whole, and the next collector goes on."""
+    fleet, out = tmp_path / "fleet", tmp_path / "out"
+    earlier = run_id("2026-11-25T23:00")
+    for number in range(20):
+        file = verdict("PASS", earlier, values=tuple(range(1, 40)), serial=f"{number}")
+        place(fleet, f"m{number:02}", file)
+    made = tables(fleet)
+    path = parquet.path_of(out, NIGHT)
+    for step in range(4):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TZ": "UTC"}
+        argv = [sys.executable, "-c", COLLECTOR, str(fleet), str(out)]
+        with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "written\n"
+            time.sleep(0.013 * step)
+            running.send_signal(signal.SIGKILL)
+        assert same(parquet.read(path), made[NIGHT])
+    parquet.write(out, made)
+    assert not list(out.glob(".night-*"))
+
+
+def test_two_collectors_do_not_write_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "_WAIT_S", 0.0)
+    place(tmp_path / "fleet", "a")
+    with parquet._lock(tmp_path), pytest.raises(parquet.NightFileError, match="another collector"):
+        parquet.write(tmp_path, tables(tmp_path / "fleet"))
