@@ -1,0 +1,1 @@
+"""Many machines: their verdicts together, beside the verdict of each, which is never altered."""
