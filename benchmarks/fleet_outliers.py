@@ -21,6 +21,7 @@ where one of 50 is, `machine` where one of 400 is.
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -40,11 +41,12 @@ from acceptance.fleet.outliers import (
     Group,
     Series,
     Suspicion,
-    judge_night,
+    find_outliers,
 )
+from acceptance.fleet.pairs import Blame, NodePair, blame, next_tests
 
 VALUES, CARD_VALUES, NIGHTS, NOISE = 400, 50, 30, 0.01
-MONTHS = 3  # simulated for each figure, of 1,000 machines
+MONTHS = 10  # simulated for each figure, of 1,000 machines
 BELOW, ABOVE, TAIL_DEGREES = 0.0158, 0.016, 2
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
 
@@ -67,6 +69,7 @@ def published(share: float) -> Draw:
 
 SPREADS: tuple[tuple[str, Draw], ...] = (
     ("0.7 % normal", normal(0.007)),
+    ("1.2 % normal", normal(0.012)),
     ("published x 0.5", published(0.5)),
     ("published x 0.75", published(0.75)),
     ("published", published(1.0)),
@@ -130,7 +133,7 @@ def flagged(
         least = len(groups) if fleet.together else max(1, (LEAST_POOL - 1) // fleet.size)
         for n in range(0, len(groups), least):
             some = groups[n : n + least]
-            night = judge_night(some, known, state.get(n, frozenset()))
+            night = find_outliers(some, known, state.get(n, frozenset()))
             state[n] = night.suspicions
             for flag in night.flags:
                 found[place[flag.machine], column[flag.series]] = True
@@ -215,13 +218,33 @@ def found_table(fleets: Sequence[Fleet], name: str, draw: Draw, slow: Sequence[f
     print()
 
 
+def pairs_table(draws: int = 20) -> None:
+    """Print how many tests of pairs name the bad nodes."""
+    head("nodes", "bad", "tests at most", "n / 2 + 2 x bad", "rounds at most", "exact")
+    for count, bad in ((3, 1), (4, 1), (8, 1), (64, 1), (64, 5), (1000, 10), (10_000, 100)):
+        nodes = tuple(f"n{number:05d}" for number in range(count))
+        tests, rounds, exact = [], [], 0
+        for seed in range(draws):
+            sick = set(random.Random(seed).sample(nodes, bad))
+            passed: dict[NodePair, bool] = {}
+            rounds.append(0)
+            while now := next_tests(nodes, passed):
+                rounds[-1] += 1
+                passed |= {pair: sick.isdisjoint(pair) for pair in now}
+            exact += blame(nodes, passed) == Blame(tuple(sorted(sick)), (), (), ())
+            tests.append(len(passed))
+        goal = count // 2 + 2 * bad
+        row(*map(str, (count, bad, max(tests), goal, max(rounds), f"{exact} of {draws}")))
+    print()
+
+
 def time_of_a_night() -> None:
     """Print how long one night of 10,000 machines takes."""
     rng = np.random.default_rng(24)
     values = 1 + NOISE * rng.standard_normal((10_000, VALUES))
     group = Group(tuple(f"m{n}" for n in range(10_000)), values)
     began = time.perf_counter()
-    judge_night([group], columns(np.nan))
+    find_outliers([group], columns(np.nan))
     took = time.perf_counter() - began
     print(f"one night of 10,000 machines and {VALUES} values: {took:.2f} s\n")
 
@@ -234,11 +257,13 @@ def main() -> None:
     time_of_a_night()
     if not full:
         print("Sound machines flagged in a month, of 1,000 (one month, rough):\n")
-        false_table([FLEETS[0], FLEETS[3]], [SPREADS[0], SPREADS[3]], 1)
+        false_table([FLEETS[0], FLEETS[3]], [SPREADS[0], SPREADS[4]], 1)
         return
+    print("Pairs of nodes:\n")
+    pairs_table()
     print("Found within three nights, in %: one value / card / machine:\n")
     found_table([*FLEETS, *KNOWN], *SPREADS[0], (0.05, 0.07, 0.10, 0.15))
-    for name, draw in (SPREADS[1], SPREADS[3]):
+    for name, draw in (SPREADS[2], SPREADS[4]):
         found_table(FLEETS, name, draw, (0.07, 0.10, 0.15))
     print("Sound machines flagged in a month, of 1,000:\n")
     false_table(FLEETS, SPREADS, MONTHS)
@@ -247,8 +272,8 @@ def main() -> None:
     head("group", "spread", "each card", "each value")
     for fleet in (FLEETS[2], FLEETS[3]):
         rng = np.random.default_rng(24)
-        for name, draw in (SPREADS[0], SPREADS[3]):
-            rates = [separate_draws(rng, fleet, draw, each, 1) for each in (CARD_VALUES, 1)]
+        for name, draw in (SPREADS[0], SPREADS[4]):
+            rates = [separate_draws(rng, fleet, draw, each, 2) for each in (CARD_VALUES, 1)]
             row(fleet.label, name, *(f"{rate:.1f}" for rate in rates))
 
 

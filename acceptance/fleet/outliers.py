@@ -63,7 +63,7 @@ UNKNOWN_OF_FEW = 0.10
 UNKNOWN = 0.057
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 
 
 class Series(NamedTuple):
@@ -80,11 +80,12 @@ class Columns:
 
     `noise` is one deviation of a sound machine from night to night, `spread` one persistent
     deviation between sound machines (NaN: not known), both as a share of the value. Raises
-    ValueError where the lengths differ, a noise is not above 0, or a spread is below 0.
+    ValueError where the lengths differ, a series is there twice, a noise is not above 0, or a
+    spread is below 0.
     """
 
     series: tuple[Series, ...]
-    higher_is_better: Flags
+    higher_is_better: Bools
     noise: Floats
     spread: Floats
 
@@ -92,6 +93,8 @@ class Columns:
         shapes = {self.higher_is_better.shape, self.noise.shape, self.spread.shape}
         if shapes != {(len(self.series),)}:
             raise ValueError("every column needs a better side, a noise and a spread")
+        if len(set(self.series)) != len(self.series):
+            raise ValueError("a series has two columns")
         if not (np.isfinite(self.noise) & (self.noise > 0)).all():
             raise ValueError("the noise of a column must be a number above 0")
         if (np.isinf(self.spread) | (self.spread < 0)).any():
@@ -155,7 +158,7 @@ class Apart(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class Outliers:
     """What one night's values say.
 
     `suspicions` is the state that the next night needs. `uncompared` names machines none of whose
@@ -180,10 +183,11 @@ class Comparison:
     measured: NDArray[np.int64]
 
 
-def compare(values: Floats, higher_is_better: Flags) -> Comparison:
+def compare(values: Floats, higher_is_better: Bools) -> Comparison:
     """Hold each machine (row) against the median of the others in each column."""
-    better = np.where(higher_is_better, values, -values)  # larger is better; NaN stays
-    ranked = np.sort(better.T, axis=1)  # NaN last
+    sign = np.where(higher_is_better, 1.0, -1.0)
+    better = values * sign  # larger is better; NaN stays
+    ranked = _ranked(better)
     measured = np.count_nonzero(~np.isnan(ranked), axis=1)
     if len(values) < 2:
         nothing = np.full(values.shape, np.nan)
@@ -192,20 +196,29 @@ def compare(values: Floats, higher_is_better: Flags) -> Comparison:
     middle = np.maximum(measured - 2, 0) // 2
     at = np.arange(len(ranked))
     low, high = ranked[at, middle], ranked[at, np.minimum(middle + 1, len(values) - 1)]
+    del ranked  # ten thousand machines are 32 MB an array
     # Without a value at or below the middle, the next moves into it.
-    reference = np.where(better <= low, high, low)
-    usual = np.where(higher_is_better, reference, -reference)
+    usual = np.where(better <= low, high, low) * sign
     usual[:, measured < 2] = np.nan
     usual[~(usual > 0)] = np.nan
-    worse_by = np.where(higher_is_better, usual - values, values - usual)
-    return Comparison(usual, worse_by / usual, measured)
+    drops = usual * sign
+    drops -= better
+    drops /= usual
+    return Comparison(usual, drops, measured)
+
+
+def _ranked(values: Floats) -> Floats:
+    """The values of each column in order, a row each; NaN last."""
+    ranked = values.T.copy()
+    ranked.sort(axis=1)
+    return ranked
 
 
 def deviation(drops: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """One deviation of each column's drops, and their number; NaN where there are none."""
     if not len(drops):
         return np.full(drops.shape[1], np.nan), np.zeros(drops.shape[1], np.int64)
-    ranked = np.sort(np.abs(drops).T, axis=1)
+    ranked = _ranked(np.abs(drops))
     count = np.count_nonzero(~np.isnan(ranked), axis=1)
     at, last = np.arange(len(ranked)), np.maximum(count - 1, 0)
     middle = (ranked[at, last // 2] + ranked[at, (last + 1) // 2]) / 2
@@ -245,9 +258,9 @@ def _by_chance(
     return widened * np.fmax(deviations, noise)
 
 
-def judge_night(
+def find_outliers(
     groups: Sequence[Group], columns: Columns, before: Iterable[Suspicion] = ()
-) -> Night:
+) -> Outliers:
     """Judge one night; `before` are the suspicions of the night before it.
 
     Raises ValueError where a machine is in two groups or a row has not a value for each column.
@@ -289,6 +302,6 @@ def judge_night(
         row_of, column_of = drops.get(past.machine), number.get(past.series)
         if row_of is None or column_of is None or np.isnan(row_of[column_of]):
             tonight.add(past)
-    return Night(
+    return Outliers(
         tuple(sorted(flags)), tuple(sorted(apart)), tuple(sorted(uncompared)), frozenset(tonight)
     )

@@ -103,13 +103,12 @@ def test_causes_side_by_side_and_a_card_beside_them() -> None:
     others = [name for name in sorted(ALL) if name not in rack]
     flagged = [*flags(rack), *flags(others[::3], [6]), *flags([others[1]], [2])]
     found = find_causes(flagged, ALL, SLOTS)
-    assert [cause.attributes for cause in found.common] == [
-        (Attribute("slot", "slot 6"),),
-        (Attribute("rack", "r02"),),
-    ] or [cause.attributes for cause in found.common] == [
-        (Attribute("rack", "r02"),),
-        (Attribute("slot", "slot 6"),),
-    ]
+    slot, whole = found.common
+    assert slot.attributes == (Attribute("slot", "slot 6"),)
+    assert slot.flagged_having == len(others[::3]) + len(rack)
+    assert whole.attributes == (Attribute("rack", "r02"),)
+    assert (whole.flagged_having, whole.having) == (len(rack), len(rack))
+    assert slot.chance < whole.chance < CHANCE
     assert [(one.machine, one.components) for one in found.single] == [(others[1], (Gpu(2),))]
 
 

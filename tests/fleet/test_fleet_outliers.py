@@ -21,12 +21,12 @@ from acceptance.fleet.outliers import (
     Columns,
     Floats,
     Group,
-    Night,
+    Outliers,
     Series,
     Suspicion,
     compare,
     deviation,
-    judge_night,
+    find_outliers,
     thresholds,
 )
 
@@ -47,15 +47,15 @@ def rates(count: int, values: int = 4, seed: int = 1, noise: float = 0.01) -> Fl
     return np.asarray(RATE * (1 + noise * np.clip(drawn, -2.5, 2.5)))
 
 
-def nights(known: Columns, *every: list[Group]) -> Night:
+def nights(known: Columns, *every: list[Group]) -> Outliers:
     """The last of some nights in a row."""
-    night = Night((), (), (), frozenset())
+    night = Outliers((), (), (), frozenset())
     for groups in every:
-        night = judge_night(groups, known, night.suspicions)
+        night = find_outliers(groups, known, night.suspicions)
     return night
 
 
-def found(night: Night) -> set[tuple[str, str]]:
+def found(night: Outliers) -> set[tuple[str, str]]:
     return {(flag.machine, str(flag.series.component)) for flag in night.flags}
 
 
@@ -258,8 +258,8 @@ def test_a_night_without_the_series_does_not_clear_a_suspicion() -> None:
     slow = rates(40)
     slow[3, 3] *= 0.8
     known = columns()
-    first = judge_night([Group(names(40), slow)], known)
-    fewer = judge_night([Group(names(40), slow[:, :2])], columns(2), first.suspicions)
+    first = find_outliers([Group(names(40), slow)], known)
+    fewer = find_outliers([Group(names(40), slow[:, :2])], columns(2), first.suspicions)
     assert fewer.suspicions == first.suspicions == {Suspicion("m00003", known.series[3])}
 
 
@@ -300,6 +300,19 @@ def test_noise_of_the_data_is_the_least_deviation() -> None:
     assert thresholds(compared, known)[0] == pytest.approx([4.032 * 0.02] * 4)
 
 
+@pytest.mark.parametrize(("size", "factor"), [(3, 3.7), (4, 4.0), (8, 4.0)])
+def test_pooled_threshold_is_so_many_deviations_of_all_small_groups(
+    size: int, factor: float
+) -> None:
+    known = columns()
+    groups = -(-LEAST_POOL // size)
+    compared = [compare(rates(size, seed=n), known.higher_is_better) for n in range(groups)]
+    sizes = np.abs(np.concatenate([one.drops for one in compared]))
+    expected = (factor + 32 / (groups * size)) * np.maximum(1.4826 * np.median(sizes, axis=0), 0.01)
+    for limits in thresholds(compared, known):
+        assert limits == pytest.approx(expected)
+
+
 def test_deviation_is_that_of_a_normal_distribution_and_robust() -> None:
     drops = np.random.default_rng(4).standard_normal((4001, 1))
     drops[:100] += 50.0
@@ -321,14 +334,14 @@ def test_sound_machines_of_a_month(deviation_of_machines: float, groups: int, si
     rng = np.random.default_rng(24)
     known = columns(50)
     own = 1 + deviation_of_machines * rng.standard_normal((groups * size, 1))
-    night = Night((), (), (), frozenset())
+    night = Outliers((), (), (), frozenset())
     flagged = set()
     for _ in range(15):
         values = own * (1 + 0.01 * rng.standard_normal((groups * size, 50)))
         some = [
             Group(names(size, f"g{n}-"), values[n * size : (n + 1) * size]) for n in range(groups)
         ]
-        night = judge_night(some, known, night.suspicions)
+        night = find_outliers(some, known, night.suspicions)
         flagged |= {flag.machine for flag in night.flags}
     assert len(flagged) <= 1
 
@@ -348,7 +361,7 @@ def test_slow_machine_is_found_within_three_nights(size: int) -> None:
     for _ in range(3):
         values = own * (1 + 0.01 * rng.standard_normal((groups * size, 400)))
         rows = [range(n * size, (n + 1) * size) for n in range(groups)]
-        night = judge_night(
+        night = find_outliers(
             [Group(tuple(map(str, some)), values[some.start : some.stop]) for some in rows],
             known,
             before,
@@ -362,9 +375,9 @@ def test_slow_machine_is_found_within_three_nights(size: int) -> None:
 def test_bad_input_is_refused() -> None:
     known = columns(2)
     with pytest.raises(ValueError, match="in two groups: a"):
-        judge_night([Group(("a",), rates(1, 2)), Group(("a",), rates(1, 2))], known)
+        find_outliers([Group(("a",), rates(1, 2)), Group(("a",), rates(1, 2))], known)
     with pytest.raises(ValueError, match="for each column"):
-        judge_night([Group(("a",), rates(1, 3))], known)
+        find_outliers([Group(("a",), rates(1, 3))], known)
     with pytest.raises(ValueError, match="one row of values"):
         Group(("a", "b"), rates(3))
     with pytest.raises(ValueError, match="one row of values"):
@@ -375,6 +388,8 @@ def test_bad_input_is_refused() -> None:
         Group(("a",), np.array([[np.inf]]))
     with pytest.raises(ValueError, match="every column needs"):
         replace(known, noise=np.array([0.01]))
+    with pytest.raises(ValueError, match="a series has two columns"):
+        replace(known, series=known.series[:1] * 2)
     for noise in (0.0, -0.01, np.nan, np.inf):
         with pytest.raises(ValueError, match="noise of a column"):
             replace(known, noise=np.array([0.01, noise]))
