@@ -53,7 +53,7 @@ from acceptance.core.component import Component
 PRACTICAL = 0.03  # a smaller drop is nothing to act on
 FACTOR = 4.0
 FACTOR_OF_THREE = 3.7
-FACTOR_OF_FEW = 32.0
+FACTOR_OF_FEW = 48.0
 LEAST_GROUP = 32
 LEAST_POOL = 100
 NOISE = 3.3

@@ -297,7 +297,7 @@ def test_thresholds_of_small_groups() -> None:
 def test_noise_of_the_data_is_the_least_deviation() -> None:
     known = columns(noise=0.02)
     compared = [compare(rates(1000, noise=0.001), known.higher_is_better)]
-    assert thresholds(compared, known)[0] == pytest.approx([4.032 * 0.02] * 4)
+    assert thresholds(compared, known)[0] == pytest.approx([4.048 * 0.02] * 4)
 
 
 @pytest.mark.parametrize(("size", "factor"), [(3, 3.7), (4, 4.0), (8, 4.0)])
@@ -308,7 +308,7 @@ def test_pooled_threshold_is_so_many_deviations_of_all_small_groups(
     groups = -(-LEAST_POOL // size)
     compared = [compare(rates(size, seed=n), known.higher_is_better) for n in range(groups)]
     sizes = np.abs(np.concatenate([one.drops for one in compared]))
-    expected = (factor + 32 / (groups * size)) * np.maximum(1.4826 * np.median(sizes, axis=0), 0.01)
+    expected = (factor + 48 / (groups * size)) * np.maximum(1.4826 * np.median(sizes, axis=0), 0.01)
     for limits in thresholds(compared, known):
         assert limits == pytest.approx(expected)
 
