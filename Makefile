@@ -187,6 +187,7 @@ bench: .venv/.test ## planned times and goals, cost of the harness (COLD=1: also
 	@.venv/bin/python benchmarks/page.py
 	@.venv/bin/python benchmarks/history.py
 	@.venv/bin/python benchmarks/fleet_collect.py
+	@.venv/bin/python benchmarks/fleet_outliers.py
 	@.venv/bin/python benchmarks/container.py $(if $(COLD),--cold)
 
 clean: ## remove what make built (not the reports)

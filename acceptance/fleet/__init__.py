@@ -1,1 +1,1 @@
-"""Many machines: their verdicts collected and judged night by night. Never alters a verdict."""
+"""Many machines: their verdicts collected, judged and compared. Never alters a verdict."""

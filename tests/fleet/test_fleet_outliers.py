@@ -1,0 +1,398 @@
+"""Outliers of a group of machines, on made-up fleets with planted faults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.core.parts import Gpu
+from acceptance.fleet.outliers import (
+    LEAST_GROUP,
+    LEAST_POOL,
+    NOISE,
+    PRACTICAL,
+    UNKNOWN,
+    UNKNOWN_OF_FEW,
+    Apart,
+    Columns,
+    Floats,
+    Group,
+    Outliers,
+    Series,
+    Suspicion,
+    compare,
+    deviation,
+    find_outliers,
+    thresholds,
+)
+
+RATE = 700.0
+
+
+def columns(values: int = 4, spread: float = np.nan, noise: float = 0.01) -> Columns:
+    series = tuple(Series("gpu.load", "gemm_bf16", Gpu(n)) for n in range(values))
+    return Columns(series, np.ones(values, bool), np.full(values, noise), np.full(values, spread))
+
+
+def names(count: int, first: str = "m") -> tuple[str, ...]:
+    return tuple(f"{first}{n:05d}" for n in range(count))
+
+
+def rates(count: int, values: int = 4, seed: int = 1, noise: float = 0.01) -> Floats:
+    drawn = np.random.default_rng(seed).standard_normal((count, values))
+    return np.asarray(RATE * (1 + noise * np.clip(drawn, -2.5, 2.5)))
+
+
+def nights(known: Columns, *every: list[Group]) -> Outliers:
+    """The last of some nights in a row."""
+    night = Outliers((), (), (), frozenset())
+    for groups in every:
+        night = find_outliers(groups, known, night.suspicions)
+    return night
+
+
+def found(night: Outliers) -> set[tuple[str, str]]:
+    return {(flag.machine, str(flag.series.component)) for flag in night.flags}
+
+
+@pytest.mark.parametrize("size", [3, 4, 8, 64, 1000])
+def test_slow_card_is_flagged_on_the_second_night(size: int) -> None:
+    known = columns(spread=0.007)
+    both = [rates(size, seed=seed) for seed in (1, 2)]
+    for values in both:
+        values[1, 2] *= 0.85
+    first, second = ([Group(names(size), values)] for values in both)
+
+    assert not nights(known, first).flags
+    night = nights(known, first, second)
+    assert found(night) == {("m00001", "gpu2")}
+    (flag,) = night.flags
+    assert flag.compared == size
+    assert flag.value == both[1][1, 2]
+    assert flag.usual == pytest.approx(RATE, rel=0.02)
+    assert flag.drop == pytest.approx(1 - flag.value / flag.usual)
+    assert flag.drop >= flag.threshold >= PRACTICAL
+
+
+def test_higher_is_worse_where_less_is_better() -> None:
+    known = replace(columns(), higher_is_better=np.array([True, False, True, False]))
+    values = rates(40)
+    values[3] *= 1.2
+    values[5] *= 0.8
+    group = [Group(names(40), values)]
+    assert found(nights(known, group, group)) == {
+        ("m00003", "gpu1"),
+        ("m00003", "gpu3"),
+        ("m00005", "gpu0"),
+        ("m00005", "gpu2"),
+    }
+
+
+def test_one_bad_night_is_no_flag() -> None:
+    bad = rates(50)
+    bad[7] *= 0.5
+    well, ill = [Group(names(50), rates(50))], [Group(names(50), bad)]
+    assert not nights(columns(), ill, well, ill).flags
+
+
+def test_a_drop_below_the_practical_one_is_never_flagged() -> None:
+    """However steady the group is: 2.9 % is far beyond its spread."""
+    steady = rates(200, noise=0.0001)
+    steady[3] *= 0.971
+    steady[4] *= 0.968
+    group = [Group(names(200), steady)]
+    known = columns(noise=0.0001)
+    assert {one for one, _ in found(nights(known, group, group))} == {"m00004"}
+
+
+def test_a_slow_rack_in_a_group_is_flagged_whole() -> None:
+    values = rates(256)
+    values[64:96] *= 0.88
+    group = [Group(names(256), values)]
+    slow = {one for one, _ in found(nights(columns(), group, group))}
+    assert slow == set(names(256)[64:96])
+
+
+def test_two_machines_are_compared_and_none_is_blamed() -> None:
+    values = np.array([[700.0, 700.0], [560.0, 690.0]])
+    known = columns(2, spread=0.007)
+    night = nights(known, *[[Group(("a", "b"), values)]] * 2)
+    assert not night.flags
+    (apart,) = night.apart
+    assert (apart.better, apart.worse, apart.series) == ("a", "b", known.series[0])
+    assert apart.drop == pytest.approx(0.2)
+    assert isinstance(apart, Apart)
+    assert not night.uncompared
+
+
+def test_a_value_that_two_of_many_have_blames_nobody() -> None:
+    values = rates(50)
+    values[2:, 1] = np.nan
+    values[0, 1] *= 0.5
+    night = nights(columns(), *[[Group(names(50), values)]] * 2)
+    assert not night.flags
+    assert [(one.better, one.worse) for one in night.apart] == [("m00001", "m00000")]
+
+
+def test_one_machine_has_nothing_to_be_compared_with() -> None:
+    nothing = np.full((1, 4), np.nan)
+    night = nights(
+        columns(),
+        [
+            Group(("a",), rates(1)),
+            Group(("b", "c", "d"), np.concatenate([rates(2), nothing])),
+            Group((), np.empty((0, 4))),
+        ],
+    )
+    assert night.uncompared == ("a", "d")
+    assert not night.flags
+
+
+def test_without_a_reference_above_zero_nothing_is_compared() -> None:
+    values = np.zeros((5, 1))
+    values[0] = -1.0
+    found_ = compare(values, np.array([True]))
+    assert np.isnan(found_.drops).all()
+
+
+def test_a_value_of_zero_is_a_drop_of_all() -> None:
+    values = rates(5)
+    values[2, 0] = 0.0
+    night = nights(columns(), *[[Group(names(5), values)]] * 2)
+    assert [(flag.machine, flag.drop) for flag in night.flags] == [("m00002", 1.0)]
+
+
+def test_even_others_give_the_worse_of_the_middle_two() -> None:
+    values = np.array([[100.0], [90.0], [80.0]])
+    more = compare(values, np.array([True]))
+    less = compare(values, np.array([False]))
+    assert more.usual[:, 0].tolist() == [80.0, 80.0, 90.0]
+    assert less.usual[:, 0].tolist() == [90.0, 100.0, 100.0]
+
+
+@given(st.data())
+def test_reference_is_the_median_of_the_others(data: st.DataObject) -> None:
+    """Held against a plain computation, with values missing and values alike."""
+    size = data.draw(st.integers(1, 9))
+    cell = st.one_of(st.just(float("nan")), st.integers(1, 5).map(float))
+    cells = [data.draw(cell) for _ in range(size)]
+    better = data.draw(st.booleans())
+    values = np.array(cells)[:, None]
+    usual = compare(values, np.array([better])).usual[:, 0]
+    for row, value in enumerate(cells):
+        if np.isnan(value):
+            continue
+        others = [one for at, one in enumerate(cells) if at != row and not np.isnan(one)]
+        if not others:
+            assert np.isnan(usual[row])
+            continue
+        ranked = sorted(others, reverse=not better)
+        assert usual[row] == ranked[(len(others) - 1) // 2]
+
+
+@given(st.integers(0, 1000), st.floats(0.01, 10.0))
+def test_own_value_never_enters_the_own_reference(seed: int, factor: float) -> None:
+    values = rates(6, seed=seed)
+    moved = values.copy()
+    moved[2] *= factor
+    better = np.ones(4, bool)
+    assert np.array_equal(compare(values, better).usual[2], compare(moved, better).usual[2])
+
+
+@given(st.permutations(range(40)), st.integers(0, 100))
+def test_order_of_machines_does_not_matter(order: list[int], seed: int) -> None:
+    values = rates(40, seed=seed)
+    values[4, 1] *= 0.8
+    values[9] *= 0.9
+    values[11, 0] = np.nan
+    known = columns()
+    night = nights(known, *[[Group(names(40), values)]] * 2)
+    shuffled = Group(tuple(names(40)[n] for n in order), values[order])
+    assert nights(known, *[[shuffled]] * 2) == night
+    assert night.flags
+
+
+@given(st.integers(-20, 20), st.integers(0, 100))
+def test_units_do_not_matter(power: int, seed: int) -> None:
+    """Powers of two, which change no digit."""
+    values = rates(40, seed=seed)
+    values[4, 1] *= 0.8
+    known = columns()
+    night = nights(known, *[[Group(names(40), values)]] * 2)
+    scaled = nights(known, *[[Group(names(40), values * 2.0**power)]] * 2)
+    assert scaled.suspicions == night.suspicions
+    assert [flag.drop for flag in scaled.flags] == [flag.drop for flag in night.flags]
+    assert found(scaled) == found(night) != set()
+
+
+@given(st.integers(0, 1000))
+def test_nan_never_flags_and_is_in_no_reference(seed: int) -> None:
+    known = columns()
+    values = rates(41, seed=seed)
+    values[3] *= 0.8
+    missing = values.copy()
+    missing[40] = np.nan
+    night = nights(known, *[[Group(names(41), missing)]] * 2)
+    without = nights(known, *[[Group(names(40), values[:40])]] * 2)
+    assert night.flags == without.flags
+    assert night.uncompared == ("m00040",)
+
+
+def test_a_night_without_the_value_does_not_clear_a_suspicion() -> None:
+    slow = rates(40)
+    slow[3, 1] *= 0.8
+    missing = slow.copy()
+    missing[3, 1] = np.nan
+    first, second = [Group(names(40), slow)], [Group(names(40), missing)]
+    absent = [Group(names(40)[:3] + names(40)[4:], np.delete(slow, 3, axis=0))]
+    assert found(nights(columns(), first, second, first)) == {("m00003", "gpu1")}
+    assert found(nights(columns(), first, absent, first)) == {("m00003", "gpu1")}
+    assert not nights(columns(), first, second).flags
+
+
+def test_a_night_without_the_series_does_not_clear_a_suspicion() -> None:
+    slow = rates(40)
+    slow[3, 3] *= 0.8
+    known = columns()
+    first = find_outliers([Group(names(40), slow)], known)
+    fewer = find_outliers([Group(names(40), slow[:, :2])], columns(2), first.suspicions)
+    assert fewer.suspicions == first.suspicions == {Suspicion("m00003", known.series[3])}
+
+
+def test_spread_that_is_wide_in_a_large_group_is_usual() -> None:
+    """The threshold follows what machines of this group show."""
+    wide = rates(1000, seed=3, noise=0.03)
+    wide[5] *= 0.9
+    wide[6] *= 0.6
+    flagged = {one for one, _ in found(nights(columns(), *[[Group(names(1000), wide)]] * 2))}
+    assert flagged == {"m00006"}
+
+
+def test_thresholds_of_small_groups() -> None:
+    def limits(known: Columns, *sizes: int) -> list[float]:
+        compared = [
+            compare(rates(size, seed=seed), known.higher_is_better)
+            for seed, size in enumerate(sizes)
+        ]
+        return [float(one[0]) for one in thresholds(compared, known)]
+
+    lone = NOISE * 0.01
+    assert limits(columns(), 2, 4) == pytest.approx([lone + UNKNOWN_OF_FEW] * 2)
+    assert limits(columns(), 5, LEAST_GROUP - 1) == pytest.approx([lone + UNKNOWN] * 2)
+    assert limits(columns(spread=0.0), 3) == pytest.approx([lone])
+    assert limits(columns(spread=0.007), 3) == pytest.approx([0.0603])
+    # A group that knows its own spread; small groups that know it together; a pair does not.
+    assert limits(columns(), LEAST_GROUP)[0] < 0.09
+    together = limits(columns(), *[5] * (LEAST_POOL // 5), 2)
+    assert max(together[:-1]) < lone + UNKNOWN
+    assert together[-1] == pytest.approx(lone + UNKNOWN_OF_FEW)
+    assert len(set(together[:-1])) == 1
+    assert limits(columns(), *[5] * (LEAST_POOL // 5 - 1))[0] == pytest.approx(lone + UNKNOWN)
+
+
+def test_noise_of_the_data_is_the_least_deviation() -> None:
+    known = columns(noise=0.02)
+    compared = [compare(rates(1000, noise=0.001), known.higher_is_better)]
+    assert thresholds(compared, known)[0] == pytest.approx([4.048 * 0.02] * 4)
+
+
+@pytest.mark.parametrize(("size", "factor"), [(3, 3.7), (4, 4.0), (8, 4.0)])
+def test_pooled_threshold_is_so_many_deviations_of_all_small_groups(
+    size: int, factor: float
+) -> None:
+    known = columns()
+    groups = -(-LEAST_POOL // size)
+    compared = [compare(rates(size, seed=n), known.higher_is_better) for n in range(groups)]
+    sizes = np.abs(np.concatenate([one.drops for one in compared]))
+    expected = (factor + 48 / (groups * size)) * np.maximum(1.4826 * np.median(sizes, axis=0), 0.01)
+    for limits in thresholds(compared, known):
+        assert limits == pytest.approx(expected)
+
+
+def test_deviation_is_that_of_a_normal_distribution_and_robust() -> None:
+    drops = np.random.default_rng(4).standard_normal((4001, 1))
+    drops[:100] += 50.0
+    drops[-1] = np.nan
+    value, count = deviation(drops)
+    assert value[0] == pytest.approx(1.0, rel=0.06)
+    assert count[0] == 4000
+    nothing, none = deviation(np.full((3, 1), np.nan))
+    assert np.isnan(nothing[0])
+    assert none[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("deviation_of_machines", "groups", "size"),
+    [(0.007, 100, 3), (0.019, 100, 3), (0.007, 1, 300), (0.019, 1, 300)],
+)
+def test_sound_machines_of_a_month(deviation_of_machines: float, groups: int, size: int) -> None:
+    """A short form of the benchmark: persistent rates of their own, and noise."""
+    rng = np.random.default_rng(24)
+    known = columns(50)
+    own = 1 + deviation_of_machines * rng.standard_normal((groups * size, 1))
+    night = Outliers((), (), (), frozenset())
+    flagged = set()
+    for _ in range(15):
+        values = own * (1 + 0.01 * rng.standard_normal((groups * size, 50)))
+        some = [
+            Group(names(size, f"g{n}-"), values[n * size : (n + 1) * size]) for n in range(groups)
+        ]
+        night = find_outliers(some, known, night.suspicions)
+        flagged |= {flag.machine for flag in night.flags}
+    assert len(flagged) <= 1
+
+
+@pytest.mark.parametrize("size", [3, 8, 64])
+def test_slow_machine_is_found_within_three_nights(size: int) -> None:
+    """7 % slow, sound machines 0.7 % apart, in a fleet of groups of this size."""
+    rng = np.random.default_rng(24)
+    known = columns(400)
+    groups = 1000 // size
+    own = 1 + 0.007 * rng.standard_normal((groups * size, 1))
+    slow = range(0, groups * size, 100)
+    for row in slow:
+        own[row] *= 0.93
+    flagged: set[str] = set()
+    before: frozenset[Suspicion] = frozenset()
+    for _ in range(3):
+        values = own * (1 + 0.01 * rng.standard_normal((groups * size, 400)))
+        rows = [range(n * size, (n + 1) * size) for n in range(groups)]
+        night = find_outliers(
+            [Group(tuple(map(str, some)), values[some.start : some.stop]) for some in rows],
+            known,
+            before,
+        )
+        before = night.suspicions
+        flagged |= {flag.machine for flag in night.flags}
+    assert flagged <= {str(row) for row in slow}
+    assert len(flagged) >= len(slow) - 1
+
+
+def test_bad_input_is_refused() -> None:
+    known = columns(2)
+    with pytest.raises(ValueError, match="in two groups: a"):
+        find_outliers([Group(("a",), rates(1, 2)), Group(("a",), rates(1, 2))], known)
+    with pytest.raises(ValueError, match="for each column"):
+        find_outliers([Group(("a",), rates(1, 3))], known)
+    with pytest.raises(ValueError, match="one row of values"):
+        Group(("a", "b"), rates(3))
+    with pytest.raises(ValueError, match="one row of values"):
+        Group(("a",), np.array([1.0]))
+    with pytest.raises(ValueError, match="twice"):
+        Group(("a", "a"), rates(2))
+    with pytest.raises(ValueError, match="infinite"):
+        Group(("a",), np.array([[np.inf]]))
+    with pytest.raises(ValueError, match="every column needs"):
+        replace(known, noise=np.array([0.01]))
+    with pytest.raises(ValueError, match="a series has two columns"):
+        replace(known, series=known.series[:1] * 2)
+    for noise in (0.0, -0.01, np.nan, np.inf):
+        with pytest.raises(ValueError, match="noise of a column"):
+            replace(known, noise=np.array([0.01, noise]))
+    for spread in (-0.01, np.inf):
+        with pytest.raises(ValueError, match="spread of a column"):
+            replace(known, spread=np.array([0.0, spread]))

@@ -1,0 +1,177 @@
+"""Pairs of nodes: which is bad, node or link, and in how many tests."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptance.fleet.pairs import BLIND_ROUNDS, Blame, NodePair, blame, next_tests
+
+
+def nodes(count: int) -> tuple[str, ...]:
+    return tuple(f"n{number:05d}" for number in range(count))
+
+
+def run(
+    order: Sequence[str], bad: Iterable[str] = (), links: Iterable[NodePair] = ()
+) -> tuple[Blame, int, int]:
+    """What is blamed, the tests that it took, and the rounds."""
+    sick, cut = set(bad), set(links)
+    passed: dict[NodePair, bool] = {}
+    rounds = 0
+    while now := next_tests(order, passed):
+        rounds += 1
+        tested = [node for pair in now for node in pair]
+        assert len(set(tested)) == len(tested)
+        assert passed.keys().isdisjoint(now)
+        passed |= {pair: sick.isdisjoint(pair) and pair not in cut for pair in now}
+    return blame(order, passed), len(passed), rounds
+
+
+def test_sound_nodes_take_one_round() -> None:
+    found, tests, rounds = run(nodes(64))
+    assert found == Blame((), (), (), ())
+    assert (tests, rounds) == (32, 1)
+
+
+def test_an_odd_node_is_tested_with_a_good_one() -> None:
+    found, tests, _ = run(nodes(65))
+    assert found == Blame((), (), (), ())
+    assert tests == 33
+    found, tests, _ = run(nodes(65), ["n00064"])
+    assert found.nodes == ("n00064",)
+    assert tests == 34
+
+
+def test_one_bad_node_takes_two_more_tests() -> None:
+    found, tests, rounds = run(nodes(64), ["n00017"])
+    assert found == Blame(("n00017",), (), (), ())
+    assert (tests, rounds) == (34, 2)
+
+
+def test_a_bad_cable_is_told_from_bad_nodes() -> None:
+    cable = NodePair("n00004", "n00005")
+    found, tests, _ = run(nodes(64), links=[cable])
+    assert found == Blame((), (cable,), (), ())
+    assert tests == 34
+
+
+def test_both_nodes_of_a_pair_bad() -> None:
+    found, tests, _ = run(nodes(64), ["n00004", "n00005"])
+    assert found == Blame(("n00004", "n00005"), (), (), ())
+    assert tests == 36
+
+
+def test_a_bad_cable_to_the_partner_of_a_retest_is_no_bad_node() -> None:
+    """Node 5 is bad; the cable from 4 to its first partner is too."""
+    cable = NodePair("n00003", "n00004")
+    found, _, _ = run(nodes(64), ["n00005"], [cable])
+    assert found == Blame(("n00005",), (cable,), (), ())
+
+
+def test_a_partner_is_near() -> None:
+    order = nodes(64)
+    first = {NodePair(*pair): True for pair in zip(order[::2], order[1::2], strict=True)}
+    first[NodePair("n00040", "n00041")] = False
+    assert next_tests(order, first) == (
+        NodePair("n00039", "n00040"),
+        NodePair("n00041", "n00042"),
+    )
+
+
+@pytest.mark.parametrize(("count", "bad"), [(64, 5), (1000, 30), (10_000, 100)])
+def test_many_bad_nodes_are_named_exactly(count: int, bad: int) -> None:
+    draw = random.Random(count)
+    sick = sorted(draw.sample(nodes(count), bad))
+    found, tests, rounds = run(nodes(count), sick)
+    assert found == Blame(tuple(sick), (), (), ())
+    assert tests <= count // 2 + 2 * bad
+    assert rounds <= 4
+
+
+def test_bad_nodes_and_cables_at_ten_thousand() -> None:
+    draw = random.Random(1)
+    order = nodes(10_000)
+    sick = sorted(draw.sample(order[::2], 50))
+    cables = sorted(
+        {
+            NodePair(order[n], order[n + 1])
+            for n in draw.sample(range(0, 10_000, 2), 60)
+            if order[n] not in sick
+        }
+    )[:50]
+    found, tests, _ = run(order, sick, cables)
+    assert found == Blame(tuple(sick), tuple(cables), (), ())
+    assert tests <= 5000 + 2 * 100
+
+
+def test_two_nodes_cannot_be_told_apart() -> None:
+    found, tests, _ = run(nodes(2), ["n00001"])
+    assert found == Blame((), (), (NodePair("n00000", "n00001"),), ())
+    assert tests == 1
+    assert run(nodes(2))[0] == Blame((), (), (), ())
+
+
+def test_three_nodes_as_far_as_they_can() -> None:
+    for sick in nodes(3):
+        found, tests, _ = run(nodes(3), [sick])
+        assert found == Blame((sick,), (), (), ())
+        assert tests <= 3
+    cable = NodePair("n00000", "n00001")
+    assert run(nodes(3), links=[cable])[0] == Blame((), (cable,), (), ())
+    found, tests, _ = run(nodes(3), nodes(3)[:2])
+    assert not found.nodes
+    assert not found.links
+    assert len(found.unattributed) == tests == 3
+
+
+def test_one_node_is_never_tested() -> None:
+    assert run(nodes(1)) == (Blame((), (), (), nodes(1)), 0, 0)
+    assert run(()) == (Blame((), (), (), ()), 0, 0)
+
+
+def test_a_network_that_is_down_everywhere_blames_nobody() -> None:
+    found, tests, rounds = run(nodes(100), nodes(100))
+    assert not found.nodes
+    assert not found.links
+    assert rounds == BLIND_ROUNDS
+    assert tests == len(found.unattributed) <= BLIND_ROUNDS * 50
+
+
+def test_every_pair_of_the_first_round_bad() -> None:
+    """One node of each pair: some other pair passes, and then all are found."""
+    sick = nodes(16)[::2]
+    assert run(nodes(16), sick)[0].nodes == sick
+
+
+def test_a_test_that_could_not_run_is_asked_for_again() -> None:
+    order = nodes(4)
+    pair = NodePair("n00000", "n00001")
+    assert next_tests(order, {pair: True}) == (NodePair("n00002", "n00003"),)
+    assert blame(order, {pair: True}).untested == ("n00002", "n00003")
+
+
+@given(st.integers(4, 40), st.randoms(use_true_random=False))
+def test_never_a_sound_node(count: int, draw: random.Random) -> None:
+    """With half the nodes bad at most, each is found as soon as two sound ones have met."""
+    sick = sorted(draw.sample(nodes(count), draw.randint(0, count // 2)))
+    found, _, _ = run(nodes(count), sick)
+    assert set(found.nodes) <= set(sick)
+    assert not found.links
+    if any(not {*pair} & {*sick} for pair in zip(nodes(count)[::2], nodes(count)[1::2],
+                                                  strict=False)):  # fmt: skip
+        assert found.nodes == tuple(sick)
+        assert not found.unattributed
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        next_tests(("a", "a"), {})
+    with pytest.raises(ValueError, match="not in the order"):
+        blame(("a", "b"), {NodePair("a", "c"): True})
+    with pytest.raises(ValueError, match="not in their order"):
+        blame(("a", "b"), {NodePair("b", "a"): True})
