@@ -10,9 +10,10 @@ import contextlib
 import fcntl
 import importlib
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
 _MACHINE = (*_FACTS, "began", "missing", *GROUP_KEYS)
 _TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ"}  # the others are texts
 _SERIES = ("measurement", "component", "check_id", "unit")
+_NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
 _SETTINGS = {
@@ -89,6 +91,18 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
                 _write(connection, path, whole)
                 made.append(path)
     return made
+
+
+def read_last(out: Path, number: int) -> dict[str, NightTable]:
+    """The last nights in a folder, by the evening's date. Raises NightFileError and NoDuckdb.
+
+    A night that is a week older than the last one is left out: too much may have changed.
+    """
+    dated = sorted(
+        (found[1], path) for path in out.iterdir() if (found := _NIGHT.fullmatch(path.name))
+    )
+    last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
+    return {f"{day}": read(path) for day, path in last if last[-1][0] - day < timedelta(days=7)}
 
 
 def read(path: Path) -> NightTable:
