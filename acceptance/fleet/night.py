@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from acceptance.core import plain_text
 from acceptance.core.message import Message, Text
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, Trouble, night_of, shown
+from acceptance.fleet.verdicts import (
+    Collection,
+    MachineVerdict,
+    NotPassed,
+    Series,
+    Trouble,
+    night_of,
+    shown,
+)
 
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
@@ -193,7 +201,8 @@ class Row:
     """A machine in the table of a night.
 
     `run_id` and `began` are None where no verdict counts; `missing` where there is no fresh one and
-    nothing was wrong with what was read. `signer` is None of an unsigned verdict.
+    nothing was wrong with what was read. `signer` is None of an unsigned verdict. `checks`,
+    `not_passed` and `parts` are those of the verdict that counts, None and empty without one.
     """
 
     machine: str
@@ -206,6 +215,9 @@ class Row:
     sha256: str | None = None
     groups: tuple[tuple[str, str], ...] = ()
     missing: bool = False
+    checks: int | None = None
+    not_passed: tuple[tuple[str, NotPassed], ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +265,36 @@ def _word(verdict: MachineVerdict) -> VerdictWord:
 
 
 def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
-    told = (one.run_id, one.began, one.profile, one.signer, one.sha256)
-    return Row(one.machine, word, reason, *told, tuple(sorted(one.groups.items())))
+    return Row(
+        one.machine,
+        word,
+        reason,
+        one.run_id,
+        one.began,
+        one.profile,
+        one.signer,
+        one.sha256,
+        tuple(sorted(one.groups.items())),
+        checks=one.checks,
+        not_passed=one.not_passed,
+        parts=tuple(sorted(one.parts)),
+    )
+
+
+def newest_table(
+    standings: Iterable[Standing], series: Sequence[Series], reasons: Mapping[str, str]
+) -> NightTable:
+    """The table of the verdicts that count now, whatever night their runs began in."""
+    held = [
+        (
+            Row(one.machine, one.verdict, reasons.get(one.machine), missing=one.missing)
+            if one.newest is None
+            else _row(one.newest, one.verdict, reasons.get(one.machine)),
+            one.newest,
+        )
+        for one in standings
+    ]
+    return _table(held, series)
 
 
 def _table(

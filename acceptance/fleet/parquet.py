@@ -10,17 +10,19 @@ import contextlib
 import fcntl
 import importlib
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from acceptance.core import plain_text, regular_file
 from acceptance.fleet.night import NightTable, Row, merged
-from acceptance.fleet.verdicts import GROUP_KEYS, Series
+from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
 from acceptance.wording.errors import WordedError
 
@@ -28,9 +30,14 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-_MACHINE = (*_FACTS, "began", "missing", *GROUP_KEYS)
-_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ"}  # the others are texts
+_NAME = re.compile(r"night-(\d{4}-\d\d-\d\d)\.parquet", re.ASCII)
+_LISTS = ("not_passed", "parts")  # as JSON
+_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *GROUP_KEYS)
+# The others are texts.
+_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
+_NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
+_PARTS = msgspec.json.Decoder(tuple[str, ...])
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
 _SETTINGS = {
@@ -91,6 +98,16 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
     return made
 
 
+def nights(out: Path) -> list[str]:
+    """The nights that are kept in a folder, by the evening's date; the oldest first.
+
+    Raises NightFileError for a folder that cannot be read.
+    """
+    with _errors(out):
+        names = [path.name for path in out.iterdir()]
+    return sorted(found[1] for name in names if (found := _NAME.fullmatch(name)))
+
+
 def read(path: Path) -> NightTable:
     """The table in the file of a night. Raises NightFileError and NoDuckdb."""
     with _errors(path), _connected() as connection:
@@ -141,7 +158,12 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         "machine": _texts([row.machine for row in rows]),
         "began": _texts(began),
         "missing": np.array([row.missing for row in rows], bool),
+        "checks": _texts([None if row.checks is None else str(row.checks) for row in rows]),
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
+        **{
+            name: _texts([msgspec.json.encode(getattr(row, name)).decode() for row in rows])
+            for name in _LISTS
+        },
         **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
     }
     # By measurement first: what is asked of one reads a part of the file.
@@ -204,8 +226,13 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
         groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
-        fact = {name: fact[name] for name in (*_FACTS, "missing")}
+        fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *_LISTS)}
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
+        try:
+            fact["not_passed"] = _NOT_PASSED.decode(fact["not_passed"])
+            fact["parts"] = _PARTS.decode(fact["parts"])
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
         rows.append(Row(machine, began=began, groups=groups, **fact))
     keys = ", ".join(_SERIES)
     held = _run(
