@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from acceptance.core import plain_text, regular_file
+from acceptance.core import parts, plain_text, regular_file
 from acceptance.fleet.night import NightTable, Row, merged
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
@@ -172,7 +172,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
     columns: dict[str, Any] = {
         "s": np.arange(len(series), dtype=np.int32),
         "measurement": _texts([one.measurement for one in ordered]),
-        "component": _texts([one.component for one in ordered]),
+        "component": _texts([str(one.component) for one in ordered]),
         "check_id": _texts([one.check for one in ordered]),
         "unit": _texts([one.unit for one in ordered]),
     }
@@ -240,7 +240,12 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         f"SELECT DISTINCT {keys} FROM night WHERE measurement IS NOT NULL",
         path,
     ).fetchall()
-    series = sorted(Series(check, name, part, unit) for name, part, check, unit in held)
+    try:
+        series = sorted(
+            Series(check, name, parts.parse(part), unit) for name, part, check, unit in held
+        )
+    except ValueError as error:
+        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
     connection.register(
         "names",
         {
@@ -254,7 +259,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
             "s": np.arange(len(series), dtype=np.int32),
             "check_id": _texts([one.check for one in series]),
             "measurement": _texts([one.measurement for one in series]),
-            "component": _texts([one.component for one in series]),
+            "component": _texts([str(one.component) for one in series]),
             "unit": _texts([one.unit for one in series]),
         },
     )

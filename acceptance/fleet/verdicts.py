@@ -40,8 +40,8 @@ _LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's da
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
 GROUP_KEYS = (
-    *("gpu_model", "gpu_vbios", "nvidia_driver", "bios_version", "kernel"),
-    *("machine_file", "station", "image", "image_id", "rigproof", "machine_id"),
+    *("gpu_model", "gpus", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "virtual"),
+    *("machine_file", "station", "image", "image_inputs", "image_id", "rigproof", "machine_id"),
 )
 
 
@@ -53,7 +53,7 @@ class Series(NamedTuple):
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
 
 
@@ -234,15 +234,22 @@ class _Reader:
         signer: str | None,
         written: datetime,
     ) -> MachineVerdict:
-        figures = [(check.id, one) for check in file.checks for one in check.measurements]
+        figures = [
+            (check.id, _component(one.component), one)
+            for check in file.checks
+            for one in check.measurements
+        ]
         measured = {
-            Series(check, one.measurement, one.component, one.unit): one.value
-            for check, one in figures
+            Series(check, one.measurement, part, one.unit): one.value
+            for check, part, one in figures
             if one.value is not UNSET
         }
         places = [self.series.setdefault(key, len(self.series)) for key in measured]
-        named = [(_component(one.component), one.serial) for _, one in figures]
-        gpus = (serial for part, serial in named if isinstance(part, Gpu) and serial is not UNSET)
+        gpus = (
+            one.serial
+            for _, part, one in figures
+            if isinstance(part, Gpu) and one.serial is not UNSET
+        )
         reasons = (*file.violations, *file.unjudged)
         groups = {key: file.provenance[key] for key in GROUP_KEYS if file.provenance.get(key)}
         return MachineVerdict(

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from fleet_verdicts import LAST_NIGHT, NOW, place, run_id, verdict
 
+from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, parquet, verdicts
 from acceptance.fleet.night import NightTable, Row
@@ -24,7 +25,7 @@ from acceptance.fleet.verdicts import Series, began
 FRESH = timedelta(hours=30)
 NIGHT = "2026-11-25"
 AT = began(LAST_NIGHT)
-A, B = Series("c", "a", "gpu0", "W"), Series("c", "b", "gpu0", "W")
+A, B = Series("c", "a", Gpu(0), "W"), Series("c", "b", Gpu(0), "W")
 
 
 @pytest.fixture(autouse=True)
