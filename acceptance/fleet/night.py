@@ -27,12 +27,12 @@ from acceptance.fleet.verdicts import (
 CLOCK = timedelta(minutes=10)
 # Copying a folder writes its files in any order, within minutes.
 COPYING = timedelta(hours=1)
-_RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
+RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
 
 
 def worst(words: Iterable[VerdictWord]) -> VerdictWord:
     """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
-    return max(words, key=lambda word: _RANK[word], default="PASS")
+    return max(words, key=lambda word: RANK[word], default="PASS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,11 @@ class Judged:
         return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
 
 
+def order(one: Standing | Row) -> tuple[bool, int, str]:
+    """Sorts machines: those without a fresh verdict first, then the worst, then by name."""
+    return not one.missing, -RANK[one.verdict], one.machine
+
+
 def judge(
     found: Collection,
     due: Names[str] | None,
@@ -109,7 +114,7 @@ def judge(
         )
         for name in names
     ]
-    standings.sort(key=lambda one: (not one.missing, -_RANK[one.verdict], one.machine))
+    standings.sort(key=order)
     chosen = set(names if due is None else due)
     return Judged(
         tuple(one for one in standings if one.machine in chosen),
