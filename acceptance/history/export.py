@@ -43,6 +43,7 @@ _FORMULA = (
     "@",
     "\t",
     "\r",
+    *"＝＋－＠",  # noqa: RUF001 - the wide forms, which some languages' versions take as well
 )
 
 

@@ -19,14 +19,14 @@ HEAD = (
 
 
 def render(report: FleetReport) -> bytes:
-    """The content of the file, in UTF-8 with the mark by which Excel knows it.
+    """The content of the file, in UTF-8.
 
     An empty cell is a value that is not known. Rates are the lowest of the machine's components; a
     rate that no machine has is left out. `sha256` is of the machine's verdict.json.
     """
     text = io.StringIO()
     csv.writer(text).writerows(_rows(report))
-    return text.getvalue().encode("utf-8-sig")
+    return text.getvalue().encode("utf-8")
 
 
 def _rows(report: FleetReport) -> Iterator[list[object]]:
