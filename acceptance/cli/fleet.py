@@ -6,11 +6,14 @@ import argparse
 import math
 from datetime import UTC, datetime, timedelta
 
+from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
-from acceptance.fleet import due, night, parquet, verdicts
+from acceptance.fleet import comparison, due, night, parquet, places, verdicts
+from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Standing
+from acceptance.history import noise
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
@@ -66,6 +69,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
     collect.add_argument(
+        "--places",
+        metavar="FILE",
+        type=options.path,
+        help="CSV with a column `machine` and others, such as rack: what slow machines may share",
+    )
+    collect.add_argument(
         "--fresh",
         metavar="HOURS",
         type=hours,
@@ -98,7 +107,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Collect the verdicts of a fleet; returns the exit code of EPILOG.
 
-    Raises DueError, SignatureError where the signers cannot be read, NoDuckdb, NightFileError.
+    Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
+    NightFileError.
     """
     language = closing.language_of(args)
     if args.out is not None:
@@ -106,18 +116,26 @@ def run(args: argparse.Namespace) -> int:
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
+    told = {} if args.places is None else places.read(args.places)
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
-    found = verdicts.collect(args.folders, now - fresh, args.signer)
+    # Kept nights have what came before; without them it is read again.
+    earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
+    found = verdicts.collect(args.folders, now - fresh - earlier, args.signer)
     judged = night.judge(found, names, now, fresh, signed=args.signer is not None)
     screen = Terminal.on_stdout(language)
+    compared = None
     try:
+        standings = (*judged.due, *judged.others)
+        reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
+        nights = night.tables(found, judged, reasons, now)
         if args.out is not None:
-            standings = (*judged.due, *judged.others)
-            reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
-            for path in parquet.write(args.out, night.tables(found, judged, reasons, now)):
+            for path in parquet.write(args.out, nights):
                 screen.path(str(path))
+            nights = parquet.read_last(args.out, comparison.NIGHTS)
+        book = noise.read(resources.locate("noise.toml"))
+        compared = comparison.compare(nights, book, told)
     finally:  # a full disk does not hide what was judged
-        show(judged, screen, language)
+        show(judged, compared, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
 
@@ -141,8 +159,13 @@ def exit_code(judged: Judged, fail_on: float | None = None) -> int:
     return int(judged.not_passed > fail_on)
 
 
-def show(judged: Judged, screen: Terminal, language: Language = ENGLISH) -> None:
-    """Print each machine that did not pass, what could not be read, and the closing line."""
+def show(
+    judged: Judged, compared: Comparison | None, screen: Terminal, language: Language = ENGLISH
+) -> None:
+    """Print each machine that did not pass, what could not be read, and the closing line.
+
+    Before that stands how the machines compare, which changes no verdict.
+    """
     for one in judged.due:
         if one.verdict != "PASS":
             screen.say(_line(one, language), _STYLE[one.verdict])
@@ -162,7 +185,28 @@ def show(judged: Judged, screen: Terminal, language: Language = ENGLISH) -> None
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
         screen.say(language("unsigned: {machines}", machines=", ".join(sorted(unsigned))))
+    if compared is not None and compared.compared:
+        for message in comparison.sentences(compared):
+            screen.say(words.message(message, language), "yellow")
+        screen.say(_compared(compared, language))
     screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
+
+
+def _compared(found: Comparison, language: Language) -> str:
+    counted = language.ngettext(
+        "{n} machine compared with its equals",
+        "{n} machines compared with their equals",
+        found.compared,
+    )
+    if len(found.nights) < 2:
+        return language("{machines}: slow ones are named from the second night", machines=counted)
+    slow = len({flag.machine for flag in found.flags})
+    return language(
+        "{machines} over {nights} nights: {slow} slower (verdicts stay as they are)",
+        machines=counted,
+        nights=len(found.nights),
+        slow=slow,
+    )
 
 
 def _line(one: Standing, language: Language) -> str:

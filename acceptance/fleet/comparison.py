@@ -15,12 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, Quantity, Value
 from acceptance.core.parts import Gpu
 from acceptance.fleet import outliers
 from acceptance.fleet.common_cause import (
+    SLOT,
     Card,
+    Cause,
     Causes,
     FlaggedPart,
+    SingleMachine,
     Versions,
     differing_versions,
     find_causes,
@@ -203,3 +207,97 @@ def _versions(rows: Iterable[Row]) -> Iterable[BatchVersions]:
     for batch, machines in sorted(batches.items()):
         for versions in differing_versions(machines, FIRMWARE):
             yield BatchVersions(batch, versions)
+
+
+_SHOWN = 8  # names in a sentence; a view with room lists all
+
+
+def sentences(found: Comparison) -> tuple[Message, ...]:
+    """What there is to tell, the gravest first: common causes, single machines, pairs, versions."""
+    return (
+        *map(_cause, found.causes.common),
+        *(_slow(one, found.flags) for one in found.causes.single),
+        *map(_apart, found.apart),
+        *map(_differs, found.versions),
+        *(
+            [Message("fleet_uncompared", {"machines": _names(found.uncompared)})]
+            * bool(found.uncompared)
+        ),
+    )
+
+
+def _names(names: Sequence[str]) -> Listed:
+    return Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
+
+
+def _share(value: float) -> Quantity:
+    return Quantity(round(100 * value, 1), "%")
+
+
+def _cause(one: Cause) -> Message:
+    machines = sorted({card.machine for card in one.parts})
+    told: dict[str, Value] = {
+        "attributes": Listed(tuple(f"{name} {value}" for name, value in one.attributes)),
+        "hits": one.flagged_having,
+        "having": one.having,
+        "flagged": one.flagged,
+        "all": one.all_units,
+        "measurements": _names(one.measurements),
+        "machines": _names(machines),
+    }
+    slot = any(attribute.name == SLOT for attribute in one.attributes)
+    return Message("fleet_cause_of_cards" if slot else "fleet_cause", told)
+
+
+def _slow(one: SingleMachine, flags: Iterable[Flag]) -> Message:
+    own = [
+        flag
+        for flag in flags
+        if flag.machine == one.machine and flag.series.component in one.components
+    ]
+    worst = max(own, key=lambda flag: flag.drop / flag.threshold)
+    unit, more = worst.series.unit, len(own) - 1
+    return Message(
+        "fleet_slow",
+        {
+            "machine": one.machine,
+            "component": str(worst.series.component),
+            "measurement": worst.series.measurement,
+            "value": Quantity(worst.value, unit),
+            "usual": Quantity(worst.usual, unit),
+            "drop": _share(worst.drop),
+            "threshold": _share(worst.threshold),
+            "others": worst.compared - 1,
+            **({"more": more} if more else {}),
+        },
+    )
+
+
+def _apart(one: Apart) -> Message:
+    told: dict[str, Value] = {
+        "better": one.better,
+        "worse": one.worse,
+        "component": str(one.series.component),
+        "measurement": one.series.measurement,
+        "drop": _share(one.drop),
+    }
+    return Message("fleet_apart", told)
+
+
+def _differs(one: BatchVersions) -> Message:
+    name, usual, others, unread = (
+        one.versions.name,
+        one.versions.usual,
+        one.versions.others,
+        one.versions.unread,
+    )
+    told = [
+        Message("fleet_version_on", {"version": version, "machines": _names(machines)})
+        for version, machines in others
+    ]
+    if unread:
+        told.append(Message("fleet_version_unread", {"machines": _names(unread)}))
+    listed: dict[str, Value] = {"batch": one.batch, "name": name, "others": Listed(tuple(told))}
+    if usual:
+        listed["usual"] = usual
+    return Message("fleet_versions", listed)

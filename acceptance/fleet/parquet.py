@@ -13,7 +13,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-_NAME = re.compile(r"night-(\d{4}-\d\d-\d\d)\.parquet", re.ASCII)
 _LISTS = ("not_passed", "parts")  # as JSON
 _MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *GROUP_KEYS)
 # The others are texts.
@@ -38,6 +37,7 @@ _TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
 _NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
 _PARTS = msgspec.json.Decoder(tuple[str, ...])
+_NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
 _SETTINGS = {
@@ -98,14 +98,16 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
     return made
 
 
-def nights(out: Path) -> list[str]:
-    """The nights that are kept in a folder, by the evening's date; the oldest first.
+def read_last(out: Path, number: int) -> dict[str, NightTable]:
+    """The last nights in a folder, by the evening's date. Raises NightFileError and NoDuckdb.
 
-    Raises NightFileError for a folder that cannot be read.
+    A night that is a week older than the last one is left out: too much may have changed.
     """
-    with _errors(out):
-        names = [path.name for path in out.iterdir()]
-    return sorted(found[1] for name in names if (found := _NAME.fullmatch(name)))
+    dated = sorted(
+        (found[1], path) for path in out.iterdir() if (found := _NIGHT.fullmatch(path.name))
+    )
+    last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
+    return {f"{day}": read(path) for day, path in last if last[-1][0] - day < timedelta(days=7)}
 
 
 def read(path: Path) -> NightTable:
