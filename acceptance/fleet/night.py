@@ -286,15 +286,16 @@ def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
     )
 
 
-def newest_table(
-    standings: Iterable[Standing], series: Sequence[Series], reasons: Mapping[str, str]
-) -> NightTable:
-    """The table of the verdicts that count now, whatever night their runs began in."""
+def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> NightTable:
+    """The table of the verdicts that count now, whatever night their runs began in.
+
+    The rows have no reasons: the standings have them.
+    """
     held = [
         (
-            Row(one.machine, one.verdict, reasons.get(one.machine), missing=one.missing)
+            Row(one.machine, one.verdict, missing=one.missing)
             if one.newest is None
-            else _row(one.newest, one.verdict, reasons.get(one.machine)),
+            else _row(one.newest, one.verdict, None),
             one.newest,
         )
         for one in standings

@@ -6,6 +6,7 @@ against the clock like a verdict: where it is no longer fresh, no machine of it 
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection as Names
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, NightTable, Row
-from acceptance.fleet.verdicts import GROUP_KEYS, Collection
+from acceptance.fleet.verdicts import GROUP_KEYS, Collection, Trouble
 
 # Rates that say most of a machine, for views with room for a few; of each the lowest component.
 KEY_RATES = (
@@ -37,10 +38,10 @@ _FACTS = tuple(key for key in GROUP_KEYS if key != "machine_file")
 class FleetReport:
     """A fleet at one moment.
 
-    `night` is the evening of a kept night, None for the verdicts in folders. `due` and `others` (not
-    due) are in the order of `night.Judged`. `reasons` say why machines are no PASS. `last` is when
-    the newest run of each machine began, one that is not fresh included. `values` has the machines
-    that are due. `before` is the night before, with its evening.
+    `night` is the evening of the last kept night, None for the verdicts in folders. `due` and
+    `others` (not due) are in the order of `night.Judged`. `reasons` say why machines are no PASS.
+    `last` is when the newest run of each machine began, one that is not fresh included. `values`
+    has the machines that are due. `before` is the night before, with its evening.
     """
 
     now: datetime
@@ -48,7 +49,7 @@ class FleetReport:
     due: tuple[Row, ...]
     others: tuple[Row, ...]
     reasons: Mapping[str, Text]
-    troubles: tuple[Message, ...]
+    troubles: tuple[Trouble, ...]
     last: Mapping[str, datetime]
     values: NightTable
     before: tuple[str, NightTable] | None = None
@@ -69,15 +70,28 @@ class FleetReport:
         word = night.worst(row.verdict for row in self.due)
         return night.worst((word, "UNJUDGED")) if self.troubles or not self.due else word
 
+    @property
+    def not_passed(self) -> float:
+        """The share of due machines that did not pass; 1 where none is due."""
+        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
 
-def of_folders(
-    found: Collection, judged: Judged, reasons: Mapping[str, str], now: datetime
-) -> FleetReport:
-    """The report of the verdicts in some folders; `reasons` has the words of the standings'."""
+    @property
+    def other_troubles(self) -> list[Message]:
+        """The troubles that are not told already as the reason of a due machine."""
+        due = {row.machine for row in self.due}
+        return [
+            one.message
+            for one in self.troubles
+            if one.machine not in due or self.reasons.get(one.machine or "") != one.message
+        ]
+
+
+def of_folders(found: Collection, judged: Judged, now: datetime) -> FleetReport:
+    """The report of the verdicts in some folders."""
     standings = (*judged.due, *judged.others)
-    table = night.newest_table(judged.due, found.series, reasons)
+    table = night.newest_table(judged.due, found.series)
     rows = {row.machine: row for row in table.rows}
-    others = night.newest_table(judged.others, found.series, reasons).rows
+    others = night.newest_table(judged.others, found.series).rows
     last = {
         name: max(moments)
         for name, held in found.verdicts.items()
@@ -89,7 +103,7 @@ def of_folders(
         tuple(rows[one.machine] for one in judged.due),
         others,
         {one.machine: one.reason for one in standings if one.reason is not None},
-        tuple(trouble.message for trouble in judged.troubles),
+        judged.troubles,
         last,
         table,
     )
@@ -98,12 +112,12 @@ def of_folders(
 def of_nights(
     nights: Mapping[str, NightTable], due: Names[str] | None, now: datetime, fresh: timedelta
 ) -> FleetReport:
-    """The report of the last of these kept nights; `due` names those that are due, None all of it.
+    """The report of kept nights: of each machine the newest run counts.
 
-    Raises ValueError where there is no night.
+    `due` names those that are due, None all that are there. Raises ValueError where there is no
+    night.
     """
-    *earlier, last = sorted(nights)
-    table = nights[last]
+    table = functools.reduce(night.merged, (nights[date] for date in sorted(nights)))
     chosen = None if due is None else set(due)
     reasons: dict[str, Text] = {}
     rows = []
@@ -121,14 +135,13 @@ def of_nights(
     }
     return FleetReport(
         now,
-        last,
+        max(with_runs(nights), default=max(nights)),
         tuple(row for row in rows if chosen is None or row.machine in chosen),
         tuple(row for row in rows if chosen is not None and row.machine not in chosen),
         reasons,
         (),
         began,
         table if chosen is None else _only(table, chosen),
-        (earlier[-1], nights[earlier[-1]]) if earlier else None,
     )
 
 
@@ -142,7 +155,8 @@ def _absent(table: NightTable, due: Names[str] | None) -> Iterator[Row]:
 def _aged(row: Row, now: datetime, fresh: timedelta) -> tuple[Row, Text | None]:
     """A kept machine as it stands now, and why it is no PASS."""
     if row.began is None:
-        return row, row.reason or Message("fleet_missing")
+        word = night.worst((row.verdict, "UNJUDGED"))
+        return replace(row, verdict=word), row.reason or Message("fleet_missing")
     if now - row.began <= fresh:
         return row, row.reason
     hours = round((now - row.began) / timedelta(hours=1))
@@ -155,11 +169,23 @@ def _only(table: NightTable, names: set[str]) -> NightTable:
     return NightTable(tuple(table.rows[place] for place in kept), table.series, table.values[kept])
 
 
+def with_runs(nights: Mapping[str, NightTable]) -> dict[str, NightTable]:
+    """The nights in which a machine was tested: the others only name missing machines."""
+    return {
+        date: table
+        for date, table in nights.items()
+        if any(row.began is not None for row in table.rows)
+    }
+
+
 def with_earlier(
-    report: FleetReport, before: tuple[str, NightTable] | None, compared: Comparison | None
+    report: FleetReport, nights: Mapping[str, NightTable], compared: Comparison
 ) -> FleetReport:
-    """The report with the night before and the comparison of the last nights."""
-    return replace(report, before=before or report.before, compared=compared)
+    """The report with the last of these nights but one, and with what was found of them."""
+    before = sorted(nights)[-2:-1]
+    return replace(
+        report, before=(before[0], nights[before[0]]) if before else None, compared=compared
+    )
 
 
 # --- node by check ---
@@ -257,9 +283,7 @@ def distributions(report: FleetReport) -> tuple[list[Distribution], list[str]]:
             outliers = [
                 one for name in names if (one := marked.get((name, measurement))) is not None
             ]
-            found.append(
-                _distribution(measurement, unit, model, values, (names, parts), outliers)
-            )
+            found.append(_distribution(measurement, unit, model, values, (names, parts), outliers))
         if not varies:
             steady.append(measurement)
     found.sort(key=lambda one: (not one.outliers, one.measurement, one.model))
@@ -278,11 +302,13 @@ def _distribution(
     counts, edges = np.histogram(there, BINS)
     names, parts = named
 
-    def end(place: int) -> End:
+    def end(place: np.intp) -> End:
         row, column = divmod(int(place), values.shape[1])
         return End(names[row], parts[column], float(values[row, column]))
 
-    marks = np.clip(np.searchsorted(edges, [one.value for one in outliers], "right") - 1, 0, BINS - 1)
+    marks = np.clip(
+        np.searchsorted(edges, [one.value for one in outliers], "right") - 1, 0, BINS - 1
+    )
     return Distribution(
         measurement,
         unit,
@@ -388,7 +414,7 @@ def changes(report: FleetReport) -> Changes | None:
     if report.before is None:
         return None
     before = {row.machine: row for row in report.before[1].rows}
-    turns: dict[tuple[str, str], list[str]] = defaultdict(list)
+    turns: dict[tuple[VerdictWord, VerdictWord], list[str]] = defaultdict(list)
     facts: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
     for row in report.due:
         was = before.get(row.machine)

@@ -108,7 +108,7 @@ def document(suites: Iterable[TestSuite]) -> bytes:
     for suite in suites:
         suite.update_statistics()
         suite.time = _seconds(suite.time)
-        report.add_testsuite(suite)
+        report.append(suite)  # add_testsuite looks at every suite before it
     report.update_statistics()
     # Not in Jenkins' schema, which counts skipped tests only in the suite.
     del report._elem.attrib["skipped"]
@@ -159,7 +159,9 @@ def _case(
 
 
 def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
-    return "\n".join(_limit_lines(list(map(safe_line, summary.finding_lines(findings, where))), RESULT))
+    return "\n".join(
+        _limit_lines(list(map(safe_line, summary.finding_lines(findings, where))), RESULT)
+    )
 
 
 def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
@@ -225,7 +227,9 @@ def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
     yield safe_line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
-        yield safe_line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
+        yield safe_line(
+            f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}"
+        )
     for finding in check.findings:
         yield f"{finding.kind}: {safe_line(words.of(finding))}"
         # details of findings that made the outcome are in the result

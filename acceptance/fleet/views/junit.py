@@ -20,8 +20,12 @@ from acceptance.reports.junit import document, result, safe_line, safe_name, uni
 from acceptance.wording import words
 
 FLEET = "the whole fleet"
-_KINDS = {"FAIL": (Failure, "limit"), "UNJUDGED": (Error, "unjudged")}
-_OUTCOMES = {"fail": (Failure, "limit"), "error": (Error, "unjudged")}
+_KINDS: dict[str, tuple[type[Failure] | type[Error], str]] = {
+    "FAIL": (Failure, "limit"),
+    "UNJUDGED": (Error, "unjudged"),
+    "fail": (Failure, "limit"),
+    "error": (Error, "unjudged"),
+}
 
 
 def render(report: FleetReport) -> bytes:
@@ -41,7 +45,7 @@ def _fleet(report: FleetReport) -> TestSuite:
     suite = TestSuite(FLEET)
     suite.add_property("verdict", report.verdict)
     case = TestCase(FLEET, classname="rigproof.fleet", time=0.0)
-    lines = [safe_line(words.message(one)) for one in report.troubles]
+    lines = [safe_line(words.message(one)) for one in report.other_troubles]
     if not report.due:
         lines.append("no machine is due")
     if lines:
@@ -77,7 +81,7 @@ def _machine(name: str, row: Row, reason: str) -> TestSuite:
     checks = unique_names((check for check, _ in row.not_passed), "verdict")
     for check, (_, outcome) in zip(checks, row.not_passed, strict=True):
         case = TestCase(f"{name}: {check}", classname="rigproof.machine", time=0.0)
-        kind, type_ = _OUTCOMES[outcome]
+        kind, type_ = _KINDS[outcome]
         text = f"{outcome} in run {row.run_id}: verdict.json of the machine says why"
         case.result = [result(kind, safe_line(text), type_)]
         suite.add_testcase(case)

@@ -11,13 +11,13 @@ from typing import get_args
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.report import FleetReport, flagged, key_rates
-from acceptance.notify.textfile import Metric, metric
-from acceptance.notify.textfile import render as render_metrics
+from acceptance.reports import exposition
+from acceptance.reports.exposition import Metric, metric
 
 
 def render(report: FleetReport) -> bytes:
     """The content of the file."""
-    return render_metrics(_metrics(report))
+    return exposition.render(_metrics(report))
 
 
 def _metrics(report: FleetReport) -> Iterator[Metric]:
@@ -29,9 +29,7 @@ def _metrics(report: FleetReport) -> Iterator[Metric]:
     yield Metric(
         "rigproof_fleet_machines",
         "How many machines that are due have each verdict.",
-        tuple(
-            ({"verdict": word}, float(report.count(word))) for word in get_args(VerdictWord)
-        ),
+        tuple(({"verdict": word}, float(report.count(word))) for word in get_args(VerdictWord)),
     )
     yield metric(
         "rigproof_fleet_troubles",

@@ -21,6 +21,7 @@ from acceptance.reports import templating
 from acceptance.wording import words
 
 MOST = 200  # machines of a list or of the matrix
+OPEN = 20  # of these, those that are shown at once
 CHECKS = 30  # columns of the matrix
 NAMED = 20  # machines named in a sentence, or in a cell
 OLD = 20  # of the oldest verdicts
@@ -33,7 +34,14 @@ AGES = (12, 24, 30, 48, 168)  # hours
 def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.fleet.views", "acceptance.reports.page")
     environment.globals.update(
-        MOST=MOST, NAMED=NAMED, BINS=BINS, HEIGHT=HEIGHT, number=number, bars=bars, share=share
+        MOST=MOST,
+        OPEN=OPEN,
+        NAMED=NAMED,
+        BINS=BINS,
+        HEIGHT=HEIGHT,
+        number=number,
+        bars=bars,
+        share=share,
     )
     return environment
 
@@ -54,7 +62,7 @@ def render(report: FleetReport, language: Language = ENGLISH) -> str:
             closing=terminal.closing_of(report, language),
             groups=list(terminal.groups(report, language)),
             reason=lambda row: words.text(report.reasons.get(row.machine, ""), language),
-            troubles=[words.message(one, language) for one in report.troubles],
+            troubles=[words.message(one, language) for one in report.other_troubles],
             matrix=found,
             checks=found.checks[:CHECKS],
             cells=lambda row: cells(row, found),
@@ -68,7 +76,8 @@ def render(report: FleetReport, language: Language = ENGLISH) -> str:
             age=lambda since: terminal.age(since, language),
             changes=fleet_report.changes(report),
             changed=lambda one: list(terminal.changed(one, language)),
-            names=lambda machines: terminal.names(machines, language, NAMED),
+            not_due=terminal.not_due(report, language, NAMED),
+            unsigned=terminal.unsigned(report, language, NAMED),
             passed=[row.machine for row in report.due if row.verdict == "PASS"],
         )
     )
@@ -98,7 +107,9 @@ def share(value: float) -> str:
 
 def ages(report: FleetReport, language: Language) -> Iterator[tuple[str, int]]:
     """How many due machines have a newest run of each age."""
-    known = [report.now - report.last[row.machine] for row in report.due if row.machine in report.last]
+    known = [
+        report.now - report.last[row.machine] for row in report.due if row.machine in report.last
+    ]
     before = timedelta.min
     for hours in AGES:
         until = timedelta(hours=hours)

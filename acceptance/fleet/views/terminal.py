@@ -52,9 +52,11 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
         for row in rows[:MOST]:
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
-    for trouble in report.troubles[:MOST]:
-        screen.say(words.message(trouble, language), "yellow")
-    _rest(screen, len(report.troubles) - MOST, language)
+    troubles = [words.message(one, language) for one in report.other_troubles]
+    _block(screen, language("What could not be read:"), troubles, language)
+    for text in (not_due(report, language), unsigned(report, language)):
+        if text:
+            screen.say(text)
     _block(screen, language("Checks that did not pass:"), checks(report, language), language)
     _block(screen, language("Machines beside each other:"), beside(report, language), language)
     aged = fleet_report.oldest(report)[:OLD]
@@ -95,6 +97,22 @@ def machine_line(row: Row, report: FleetReport, language: Language) -> str:
     reason = words.text(report.reasons.get(row.machine, ""), language)
     run = f" ({row.run_id})" if row.run_id else ""
     return f"{row.machine}: {reason}{run}"
+
+
+def not_due(report: FleetReport, language: Language, most: int = NAMES) -> str:
+    """The machines that are not due and have verdicts, which do not count; empty without any."""
+    if not report.others:
+        return ""
+    machines = [row.machine for row in report.others]
+    return language("not due: {machines}", machines=names(machines, language, most))
+
+
+def unsigned(report: FleetReport, language: Language, most: int = NAMES) -> str:
+    """The due machines whose verdict is not signed; empty without any."""
+    machines = [row.machine for row in report.due if row.run_id and row.signer is None]
+    if not machines:
+        return ""
+    return language("unsigned: {machines}", machines=names(machines, language, most))
 
 
 def names(machines: Sequence[str], language: Language, most: int = NAMES) -> str:
