@@ -20,8 +20,9 @@ from acceptance.fleet.views import terminal
 from acceptance.reports import templating
 from acceptance.wording import words
 
-MOST = 200  # machines of a list or of the matrix
+MOST = 200  # machines of a list
 OPEN = 20  # of these, those that are shown at once
+ROWS = 60  # machines of the matrix
 CHECKS = 30  # columns of the matrix
 NAMED = 20  # machines named in a sentence, or in a cell
 OLD = 20  # of the oldest verdicts
@@ -37,6 +38,7 @@ def _environment() -> jinja2.Environment:
         MOST=MOST,
         OPEN=OPEN,
         NAMED=NAMED,
+        ROWS=ROWS,
         BINS=BINS,
         HEIGHT=HEIGHT,
         number=number,
@@ -115,6 +117,6 @@ def ages(report: FleetReport, language: Language) -> Iterator[tuple[str, int]]:
         until = timedelta(hours=hours)
         count = sum(before < age <= until for age in known)
         before = until
-        yield language("up to {age}", age=terminal.age(until, language)), count
+        yield language("up to {hours} h", hours=hours), count
     yield language("older"), sum(age > before for age in known)
     yield language("none"), len(report.due) - len(known)

@@ -53,22 +53,22 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
     troubles = [words.message(one, language) for one in report.other_troubles]
-    _block(screen, language("What could not be read:"), troubles, language)
+    _block(screen, language("What could not be read"), troubles, language)
     for text in (not_due(report, language), unsigned(report, language)):
         if text:
             screen.say(text)
-    _block(screen, language("Checks that did not pass:"), checks(report, language), language)
-    _block(screen, language("Machines beside each other:"), beside(report, language), language)
+    _block(screen, language("Checks that did not pass"), checks(report, language), language)
+    _block(screen, language("Machines beside each other"), beside(report, language), language)
     aged = fleet_report.oldest(report)[:OLD]
     _block(
         screen,
-        language("Oldest verdicts:"),
+        language("Oldest verdicts"),
         [f"{row.machine}: {age(since, language)}" for row, since in aged],
         language,
     )
     found = fleet_report.changes(report)
     if found is not None and report.before is not None:
-        heading = language("Changed since the night of {night}:", night=report.before[0])
+        heading = language("Changed since the night of {night}", night=report.before[0])
         told = list(changed(found, language)) or [language("nothing")]
         _block(screen, heading, told, language)
     screen.say(closing_of(report, language), f"bold {_STYLE[report.verdict]}")
@@ -179,7 +179,7 @@ def fact(turn: Turn, language: Language) -> str:
 
 def _block(screen: Terminal, heading: str, lines: Sequence[str], language: Language) -> None:
     if lines:
-        screen.say(heading)
+        screen.say(f"{heading}:")
     for line in lines[:MOST]:
         screen.say(line, indent=2)
     _rest(screen, len(lines) - MOST, language)
