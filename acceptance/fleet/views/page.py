@@ -99,7 +99,7 @@ def bars(one: Distribution, *, flagged: bool) -> str:
         for place, count in enumerate(one.bins)
         if count and (place in one.flagged) == flagged
     }
-    return "".join(f"M{place} {HEIGHT}v-{height}h.9v{height}z" for place, height in heights.items())
+    return "".join(f"M{place} {HEIGHT}v-{height}h.9v{height}Z" for place, height in heights.items())
 
 
 def share(value: float) -> str:
