@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     """Collect the verdicts of a fleet, or report it; returns the exit code of EPILOG.
 
     Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.run` raises.
+    NightFileError, and what `fleet_report.show` raises.
     """
     language = closing.language_of(args)
     if args.signer is not None:
@@ -139,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
     told = {} if args.places is None else places.read(args.places)
     if args.what == "report":
-        return exit_code(fleet_report.run(args, names, told), args.fail_on)
+        return exit_code(fleet_report.show(args, names, told), args.fail_on)
     if args.out is not None:
         parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)

@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(name, metavar="FILE", type=options.path, help=text)
 
 
-def run(
+def show(
     args: argparse.Namespace,
     due: Collection[str] | None,
     places: Mapping[str, Mapping[str, str]],
