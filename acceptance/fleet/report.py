@@ -171,21 +171,29 @@ def _only(table: NightTable, names: set[str]) -> NightTable:
 
 def with_runs(nights: Mapping[str, NightTable]) -> dict[str, NightTable]:
     """The nights in which a machine was tested: the others only name missing machines."""
-    return {
-        date: table
-        for date, table in nights.items()
-        if any(row.began is not None for row in table.rows)
-    }
+    return {date: table for date, table in nights.items() if _runs(table)}
 
 
 def with_earlier(
     report: FleetReport, nights: Mapping[str, NightTable], compared: Comparison
 ) -> FleetReport:
-    """The report with the last of these nights but one, and with what was found of them."""
-    before = sorted(nights)[-2:-1]
-    return replace(
-        report, before=(before[0], nights[before[0]]) if before else None, compared=compared
+    """The report with the night before the last of these, and with what was found of all.
+
+    A night with less than half as many tested machines is passed over: one machine whose verdict is
+    old would make all others look new.
+    """
+    *earlier, last = sorted(nights) or [""]
+    before = next(
+        (one for one in reversed(earlier) if 2 * _runs(nights[one]) >= _runs(nights[last])), None
     )
+    return replace(
+        report, before=None if before is None else (before, nights[before]), compared=compared
+    )
+
+
+def _runs(table: NightTable) -> int:
+    """How many machines were tested in a night."""
+    return sum(row.began is not None for row in table.rows)
 
 
 # --- node by check ---

@@ -127,6 +127,24 @@ def test_a_night_on_the_terminal(call: Call, tmp_path: Path) -> None:
     )
 
 
+def test_long_lists_are_cut_and_counted(call: Call, tmp_path: Path) -> None:
+    for number in range(25):
+        machine(tmp_path / "fleet", f"n{number:02d}", "FAIL")
+    machine(tmp_path / "fleet", "old", hours=100)
+    machine(tmp_path / "fleet", "stranger")
+    machine(tmp_path / "fleet", "visitor")
+    (tmp_path / "due").write_text("old\n" + "".join(f"n{number:02d}\n" for number in range(25)))
+    _, out, _ = call("fleet", "--due", "due")
+    first = out.index("FAIL (25):")
+    assert out[first + 20].startswith("  n19: ")
+    assert out[first + 21] == "  and 5 more"
+    assert f"  {CHECK}: 25 fail: n00, n01, n02, n03, n04, n05, n06, n07 and 17 more" in out
+    assert "not due: stranger, visitor" in out
+    assert out[out.index("Oldest verdicts:") + 1] == "  old: 4 days"
+    # The night of the old run is no night to compare 25 machines with.
+    assert not any(line.startswith("Changed") for line in out)
+
+
 def test_the_code_is_that_of_collect(call: Call, tmp_path: Path) -> None:
     machine(tmp_path / "fleet", "a")
     assert call("fleet")[0] == 0
@@ -304,6 +322,17 @@ def test_the_page_has_its_parts(call: Call, tmp_path: Path) -> None:
     assert "slow gpu0" in pages.words(spread)
     assert spread.xpath(".//path[@class='x']")
     assert "PASS -> FAIL (1): b" in told
+
+
+def test_what_is_the_same_everywhere_is_folded_up(call: Call, tmp_path: Path) -> None:
+    for number in range(3):
+        machine(tmp_path / "fleet", f"n{number}", values={"equal": 1.0, "other": 1.0 + number})
+    call("fleet", "--page", "p.html")
+    seen = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
+    heads = [pages.words(one) for one in seen.xpath("//table[@class='spread']/tbody/tr/th")]
+    assert [head.split()[0] for head in heads] == ["other"]
+    (folded,) = seen.xpath("//section[@aria-labelledby='distributions']/details")
+    assert pages.words(folded).endswith("equal")
 
 
 def test_the_page_speaks_chinese(call: Call, tmp_path: Path) -> None:

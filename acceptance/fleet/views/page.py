@@ -67,6 +67,7 @@ def render(report: FleetReport, language: Language = ENGLISH) -> str:
             troubles=[words.message(one, language) for one in report.other_troubles],
             matrix=found,
             checks=found.checks[:CHECKS],
+            rows=[row for row in found.rows if any(cells(row, found))],
             cells=lambda row: cells(row, found),
             outcomes=lambda check: terminal.outcomes(found.outcomes[check], language),
             more_checks=terminal.checks(report, language)[CHECKS:],
