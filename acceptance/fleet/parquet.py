@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from acceptance.core import parts, plain_text, regular_file
+from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import NightTable, Row, merged
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
@@ -231,6 +232,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *_LISTS)}
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
         try:
+            msgspec.convert(fact["verdict"], VerdictWord)
             fact["not_passed"] = _NOT_PASSED.decode(fact["not_passed"])
             fact["parts"] = _PARTS.decode(fact["parts"])
         except (TypeError, msgspec.MsgspecError) as error:
