@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Collection as Names
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -171,7 +171,7 @@ def _only(table: NightTable, names: set[str]) -> NightTable:
 
 def with_runs(nights: Mapping[str, NightTable]) -> dict[str, NightTable]:
     """The nights in which a machine was tested: the others only name missing machines."""
-    return {date: table for date, table in nights.items() if _runs(table)}
+    return {date: table for date, table in nights.items() if _tested(table.rows)}
 
 
 def with_earlier(
@@ -179,21 +179,20 @@ def with_earlier(
 ) -> FleetReport:
     """The report with the night before the last of these, and with what was found of all.
 
-    A night with less than half as many tested machines is passed over: one machine whose verdict is
-    old would make all others look new.
+    A night that tested less than half of the machines is passed over: all others would look new.
     """
-    *earlier, last = sorted(nights) or [""]
+    tested = _tested(report.due)
+    earlier = sorted(nights, reverse=True)[1:]
     before = next(
-        (one for one in reversed(earlier) if 2 * _runs(nights[one]) >= _runs(nights[last])), None
+        (one for one in earlier if 2 * len(tested & _tested(nights[one].rows)) >= len(tested)), None
     )
     return replace(
         report, before=None if before is None else (before, nights[before]), compared=compared
     )
 
 
-def _runs(table: NightTable) -> int:
-    """How many machines were tested in a night."""
-    return sum(row.began is not None for row in table.rows)
+def _tested(rows: Iterable[Row]) -> set[str]:
+    return {row.machine for row in rows if row.began is not None}
 
 
 # --- node by check ---
