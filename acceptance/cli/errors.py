@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.cli import capacity, compare, history
+from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
 from acceptance.fleet import due, parquet, places
@@ -45,6 +45,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     capacity.NoCapacity,
     compare.NoComparison,
     history.NoHistory,
+    fleet_report.NoFleet,
     BaselineRefused,
     targets.TargetError,
     installation.ScheduleError,

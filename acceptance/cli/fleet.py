@@ -7,12 +7,14 @@ import math
 from datetime import UTC, datetime, timedelta
 
 from acceptance import resources
-from acceptance.cli import closing, options
+from acceptance.cli import closing, fleet_report, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import comparison, due, night, parquet, places, verdicts
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Standing
+from acceptance.fleet.report import FleetReport
+from acceptance.fleet.views import terminal
 from acceptance.history import noise
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
@@ -58,7 +60,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=options.path,
         help="holds a folder for each machine with its verdict.json (or .gz), or with its runs",
     )
-    listed = collect.add_mutually_exclusive_group()
+    _due(collect)
+    _counts(collect)
+    options.out(
+        collect,
+        None,
+        "keep each night in a Parquet file in this folder (needs `pip install rigproof[fleet]`)",
+    )
+    _fail_on(collect)
+    options.language(collect)
+    text = "show a fleet: on the terminal, on a page, and for other programs"
+    shown = options.add(what, "report", text, EPILOG)
+    fleet_report.arguments(shown)
+    _due(shown)
+    _counts(shown)
+    _fail_on(shown)
+    options.language(shown)
+
+
+def _due(parser: argparse.ArgumentParser) -> None:
+    """Add which machines are due, and where they are."""
+    listed = parser.add_mutually_exclusive_group()
     listed.add_argument(
         "--due",
         metavar="FILE",
@@ -68,20 +90,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listed.add_argument(
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
-    collect.add_argument(
+    parser.add_argument(
         "--places",
         metavar="FILE",
         type=options.path,
         help="CSV with a column `machine` and others, such as rack: what slow machines may share",
     )
-    collect.add_argument(
+
+
+def _counts(parser: argparse.ArgumentParser) -> None:
+    """Add which verdicts count."""
+    parser.add_argument(
         "--fresh",
         metavar="HOURS",
         type=hours,
         default=FRESH_HOURS,
         help="how long after its run began a verdict counts (default: 30)",
     )
-    collect.add_argument(
+    parser.add_argument(
         "--signer",
         metavar="FILE",
         type=options.path,
@@ -90,33 +116,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             "unsigned verdict then leaves its machine UNJUDGED"
         ),
     )
-    options.out(
-        collect,
-        None,
-        "keep each night in a Parquet file in this folder (needs `pip install rigproof[fleet]`)",
-    )
-    collect.add_argument(
+
+
+def _fail_on(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--fail-on",
         metavar="SHARE",
         type=share,
         help="exit with 1 only where more than this share of the due machines did not pass, else 0",
     )
-    options.language(collect)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collect the verdicts of a fleet; returns the exit code of EPILOG.
+    """Collect the verdicts of a fleet, or report it; returns the exit code of EPILOG.
 
     Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError.
+    NightFileError, and what `fleet_report.show` raises.
     """
     language = closing.language_of(args)
-    if args.out is not None:
-        parquet.require()
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
     told = {} if args.places is None else places.read(args.places)
+    if args.what == "report":
+        return exit_code(fleet_report.show(args, names, told), args.fail_on)
+    if args.out is not None:
+        parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
     # Kept nights have what came before; without them it is read again.
     earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
@@ -148,7 +173,7 @@ def _require_signers(args: argparse.Namespace) -> None:
         raise signature.SignatureError("signers_unread", path=str(args.signer), why=why) from error
 
 
-def exit_code(judged: Judged, fail_on: float | None = None) -> int:
+def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int:
     """0 PASS, 1 FAIL, 3 UNJUDGED.
 
     With `fail_on`, 1 where more than this share of the due machines did not pass, else 0; without
@@ -217,9 +242,6 @@ def _line(one: Standing, language: Language) -> str:
 
 def closing_line(judged: Judged, language: Language = ENGLISH) -> str:
     """The word on the fleet and the counts of its due machines."""
-    due = language.ngettext("{n} machine due", "{n} machines due", len(judged.due))
-    counts = ", ".join(f"{judged.count(word)} {word}" for word in ("PASS", "FAIL", "UNJUDGED"))
+    counts = judged.count("PASS"), judged.count("FAIL"), judged.count("UNJUDGED")
     missing = sum(one.missing for one in judged.due)
-    if missing:
-        counts += language(" ({number} without a fresh verdict)", number=missing)
-    return f"{judged.verdict}: {due}: {counts}"
+    return terminal.closing_line(judged.verdict, counts, missing, language)

@@ -17,11 +17,13 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from acceptance.core import parts, plain_text, regular_file
+from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import NightTable, Row, merged
-from acceptance.fleet.verdicts import GROUP_KEYS, Series
+from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
 from acceptance.wording.errors import WordedError
 
@@ -29,9 +31,13 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-_MACHINE = (*_FACTS, "began", "missing", *GROUP_KEYS)
-_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ"}  # the others are texts
+_LISTS = ("not_passed", "parts")  # as JSON
+_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *GROUP_KEYS)
+# The others are texts.
+_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
+_NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
+_PARTS = msgspec.json.Decoder(tuple[str, ...])
 _NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
@@ -155,7 +161,12 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         "machine": _texts([row.machine for row in rows]),
         "began": _texts(began),
         "missing": np.array([row.missing for row in rows], bool),
+        "checks": _texts([None if row.checks is None else str(row.checks) for row in rows]),
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
+        **{
+            name: _texts([msgspec.json.encode(getattr(row, name)).decode() for row in rows])
+            for name in _LISTS
+        },
         **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
     }
     # By measurement first: what is asked of one reads a part of the file.
@@ -218,8 +229,14 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
         groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
-        fact = {name: fact[name] for name in (*_FACTS, "missing")}
+        fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *_LISTS)}
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
+        try:
+            msgspec.convert(fact["verdict"], VerdictWord)
+            fact["not_passed"] = _NOT_PASSED.decode(fact["not_passed"])
+            fact["parts"] = _PARTS.decode(fact["parts"])
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
         rows.append(Row(machine, began=began, groups=groups, **fact))
     keys = ", ".join(_SERIES)
     held = _run(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
@@ -45,6 +45,9 @@ GROUP_KEYS = (
 )
 
 
+NotPassed = Literal["fail", "error"]  # outcomes of checks that keep a run from PASS
+
+
 class Series(NamedTuple):
     """One measurement of one component in one check: a column of the fleet's table."""
 
@@ -61,8 +64,10 @@ class MachineVerdict:
     `began` is when the run began, by the machine's clock in its run id; None where that is of
     another form. `written` is when the file was written, by the clock of the file system.
     `reason` is the first finding of a run that did not pass. `signer` names the signer or the key,
-    None of an unsigned verdict. `parts` are serial numbers and UUIDs of GPUs. `places` are the
-    columns of `values` in the collection's series; only measured values are there.
+    None of an unsigned verdict. `checks` is how many were planned; `not_passed` are those that
+    failed (fail) or left something unjudged (error), `run` among them for what concerns the whole
+    run. `parts` are serial numbers and UUIDs of GPUs. `places` are the columns of `values` in the
+    collection's series; only measured values are there.
     """
 
     machine: str
@@ -77,6 +82,8 @@ class MachineVerdict:
     signer: str | None
     sha256: str
     groups: Mapping[str, str]
+    checks: int
+    not_passed: tuple[tuple[str, NotPassed], ...]
     parts: frozenset[str]
     places: NDArray[np.int32]
     values: NDArray[np.float64]
@@ -258,6 +265,8 @@ class _Reader:
             signer,
             digest,
             groups,
+            len(file.checks),
+            _not_passed(file),
             frozenset(gpus),
             np.array(places, np.int32),
             np.array(list(measured.values()), np.float64),
@@ -300,6 +309,13 @@ def _component(name: str) -> Component:
         return parts.parse(name)
     except ValueError as error:
         raise UnreadableVerdict("no_verdict", why=plain_text.quote(str(error))) from error
+
+
+def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:
+    """The checks of a verdict that are a reason against PASS, by id; fail is worse than error."""
+    found: dict[str, NotPassed] = {row.check: "error" for row in file.unjudged}
+    found.update({row.check: "fail" for row in file.violations})
+    return tuple(sorted(found.items()))
 
 
 def _newer(runs: Sequence[tuple[datetime, Path]], since: datetime) -> list[Path]:
