@@ -69,7 +69,7 @@ def show(
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
     nights: Mapping[str, NightTable]
     if args.nights is not None:
-        nights = parquet.read_last(args.nights, comparison.NIGHTS)
+        nights = parquet.read_last(args.nights, comparison.NIGHTS + 1)
         if not nights:
             where = f"{args.nights} holds no night"
             raise NoFleet(f"{where}: give the folder of `rigproof fleet collect --out`")

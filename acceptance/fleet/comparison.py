@@ -80,11 +80,11 @@ def compare(
     book: NoiseBook,
     places: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Comparison:
-    """Compare the machines of these nights, by the evening's date.
+    """Compare the machines of these nights, by the evening's date; one without values is none.
 
     `places` is what the site tells of its machines, such as their racks.
     """
-    dates = sorted(nights)[-NIGHTS:]
+    dates = sorted(date for date, table in nights.items() if _any(table.values))[-NIGHTS:]
     suspicions: frozenset[Suspicion] = frozenset()
     found = Outliers((), (), (), suspicions)
     for date in dates:

@@ -107,7 +107,11 @@ def read_last(out: Path, number: int) -> dict[str, NightTable]:
     dated = sorted(
         (found[1], path) for path in out.iterdir() if (found := _NIGHT.fullmatch(path.name))
     )
-    last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
+    try:
+        last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
+    except ValueError as error:
+        named = str(dated[-1][1])
+        raise NightFileError("fleet_file_unread", path=named, why=str(error)) from error
     return {f"{day}": read(path) for day, path in last if last[-1][0] - day < timedelta(days=7)}
 
 

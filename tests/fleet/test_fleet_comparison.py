@@ -209,6 +209,16 @@ def test_firmware_that_differs_in_a_batch_is_listed() -> None:
     ]
 
 
+def test_a_night_that_only_names_missing_machines_is_none() -> None:
+    """Collecting in the afternoon begins the next one."""
+    values = even(8)
+    values[3, 5] = 560.0
+    nothing = table(np.full((1, CARDS), np.nan))
+    nights = {FIRST: table(values), SECOND: table(values), "2026-11-27": nothing}
+    found = comparison.compare(nights, BOOK)
+    assert (flagged(found), found.nights) == ({("m03", "gpu5")}, (FIRST, SECOND))
+
+
 def test_nothing_to_compare() -> None:
     assert not comparison.compare({}, BOOK).compared
     assert not both(table(np.full((3, CARDS), np.nan))).compared
