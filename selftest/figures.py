@@ -134,6 +134,10 @@ SEEN: Mapping[str, float] = {
 }
 
 
+# A copy within a GPU's memory is published once; an H200 gives both of ours the same (RECORDED).
+PUBLISHED_AS: Mapping[str, str] = {"vram_copy": "copy_own_d2d"}
+
+
 def centre(box: Box, due: Due, dues: Mapping[str, Due], floors: Mapping[str, float]) -> float:
     """What a sound machine of this kind gives: recorded, published, or as far above its floor as an
     H200 is above its own.
@@ -153,8 +157,9 @@ def centre(box: Box, due: Due, dues: Mapping[str, Due], floors: Mapping[str, flo
         return COMPARES
     if name in MEMORY:
         return MEMORY[name][0 if board else 1]
-    if name in box.figures and name not in ("gpu_temperature", "p2p_gain"):
-        given = box.figures[name]
+    published = PUBLISHED_AS.get(name, name)
+    if published in box.figures and name not in ("gpu_temperature", "p2p_gain"):
+        given = box.figures[published]
         return statistics.mean(given) if isinstance(given, tuple) else given
     if name.startswith("burn_") and due.unit == "TFLOP/s":
         return VERIFIED * centre(box, dues[f"gemm_{name.removeprefix('burn_')}"], dues, floors)
@@ -164,7 +169,9 @@ def centre(box: Box, due: Due, dues: Mapping[str, Due], floors: Mapping[str, flo
         and (name in SEEN or due.unit in ("TFLOP/s", "GB/s"))
     ):
         return due.limit.low * (SEEN.get(name) or _above(name, floors))
-    if name.endswith("_share") and due.limit is not None and due.limit.low is not None:
+    # A link trains to all that it can; the others are shares of a published rate.
+    shared = name.endswith("_share") and name != "disk_link_share"
+    if shared and due.limit is not None and due.limit.low is not None:
         return ABOVE_SHARE * due.limit.low
     if due.limit is None and due.unit in ("TFLOP/s", "GFLOP/s", "GB/s"):
         most = due.ceiling.high if due.ceiling is not None else None
