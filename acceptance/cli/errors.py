@@ -11,7 +11,7 @@ from acceptance import resources
 from acceptance.cli import capacity, compare, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
-from acceptance.fleet import due, parquet
+from acceptance.fleet import due, parquet, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -49,6 +49,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     targets.TargetError,
     installation.ScheduleError,
     due.DueError,
+    slurm.SlurmError,
     parquet.NoDuckdb,
 )
 # A fault of rigproof or the machine: exit code 3, and the machine stays unjudged.

@@ -6,7 +6,7 @@ import argparse
 import math
 from datetime import UTC, datetime, timedelta
 
-from acceptance.cli import closing, options
+from acceptance.cli import closing, fleet_slurm, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import due, night, parquet, verdicts
@@ -65,22 +65,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listed.add_argument(
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
-    collect.add_argument(
-        "--fresh",
-        metavar="HOURS",
-        type=hours,
-        default=FRESH_HOURS,
-        help="how long after its run began a verdict counts (default: 30)",
-    )
-    collect.add_argument(
-        "--signer",
-        metavar="FILE",
-        type=options.path,
-        help=(
-            "who may have signed: a public key of OpenSSH, or a file of allowed signers; an "
-            "unsigned verdict then leaves its machine UNJUDGED"
-        ),
-    )
+    _counts(collect)
     options.out(
         collect,
         None,
@@ -93,14 +78,53 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 only where more than this share of the due machines did not pass, else 0",
     )
     options.language(collect)
+    text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
+    submit = options.add(what, "submit", text, EPILOG)
+    submit.add_argument(
+        "folder",
+        metavar="FOLDER",
+        type=options.path,
+        help="shared folder, which gets a folder for each node with its verdicts",
+    )
+    submit.add_argument(
+        "accept", metavar="ARGUMENT", nargs="*", help="after --: arguments for accept on the node"
+    )
+    engine = submit.add_mutually_exclusive_group(required=True)
+    engine.add_argument("--slurm", action="store_true", help="one exclusive job on each node")
+    _counts(submit)
+    fleet_slurm.arguments(submit)
+    options.language(submit)
+
+
+def _counts(parser: argparse.ArgumentParser) -> None:
+    """Add which verdicts count."""
+    parser.add_argument(
+        "--fresh",
+        metavar="HOURS",
+        type=hours,
+        default=FRESH_HOURS,
+        help="how long after its run began a verdict counts (default: 30)",
+    )
+    parser.add_argument(
+        "--signer",
+        metavar="FILE",
+        type=options.path,
+        help=(
+            "who may have signed: a public key of OpenSSH, or a file of allowed signers; an "
+            "unsigned verdict then leaves its machine UNJUDGED"
+        ),
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collect the verdicts of a fleet; returns the exit code of EPILOG.
+    """Collect the verdicts of a fleet, or have it tested; returns the exit code of EPILOG.
 
-    Raises DueError, SignatureError where the signers cannot be read, NoDuckdb, NightFileError.
+    Raises DueError, SlurmError, CommandError, SignatureError where the signers cannot be read,
+    NoDuckdb, NightFileError.
     """
     language = closing.language_of(args)
+    if args.what == "submit":
+        return _submit(args, language)
     if args.out is not None:
         parquet.require()
     if args.signer is not None:
@@ -120,6 +144,19 @@ def run(args: argparse.Namespace) -> int:
         show(judged, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
+
+
+def _submit(args: argparse.Namespace, language: Language) -> int:
+    """Submit the nodes of a fleet; returns the exit code."""
+    if args.signer is not None:
+        _require_signers(args)
+    screen = Terminal.on_stdout(language)
+    code, judged = fleet_slurm.run(args, screen, language)
+    if args.wait:
+        show(judged, screen, language)
+        code = code or exit_code(judged)
+    closing.require_output(screen)
+    return code
 
 
 def _require_signers(args: argparse.Namespace) -> None:
