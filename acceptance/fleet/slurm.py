@@ -26,8 +26,10 @@ _SECONDS = 60.0
 _NAME, _STATE, _REASON = 256, 256, 512  # columns of sinfo, far wider than what they hold
 # States of a node that a job may wait for; with any other it may wait for ever.
 _BASES = frozenset({"idle", "allocated", "mixed"})
+# A node that does not respond is soon down, or was resumed a moment ago.
 _PASSING = frozenset(
     {"completing", "planned", "cloud", "powered_down", "powering_up", "dynamic_norm"}
+    | {"not_responding"}
 )
 _STATES = re.compile(r"[a-z_]+(?:\+[a-z_]+)*", re.ASCII)
 _LICENCE = re.compile(r"LicenseName=(\S+) Total=(\d+) Used=\d+ ", re.ASCII)
