@@ -81,16 +81,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
     submit = options.add(what, "submit", text, EPILOG)
     submit.add_argument(
-        "folder",
-        metavar="FOLDER",
-        type=options.path,
-        help="shared folder, which gets a folder for each node with its verdicts",
-    )
-    submit.add_argument(
         "accept", metavar="ARGUMENT", nargs="*", help="after --: arguments for accept on the node"
     )
     engine = submit.add_mutually_exclusive_group(required=True)
-    engine.add_argument("--slurm", action="store_true", help="one exclusive job on each node")
+    engine.add_argument(
+        "--slurm",
+        metavar="FOLDER",
+        type=options.path,
+        help=(
+            "one exclusive job on each node; this shared folder gets a folder for each node, with "
+            "its verdicts"
+        ),
+    )
     _counts(submit)
     fleet_slurm.arguments(submit)
     options.language(submit)

@@ -1,4 +1,4 @@
-"""`rigproof fleet submit --slurm`: one job on each node that has no fresh verdict."""
+"""`rigproof fleet submit --slurm FOLDER`: one job on each node that has no fresh verdict."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace, screen: Terminal, language: Language) -> tuple
 
 
 def _job(args: argparse.Namespace) -> Job:
-    folder, out = args.folder.absolute(), args.out.absolute()
+    folder, out = args.slurm.absolute(), args.out.absolute()
     logs = slurm.log_of(folder, "any").parent
     try:
         logs.mkdir(exist_ok=True)

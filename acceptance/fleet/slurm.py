@@ -322,4 +322,4 @@ def waits() -> Iterator[float]:
     seconds = 0.5
     while True:
         yield seconds
-        seconds = min(seconds * 1.5, 30.0)
+        seconds = min(seconds * 1.2, 30.0)

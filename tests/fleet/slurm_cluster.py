@@ -170,8 +170,8 @@ class Cluster:
         return done.stdout
 
     def states(self) -> dict[str, str]:
-        """The state of each node, as sinfo shows it."""
-        lines = self.ask("sinfo", "-N", "-h", "-o", "%N %T").splitlines()
+        """The whole state of each node, as sinfo shows it."""
+        lines = self.ask("sinfo", "-N", "-h", "-O", "NodeList:20,StateComplete:80").splitlines()
         return dict(line.split() for line in lines)
 
     def until_states(self, wanted: dict[str, str], seconds: float = 30.0) -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -60,7 +61,7 @@ class Site:
     def submit(self, *arguments: str, code: int = 0) -> str:
         """Call `rigproof fleet submit --slurm`; returns what it printed."""
         own = ("--command", str(self.home / "rigproof"), "--out", str(self.home / "local"))
-        argv = [str(RIGPROOF), "fleet", "submit", str(self.shared), "--slurm", *own, *arguments]
+        argv = [str(RIGPROOF), "fleet", "submit", "--slurm", str(self.shared), *own, *arguments]
         env = {**self.cluster.env(), "COLUMNS": "300"}
         done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=100)
         assert done.returncode == code, (done, self.log())
@@ -83,11 +84,16 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     if why := slurm_cluster.missing():
         pytest.skip(why)
-    folder = tmp_path_factory.mktemp("slurm")
-    # The prolog runs as root, and looks for its program in folders that everybody may enter.
+    with tempfile.TemporaryDirectory(prefix="slurm-") as name:
+        yield from started(Path(name))
+
+
+def started(folder: Path) -> Iterator[Cluster]:
+    """A cluster with rigproof's readers, which is stopped afterwards."""
+    folder.chmod(0o755)  # a job of another user has its script in it
     readers = folder / "readers"
     shutil.copytree(resources.deployment("slurm"), readers)
     (readers / "settings").write_text(f"folder={folder / 'no-runs'}\n")
@@ -115,8 +121,10 @@ def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
     yield Site(cluster, tmp_path)
     subprocess.run(["scancel", "--me"], env=cluster.env(), timeout=20, capture_output=True)
     until(lambda: not cluster.ask("squeue", "-h"), 30, "an empty queue")
+    gone = ["scontrol", "delete", "ReservationName=mend"]
+    subprocess.run(gone, env=cluster.env(), timeout=20, capture_output=True)
     for node, state in cluster.states().items():
-        if state.startswith(("drain", "down")):
+        if {"drain", "down"} & set(state.split("+")):
             cluster.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
     cluster.until_states({f"n{number}": "idle" for number in range(1, 5)})
 
@@ -167,7 +175,7 @@ def test_a_node_that_dies_in_the_middle_has_no_verdict_and_is_tested_when_it_is_
     site.submit("--nodes", "n3")
     until(lambda: "began n3 none" in site.log(), 20, "n3's job")
     site.cluster.kill("n3")
-    site.cluster.until_states({"n3": "down*"}, 60)
+    site.cluster.until_states({"n3": "down+not_responding"}, 60)
     told = site.submit("--nodes", "n3,n4", "--wait", code=3)
     assert "n3: down+not_responding (Not responding): not submitted" in told
     assert "UNJUDGED n3: there is no verdict" in told
@@ -190,14 +198,14 @@ def test_drained_for_a_fail_and_undrained_for_a_pass(site: Site) -> None:
     site.cluster.until_states({"n2": "allocated"})
     assert "drained" not in site.submit("--nodes", "n[2-3]"), "not unless asked"
     site.submit("--nodes", "n[2-3]", "--drain")
-    assert site.cluster.states()["n2"] == "draining"
+    assert site.cluster.states()["n2"] == "allocated+drain"
     assert site.reason("n2").startswith("rigproof FAIL: gemm.rate[bf16] 20")
     assert not done.exists()
     until(done.exists, 20, "the end of the user's job")
-    site.cluster.until_states({"n2": "drained"})
+    site.cluster.until_states({"n2": "idle+drain"})
     site.hold("n2", "PASS", hours=0.5)
     assert "n2: resumed, it passed" in site.submit("--nodes", "n[2-3]", "--drain")
-    site.cluster.until_states({"n1": "idle", "n2": "idle", "n3": "drained", "n4": "idle"})
+    site.cluster.until_states({"n1": "idle", "n2": "idle", "n3": "idle+drain", "n4": "idle"})
     assert site.reason("n3") == "new cable"
 
 
@@ -205,7 +213,7 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
     for node in ("n1", "n2"):
         site.hold(node, "FAIL")
     site.submit("--nodes", "n[1-2]", "--drain")
-    site.cluster.until_states({"n1": "drained", "n2": "drained"})
+    site.cluster.until_states({"n1": "idle+drain", "n2": "idle+drain"})
     assert "n1: idle+drain (rigproof FAIL" in site.submit("--nodes", "n[1-2]", "--fresh", "0.1")
     (site.home / "word-n2").write_text("FAIL")
     mend = ("ReservationName=mend", "StartTime=now", "Duration=60", "Users=root")
@@ -216,7 +224,7 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
     assert sorted(site.log()) == ["began n1 mend", "began n2 mend", "ended n1", "ended n2"]
     held = site.cluster.ask("scontrol", "show", "reservation", "mend", "-o")
     assert "Nodes=n2 " in held
-    site.cluster.until_states({"n1": "idle", "n2": "drained"})
+    site.cluster.until_states({"n1": "idle", "n2": "idle+drain+maintenance+reserved"})
     assert site.reason("n2").startswith("rigproof FAIL: gemm.rate[bf16]")
     # A new repair is a new reservation.
     site.cluster.ask("scontrol", "delete", "ReservationName=mend")
@@ -235,15 +243,18 @@ def test_the_prolog_keeps_jobs_off_a_failed_machine_but_ours(site: Site) -> None
     shutil.copytree(site.shared / "n4", runs)
     settings.write_text(f"folder={runs}\nblock=stale\n")
     try:
-        assert site.cluster.ask("srun", "-w", "n1", "--uid=65534", "echo", "in") == "in\n"
+        nobody = ("sbatch", "--parsable", "--uid=65534", "--chdir=/", "-o", "/dev/null")
+        job = site.cluster.ask(*nobody, "-w", "n1", "--wrap=true").strip()
+        shown = ("scontrol", "show", "job", job)
+        until(lambda: "JobState=COMPLETED" in site.cluster.ask(*shown), 20, "nobody's job")
         (kept,) = runs.glob("*/verdict.json")
         kept.write_text(kept.read_text().replace('"verdict": "PASS"', '"verdict": "FAIL"'))
         assert site.cluster.ask("srun", "-w", "n1", "echo", "root's") == "root's\n"
-        site.cluster.ask("sbatch", "-w", "n1", "--uid=65534", "--chdir=/", "--wrap=true")
-        site.cluster.until_states({"n1": "drained"})
+        site.cluster.ask(*nobody, "-w", "n1", "--wrap=true")
+        site.cluster.until_states({"n1": "idle+drain"})
         assert site.reason("n1") == "Prolog error"
         assert "FAIL" not in site.submit("--nodes", "n1", "--drain"), "not a reason of ours"
-        assert site.cluster.states()["n1"] == "drained"
+        assert site.cluster.states()["n1"] == "idle+drain"
         # slurmd starts and registers although the verdict is FAIL.
         pid = int((site.cluster.folder / "n2.pid").read_text())
         os.kill(pid, signal.SIGTERM)
