@@ -153,7 +153,7 @@ def _submit(args: argparse.Namespace, language: Language) -> int:
     if args.signer is not None:
         _require_signers(args)
     screen = Terminal.on_stdout(language)
-    code, judged = fleet_slurm.run(args, screen, language)
+    code, judged = fleet_slurm.submit(args, screen, language)
     if args.wait:
         show(judged, screen, language)
         code = code or exit_code(judged)

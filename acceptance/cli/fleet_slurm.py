@@ -87,7 +87,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.out(parser, LOCAL, "local folder of the runs on each node (default: /var/lib/rigproof)")
 
 
-def run(args: argparse.Namespace, screen: Terminal, language: Language) -> tuple[int, Judged]:
+def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tuple[int, Judged]:
     """Drain, undrain, release and submit; returns 0 or 3, and the verdicts of the chosen nodes.
 
     Raises SlurmError, CommandError.
