@@ -41,7 +41,7 @@ SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 ReturnToService=0
 SlurmdTimeout=4
 MessageTimeout=2
-KillWait=2
+KillWait=20
 Licenses={licences}
 PropagateResourceLimits=NONE
 {more}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -283,3 +284,16 @@ def test_a_run_of_rigproof_itself(site: Site) -> None:
         word, age, named = done.stdout.split()
         assert (word, named) == ("PARTIAL", run.name), sys.version
         assert 0 <= int(age) < 100
+
+
+def test_a_run_that_is_cancelled_ends_as_unjudged_and_its_verdict_arrives(site: Site) -> None:
+    machine = ROOT / "fixtures/machines/cpu-only.toml"
+    only = ("--machine", str(machine), "--profile", "smoke", "--only", "memory.bandwidth")
+    site.submit("--nodes", "n1", "--command", str(RIGPROOF), "--", *only)
+    local = site.home / "local"
+    until(lambda: any(local.glob("20*/journal-load.jsonl")), 40, "the run's load session")
+    site.cluster.ask("scancel", "--me")
+    until(lambda: not site.cluster.ask("squeue", "-h"), 30, "the end of the job")
+    (kept,) = (site.shared / "n1").glob("20*/verdict.json")
+    assert json.loads(kept.read_text())["verdict"] == "UNJUDGED"
+    assert "fresh verdict, not tested again: n1" in site.submit("--nodes", "n1")
