@@ -184,14 +184,15 @@ class _Fleet:
 
     def submit(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
         """Submit each node that has no fresh verdict, and tell those that are not."""
-        queued = {one.node for one in slurm.jobs()}
+        queued = {one.node: one for one in slurm.jobs()}
         fresh, waiting, sent = [], [], []
         for one in sorted(standings, key=lambda one: one.machine):
             name = one.machine
             if self._tested(one):
                 fresh.append(name)
             elif name in queued:
-                waiting.append(name)
+                why = queued[name].reason  # PartitionTimeLimit: it never starts
+                waiting.append(f"{name} ({why})" if queued[name].waits else name)
             elif name in nodes and self._ready(nodes[name]):
                 number = self._done(name, partial(slurm.submit, self.job, name))
                 sent += [f"{name} ({number})"] if number else []

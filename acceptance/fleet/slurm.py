@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acceptance.core import plain_text
+from acceptance.core.message import Text
 from acceptance.fleet import due
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -23,7 +24,7 @@ OURS = "rigproof FAIL: "  # begins each reason that is ours
 RUNTIMES = ("host", "pyxis", "apptainer")
 _PACKAGE = "slurm-client"
 _SECONDS = 60.0
-_NAME, _STATE, _REASON = 256, 256, 512  # columns of sinfo, far wider than what they hold
+_NAME, _STATE, _REASON = 128, 128, 256  # widths of sinfo's columns; a longer reason is cut
 # States of a node that a job may wait for; with any other it may wait for ever.
 _BASES = frozenset({"idle", "allocated", "mixed"})
 # A node that does not respond is soon down, or was resumed a moment ago.
@@ -40,7 +41,7 @@ _RESERVATION = re.compile(
     r".*\bState=(?P<state>ACTIVE|INACTIVE)\b.*",
     re.ASCII,
 )
-_OUR_JOB = re.compile(r"(\d+)\|([A-Z_]+)\|([^|]*)", re.ASCII)
+_OUR_JOB = re.compile(r"(\d+)\|([A-Z_]+)\|([^|]*)\|(.*)", re.ASCII)
 _SUBMITTED = re.compile(r"(\d+)(?:;\S+)?", re.ASCII)
 
 
@@ -92,11 +93,12 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A job of ours that waits or runs, with the node that it asks for."""
+    """A job of ours that waits or runs, the node that it asks for, and what it waits for."""
 
     id: str
     waits: bool
     node: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,11 @@ def parse_nodes(text: str) -> tuple[Node, ...]:
     """
     found: dict[str, Node] = {}
     for line in _lines(text):
-        name, state = line[:_NAME].strip(), line[_NAME : _NAME + _STATE].strip().lower()
+        columns = line[:_NAME], line[_NAME : _NAME + _STATE]
+        name, state = columns[0].strip(), columns[1].strip().lower()
         reason = line[_NAME + _STATE :].strip()
-        if not due.is_name(name) or not _STATES.fullmatch(state):
+        whole = all(one.endswith(" ") for one in columns)  # else sinfo may have cut it
+        if not whole or not due.is_name(name) or not _STATES.fullmatch(state):
             raise _unknown("sinfo", line)
         base, *flags = state.split("+")
         found[name] = Node(name, base, frozenset(flags), reason)
@@ -211,7 +215,7 @@ def parse_jobs(text: str) -> tuple[Queued, ...]:
         if job is None:
             raise _unknown("squeue", line)
         if job[2] != "COMPLETING":
-            found.append(Queued(job[1], job[2] == "PENDING", job[3]))
+            found.append(Queued(job[1], job[2] == "PENDING", job[3], job[4]))
     return tuple(found)
 
 
@@ -263,7 +267,7 @@ def maintenance(name: str) -> Reservation:
 
 def jobs() -> tuple[Queued, ...]:
     """Our jobs that wait or run. Raises SlurmError, CommandError."""
-    return parse_jobs(_output("squeue", "-h", "--me", "-n", JOB, "-o", "%i|%T|%n"))
+    return parse_jobs(_output("squeue", "-h", "--me", "-n", JOB, "-o", "%i|%T|%n|%r"))
 
 
 def submit(job: Job, node: str) -> str:
@@ -311,8 +315,8 @@ def _output(program: str, *arguments: str, told: str | None = None) -> str:
     argv = (command.find(program, _PACKAGE), *arguments)
     standard = {"SLURM_TIME_FORMAT": "standard"}
     done = command.run(argv, deadline=Deadline.after(_SECONDS), env=standard)
-    if done.returncode != 0:
-        why = done.last_lines(3) or str(done.returncode)
+    if done.returncode != 0 or done.truncated or done.timed_out:
+        why: Text = done.last_lines(3) or done.describe()
         raise SlurmError("slurm_refused", program=told or program, why=why)
     return done.stdout
 

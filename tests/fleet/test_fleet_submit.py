@@ -30,7 +30,7 @@ LICENCE = "LicenseName=rigproof Total=2 Used=0 Free=2 Reserved=0 Remote=no\n"
 
 def row(name: str, state: str, reason: str = "none") -> str:
     """A line of sinfo."""
-    return f"{name:256}{state:256}{reason:512}\n"
+    return f"{name:128}{state:128}{reason:256}\n"
 
 
 def test_nodes_as_sinfo_lists_them() -> None:
@@ -42,7 +42,13 @@ def test_nodes_as_sinfo_lists_them() -> None:
     )
 
 
-@each("line", ["n1 idle none", row("n[1-3]", "idle"), row("n1", "idle*"), row("", "idle"), "slurm"])
+@each(
+    "line",
+    [
+        *("n1 idle none", "slurm", row("n[1-3]", "idle"), row("n1", "idle*"), row("", "idle")),
+        *(row("n" * 128, "idle"), row("n1", "idle+" + "a" * 123)),  # cut
+    ],
+)
 def test_a_line_of_sinfo_that_is_not_known_is_quoted(line: str) -> None:
     with pytest.raises(SlurmError, match="sinfo printed a line that is not known here: "):
         slurm.parse_nodes(row("n0", "idle") + line)
@@ -99,10 +105,11 @@ def test_a_reservation() -> None:
 
 
 def test_our_jobs() -> None:
-    text = "3|PENDING|n1\n2|RUNNING|n2\n4|COMPLETING|n3\n"
-    assert slurm.parse_jobs(text) == (Queued("3", True, "n1"), Queued("2", False, "n2"))
+    text = "3|PENDING|n1|Licenses\n2|RUNNING|n2|None\n4|COMPLETING|n3|None\n"
+    waits, runs = Queued("3", True, "n1", "Licenses"), Queued("2", False, "n2", "None")
+    assert slurm.parse_jobs(text) == (waits, runs)
     with pytest.raises(SlurmError, match="squeue printed a line that is not known here: 3_1"):
-        slurm.parse_jobs("3_1|PENDING|n1\n")
+        slurm.parse_jobs("3_1|PENDING|n1|None\n")
 
 
 @each(
@@ -244,14 +251,14 @@ def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
 def test_nodes_that_take_no_job_are_told(call: Call, site: Slurm) -> None:
     away = row("n1", "down+not_responding", "Not responding") + row("n2", "idle+reserved")
     site.says("sinfo -N", away + row("n3", "idle"))
-    site.says("squeue -h", "3|PENDING|n3\n")
+    site.says("squeue -h", "3|PENDING|n3|PartitionTimeLimit\n")
     code, out, _ = call("--licence", "rigproof")
     assert (code, out) == (
         0,
         [
             "n1: down+not_responding (Not responding): not submitted",
             "n2: idle+reserved: not submitted",
-            "a job waits or runs already: n3",
+            "a job waits or runs already: n3 (PartitionTimeLimit)",
         ],
     )
     assert site.calls("sbatch") == []
@@ -351,7 +358,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     site.hold("n1", "PASS")
     away = row("n2", "down+not_responding", "Not responding")
     site.says("sinfo -N", row("n1", "idle") + away)
-    site.says("squeue -h", "3|PENDING|n2\n4|RUNNING|somewhere\n")
+    site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
     code, out, _ = call("--licence", "rigproof", "--wait")
     assert code == 3
     assert "UNJUDGED n2: there is no verdict" in out
