@@ -22,6 +22,10 @@ EPILOG = (
     "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
     "not be read, 2 usage error."
 )
+SUBMIT_EPILOG = (
+    "Exit codes: 0 done (with --wait: every node has a fresh PASS), 1 a FAIL, 3 the engine refused "
+    "something (with --wait: or UNJUDGED), 2 usage error."
+)
 
 
 def share(text: str) -> float:
@@ -79,7 +83,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.language(collect)
     text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
-    submit = options.add(what, "submit", text, EPILOG)
+    submit = options.add(what, "submit", text, SUBMIT_EPILOG)
     submit.add_argument(
         "accept", metavar="ARGUMENT", nargs="*", help="after --: arguments for accept on the node"
     )
@@ -156,7 +160,7 @@ def _submit(args: argparse.Namespace, language: Language) -> int:
     code, judged = fleet_slurm.submit(args, screen, language)
     if args.wait:
         show(judged, screen, language)
-        code = code or exit_code(judged)
+        code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
     closing.require_output(screen)
     return code
 
