@@ -108,6 +108,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tu
         fleet.wait()
         judged = fleet.judge()
         fleet.settle(judged.due, fleet.known())
+        fleet.drain_again(judged.due)
     return _REFUSED if fleet.refused else 0, judged
 
 
@@ -154,10 +155,12 @@ class _Fleet:
     names: Sequence[str]
     reservation: Reservation | None
     refused: list[str] = field(default_factory=list)
+    resumed: dict[str, str] = field(default_factory=dict)  # why they were drained before
 
     def known(self) -> Mapping[str, Node]:
         """The chosen nodes as they are now."""
-        return {one.name: one for one in slurm.nodes(self.args.partition) if one.name in self.names}
+        chosen = frozenset(self.names)
+        return {one.name: one for one in slurm.nodes(self.args.partition) if one.name in chosen}
 
     def judge(self) -> Judged:
         """The verdicts of the chosen nodes as they are now."""
@@ -195,7 +198,12 @@ class _Fleet:
                 waiting.append(f"{name} ({why})" if queued[name].waits else name)
             elif name in nodes and self._ready(nodes[name]):
                 number = self._done(name, partial(slurm.submit, self.job, name))
-                sent += [f"{name} ({number})"] if number else []
+                if number is None:
+                    continue
+                sent.append(f"{name} ({number})")
+                # After its job is in the queue: where that is refused, the node stays drained.
+                if nodes[name].drained and self._done(name, partial(slurm.resume, name)):
+                    self.resumed[name] = nodes[name].reason
         language = self.language
         if fresh:
             self._say(language("fresh verdict, not tested again: {nodes}", nodes=", ".join(fresh)))
@@ -210,12 +218,20 @@ class _Fleet:
             nodes = self.known()
             within = self.reservation is not None
             if not any(
-                job.node in self.names
-                and not (job.waits and not nodes[job.node].takes_jobs(reserved=within))
+                job.node in nodes and (not job.waits or nodes[job.node].takes_jobs(reserved=within))
                 for job in slurm.jobs()
             ):
                 return
             time.sleep(seconds)
+
+    def drain_again(self, standings: Iterable[Standing]) -> None:
+        """Drain what was resumed for a test that told neither PASS nor FAIL, as it was before."""
+        for one in standings:
+            told = self._tested(one) and one.verdict in ("PASS", "FAIL")
+            if one.machine in self.resumed and not told:
+                why = self.resumed[one.machine]
+                if self._done(one.machine, partial(slurm.drain, one.machine, why)):
+                    self._tell_drain(one.machine, why)
 
     @property
     def _drains(self) -> bool:
@@ -230,13 +246,10 @@ class _Fleet:
         return began is not None and began >= self.reservation.since
 
     def _ready(self, node: Node) -> bool:
-        """Whether a node takes a job, if need be after it was resumed; tells why not."""
+        """Whether a node takes a job, if need be when it is resumed; tells why not."""
         within = self.reservation is not None
-        if within and node.ours:
-            undrained = replace(node, flags=node.flags - {"drain"})
-            if undrained.takes_jobs(reserved=True):
-                return bool(self._done(node.name, partial(slurm.resume, node.name)))
-        if node.takes_jobs(reserved=within):
+        resumed = replace(node, flags=node.flags - {"drain"}) if within and node.ours else node
+        if resumed.takes_jobs(reserved=within):
             return True
         told = {"node": node.name, "state": node.state}
         if node.reason in ("", "none"):
@@ -249,7 +262,10 @@ class _Fleet:
     def _drain(self, node: str, newest: MachineVerdict) -> None:
         why = slurm.reason(newest.component, newest.check or "", newest.run_id)
         if self._done(node, partial(slurm.drain, node, why)):
-            self._say(self.language("{node}: drained ({reason})", node=node, reason=why), "red")
+            self._tell_drain(node, why)
+
+    def _tell_drain(self, node: str, why: str) -> None:
+        self._say(self.language("{node}: drained ({reason})", node=node, reason=why), "red")
 
     def _release(self, passed: Sequence[str]) -> None:
         held = self.reservation

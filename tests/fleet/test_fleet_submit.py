@@ -332,6 +332,29 @@ def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, si
     assert "n4: idle+drain+maintenance+reserved (somebody's): not submitted" in out
 
 
+def drained(site: Slurm) -> None:
+    reserve(site)
+    show(site, "n1")
+    site.says("sinfo -N", row("n1", "idle+drain+maintenance+reserved", "rigproof FAIL: gpu3"))
+
+
+def test_a_node_whose_job_is_refused_stays_drained(call: Call, site: Slurm) -> None:
+    drained(site)
+    site.says("sbatch --parsable", "sbatch: error: no\n", code=1)
+    assert call("--licence", "rigproof", "--reservation", "mend")[0] == 3
+    assert site.calls("scontrol update") == []
+
+
+def test_a_repaired_node_that_gave_no_verdict_is_drained_again(call: Call, site: Slurm) -> None:
+    drained(site)
+    code, out, _ = call("--licence", "rigproof", "--reservation", "mend", "--wait")
+    assert (code, out[0]) == (3, "submitted: n1 (7)")
+    assert site.calls("scontrol update") == [
+        "scontrol update NodeName=n1 State=RESUME",
+        "scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gpu3",
+    ]
+
+
 def test_a_reservation_ends_with_its_last_node(call: Call, site: Slurm) -> None:
     reserve(site)
     show(site, "n1")
