@@ -202,7 +202,9 @@ class _Fleet:
                     continue
                 sent.append(f"{name} ({number})")
                 # After its job is in the queue: where that is refused, the node stays drained.
-                if nodes[name].drained and self._done(name, partial(slurm.resume, name)):
+                if not nodes[name].drained:
+                    continue
+                if self._done(name, partial(slurm.resume, name)):
                     self.resumed[name] = nodes[name].reason
         language = self.language
         if fresh:
