@@ -1,9 +1,10 @@
-"""What a night of a fleet costs: 10,000 verdicts of 400 values collected, kept, and asked.
+"""What a fleet costs: 10,000 verdicts of 400 values collected, kept, compared, and asked.
 
     python benchmarks/fleet_collect.py [--machines 10000] [--values 400]
 
 The verdicts are made up and packed, as a fleet copies them. Each step is a process of its own, so
 that its peak memory is its own too. Aim: median and MAD of every measurement in 1 s and 300 MB.
+The year is 365 links to that night, of which one measurement is asked, night by night.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests/fleet")]
 import msgspec
 from fleet_verdicts import verdict
 
-from acceptance.fleet import night, parquet, verdicts
+from acceptance import resources
+from acceptance.fleet import comparison, night, parquet, verdicts
+from acceptance.history import noise
 
 ASK_S, ASK_MB = 1.0, 300.0
 FRESH = timedelta(hours=30)
@@ -34,6 +37,11 @@ QUERY = (
     "SELECT check_id, measurement, component, median(value), mad(value) FROM read_parquet(?) "
     "WHERE measurement IS NOT NULL GROUP BY ALL"
 )
+OF_A_YEAR = (
+    "SELECT filename, median(value), mad(value) FROM read_parquet(?, filename = true) "
+    "WHERE measurement = 'measurement_200' GROUP BY ALL"
+)
+YEAR = 365
 
 
 def fill(fleet: Path, machines: int, values: int) -> None:
@@ -79,8 +87,20 @@ def collect(fleet: Path, out: Path) -> None:
         clock.tell(what, f", {size / 1e6:.1f} MB on the disk")
 
 
+def compare(out: Path) -> None:
+    """Compare the machines of the night with those of the night before, as collect does."""
+    (path,) = out.glob("*.parquet")
+    clock = Clock()
+    table = parquet.read(path)
+    clock.tell("a kept night read")
+    book = noise.read(resources.locate("noise.toml"))
+    clock = Clock()
+    found = comparison.compare({"2026-11-25": table, "2026-11-26": table}, book)
+    clock.tell("machines of two nights compared", f", {found.compared} machines")
+
+
 def ask(out: Path) -> None:
-    """Ask for median and MAD of every measurement."""
+    """Ask for median and MAD of every measurement, and of one measurement in every night."""
     import duckdb
 
     (path,) = out.glob("*.parquet")
@@ -90,6 +110,16 @@ def ask(out: Path) -> None:
         with duckdb.connect(config={"threads": "2"}) as connection:
             connection.execute(QUERY, [str(path)]).fetchall()
         clock.tell(what, aim)
+    year = out / "year"
+    year.mkdir()
+    for number in range(YEAR):
+        (year / f"night-{number}.parquet").hardlink_to(path)
+    clock = Clock()
+    with duckdb.connect(config={"threads": "2"}) as connection:
+        nights = connection.execute(OF_A_YEAR, [str(year / "*.parquet")]).fetchall()
+    if len(nights) != YEAR:
+        raise SystemExit(f"{len(nights)} nights of {YEAR} were read")
+    clock.tell("one measurement of a year, night by night")
 
 
 def main() -> int:
@@ -97,11 +127,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What a night of a fleet costs.")
     parser.add_argument("--machines", type=int, default=10_000)
     parser.add_argument("--values", type=int, default=400)
-    parser.add_argument("--step", choices=["collect", "ask"], help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=["collect", "compare", "ask"], help=argparse.SUPPRESS)
     parser.add_argument("--scratch", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step == "collect":
         collect(options.scratch / "fleet", options.scratch / "nights")
+    elif options.step == "compare":
+        compare(options.scratch / "nights")
     elif options.step == "ask":
         ask(options.scratch / "nights")
     else:
@@ -110,7 +142,7 @@ def main() -> int:
             began = time.monotonic()
             fill(Path(scratch) / "fleet", options.machines, options.values)
             print(f"  (made in {time.monotonic() - began:.1f} s)", flush=True)
-            for step in ("collect", "ask"):
+            for step in ("collect", "compare", "ask"):
                 argv = [sys.executable, __file__, "--step", step, "--scratch", scratch]
                 subprocess.run(argv, check=True)
     return 0

@@ -39,11 +39,11 @@ from acceptance.fleet.outliers import (
     Columns,
     Floats,
     Group,
-    Series,
     Suspicion,
     find_outliers,
 )
 from acceptance.fleet.pairs import Blame, NodePair, blame, next_tests
+from acceptance.fleet.verdicts import Series
 
 VALUES, CARD_VALUES, NIGHTS, NOISE = 400, 50, 30, 0.01
 MONTHS = 10  # simulated for each figure, of 1,000 machines
@@ -108,7 +108,8 @@ KNOWN = (
 def columns(spread: float, values: int = VALUES) -> Columns:
     """Rates of eight cards, of which more is better."""
     series = tuple(
-        Series("gpu.load", f"rate_{n % CARD_VALUES}", Gpu(n // CARD_VALUES)) for n in range(values)
+        Series("gpu.load", f"rate_{n % CARD_VALUES}", Gpu(n // CARD_VALUES), "GB/s")
+        for n in range(values)
     )
     return Columns(series, np.ones(values, bool), np.full(values, NOISE), np.full(values, spread))
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.cli import capacity, compare, history
+from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
-from acceptance.fleet import due, parquet, slurm
+from acceptance.fleet import due, parquet, places, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -45,11 +45,13 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     capacity.NoCapacity,
     compare.NoComparison,
     history.NoHistory,
+    fleet_report.NoFleet,
     BaselineRefused,
     targets.TargetError,
     installation.ScheduleError,
     due.DueError,
     slurm.SlurmError,
+    places.PlacesError,
     parquet.NoDuckdb,
 )
 # A fault of rigproof or the machine: exit code 3, and the machine stays unjudged.

@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from acceptance.cli import closing, fleet_slurm, options
+from acceptance import resources
+from acceptance.cli import closing, fleet_report, fleet_slurm, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
-from acceptance.fleet import due, night, parquet, verdicts
+from acceptance.fleet import comparison, due, night, parquet, places, verdicts
+from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Standing
+from acceptance.fleet.report import FleetReport
+from acceptance.fleet.views import terminal
+from acceptance.history import noise
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
@@ -59,29 +65,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=options.path,
         help="holds a folder for each machine with its verdict.json (or .gz), or with its runs",
     )
-    listed = collect.add_mutually_exclusive_group()
-    listed.add_argument(
-        "--due",
-        metavar="FILE",
-        type=options.path,
-        help="machines that are due, one on each line (default: those that have a folder)",
-    )
-    listed.add_argument(
-        "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
-    )
+    _due(collect)
     _counts(collect)
     options.out(
         collect,
         None,
         "keep each night in a Parquet file in this folder (needs `pip install rigproof[fleet]`)",
     )
-    collect.add_argument(
-        "--fail-on",
-        metavar="SHARE",
-        type=share,
-        help="exit with 1 only where more than this share of the due machines did not pass, else 0",
-    )
+    _fail_on(collect)
     options.language(collect)
+    text = "show a fleet: on the terminal, on a page, and for other programs"
+    shown = options.add(what, "report", text, EPILOG)
+    fleet_report.arguments(shown)
+    _due(shown)
+    _counts(shown)
+    _fail_on(shown)
+    options.language(shown)
+    _submitted(what)
+
+
+def _submitted(what: argparse._SubParsersAction[Any]) -> None:
+    """Add `submit`, which each engine has options of its own for."""
     text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
     submit = options.add(what, "submit", text, SUBMIT_EPILOG)
     submit.add_argument(
@@ -100,6 +104,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _counts(submit)
     fleet_slurm.arguments(submit)
     options.language(submit)
+
+
+def _due(parser: argparse.ArgumentParser) -> None:
+    """Add which machines are due, and where they are."""
+    listed = parser.add_mutually_exclusive_group()
+    listed.add_argument(
+        "--due",
+        metavar="FILE",
+        type=options.path,
+        help="machines that are due, one on each line (default: those that have a folder)",
+    )
+    listed.add_argument(
+        "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
+    )
+    parser.add_argument(
+        "--places",
+        metavar="FILE",
+        type=options.path,
+        help="CSV with a column `machine` and others, such as rack: what slow machines may share",
+    )
 
 
 def _counts(parser: argparse.ArgumentParser) -> None:
@@ -122,32 +146,52 @@ def _counts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    """Collect the verdicts of a fleet, or have it tested; returns the exit code of EPILOG.
+def _fail_on(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fail-on",
+        metavar="SHARE",
+        type=share,
+        help="exit with 1 only where more than this share of the due machines did not pass, else 0",
+    )
 
-    Raises DueError, SlurmError, CommandError, SignatureError where the signers cannot be read,
-    NoDuckdb, NightFileError.
+
+def run(args: argparse.Namespace) -> int:
+    """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
+
+    Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
+    NightFileError, and what `fleet_report.show` and `fleet_slurm.submit` raise.
     """
     language = closing.language_of(args)
     if args.what == "submit":
         return _submit(args, language)
-    if args.out is not None:
-        parquet.require()
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
+    told = {} if args.places is None else places.read(args.places)
+    if args.what == "report":
+        return exit_code(fleet_report.show(args, names, told), args.fail_on)
+    if args.out is not None:
+        parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
-    found = verdicts.collect(args.folders, now - fresh, args.signer)
+    # Kept nights have what came before; without them it is read again.
+    earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
+    found = verdicts.collect(args.folders, now - fresh - earlier, args.signer)
     judged = night.judge(found, names, now, fresh, signed=args.signer is not None)
     screen = Terminal.on_stdout(language)
+    compared = None
     try:
+        standings = (*judged.due, *judged.others)
+        reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
+        nights = night.tables(found, judged, reasons, now)
         if args.out is not None:
-            standings = (*judged.due, *judged.others)
-            reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
-            for path in parquet.write(args.out, night.tables(found, judged, reasons, now)):
+            for path in parquet.write(args.out, nights):
                 screen.path(str(path))
+            # The last may only name machines that are missing.
+            nights = parquet.read_last(args.out, comparison.NIGHTS + 1)
+        book = noise.read(resources.locate("noise.toml"))
+        compared = comparison.compare(nights, book, told)
     finally:  # a full disk does not hide what was judged
-        show(judged, screen, language)
+        show(judged, compared, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
 
@@ -159,7 +203,7 @@ def _submit(args: argparse.Namespace, language: Language) -> int:
     screen = Terminal.on_stdout(language)
     code, judged = fleet_slurm.submit(args, screen, language)
     if args.wait:
-        show(judged, screen, language)
+        show(judged, None, screen, language)
         code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
     closing.require_output(screen)
     return code
@@ -173,7 +217,7 @@ def _require_signers(args: argparse.Namespace) -> None:
         raise signature.SignatureError("signers_unread", path=str(args.signer), why=why) from error
 
 
-def exit_code(judged: Judged, fail_on: float | None = None) -> int:
+def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int:
     """0 PASS, 1 FAIL, 3 UNJUDGED.
 
     With `fail_on`, 1 where more than this share of the due machines did not pass, else 0; without
@@ -184,8 +228,13 @@ def exit_code(judged: Judged, fail_on: float | None = None) -> int:
     return int(judged.not_passed > fail_on)
 
 
-def show(judged: Judged, screen: Terminal, language: Language = ENGLISH) -> None:
-    """Print each machine that did not pass, what could not be read, and the closing line."""
+def show(
+    judged: Judged, compared: Comparison | None, screen: Terminal, language: Language = ENGLISH
+) -> None:
+    """Print each machine that did not pass, what could not be read, and the closing line.
+
+    Before that stands how the machines compare, which changes no verdict.
+    """
     for one in judged.due:
         if one.verdict != "PASS":
             screen.say(_line(one, language), _STYLE[one.verdict])
@@ -205,7 +254,28 @@ def show(judged: Judged, screen: Terminal, language: Language = ENGLISH) -> None
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
         screen.say(language("unsigned: {machines}", machines=", ".join(sorted(unsigned))))
+    if compared is not None and compared.compared:
+        for message in comparison.sentences(compared):
+            screen.say(words.message(message, language), "yellow")
+        screen.say(_compared(compared, language))
     screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
+
+
+def _compared(found: Comparison, language: Language) -> str:
+    counted = language.ngettext(
+        "{n} machine compared with its equals",
+        "{n} machines compared with their equals",
+        found.compared,
+    )
+    if len(found.nights) < 2:
+        return language("{machines}: slow ones are named from the second night", machines=counted)
+    slow = len({flag.machine for flag in found.flags})
+    return language(
+        "{machines} over {nights} nights: {slow} slower (verdicts stay as they are)",
+        machines=counted,
+        nights=len(found.nights),
+        slow=slow,
+    )
 
 
 def _line(one: Standing, language: Language) -> str:
@@ -216,9 +286,6 @@ def _line(one: Standing, language: Language) -> str:
 
 def closing_line(judged: Judged, language: Language = ENGLISH) -> str:
     """The word on the fleet and the counts of its due machines."""
-    due = language.ngettext("{n} machine due", "{n} machines due", len(judged.due))
-    counts = ", ".join(f"{judged.count(word)} {word}" for word in ("PASS", "FAIL", "UNJUDGED"))
+    counts = judged.count("PASS"), judged.count("FAIL"), judged.count("UNJUDGED")
     missing = sum(one.missing for one in judged.due)
-    if missing:
-        counts += language(" ({number} without a fresh verdict)", number=missing)
-    return f"{judged.verdict}: {due}: {counts}"
+    return terminal.closing_line(judged.verdict, counts, missing, language)

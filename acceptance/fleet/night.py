@@ -13,18 +13,26 @@ from numpy.typing import NDArray
 from acceptance.core import plain_text
 from acceptance.core.message import Message, Text
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet.verdicts import Collection, MachineVerdict, Series, Trouble, night_of, shown
+from acceptance.fleet.verdicts import (
+    Collection,
+    MachineVerdict,
+    NotPassed,
+    Series,
+    Trouble,
+    night_of,
+    shown,
+)
 
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
 # Copying a folder writes its files in any order, within minutes.
 COPYING = timedelta(hours=1)
-_RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
+RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
 
 
 def worst(words: Iterable[VerdictWord]) -> VerdictWord:
     """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
-    return max(words, key=lambda word: _RANK[word], default="PASS")
+    return max(words, key=lambda word: RANK[word], default="PASS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,11 @@ class Judged:
         return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
 
 
+def order(one: Standing | Row) -> tuple[bool, int, str]:
+    """Sorts machines: those without a fresh verdict first, then the worst, then by name."""
+    return not one.missing, -RANK[one.verdict], one.machine
+
+
 def judge(
     found: Collection,
     due: Names[str] | None,
@@ -101,7 +114,7 @@ def judge(
         )
         for name in names
     ]
-    standings.sort(key=lambda one: (not one.missing, -_RANK[one.verdict], one.machine))
+    standings.sort(key=order)
     chosen = set(names if due is None else due)
     return Judged(
         tuple(one for one in standings if one.machine in chosen),
@@ -193,7 +206,8 @@ class Row:
     """A machine in the table of a night.
 
     `run_id` and `began` are None where no verdict counts; `missing` where there is no fresh one and
-    nothing was wrong with what was read. `signer` is None of an unsigned verdict.
+    nothing was wrong with what was read. `signer` is None of an unsigned verdict. `checks`,
+    `not_passed` and `parts` are those of the verdict that counts, None and empty without one.
     """
 
     machine: str
@@ -206,6 +220,9 @@ class Row:
     sha256: str | None = None
     groups: tuple[tuple[str, str], ...] = ()
     missing: bool = False
+    checks: int | None = None
+    not_passed: tuple[tuple[str, NotPassed], ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +270,37 @@ def _word(verdict: MachineVerdict) -> VerdictWord:
 
 
 def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
-    told = (one.run_id, one.began, one.profile, one.signer, one.sha256)
-    return Row(one.machine, word, reason, *told, tuple(sorted(one.groups.items())))
+    return Row(
+        one.machine,
+        word,
+        reason,
+        one.run_id,
+        one.began,
+        one.profile,
+        one.signer,
+        one.sha256,
+        tuple(sorted(one.groups.items())),
+        checks=one.checks,
+        not_passed=one.not_passed,
+        parts=tuple(sorted(one.parts)),
+    )
+
+
+def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> NightTable:
+    """The table of the verdicts that count now, whatever night their runs began in.
+
+    The rows have no reasons: the standings have them.
+    """
+    held = [
+        (
+            Row(one.machine, one.verdict, missing=one.missing)
+            if one.newest is None
+            else _row(one.newest, one.verdict, None),
+            one.newest,
+        )
+        for one in standings
+    ]
+    return _table(held, series)
 
 
 def _table(

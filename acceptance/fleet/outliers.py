@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance.core.bounds import NORMAL
-from acceptance.core.component import Component
+from acceptance.fleet.verdicts import Series
 
 PRACTICAL = 0.03  # a smaller drop is nothing to act on
 FACTOR = 4.0
@@ -65,14 +65,6 @@ UNKNOWN = 0.057
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-
-class Series(NamedTuple):
-    """What one column of values is of."""
-
-    check: str
-    measurement: str
-    component: Component
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,20 @@ import contextlib
 import fcntl
 import importlib
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
-from acceptance.core import plain_text, regular_file
+from acceptance.core import parts, plain_text, regular_file
+from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.night import NightTable, Row, merged
-from acceptance.fleet.verdicts import GROUP_KEYS, Series
+from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
 from acceptance.wording.errors import WordedError
 
@@ -28,9 +31,14 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-_MACHINE = (*_FACTS, "began", "missing", *GROUP_KEYS)
-_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ"}  # the others are texts
+_LISTS = ("not_passed", "parts")  # as JSON
+_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *GROUP_KEYS)
+# The others are texts.
+_TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
+_NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
+_PARTS = msgspec.json.Decoder(tuple[str, ...])
+_NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
 _SETTINGS = {
@@ -91,6 +99,22 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
     return made
 
 
+def read_last(out: Path, number: int) -> dict[str, NightTable]:
+    """The last nights in a folder, by the evening's date. Raises NightFileError and NoDuckdb.
+
+    A night that is a week older than the last one is left out: too much may have changed.
+    """
+    dated = sorted(
+        (found[1], path) for path in out.iterdir() if (found := _NIGHT.fullmatch(path.name))
+    )
+    try:
+        last = [(date.fromisoformat(text), path) for text, path in dated[-number:]]
+    except ValueError as error:
+        named = str(dated[-1][1])
+        raise NightFileError("fleet_file_unread", path=named, why=str(error)) from error
+    return {f"{day}": read(path) for day, path in last if last[-1][0] - day < timedelta(days=7)}
+
+
 def read(path: Path) -> NightTable:
     """The table in the file of a night. Raises NightFileError and NoDuckdb."""
     with _errors(path), _connected() as connection:
@@ -141,7 +165,12 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         "machine": _texts([row.machine for row in rows]),
         "began": _texts(began),
         "missing": np.array([row.missing for row in rows], bool),
+        "checks": _texts([None if row.checks is None else str(row.checks) for row in rows]),
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
+        **{
+            name: _texts([msgspec.json.encode(getattr(row, name)).decode() for row in rows])
+            for name in _LISTS
+        },
         **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
     }
     # By measurement first: what is asked of one reads a part of the file.
@@ -150,7 +179,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
     columns: dict[str, Any] = {
         "s": np.arange(len(series), dtype=np.int32),
         "measurement": _texts([one.measurement for one in ordered]),
-        "component": _texts([one.component for one in ordered]),
+        "component": _texts([str(one.component) for one in ordered]),
         "check_id": _texts([one.check for one in ordered]),
         "unit": _texts([one.unit for one in ordered]),
     }
@@ -204,8 +233,14 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
         groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
-        fact = {name: fact[name] for name in (*_FACTS, "missing")}
+        fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *_LISTS)}
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
+        try:
+            msgspec.convert(fact["verdict"], VerdictWord)
+            fact["not_passed"] = _NOT_PASSED.decode(fact["not_passed"])
+            fact["parts"] = _PARTS.decode(fact["parts"])
+        except (TypeError, msgspec.MsgspecError) as error:
+            raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
         rows.append(Row(machine, began=began, groups=groups, **fact))
     keys = ", ".join(_SERIES)
     held = _run(
@@ -213,7 +248,12 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         f"SELECT DISTINCT {keys} FROM night WHERE measurement IS NOT NULL",
         path,
     ).fetchall()
-    series = sorted(Series(check, name, part, unit) for name, part, check, unit in held)
+    try:
+        series = sorted(
+            Series(check, name, parts.parse(part), unit) for name, part, check, unit in held
+        )
+    except ValueError as error:
+        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
     connection.register(
         "names",
         {
@@ -227,7 +267,7 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
             "s": np.arange(len(series), dtype=np.int32),
             "check_id": _texts([one.check for one in series]),
             "measurement": _texts([one.measurement for one in series]),
-            "component": _texts([one.component for one in series]),
+            "component": _texts([str(one.component) for one in series]),
             "unit": _texts([one.unit for one in series]),
         },
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
@@ -40,9 +40,12 @@ _LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's da
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
 GROUP_KEYS = (
-    *("gpu_model", "gpu_vbios", "nvidia_driver", "bios_version", "kernel"),
-    *("machine_file", "station", "image", "image_id", "rigproof", "machine_id"),
+    *("gpu_model", "gpus", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "virtual"),
+    *("machine_file", "station", "image", "image_inputs", "image_id", "rigproof", "machine_id"),
 )
+
+
+NotPassed = Literal["fail", "error"]  # outcomes of checks that keep a run from PASS
 
 
 class Series(NamedTuple):
@@ -50,7 +53,7 @@ class Series(NamedTuple):
 
     check: str
     measurement: str
-    component: str
+    component: Component
     unit: str
 
 
@@ -60,10 +63,11 @@ class MachineVerdict:
 
     `began` is when the run began, by the machine's clock in its run id; None where that is of
     another form. `written` is when the file was written, by the clock of the file system.
-    `reason` is the first finding of a run that did not pass, `check` and `component` are what it is
-    about. `signer` names the signer or the key,
-    None of an unsigned verdict. `parts` are serial numbers and UUIDs of GPUs. `places` are the
-    columns of `values` in the collection's series; only measured values are there.
+    `reason` is the first finding of a run that did not pass; `check` and `component` are what it is
+    about. `signer` names the signer or the key, None of an unsigned verdict. `checks` is how many
+    were planned; `not_passed` are those that failed (fail) or left something unjudged (error),
+    `run` among them for what concerns the whole run. `parts` are serial numbers and UUIDs of GPUs.
+    `places` are the columns of `values` in the collection's series; only measured values are there.
     """
 
     machine: str
@@ -78,6 +82,8 @@ class MachineVerdict:
     signer: str | None
     sha256: str
     groups: Mapping[str, str]
+    checks: int
+    not_passed: tuple[tuple[str, NotPassed], ...]
     parts: frozenset[str]
     places: NDArray[np.int32]
     values: NDArray[np.float64]
@@ -230,15 +236,22 @@ class _Reader:
         signer: str | None,
         written: datetime,
     ) -> MachineVerdict:
-        figures = [(check.id, one) for check in file.checks for one in check.measurements]
+        figures = [
+            (check.id, _component(one.component), one)
+            for check in file.checks
+            for one in check.measurements
+        ]
         measured = {
-            Series(check, one.measurement, one.component, one.unit): one.value
-            for check, one in figures
+            Series(check, one.measurement, part, one.unit): one.value
+            for check, part, one in figures
             if one.value is not UNSET
         }
         places = [self.series.setdefault(key, len(self.series)) for key in measured]
-        named = [(_component(one.component), one.serial) for _, one in figures]
-        gpus = (serial for part, serial in named if isinstance(part, Gpu) and serial is not UNSET)
+        gpus = (
+            one.serial
+            for _, part, one in figures
+            if isinstance(part, Gpu) and one.serial is not UNSET
+        )
         reasons = (*file.violations, *file.unjudged)
         groups = {key: file.provenance[key] for key in GROUP_KEYS if file.provenance.get(key)}
         return MachineVerdict(
@@ -254,6 +267,8 @@ class _Reader:
             signer,
             digest,
             groups,
+            len(file.checks),
+            _not_passed(file),
             frozenset(gpus),
             np.array(places, np.int32),
             np.array(list(measured.values()), np.float64),
@@ -298,6 +313,13 @@ def _component(name: str) -> Component:
         return parts.parse(name)
     except ValueError as error:
         raise UnreadableVerdict("no_verdict", why=plain_text.quote(str(error))) from error
+
+
+def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:
+    """The checks of a verdict that are a reason against PASS, by id; fail is worse than error."""
+    found: dict[str, NotPassed] = {row.check: "error" for row in file.unjudged}
+    found.update({row.check: "fail" for row in file.violations})
+    return tuple(sorted(found.items()))
 
 
 def _newer(runs: Sequence[tuple[datetime, Path]], since: datetime) -> list[Path]:

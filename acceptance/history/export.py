@@ -43,6 +43,7 @@ _FORMULA = (
     "@",
     "\t",
     "\r",
+    *"＝＋－＠",  # noqa: RUF001 - the wide forms, which some languages' versions take as well
 )
 
 
@@ -101,7 +102,7 @@ def export_rows(
         yield _csv([COLUMNS])
     while some := list(islice(rows, _AT_ONCE)):
         if form == "csv":
-            yield _csv(tuple(map(_cell, row)) for row in some)
+            yield _csv(tuple(map(cell, row)) for row in some)
         else:
             yield b"".join(
                 msgspec.json.encode(dict(zip(COLUMNS, row, strict=True))) + b"\n" for row in some
@@ -114,7 +115,8 @@ def _csv(rows: Iterable[Sequence[object]]) -> bytes:
     return text.getvalue().encode("utf-8")
 
 
-def _cell(value: object) -> object:
+def cell(value: object) -> object:
+    """A value as a cell of CSV that no spreadsheet takes for a formula."""
     if isinstance(value, bool):
         return int(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

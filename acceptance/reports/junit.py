@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestSuite
@@ -50,7 +50,7 @@ _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ATTACHMENT = "[[ATTACHMENT|"
 
 
-def _line(text: str) -> str:
+def safe_line(text: str) -> str:
     """One line of text from outside, with requests to attach a file disarmed.
 
     CI would attach any file of the machine it runs on.
@@ -58,15 +58,19 @@ def _line(text: str) -> str:
     return one_line(text).replace(_ATTACHMENT, "[ [ATTACHMENT|")
 
 
-def _name(text: str) -> str:
+def safe_name(text: str) -> str:
+    """A name from outside, on one line and no longer than CI stores."""
     return one_line(text, NAME)
 
 
-def _names(ids: Sequence[str]) -> Iterator[str]:
-    """A name for each testcase: its check's id, with a number if sanitized ids are equal."""
-    taken = {RUN}
+def unique_names(ids: Iterable[str], reserved: str = RUN) -> Iterator[str]:
+    """A name for each testcase: its check's id, with a number if sanitized ids are equal.
+
+    None is named `reserved`.
+    """
+    taken = {reserved}
     for text in ids:
-        name = own = _name(text)
+        name = own = safe_name(text)
         number_ = 2
         while name in taken:
             name, number_ = f"{own} ({number_})", number_ + 1
@@ -80,12 +84,12 @@ def render(run: Run) -> bytes:
     if utc := _UTC.match(run.first.utc):
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):
-        suite.hostname = _name(host)
+        suite.hostname = safe_name(host)
     for name, value in _properties(run):
-        suite.add_property(_name(name), _line(value))
+        suite.add_property(safe_name(name), safe_line(value))
     put_off = [finding for finding in verdict.findings if verdict.postponed]
     for name, check in zip(
-        _names([check.id for check in verdict.checks]), verdict.checks, strict=True
+        unique_names([check.id for check in verdict.checks]), verdict.checks, strict=True
     ):
         suite.add_testcase(_case(name, check, run, where, put_off))
     troubles = [finding for finding in verdict.findings if finding.kind in ("fail", "error")]
@@ -93,16 +97,22 @@ def render(run: Run) -> bytes:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
         lines = _finding_text(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
-        case.result = [_result(kind, lines, "run")]
+        case.result = [result(kind, lines, "run")]
         suite.add_testcase(case)
-    suite.update_statistics()
-    suite.time = _seconds(suite.time)
+    return document([suite])
+
+
+def document(suites: Iterable[TestSuite]) -> bytes:
+    """The content of a file of these suites, with their counts."""
     report = JUnitXml("rigproof")
-    report.add_testsuite(suite)
+    for suite in suites:
+        suite.update_statistics()
+        suite.time = _seconds(suite.time)
+        report.append(suite)  # add_testsuite looks at every suite before it
     report.update_statistics()
     # Not in Jenkins' schema, which counts skipped tests only in the suite.
     del report._elem.attrib["skipped"]
-    report._elem.set("time", suite._elem.get("time"))
+    report._elem.set("time", f"{_seconds(report.time)}")
     written: bytes = report.tostring()
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + written + b"\n"
 
@@ -124,10 +134,10 @@ def _case(
 ) -> TestCase:
     """The testcase of one planned check; `put_off` says why nothing of the plan was run."""
     subject = check.id.partition(".")[0]
-    case = TestCase(name, classname=f"rigproof.{_name(subject)}", time=_seconds(check.seconds))
+    case = TestCase(name, classname=f"rigproof.{safe_name(subject)}", time=_seconds(check.seconds))
     for judged in check.judged:
         for key, value in _numbers(judged):
-            case.add_property(_name(key), _line(value))
+            case.add_property(safe_name(key), safe_line(value))
     findings = [finding for finding in check.findings if finding.kind == check.outcome]
     waived = (
         [finding for finding in check.findings if finding.kind == "waived"]
@@ -136,12 +146,12 @@ def _case(
     )
     text = _finding_text(findings or waived or put_off, where)
     if check.outcome == "fail":
-        case.result = [_result(Failure, text, "limit")]
+        case.result = [result(Failure, text, "limit")]
     elif check.outcome == "error":
-        case.result = [_result(Error, text, "unjudged")]
+        case.result = [result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         left_out = "not run" if summary.was_not_run(check) else "skipped"
-        case.result = [_result(Skipped, text, "waived" if waived and not findings else left_out)]
+        case.result = [result(Skipped, text, "waived" if waived and not findings else left_out)]
     case.system_out = "\n".join(
         (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, run))
     )
@@ -149,7 +159,9 @@ def _case(
 
 
 def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
-    return "\n".join(_limit_lines(list(map(_line, summary.finding_lines(findings, where))), RESULT))
+    return "\n".join(
+        _limit_lines(list(map(safe_line, summary.finding_lines(findings, where))), RESULT)
+    )
 
 
 def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
@@ -181,12 +193,13 @@ def _seconds(seconds: float) -> float:
     return round(max(0.0, seconds), 3)
 
 
-def _result(
+def result(
     kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str
 ) -> Failure | Error | Skipped:
-    result = kind(message=text.split("\n")[0], type_=type_)
-    result.text = text
-    return result
+    """What came of a testcase: the first line is its message."""
+    found = kind(message=text.split("\n")[0], type_=type_)
+    found.text = text
+    return found
 
 
 def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
@@ -211,15 +224,17 @@ def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
 
 
 def _lines(check: CheckResult, where: Locations) -> Iterator[str]:
-    yield _line(check.title)
+    yield safe_line(check.title)
     for judged in check.judged:
         about = f"{judged.due.measurement} on {judged.due.component}: {summary.value_text(judged)}"
-        yield _line(f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}")
+        yield safe_line(
+            f"{about}, {'limit ' if judged.due.limit else ''}{summary.limit_text(judged)}"
+        )
     for finding in check.findings:
-        yield f"{finding.kind}: {_line(words.of(finding))}"
+        yield f"{finding.kind}: {safe_line(words.of(finding))}"
         # details of findings that made the outcome are in the result
         if finding.kind != check.outcome:
-            yield from map(_line, explanation.details(finding, where))
+            yield from map(safe_line, explanation.details(finding, where))
 
 
 def _ran(check: str, run: Run) -> Iterator[str]:
@@ -239,7 +254,7 @@ def _ran(check: str, run: Run) -> Iterator[str]:
             len(bodies) - MOST_RAN,
         )
     for body in bodies[-MOST_RAN:]:
-        yield _line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
+        yield safe_line(f"ran {' '.join(body.argv)} (exit {body.returncode}, {body.seconds:.1f} s)")
         if body.log:
             yield from _attachment(run.folder, body.log)
 

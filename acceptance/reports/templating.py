@@ -19,13 +19,13 @@ def harmless(value: object) -> object:
     return value if isinstance(value, Markup | int | float) else one_line(f"{value}")
 
 
-def environment(package: str) -> jinja2.Environment:
-    """The templates of a package.
+def environment(*packages: str) -> jinja2.Environment:
+    """The templates of a package, and those of others that it takes parts of.
 
     An undefined name in a template is an error, not an empty place on the page.
     """
     return jinja2.Environment(
-        loader=jinja2.PackageLoader(package),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=harmless,

@@ -416,9 +416,11 @@ def _machine(run: Run) -> dict[str, str]:
     found = {
         "machine_id": run.start.machine_id,
         "gpu_model": _each_once(device.name for device in nvml.devices),
+        "gpus": str(len(nvml.devices) or ""),
         "gpu_vbios": _each_once(device.vbios for device in nvml.devices),
         "nvidia_driver": board.nvidia_driver,
         "bios_version": board.bios_version,
+        "virtual": "yes" if run.inventory.cpu.virtualised else None,
     }
     return {name: text for name, text in found.items() if text}
 

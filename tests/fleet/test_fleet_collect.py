@@ -18,6 +18,7 @@ import pytest
 from fleet_verdicts import LAST_NIGHT, NOW, RATE, place, run_id, verdict
 
 from acceptance.core import regular_file
+from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due, night, verdicts
 from acceptance.fleet.night import Judged, Standing
@@ -546,9 +547,9 @@ def test_the_table_has_nan_where_nothing_was_measured(tmp_path: Path) -> None:
         ("c", "UNJUDGED", None),
     ]
     assert [(one.measurement, one.component) for one in table.series] == [
-        ("copy_h2d", "gpu0"),
-        (RATE, "gpu0"),
-        (RATE, "gpu1"),
+        ("copy_h2d", Gpu(0)),
+        (RATE, Gpu(0)),
+        (RATE, Gpu(1)),
     ]
     nan = np.nan
     np.testing.assert_array_equal(table.values, [[3, nan, nan], [nan, 1, 2], [nan, nan, nan]])

@@ -81,6 +81,7 @@ def test_the_missing_come_first_then_failures_with_their_finding(
         "not due: torn: UNJUDGED, which does not count",
         "not due: stranger: PASS, which does not count",
         "unsigned: a, b, c",
+        "4 machines compared with their equals: slow ones are named from the second night",
         "FAIL: 4 machines due: 1 PASS, 1 FAIL, 2 UNJUDGED (1 without a fresh verdict)",
     ]
 
@@ -154,6 +155,7 @@ def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.Monk
         (["fleet", "--due", "gone"], "gone: the list of due machines cannot be read"),
         (["fleet", "--due", "x", "--due-slurm"], "not allowed with"),
         (["fleet", "--signer", "gone"], "gone"),
+        (["fleet", "--places", "gone"], "gone: what is told of the machines cannot be read"),
         (["fleet", "--fresh", "0"], "no number of hours"),
         (["fleet", "--fresh", "nan"], "no number of hours"),
         (["fleet", "--fail-on", "5"], "no share from 0 to 1"),

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from fleet_verdicts import LAST_NIGHT, NOW, place, run_id, verdict
 
+from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, parquet, verdicts
 from acceptance.fleet.night import NightTable, Row
@@ -24,7 +25,7 @@ from acceptance.fleet.verdicts import Series, began
 FRESH = timedelta(hours=30)
 NIGHT = "2026-11-25"
 AT = began(LAST_NIGHT)
-A, B = Series("c", "a", "gpu0", "W"), Series("c", "b", "gpu0", "W")
+A, B = Series("c", "a", Gpu(0), "W"), Series("c", "b", Gpu(0), "W")
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +159,35 @@ def test_a_parquet_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
     duckdb.sql(f"COPY (SELECT 1 AS x) TO '{path}' (FORMAT parquet)")
     with pytest.raises(parquet.NightFileError, match="no file of a night"):
         parquet.read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("verdict", "passed"),
+        ("not_passed", "[["),
+        ("not_passed", '[["gemm","pass"]]'),
+        ("parts", "{}"),
+        ("parts", None),
+    ],
+)
+def test_a_machine_that_was_written_by_somebody_else_is_refused(
+    tmp_path: Path, column: str, value: str | None
+) -> None:
+    (made,) = parquet.write(tmp_path, {"2026-11-25": table(row("PASS"), 1.0)})
+    other = tmp_path / "night-2026-11-24.parquet"
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE night AS FROM read_parquet(?)", [str(made)])
+        connection.execute(f"UPDATE night SET {column} = ? WHERE measurement IS NULL", [value])
+        connection.execute(f"COPY night TO '{other}' (FORMAT parquet)")
+    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+        parquet.read(other)
+
+
+def test_the_checks_and_gpus_of_a_machine_are_kept(tmp_path: Path) -> None:
+    one = Row("m", "FAIL", checks=3, not_passed=(('a.b["c"]', "fail"),), parts=("GPU-1", "中"))
+    (made,) = parquet.write(tmp_path, {"2026-11-25": NightTable((one,), (), np.empty((1, 0)))})
+    assert parquet.read(made).rows == (one,)
 
 
 def test_a_disk_that_does_not_take_it_changes_nothing(

@@ -22,19 +22,19 @@ from acceptance.fleet.outliers import (
     Floats,
     Group,
     Outliers,
-    Series,
     Suspicion,
     compare,
     deviation,
     find_outliers,
     thresholds,
 )
+from acceptance.fleet.verdicts import Series
 
 RATE = 700.0
 
 
 def columns(values: int = 4, spread: float = np.nan, noise: float = 0.01) -> Columns:
-    series = tuple(Series("gpu.load", "gemm_bf16", Gpu(n)) for n in range(values))
+    series = tuple(Series("gpu.load", "gemm_bf16", Gpu(n), "TFLOP/s") for n in range(values))
     return Columns(series, np.ones(values, bool), np.full(values, noise), np.full(values, spread))
 
 

@@ -4,11 +4,13 @@ the page says of them.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+import fleet_reports
 import journals
 import machine_facts
 import msgspec
@@ -20,12 +22,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from acceptance.core.evidence import Observed
 from acceptance.core.past import Bounds, FirstNights, Level, Past
 from acceptance.core.record import Postponed, RunEnded
+from acceptance.fleet.views import metrics as fleet_metrics
 from acceptance.notify import textfile
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/monitoring"
 RULES = FOLDER / "rigproof.rules.yml"
+FLEET_RULES = FOLDER / "rigproof-fleet.rules.yml"
+FILES = {RULES: "rules_test.yml", FLEET_RULES: "fleet_rules_test.yml"}
+DASHBOARD = FOLDER / "rigproof-fleet.json"
 PAST = Past(
     decides=True,
     off_fails=3,
@@ -36,9 +42,11 @@ PAST = Past(
 _METRIC = re.compile(r"\brigproof_[a-z_]+")
 
 
-def rules() -> list[dict[str, Any]]:
-    (group,) = yaml.safe_load(RULES.read_bytes())["groups"]
-    found: list[dict[str, Any]] = group["rules"]
+def rules(*files: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for file in files or FILES:
+        (group,) = yaml.safe_load(file.read_bytes())["groups"]
+        found += group["rules"]
     return found
 
 
@@ -58,6 +66,7 @@ def everything() -> tuple[bytes, ...]:
         textfile.run_metrics(ran),
         textfile.run_metrics(samples.mixed()),
         textfile.night_metrics(put_off),
+        fleet_metrics.render(fleet_reports.many(10)),
     )
 
 
@@ -104,22 +113,25 @@ def promtool(*arguments: str, stdin: Path | None = None) -> command.ProgramResul
 
 
 @pytest.mark.tools
-def test_prometheus_takes_the_rules() -> None:
-    done = promtool("check", "rules", "--lint=all", "--lint-fatal", str(RULES))
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_prometheus_takes_the_rules(file: Path) -> None:
+    done = promtool("check", "rules", "--lint=all", "--lint-fatal", str(file))
     assert done.returncode == 0, done.stderr + done.stdout
 
 
 @pytest.mark.tools
-def test_alerts_come_and_go_as_they_should(tmp_path: Path) -> None:
-    shutil.copy(RULES, tmp_path)
-    shutil.copy(Path(__file__).with_name("rules_test.yml"), tmp_path)
-    done = promtool("test", "rules", str(tmp_path / "rules_test.yml"))
+@pytest.mark.parametrize(("file", "test"), FILES.items(), ids=FILES.values())
+def test_alerts_come_and_go_as_they_should(file: Path, test: str, tmp_path: Path) -> None:
+    shutil.copy(file, tmp_path)
+    shutil.copy(Path(__file__).with_name(test), tmp_path)
+    done = promtool("test", "rules", str(tmp_path / test))
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.tools
 def test_every_alert_has_been_seen_to_come() -> None:
-    tests = yaml.safe_load(Path(__file__).with_name("rules_test.yml").read_bytes())["tests"]
+    texts = [Path(__file__).with_name(name).read_bytes() for name in FILES.values()]
+    tests = [test for text in texts for test in yaml.safe_load(text)["tests"]]
     cases = [case for test in tests for case in test["alert_rule_test"]]
     for rule in rules():
         assert {
@@ -136,3 +148,98 @@ def test_prometheus_has_nothing_against_the_metrics(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(textfile.run_metrics(run) + textfile.night_metrics(run))
         done = promtool("check", "metrics", stdin=tmp_path / name)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (tmp_path / "fleet").write_bytes(fleet_metrics.render(fleet_reports.many(10)))
+    done = promtool("check", "metrics", stdin=tmp_path / "fleet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# --- the dashboard ---
+
+
+def dashboard() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(DASHBOARD.read_bytes())
+    return found
+
+
+def expressions() -> list[str]:
+    """The queries of the dashboard's panels, of all machines."""
+    texts = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]
+    return [re.sub(r"\$[a-z]+", ".*", text) for text in texts]
+
+
+def test_the_dashboard_speaks_of_metrics_and_labels_that_are_written() -> None:
+    known = labels()
+    asked = [one["definition"] for one in dashboard()["templating"]["list"] if "definition" in one]
+    for text in (*expressions(), *asked):
+        used = set(_METRIC.findall(text))
+        assert used, text
+        assert used <= set(known), text
+        own = set().union(*(known[name] for name in used)) | {"instance"}
+        assert set(re.findall(r"[{,] ?([a-z]+)=", text)) <= own, text
+
+
+def test_the_dashboard_takes_any_datasource() -> None:
+    found = dashboard()
+    names = [(one["name"], one["type"]) for one in found["templating"]["list"]]
+    assert names[0] == ("datasource", "datasource")
+    used = [one["datasource"]["uid"] for one in found["templating"]["list"][1:]]
+    for panel in found["panels"]:
+        used += [
+            panel["datasource"]["uid"],
+            *(one["datasource"]["uid"] for one in panel["targets"]),
+        ]
+    assert set(used) == {"${datasource}"}
+    ids = [panel["id"] for panel in found["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_metrics_of_dcgm_exporter_are_joined_by_uuid() -> None:
+    joined = [text for text in expressions() if "DCGM_FI_" in text]
+    assert joined
+    for text in joined:
+        assert "on (UUID)" in text
+        assert '"UUID", "$1", "serial", "(GPU-.*)"' in text
+
+
+@pytest.mark.tools
+def test_prometheus_can_read_every_query_of_the_dashboard(tmp_path: Path) -> None:
+    made = [
+        {"record": f"panel:{number}", "expr": re.sub(r"\$[a-z]+", ".*", text)}
+        for number, text in enumerate(expressions())
+    ]
+    (tmp_path / "queries.yml").write_text(
+        yaml.safe_dump({"groups": [{"name": "x", "rules": made}]})
+    )
+    done = promtool("check", "rules", str(tmp_path / "queries.yml"))
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+@pytest.mark.tools
+def test_a_gpu_of_dcgm_exporter_gets_the_machine_of_the_report(tmp_path: Path) -> None:
+    (temperature,) = (text for text in expressions() if "DCGM_FI_DEV_GPU_TEMP" in text)
+    info = 'rigproof_fleet_gpu_info{instance="head", machine="gpu-01", serial="%s"}'
+    dcgm = 'DCGM_FI_DEV_GPU_TEMP{UUID="%s", gpu="0", instance="%s:9400"}'
+    test = {
+        "interval": "1m",
+        "input_series": [
+            {"series": info % "GPU-1", "values": "1x5"},
+            {"series": info % "a serial number", "values": "1x5"},
+            {"series": dcgm % ("GPU-1", "x"), "values": "63x5"},
+            {"series": dcgm % ("GPU-2", "y"), "values": "70x5"},
+        ],
+        "promql_expr_test": [
+            {
+                "expr": temperature,
+                "eval_time": "2m",
+                "exp_samples": [
+                    {
+                        "labels": '{UUID="GPU-1", gpu="0", instance="x:9400", machine="gpu-01"}',
+                        "value": 63,
+                    }
+                ],
+            }
+        ],
+    }
+    (tmp_path / "test.yml").write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}))
+    done = promtool("test", "rules", str(tmp_path / "test.yml"))
+    assert done.returncode == 0, done.stdout

@@ -6,6 +6,7 @@ Needs Chromium: `apt-get install chromium`, then `pytest -m browser`.
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import os
@@ -15,6 +16,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import fleet_reports
 import hostile
 import pytest
 import sample_runs
@@ -23,6 +25,7 @@ import trend_reports
 from cases import each
 from runs import write_views
 
+from acceptance.fleet.views import page as fleet_page
 from acceptance.reports.page import nights, render
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -151,3 +154,20 @@ def test_a_page_of_nights_fits_and_says_nothing(
     assert found["width"] <= width
     assert found["verdict"] == "Nights of a machine"
     assert found["figures"] == len(made.rows)
+
+
+@pytest.mark.parametrize("text", ["short", hostile.EVERYTHING, "x" * 5_000])
+def test_a_fleet_fits_a_phone_and_a_desk(text: str, tmp_path: Path) -> None:
+    found = fleet_reports.many(200)
+    due = tuple(
+        dataclasses.replace(row, not_passed=((text, "fail"), *row.not_passed)) for row in found.due
+    )
+    reasons = dict.fromkeys(found.reasons, text)
+    shown = fleet_page.render(dataclasses.replace(found, due=due, reasons=reasons))
+    (tmp_path / "report.html").write_text(shown, encoding="utf-8")
+    for width in (PHONE, DESK):
+        told, console = seen(tmp_path, width)
+        assert console == []
+        assert (told["acting"], told["handlers"]) == (0, 0)
+        assert told["wide"] == []
+        assert told["width"] == width

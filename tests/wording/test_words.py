@@ -556,8 +556,9 @@ def test_the_rule_finds_a_sentence(code: str, error: list[str]) -> None:
 
 def test_findings_are_worded_by_those_who_print_them() -> None:
     """Nothing that judges imports the words, but for texts in English alone."""
+    views = "fleet/views"  # the rest of its room judges
     using = {
-        name.partition("/")[0]
+        views if name.startswith(f"{views}/") else name.partition("/")[0]
         for name, tree in modules()
         if any(
             isinstance(node, ast.ImportFrom)
@@ -567,4 +568,5 @@ def test_findings_are_worded_by_those_who_print_them() -> None:
         )
     }
     english = {"observe", "notify", "run", "station"}  # for texts in English alone
-    assert using == {"cli", "history", "journal", "reports", "session", "wording"} | english
+    printing = {"cli", views, "history", "journal", "reports", "session", "wording"}
+    assert using == printing | english

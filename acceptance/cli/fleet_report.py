@@ -1,0 +1,118 @@
+"""`rigproof fleet report`: a fleet on the terminal, on a page, and for other programs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from acceptance import resources
+from acceptance.cli import closing, options
+from acceptance.core.language import Language
+from acceptance.fleet import comparison, night, parquet, report, verdicts
+from acceptance.fleet.night import NightTable
+from acceptance.fleet.report import FleetReport
+from acceptance.fleet.views import junit, metrics, page, table, terminal
+from acceptance.history import noise
+from acceptance.journal import run_folder
+from acceptance.notify import targets
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+
+class NoFleet(Exception):
+    """There is no fleet to report; the message says what to give."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof fleet report`, but for those that say what counts."""
+    parser.add_argument(
+        "folders",
+        metavar="FOLDER",
+        nargs="*",
+        type=options.path,
+        help="as of `fleet collect`: holds a folder for each machine",
+    )
+    parser.add_argument(
+        "--nights",
+        metavar="DIR",
+        type=options.path,
+        help="report the last night that `fleet collect --out DIR` kept, instead of folders",
+    )
+    for name, text in (
+        ("--page", "write a page, which needs no network"),
+        ("--junit", "write the machines as JUnit, a suite each"),
+        ("--csv", "write the machines as CSV, a row each"),
+        ("--textfile", "write metrics for node-exporter's textfile collector (*.prom)"),
+    ):
+        parser.add_argument(name, metavar="FILE", type=options.path, help=text)
+
+
+def show(
+    args: argparse.Namespace,
+    due: Collection[str] | None,
+    places: Mapping[str, Mapping[str, str]],
+) -> FleetReport:
+    """Write and print the report, and return it.
+
+    `due` names the machines that are due, None all that are there; `places` is what the site tells
+    of them. Raises NoFleet, TargetError, NoDuckdb, NightFileError, and JournalError where a file
+    cannot be written.
+    """
+    language = closing.language_of(args)
+    if bool(args.folders) == (args.nights is not None):
+        raise NoFleet("give the FOLDER of the verdicts, or --nights with the kept nights")
+    if args.nights is not None and args.signer is not None:
+        raise NoFleet("--signer is for verdicts in folders: `fleet collect` holds nights to it")
+    targets.read(args.textfile)
+    now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
+    nights: Mapping[str, NightTable]
+    if args.nights is not None:
+        nights = parquet.read_last(args.nights, comparison.NIGHTS + 1)
+        if not nights:
+            where = f"{args.nights} holds no night"
+            raise NoFleet(f"{where}: give the folder of `rigproof fleet collect --out`")
+        found = report.of_nights(nights, due, now, fresh)
+    else:
+        found, nights = _of_folders(args, due, now, fresh)
+    nights = report.with_runs(nights)
+    book = noise.read(resources.locate("noise.toml"))
+    found = report.with_earlier(found, nights, comparison.compare(nights, book, places))
+    screen = Terminal.on_stdout(language)
+    try:
+        for path in _write(args, found, language):
+            screen.path(str(path))
+    finally:  # a full disk does not hide what was judged
+        terminal.show(found, screen, language)
+    closing.require_output(screen)
+    return found
+
+
+def _of_folders(
+    args: argparse.Namespace, due: Collection[str] | None, now: datetime, fresh: timedelta
+) -> tuple[FleetReport, Mapping[str, NightTable]]:
+    earlier = timedelta(days=comparison.NIGHTS - 1)
+    read = verdicts.collect(args.folders, now - fresh - earlier, args.signer)
+    judged = night.judge(read, due, now, fresh, signed=args.signer is not None)
+    standings = (*judged.due, *judged.others)
+    reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
+    nights = night.tables(read, judged, reasons, now)
+    return report.of_folders(read, judged, now), nights
+
+
+def _write(args: argparse.Namespace, found: FleetReport, language: Language) -> list[Path]:
+    """Write the files that were asked for; returns their paths."""
+    views: tuple[tuple[Path | None, Callable[[], bytes], int | None], ...] = (
+        (args.page, lambda: page.render(found, language).encode("utf-8"), None),
+        (args.junit, lambda: junit.render(found), None),
+        (args.csv, lambda: table.render(found), None),
+        # node-exporter runs as another user, who must be able to read the file
+        (args.textfile, lambda: metrics.render(found), 0o644),
+    )
+    written = []
+    for path, content, mode in views:
+        if path is not None:
+            run_folder.write_whole(path, content(), then=run_folder.START_AGAIN, mode=mode)
+            written.append(path)
+    return written

@@ -1,0 +1,303 @@
+"""The machines of a fleet against each other, over its last nights: a view beside their verdicts.
+
+Compared are rates and times whose family says their noise, in groups of machines of which equal
+values are to be expected: ALIKE. What the outliers have in common, and versions that differ in a
+batch, are told of the last night.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, Quantity, Value
+from acceptance.core.parts import Gpu
+from acceptance.fleet import outliers
+from acceptance.fleet.common_cause import (
+    SLOT,
+    Card,
+    Cause,
+    Causes,
+    FlaggedPart,
+    SingleMachine,
+    Versions,
+    differing_versions,
+    find_causes,
+)
+from acceptance.fleet.night import NightTable, Row
+from acceptance.fleet.outliers import Apart, Columns, Flag, Group, Outliers, Suspicion
+from acceptance.fleet.verdicts import Series
+from acceptance.history.noise import NoiseBook
+
+NIGHTS = 3  # two that flag, and one that a machine may have missed
+# Machines that have all of these alike should measure the same: the model with its sheet, the
+# image, the driver, and what was done where.
+ALIKE = ("gpu_model", "gpus", "nvidia_driver", "station", "rigproof", "virtual")
+# An image of ours is the same where its inputs are, whoever built it; any other by its id.
+IMAGE = ("image_inputs", "image_id")
+BATCH = "gpu_model"  # machines that were bought together
+FIRMWARE = ("bios_version", "gpu_vbios")
+# What a cause may be, beside what the site tells of its machines.
+SHARED = (*FIRMWARE, "nvidia_driver", "kernel", *IMAGE, "rigproof")
+_VIRTUAL = "virtual"  # of a VM, whose noise is its own
+_CAPACITY = "GiB"  # has a worse side, but is no rate
+# A family's noise is the widest difference of two sound values, about four deviations.
+_DEVIATIONS = 4.0
+
+
+class BatchVersions(NamedTuple):
+    """A version that differs between the machines of one batch."""
+
+    batch: str
+    versions: Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a fleet's last nights say of its machines beside each other.
+
+    `nights` are the evenings that were compared, the last one last: with less than two nothing can
+    be flagged. `compared` counts the machines of the last night that another one could be held
+    against. `apart` are pairs of machines of which neither is blamed.
+    """
+
+    nights: tuple[str, ...]
+    compared: int
+    flags: tuple[Flag, ...]
+    apart: tuple[Apart, ...]
+    uncompared: tuple[str, ...]
+    causes: Causes
+    versions: tuple[BatchVersions, ...]
+
+
+def compare(
+    nights: Mapping[str, NightTable],
+    book: NoiseBook,
+    places: Mapping[str, Mapping[str, str]] | None = None,
+) -> Comparison:
+    """Compare the machines of these nights, by the evening's date; one without values is none.
+
+    `places` is what the site tells of its machines, such as their racks.
+    """
+    dates = sorted(date for date, table in nights.items() if _any(table.values))[-NIGHTS:]
+    suspicions: frozenset[Suspicion] = frozenset()
+    found = Outliers((), (), (), suspicions)
+    for date in dates:
+        found = _night(nights[date], book, suspicions)
+        suspicions = found.suspicions
+    last = nights[dates[-1]] if dates else NightTable((), (), np.empty((0, 0)))
+    measured = [row for row, values in zip(last.rows, last.values, strict=True) if _any(values)]
+    flagged = [
+        FlaggedPart(one.machine, one.series.component, one.series.measurement)
+        for one in found.flags
+    ]
+    causes = (
+        find_causes(flagged, _attributes(measured, places or {}), _slots(last))
+        if flagged
+        else Causes((), ())
+    )
+    return Comparison(
+        tuple(dates),
+        len(measured) - len(found.uncompared),
+        found.flags,
+        found.apart,
+        found.uncompared,
+        causes,
+        tuple(_versions(last.rows)),
+    )
+
+
+def _any(values: outliers.Floats) -> bool:
+    return not bool(np.isnan(values).all())
+
+
+def _night(table: NightTable, book: NoiseBook, before: frozenset[Suspicion]) -> Outliers:
+    """The outliers of one night; machines on bare metal and VMs have noises of their own."""
+    rows: dict[bool, dict[tuple[str | None, ...], list[int]]] = {False: {}, True: {}}
+    for number, row in enumerate(table.rows):
+        if _any(table.values[number]):
+            facts = dict(row.groups)
+            image = next((facts[key] for key in IMAGE if key in facts), None)
+            alike = (row.profile, image, *(facts.get(key) for key in ALIKE))
+            rows[_VIRTUAL in facts].setdefault(alike, []).append(number)
+    found = []
+    here: set[str] = set()
+    for virtual, groups in rows.items():
+        columns, chosen = _columns(table.series, book, virtual=virtual)
+        compared = [
+            Group(
+                tuple(table.rows[number].machine for number in numbers),
+                table.values[np.ix_(numbers, chosen)],
+            )
+            for numbers in groups.values()
+        ]
+        names = {name for group in compared for name in group.machines}
+        here |= names
+        earlier = (one for one in before if one.machine in names)
+        found.append(outliers.find_outliers(compared, columns, earlier))
+    away = {one for one in before if one.machine not in here}
+    return Outliers(
+        tuple(sorted(flag for one in found for flag in one.flags)),
+        tuple(sorted(pair for one in found for pair in one.apart)),
+        tuple(sorted(name for one in found for name in one.uncompared)),
+        frozenset(away.union(*(one.suspicions for one in found))),
+    )
+
+
+def _columns(
+    series: Sequence[Series], book: NoiseBook, *, virtual: bool
+) -> tuple[Columns, list[int]]:
+    """What is known of the series that can be compared, and their places."""
+    chosen, higher, noise = [], [], []
+    for place, one in enumerate(series):
+        worse = book.worse(one.unit)
+        if worse is None or one.unit == _CAPACITY or book.incomparable(one.measurement) is not None:
+            continue
+        spread = book.spread(one.measurement, one.unit, same_part=True, virtual=virtual)
+        if spread.absolute or not spread.size:
+            continue
+        chosen.append(place)
+        higher.append(worse == "lower")
+        noise.append(spread.size / _DEVIATIONS)
+    columns = Columns(
+        tuple(series[place] for place in chosen),
+        np.array(higher, bool),
+        np.array(noise, np.float64),
+        np.full(len(chosen), np.nan),  # no fleet of a model is recorded yet
+    )
+    return columns, chosen
+
+
+def _attributes(
+    rows: Iterable[Row], places: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    found = {}
+    for row in rows:
+        facts = dict(row.groups)
+        known = {key: facts[key] for key in SHARED if key in facts}
+        found[row.machine] = {**known, **places.get(row.machine, {})}
+    return found
+
+
+def _slots(table: NightTable) -> dict[Card, str]:
+    """The position of every card that was measured: GPUs are numbered by their address."""
+    cards: dict[Component, list[int]] = defaultdict(list)
+    for place, one in enumerate(table.series):
+        if isinstance(one.component, Gpu):
+            cards[one.component].append(place)
+    found = {}
+    for card, columns in cards.items():
+        there = ~np.isnan(table.values[:, columns]).all(axis=1)
+        for number in np.flatnonzero(there).tolist():
+            found[Card(table.rows[number].machine, card)] = str(card)
+    return found
+
+
+def _versions(rows: Iterable[Row]) -> Iterable[BatchVersions]:
+    batches: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    for row in rows:
+        facts = dict(row.groups)
+        if BATCH in facts:
+            batches[facts[BATCH]][row.machine] = facts
+    for batch, machines in sorted(batches.items()):
+        for versions in differing_versions(machines, FIRMWARE):
+            yield BatchVersions(batch, versions)
+
+
+_SHOWN = 8  # names in a sentence; a view with room lists all
+
+
+def sentences(found: Comparison) -> tuple[Message, ...]:
+    """What there is to tell, the gravest first: common causes, single machines, pairs, versions."""
+    return (
+        *map(_cause, found.causes.common),
+        *(_slow(one, found.flags) for one in found.causes.single),
+        *map(_apart, found.apart),
+        *map(_differs, found.versions),
+        *(
+            [Message("fleet_uncompared", {"machines": _names(found.uncompared)})]
+            * bool(found.uncompared)
+        ),
+    )
+
+
+def _names(names: Sequence[str]) -> Listed:
+    return Listed(tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN))
+
+
+def _share(value: float) -> Quantity:
+    return Quantity(round(100 * value, 1), "%")
+
+
+def _cause(one: Cause) -> Message:
+    machines = sorted({card.machine for card in one.parts})
+    told: dict[str, Value] = {
+        "attributes": Listed(tuple(f"{name} {value}" for name, value in one.attributes)),
+        "hits": one.flagged_having,
+        "having": one.having,
+        "flagged": one.flagged,
+        "all": one.all_units,
+        "measurements": _names(one.measurements),
+        "machines": _names(machines),
+    }
+    slot = any(attribute.name == SLOT for attribute in one.attributes)
+    return Message("fleet_cause_of_cards" if slot else "fleet_cause", told)
+
+
+def _slow(one: SingleMachine, flags: Iterable[Flag]) -> Message:
+    own = [
+        flag
+        for flag in flags
+        if flag.machine == one.machine and flag.series.component in one.components
+    ]
+    worst = max(own, key=lambda flag: flag.drop / flag.threshold)
+    unit, more = worst.series.unit, len(own) - 1
+    return Message(
+        "fleet_slow",
+        {
+            "machine": one.machine,
+            "component": str(worst.series.component),
+            "measurement": worst.series.measurement,
+            "value": Quantity(worst.value, unit),
+            "usual": Quantity(worst.usual, unit),
+            "drop": _share(worst.drop),
+            "threshold": _share(worst.threshold),
+            "others": worst.compared - 1,
+            **({"more": more} if more else {}),
+        },
+    )
+
+
+def _apart(one: Apart) -> Message:
+    told: dict[str, Value] = {
+        "better": one.better,
+        "worse": one.worse,
+        "component": str(one.series.component),
+        "measurement": one.series.measurement,
+        "drop": _share(one.drop),
+    }
+    return Message("fleet_apart", told)
+
+
+def _differs(one: BatchVersions) -> Message:
+    name, usual, others, unread = (
+        one.versions.name,
+        one.versions.usual,
+        one.versions.others,
+        one.versions.unread,
+    )
+    told = [
+        Message("fleet_version_on", {"version": version, "machines": _names(machines)})
+        for version, machines in others
+    ]
+    if unread:
+        told.append(Message("fleet_version_unread", {"machines": _names(unread)}))
+    listed: dict[str, Value] = {"batch": one.batch, "name": name, "others": Listed(tuple(told))}
+    if usual:
+        listed["usual"] = usual
+    return Message("fleet_versions", listed)

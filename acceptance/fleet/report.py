@@ -1,0 +1,458 @@
+"""A report of a fleet: what all its views show. Pure.
+
+It is made of verdicts in folders (the fleet now), or of a night that was kept. A kept night is held
+against the clock like a verdict: where it is no longer fresh, no machine of it is a PASS.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Collection as Names
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Text
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import night
+from acceptance.fleet.comparison import Comparison
+from acceptance.fleet.night import Judged, NightTable, Row
+from acceptance.fleet.verdicts import GROUP_KEYS, Collection, Trouble
+
+# Rates that say most of a machine, for views with room for a few; of each the lowest component.
+KEY_RATES = (
+    *("gemm_bf16", "gemm_f32", "copy_h2d", "copy_d2h", "copy_own_d2d", "copy_own_p2p"),
+    *("collective_all_reduce", "memory_copy"),
+)
+BINS = 40  # of a distribution
+_FACTS = tuple(key for key in GROUP_KEYS if key != "machine_file")
+
+
+@dataclass(frozen=True, slots=True)
+class FleetReport:
+    """A fleet at one moment.
+
+    `night` is the evening of the last kept night, None for the verdicts in folders. `due` and
+    `others` (not due) are in the order of `night.Judged`. `reasons` say why machines are no PASS.
+    `last` is when the newest run of each machine began, one that is not fresh included. `values`
+    has the machines that are due. `before` is the night before, with its evening.
+    """
+
+    now: datetime
+    night: str | None
+    due: tuple[Row, ...]
+    others: tuple[Row, ...]
+    reasons: Mapping[str, Text]
+    troubles: tuple[Trouble, ...]
+    last: Mapping[str, datetime]
+    values: NightTable
+    before: tuple[str, NightTable] | None = None
+    compared: Comparison | None = None
+
+    def count(self, word: VerdictWord) -> int:
+        """How many due machines have this verdict."""
+        return sum(row.verdict == word for row in self.due)
+
+    @property
+    def missing(self) -> int:
+        """How many due machines have no fresh verdict."""
+        return sum(row.missing for row in self.due)
+
+    @property
+    def verdict(self) -> VerdictWord:
+        """The word on the fleet, as of `night.Judged`."""
+        word = night.worst(row.verdict for row in self.due)
+        return night.worst((word, "UNJUDGED")) if self.troubles or not self.due else word
+
+    @property
+    def not_passed(self) -> float:
+        """The share of due machines that did not pass; 1 where none is due."""
+        return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
+
+    @property
+    def other_troubles(self) -> list[Message]:
+        """The troubles that are not told already as the reason of a due machine."""
+        due = {row.machine for row in self.due}
+        return [
+            one.message
+            for one in self.troubles
+            if one.machine not in due or self.reasons.get(one.machine or "") != one.message
+        ]
+
+
+def of_folders(found: Collection, judged: Judged, now: datetime) -> FleetReport:
+    """The report of the verdicts in some folders."""
+    standings = (*judged.due, *judged.others)
+    table = night.newest_table(judged.due, found.series)
+    rows = {row.machine: row for row in table.rows}
+    others = night.newest_table(judged.others, found.series).rows
+    last = {
+        name: max(moments)
+        for name, held in found.verdicts.items()
+        if (moments := [one.began for one in held if one.began is not None])
+    }
+    return FleetReport(
+        now,
+        None,
+        tuple(rows[one.machine] for one in judged.due),
+        others,
+        {one.machine: one.reason for one in standings if one.reason is not None},
+        judged.troubles,
+        last,
+        table,
+    )
+
+
+def of_nights(
+    nights: Mapping[str, NightTable], due: Names[str] | None, now: datetime, fresh: timedelta
+) -> FleetReport:
+    """The report of kept nights: of each machine the newest run counts.
+
+    `due` names those that are due, None all that are there. Raises ValueError where there is no
+    night.
+    """
+    table = functools.reduce(night.merged, (nights[date] for date in sorted(nights)))
+    chosen = None if due is None else set(due)
+    reasons: dict[str, Text] = {}
+    rows = []
+    for row in (*table.rows, *_absent(table, due)):
+        judged, reason = _aged(row, now, fresh)
+        rows.append(judged)
+        if reason is not None:
+            reasons[row.machine] = reason
+    rows.sort(key=night.order)
+    began = {
+        row.machine: row.began
+        for date in sorted(nights)
+        for row in nights[date].rows
+        if row.began is not None
+    }
+    return FleetReport(
+        now,
+        max(with_runs(nights), default=max(nights)),
+        tuple(row for row in rows if chosen is None or row.machine in chosen),
+        tuple(row for row in rows if chosen is not None and row.machine not in chosen),
+        reasons,
+        (),
+        began,
+        table if chosen is None else _only(table, chosen),
+    )
+
+
+def _absent(table: NightTable, due: Names[str] | None) -> Iterator[Row]:
+    there = {row.machine for row in table.rows}
+    for name in dict.fromkeys(due or ()):
+        if name not in there:
+            yield Row(name, "UNJUDGED", missing=True)
+
+
+def _aged(row: Row, now: datetime, fresh: timedelta) -> tuple[Row, Text | None]:
+    """A kept machine as it stands now, and why it is no PASS."""
+    if row.began is None:
+        word = night.worst((row.verdict, "UNJUDGED"))
+        return replace(row, verdict=word), row.reason or Message("fleet_missing")
+    if now - row.began <= fresh:
+        return row, row.reason
+    hours = round((now - row.began) / timedelta(hours=1))
+    stale = Message("fleet_stale", {"run": row.run_id or "", "hours": hours})
+    return Row(row.machine, "UNJUDGED", missing=True), stale
+
+
+def _only(table: NightTable, names: set[str]) -> NightTable:
+    kept = [place for place, row in enumerate(table.rows) if row.machine in names]
+    return NightTable(tuple(table.rows[place] for place in kept), table.series, table.values[kept])
+
+
+def with_runs(nights: Mapping[str, NightTable]) -> dict[str, NightTable]:
+    """The nights in which a machine was tested: the others only name missing machines."""
+    return {date: table for date, table in nights.items() if _tested(table.rows)}
+
+
+def with_earlier(
+    report: FleetReport, nights: Mapping[str, NightTable], compared: Comparison
+) -> FleetReport:
+    """The report with the night before the last of these, and with what was found of all.
+
+    A night that tested less than half of the machines is passed over: all others would look new.
+    """
+    tested = _tested(report.due)
+    earlier = sorted(nights, reverse=True)[1:]
+    before = next(
+        (one for one in earlier if 2 * len(tested & _tested(nights[one].rows)) >= len(tested)), None
+    )
+    return replace(
+        report, before=None if before is None else (before, nights[before]), compared=compared
+    )
+
+
+def _tested(rows: Iterable[Row]) -> set[str]:
+    return {row.machine for row in rows if row.began is not None}
+
+
+# --- node by check ---
+
+
+class Matrix(NamedTuple):
+    """Machines by checks: those machines and checks where something is no pass.
+
+    `outcomes` has the count of each outcome of each check, over all machines.
+    """
+
+    checks: tuple[str, ...]
+    rows: tuple[Row, ...]
+    outcomes: Mapping[str, Counter[str]]
+
+
+def matrix(report: FleetReport) -> Matrix:
+    """The checks that did not pass everywhere, the most frequent first, and their machines."""
+    outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in report.due:
+        for check, outcome in row.not_passed:
+            outcomes[check][outcome] += 1
+    ordered = sorted(outcomes, key=lambda one: (-outcomes[one].total(), one))
+    rows = tuple(row for row in report.due if row.not_passed)
+    return Matrix(tuple(ordered), rows, outcomes)
+
+
+# --- distributions ---
+
+
+class End(NamedTuple):
+    """A machine's component at one end of a distribution, and its value."""
+
+    machine: str
+    component: Component
+    value: float
+
+
+class Outlier(NamedTuple):
+    """A flagged machine in one measurement: its component that is furthest off, and by how much.
+
+    `drop` is a share of what is usual.
+    """
+
+    machine: str
+    component: Component
+    value: float
+    drop: float
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The values of one measurement on all components of the machines of one model.
+
+    `low` and `high` are the smallest and the largest value; `bins` count the values between them,
+    and `flagged` are the bins that hold outliers.
+    """
+
+    measurement: str
+    unit: str
+    model: str
+    machines: int
+    values: int
+    low: End
+    high: End
+    median: float
+    bins: tuple[int, ...]
+    flagged: frozenset[int]
+    outliers: tuple[Outlier, ...]
+
+
+def distributions(report: FleetReport) -> tuple[list[Distribution], list[str]]:
+    """The distributions, those with outliers first, and the measurements that are the same
+    everywhere.
+    """
+    table = report.values
+    models: dict[str, list[int]] = defaultdict(list)
+    for place, row in enumerate(table.rows):
+        models[dict(row.groups).get("gpu_model", "")].append(place)
+    columns: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, series in enumerate(table.series):
+        columns[series.measurement, series.unit].append(place)
+    marked = flagged(report)
+    found, steady = [], []
+    for (measurement, unit), places in columns.items():
+        varies = False
+        for model, rows in sorted(models.items()):
+            values = table.values[np.ix_(rows, places)]
+            there = ~np.isnan(values)
+            if not there.any() or np.nanmin(values) == np.nanmax(values):
+                continue
+            varies = True
+            names = [table.rows[place].machine for place in rows]
+            parts = [table.series[place].component for place in places]
+            outliers = [
+                one for name in names if (one := marked.get((name, measurement))) is not None
+            ]
+            found.append(_distribution(measurement, unit, model, values, (names, parts), outliers))
+        if not varies:
+            steady.append(measurement)
+    found.sort(key=lambda one: (not one.outliers, one.measurement, one.model))
+    return found, sorted(set(steady))
+
+
+def _distribution(
+    measurement: str,
+    unit: str,
+    model: str,
+    values: NDArray[np.float64],
+    named: tuple[Sequence[str], Sequence[Component]],
+    outliers: Sequence[Outlier],
+) -> Distribution:
+    there = values[~np.isnan(values)]
+    counts, edges = np.histogram(there, BINS)
+    names, parts = named
+
+    def end(place: np.intp) -> End:
+        row, column = divmod(int(place), values.shape[1])
+        return End(names[row], parts[column], float(values[row, column]))
+
+    marks = np.clip(
+        np.searchsorted(edges, [one.value for one in outliers], "right") - 1, 0, BINS - 1
+    )
+    return Distribution(
+        measurement,
+        unit,
+        model,
+        int(np.count_nonzero((~np.isnan(values)).any(axis=1))),
+        len(there),
+        end(np.nanargmin(values)),
+        end(np.nanargmax(values)),
+        float(np.median(there)),
+        tuple(counts.tolist()),
+        frozenset(marks.tolist()),
+        tuple(sorted(outliers, key=lambda one: -one.drop)),
+    )
+
+
+def flagged(report: FleetReport) -> dict[tuple[str, str], Outlier]:
+    """The outliers by machine and measurement: of each the component that is furthest off."""
+    found: dict[tuple[str, str], Outlier] = {}
+    for flag in report.compared.flags if report.compared else ():
+        key = flag.machine, flag.series.measurement
+        if key not in found or flag.drop > found[key].drop:
+            found[key] = Outlier(flag.machine, flag.series.component, flag.value, flag.drop)
+    return found
+
+
+# --- rates ---
+
+
+class Rate(NamedTuple):
+    """A key rate: the lowest value of each machine that has it."""
+
+    measurement: str
+    unit: str
+    lowest: Mapping[str, float]
+
+
+def key_rates(table: NightTable) -> Iterator[Rate]:
+    """Those of KEY_RATES that a machine of the table has."""
+    for name in KEY_RATES:
+        places = [place for place, one in enumerate(table.series) if one.measurement == name]
+        if not places:
+            continue
+        values = np.where(np.isnan(table.values[:, places]), np.inf, table.values[:, places])
+        lowest = values.min(axis=1)
+        measured = {
+            row.machine: float(value)
+            for row, value in zip(table.rows, lowest, strict=True)
+            if np.isfinite(value)
+        }
+        yield Rate(name, table.series[places[0]].unit, measured)
+
+
+# --- the oldest verdicts ---
+
+
+def oldest(report: FleetReport) -> list[tuple[Row, timedelta | None]]:
+    """The due machines with the age of their newest run: none at all first, then the oldest."""
+    ages = [
+        (row, report.now - report.last[row.machine] if row.machine in report.last else None)
+        for row in report.due
+    ]
+    return sorted(
+        ages, key=lambda one: (one[1] is not None, -(one[1] or timedelta()), one[0].machine)
+    )
+
+
+# --- what changed since the night before ---
+
+
+class Turn(NamedTuple):
+    """Machines whose verdict, or a fact, was something else on the night before."""
+
+    what: str
+    was: str | None
+    now: str | None
+    machines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is not as it was on the night before.
+
+    `verdicts` are turns from one word to another, the worst first. `facts` are those of drivers,
+    firmware, software and GPUs. `new` were not in the night before, `gone` are not in the report.
+    """
+
+    verdicts: tuple[Turn, ...]
+    facts: tuple[Turn, ...]
+    new: tuple[str, ...]
+    gone: tuple[str, ...]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether all is as it was."""
+        return not (self.verdicts or self.facts or self.new or self.gone)
+
+
+GPUS = "GPUs"  # the fact of which cards are in a machine
+
+
+def changes(report: FleetReport) -> Changes | None:
+    """What changed since the night before; None where that is not known."""
+    if report.before is None:
+        return None
+    before = {row.machine: row for row in report.before[1].rows}
+    turns: dict[tuple[VerdictWord, VerdictWord], list[str]] = defaultdict(list)
+    facts: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
+    for row in report.due:
+        was = before.get(row.machine)
+        if was is None:
+            continue
+        if was.verdict != row.verdict:
+            turns[was.verdict, row.verdict].append(row.machine)
+        if was.began is None or row.began is None:
+            continue  # nothing to compare
+        for key, old, new in _facts(was, row):
+            facts[key, old, new].append(row.machine)
+    words = sorted(turns, key=lambda one: (-night.RANK[one[1]], -night.RANK[one[0]]))
+    here = {row.machine for row in (*report.due, *report.others)}
+    return Changes(
+        tuple(Turn("", was, word, tuple(sorted(turns[was, word]))) for was, word in words),
+        tuple(
+            Turn(key, old, new, tuple(sorted(names)))
+            for (key, old, new), names in sorted(
+                facts.items(), key=lambda one: (one[0][0], -len(one[1]), one[1])
+            )
+        ),
+        tuple(sorted(row.machine for row in report.due if row.machine not in before)),
+        tuple(sorted(before.keys() - here)),
+    )
+
+
+def _facts(was: Row, now: Row) -> Iterator[tuple[str, str | None, str | None]]:
+    old, new = dict(was.groups), dict(now.groups)
+    for key in _FACTS:
+        if old.get(key) != new.get(key):
+            yield key, old.get(key), new.get(key)
+    if was.parts and now.parts and was.parts != now.parts:
+        gone, come = set(was.parts) - set(now.parts), set(now.parts) - set(was.parts)
+        yield GPUS, ", ".join(sorted(gone)) or None, ", ".join(sorted(come)) or None

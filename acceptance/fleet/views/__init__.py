@@ -1,0 +1,1 @@
+"""Views of a fleet: each a pure function of its report."""

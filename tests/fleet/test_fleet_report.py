@@ -1,0 +1,508 @@
+"""`rigproof fleet report`: the terminal, the page, JUnit, CSV and metrics of made-up fleets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import fleet_reports
+import hostile
+import jenkins_schema
+import numpy as np
+import pages
+import pytest
+from fleet_verdicts import RATE, place, verdict
+from junitparser import JUnitXml
+from prometheus_client.parser import text_string_to_metric_families
+
+from acceptance.__main__ import main
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import night, report, verdicts
+from acceptance.fleet.common_cause import Causes
+from acceptance.fleet.comparison import Comparison
+from acceptance.fleet.night import NightTable, Row
+from acceptance.fleet.report import FleetReport
+from acceptance.fleet.views import metrics, page, table
+from acceptance.reports import verdict_json
+
+Call = Callable[..., tuple[int, list[str], str]]
+MODEL, DRIVER = "NVIDIA H200", "580.95"
+CHECK = "gemm.rate[bf16]"
+
+
+@pytest.fixture
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Call:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str, verb: str = "report") -> tuple[int, list[str], str]:
+        try:
+            code = main(["fleet", verb, *arguments])
+        except SystemExit as left:  # argparse
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out.splitlines(), captured.err
+
+    return run
+
+
+def machine(
+    folder: Path, name: str, word: VerdictWord = "PASS", hours: float = 3.0, **more: Any
+) -> None:
+    """A machine with a run that began some hours ago, in a folder of its own."""
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    facts = {
+        "gpu_model": MODEL,
+        "nvidia_driver": more.pop("driver", DRIVER),
+        "machine_id": name,
+        **more.pop("facts", {}),
+    }
+    values = more.pop("values", (700.0, 701.0))
+    made = verdict(word, run, values, serial=f"GPU-{name}", provenance=facts, **more)
+    place(folder, name, made, under=run, written=at + timedelta(minutes=30))
+
+
+def fleet(folder: Path) -> None:
+    """Four machines, two nights each; one of them is FAIL, UNJUDGED or slow tonight."""
+    for name, word, rate in (
+        ("a", "PASS", 700.0),
+        ("b", "FAIL", 702.0),
+        ("c", "UNJUDGED", 698.0),
+        ("slow", "PASS", 560.0),
+        ("e", "PASS", 699.0),
+        ("f", "PASS", 701.0),
+    ):
+        machine(folder, name, hours=27.0, values=(rate, rate + 1), driver="570.10")
+        machine(folder, name, word, values=(rate, rate + 1))  # type: ignore[arg-type]
+    (folder / "gone").mkdir()
+
+
+def suites(path: Path) -> dict[str, dict[str, str]]:
+    """What came of each testcase, by its suite; "" of one that passed."""
+    return {
+        suite.name: {
+            case.name: type(case.result[0]).__name__ if case.result else "" for case in suite
+        }
+        for suite in JUnitXml.fromfile(str(path))
+    }
+
+
+def metric(text: str, name: str) -> dict[tuple[str, ...], float]:
+    return {
+        tuple(sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name
+    }
+
+
+# --- the whole through the command ---
+
+
+def test_a_night_on_the_terminal(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    (tmp_path / "due").write_text("a\nb\nc\nslow\ne\nf\ngone\nnever\n")
+    code, out, err = call("fleet", "--due", "due")
+    assert (code, err) == (1, "")
+    place_ = {line.split(" (")[0]: number for number, line in enumerate(out)}
+    assert place_["without a fresh verdict"] < place_["FAIL"] < place_["UNJUDGED"]
+    assert "  never: there is no verdict" in out
+    assert "  gone: fleet/gone holds no run with a verdict" in out
+    assert any(line.startswith(f"  b: {CHECK}: measured 1, limit >= 600 (20") for line in out)
+    assert f"  {CHECK}: 1 fail, 1 error: b, c" in out
+    assert any(line.startswith("  slow is slower than its equals") for line in out)
+    assert "  PASS -> FAIL (1): b" in out
+    assert "  PASS -> UNJUDGED (1): c" in out
+    assert "  nvidia_driver 570.10 -> 580.95 (6): a, b, c, e, f, slow" in out
+    assert out[-1] == (
+        "FAIL: 8 machines due: 4 PASS, 1 FAIL, 3 UNJUDGED (2 without a fresh verdict)"
+    )
+
+
+def test_long_lists_are_cut_and_counted(call: Call, tmp_path: Path) -> None:
+    for number in range(25):
+        machine(tmp_path / "fleet", f"n{number:02d}", "FAIL")
+    machine(tmp_path / "fleet", "old", hours=100)
+    machine(tmp_path / "fleet", "stranger")
+    machine(tmp_path / "fleet", "visitor")
+    (tmp_path / "due").write_text("old\n" + "".join(f"n{number:02d}\n" for number in range(25)))
+    _, out, _ = call("fleet", "--due", "due")
+    first = out.index("FAIL (25):")
+    assert out[first + 20].startswith("  n19: ")
+    assert out[first + 21] == "  and 5 more"
+    assert f"  {CHECK}: 25 fail: n00, n01, n02, n03, n04, n05, n06, n07 and 17 more" in out
+    assert "not due: stranger, visitor" in out
+    assert out[out.index("Oldest verdicts:") + 1] == "  old: 4 days"
+    # The night of the old run is no night to compare 25 machines with.
+    assert not any(line.startswith("Changed") for line in out)
+
+
+def test_the_code_is_that_of_collect(call: Call, tmp_path: Path) -> None:
+    machine(tmp_path / "fleet", "a")
+    assert call("fleet")[0] == 0
+    machine(tmp_path / "fleet", "b", "UNJUDGED")
+    assert call("fleet")[0] == 3
+    assert call("fleet", "--fail-on", "0.5")[0] == 0
+    assert call("fleet", "--fail-on", "0.4")[0] == 1
+    assert call("fleet", "--fresh", "2")[0] == 3
+
+
+def test_every_file_is_written_and_named(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    names = ["p.html", "j.xml", "c.csv", "m.prom"]
+    given = zip(("--page", "--junit", "--csv", "--textfile"), names, strict=True)
+    code, out, _ = call("fleet", *(text for pair in given for text in pair))
+    assert (code, out[:4]) == (1, names)
+    assert all((tmp_path / name).stat().st_size for name in names)
+
+
+def test_a_file_that_cannot_be_written_does_not_hide_the_verdicts(
+    call: Call, tmp_path: Path
+) -> None:
+    machine(tmp_path / "fleet", "a", "FAIL")
+    code, out, err = call("fleet", "--page", "nowhere/p.html")
+    assert (code, err.count("\n")) == (3, 1)
+    assert "nowhere/p.html" in err
+    assert out[-1].startswith("FAIL: 1 machine due")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give the FOLDER"),
+        (["fleet", "--nights", "n"], "give the FOLDER"),
+        (["--nights", "n", "--signer", "n/key"], "--signer"),
+        (["--nights", "n"], "n holds no night"),
+        (["fleet", "--textfile", "m.txt"], "*.prom"),
+    ],
+)
+def test_usage_errors_are_one_sentence(
+    call: Call, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "n").mkdir()
+    (tmp_path / "n/key").write_text("ssh-ed25519 AAAA")
+    code, out, err = call(*arguments)
+    assert (code, out, err.count("\n")) == (2, [], 1)
+    assert said in err
+
+
+# --- JUnit ---
+
+
+def test_junit_has_a_suite_a_machine_and_errors_for_the_missing_first(
+    call: Call, tmp_path: Path
+) -> None:
+    fleet(tmp_path / "fleet")
+    (tmp_path / "due").write_text("a\nb\nc\nzz\n")
+    call("fleet", "--due", "due", "--junit", "j.xml")
+    found = suites(tmp_path / "j.xml")
+    assert list(found) == ["the whole fleet", "zz", "b", "c", "a"]
+    assert found["the whole fleet"] == {"the whole fleet": "Error"}  # `gone` could not be read
+    assert found["zz"] == {"zz: verdict": "Error"}
+    assert found["b"] == {"b: verdict": "Failure", f"b: {CHECK}": "Failure"}
+    assert found["c"] == {"c: verdict": "Error", f"c: {CHECK}": "Error"}
+    assert found["a"] == {"a: verdict": ""}
+    assert jenkins_schema.faults((tmp_path / "j.xml").read_bytes()) == []
+
+
+def test_junit_of_no_machine_is_an_error(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "fleet").mkdir()
+    assert call("fleet", "--junit", "j.xml")[0] == 3
+    assert suites(tmp_path / "j.xml") == {"the whole fleet": {"the whole fleet": "Error"}}
+
+
+# --- CSV ---
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+
+
+def test_csv_has_a_row_a_machine(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    call("fleet", "--csv", "c.csv")
+    found = rows(tmp_path / "c.csv")
+    assert [row["machine"] for row in found] == ["gone", "b", "c", "a", "e", "f", "slow"]
+    slow, gone = found[-1], found[0]
+    assert slow["verdict"] == "PASS"
+    assert slow["gpu_serials"] == "GPU-slow-gpu0 GPU-slow-gpu1"
+    assert (slow["gpu_model"], slow["nvidia_driver"]) == (MODEL, DRIVER)
+    assert slow["gemm_bf16 (TFLOP/s)"] == "560"  # the lower of its two
+    assert (gone["verdict"], gone["run_id"], gone["gemm_bf16 (TFLOP/s)"]) == ("UNJUDGED", "", "")
+    assert "copy_h2d (GB/s)" not in slow  # nobody measured it
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "＝", "＠"])  # noqa: RUF001
+def test_no_cell_is_a_formula(call: Call, tmp_path: Path, first: str) -> None:
+    evil = f'{first}cmd|"x"!A1'
+    machine(
+        tmp_path / "fleet",
+        f"{first}1+1",
+        "FAIL",
+        violations=(verdict_json.Row(evil, evil, "x", {}),),
+        driver=evil,
+        facts={"gpu_model": f"\t {evil}", "kernel": f"a\n{evil}"},
+    )
+    call("fleet", "--csv", "c.csv")
+    (row,) = rows(tmp_path / "c.csv")
+    assert row["machine"] == f"'{first}1+1"
+    assert row["nvidia_driver"] == row["gpu_model"] == f"'{evil}"
+    assert not any(cell.strip().startswith(first) for cell in row.values())
+
+
+# --- metrics ---
+
+
+def test_metrics_are_reduced(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    call("fleet", "--textfile", "m.prom")
+    assert (tmp_path / "m.prom").stat().st_mode & 0o777 == 0o644
+    text = (tmp_path / "m.prom").read_text()
+    assert metric(text, "rigproof_fleet_machines") == {
+        ("PASS",): 4.0,
+        ("FAIL",): 1.0,
+        ("UNJUDGED",): 2.0,
+    }
+    assert metric(text, "rigproof_fleet_machine_verdict")["b", "FAIL"] == 1.0
+    assert metric(text, "rigproof_fleet_machine_missing")["gone",] == 1.0
+    started = metric(text, "rigproof_fleet_machine_run_started_timestamp_seconds")
+    assert ("gone",) not in started
+    assert started["a",] == pytest.approx(datetime.now(UTC).timestamp() - 3 * 3600, abs=120)
+    assert metric(text, "rigproof_fleet_rate")["slow", RATE, "TFLOP/s"] == 560.0
+    drops = metric(text, "rigproof_fleet_outlier_drop")
+    assert {labels[0] for labels in drops} == {"slow"}
+    assert metric(text, "rigproof_fleet_gpu_info")["a", "GPU-a-gpu0"] == 1.0
+    assert metric(text, "rigproof_fleet_troubles") == {(): 1.0}
+
+
+def test_metrics_of_ten_thousand_machines_are_far_from_millions() -> None:
+    found = fleet_reports.many(10_000, gpus=8)
+    series = sum(not line.startswith(b"#") for line in metrics.render(found).splitlines())
+    assert series < 200_000
+
+
+# --- the page ---
+
+_TAGS = {
+    *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "nav"),
+    *("h1", "h2", "h3", "p", "ul", "li", "a", "div", "span", "table", "thead", "tbody", "tfoot"),
+    *("tr", "th", "td", "svg", "path", "details", "summary"),
+}
+_ATTRIBUTES = {
+    *("lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "role"),
+    *("aria-label", "aria-labelledby", "tabindex", "scope", "viewbox", "preserveaspectratio"),
+    *("d", "open"),
+}
+
+
+def test_the_page_has_its_parts(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    call("fleet", "--page", "p.html")
+    text = (tmp_path / "p.html").read_text(encoding="utf-8")
+    pages.assert_inert(text, _TAGS, _ATTRIBUTES)
+    seen = pages.page(text)
+    told = pages.words(seen)
+    heads = [pages.words(one) for one in seen.xpath("//h2")]
+    assert heads[0] == "Machines that are not PASS"
+    assert {"Machines by check", "Distributions", "Oldest verdicts"} < set(heads)
+    cells = {
+        row.xpath("th")[0].text: [cell.text or "" for cell in row.xpath("td")]
+        for row in seen.xpath("//table[@class='fleet-checks']/tbody/tr")
+    }
+    assert cells == {"b": ["F"], "c": ["U"]}
+    (spread,) = seen.xpath(f"//table[@class='spread']//tr[starts-with(th, '{RATE}')]")
+    assert "slow gpu0" in pages.words(spread)
+    assert spread.xpath(".//path[@class='x']")
+    assert "PASS -> FAIL (1): b" in told
+
+
+def test_what_is_the_same_everywhere_is_folded_up(call: Call, tmp_path: Path) -> None:
+    for number in range(3):
+        machine(tmp_path / "fleet", f"n{number}", values={"equal": 1.0, "other": 1.0 + number})
+    call("fleet", "--page", "p.html")
+    seen = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
+    heads = [pages.words(one) for one in seen.xpath("//table[@class='spread']/tbody/tr/th")]
+    assert [head.split()[0] for head in heads] == ["other"]
+    (folded,) = seen.xpath("//section[@aria-labelledby='distributions']/details")
+    assert pages.words(folded).endswith("equal")
+
+
+def test_the_page_speaks_chinese(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    _, out, _ = call("fleet", "--page", "p.html", "--lang", "zh-CN")
+    assert out[-1].startswith("FAIL: 7 台应测机器")
+    told = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
+    assert "最旧的裁决" in told
+
+
+# A verdict is UTF-8, so that half a letter cannot be in it.
+EVERYTHING = hostile.EVERYTHING.encode("utf-8", errors="ignore").decode("utf-8")
+NAMES = ("<b>&amp;", "a;b|c", "$(x)`y`")
+
+
+@pytest.mark.parametrize("text", [EVERYTHING, "x" * 5_000], ids=["everything", "a long word"])
+def test_hostile_text_stays_text(call: Call, tmp_path: Path, text: str) -> None:
+    for number, name in enumerate(NAMES):
+        machine(
+            tmp_path / "fleet",
+            name,
+            "FAIL",
+            violations=(verdict_json.Row(text, text, "x", {}),),
+            values={text: 1.0 + number},
+            driver=f"{text}{number}",
+            facts={"gpu_model": text, "kernel": text},
+        )
+    files = ("--page", "p.html", "--junit", "j.xml", "--csv", "c.csv", "--textfile", "m.prom")
+    code, out, err = call("fleet", *files)
+    assert (code, err) == (1, "")
+    assert not any(hostile.HARMFUL.search(line) for line in out)
+    shown = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
+    for element in shown.iter():
+        assert element.tag in _TAGS
+        assert set(element.attrib) <= _ATTRIBUTES
+        assert element.get("href", "#")[0] == "#"
+    assert shown.xpath("//table[@class='fleet-checks']")
+    assert shown.xpath("//table[@class='spread']")
+    junit = (tmp_path / "j.xml").read_bytes()
+    assert jenkins_schema.faults(junit) == []
+    assert b"[[ATTACHMENT" not in junit
+    assert len(suites(tmp_path / "j.xml")) == 4
+    assert len(rows(tmp_path / "c.csv")) == 3
+    cells = [cell for row in rows(tmp_path / "c.csv") for cell in row.values()]
+    assert not any(hostile.HARMFUL.search(cell) for cell in cells)
+    told = metric(
+        (tmp_path / "m.prom").read_text(encoding="utf-8"), "rigproof_fleet_machine_verdict"
+    )
+    assert set(told) == {(name, "FAIL") for name in NAMES}
+
+
+def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() -> None:
+    text = page.render(fleet_reports.many(10_000))
+    assert len(text) < 1_000_000
+    seen = pages.page(text)
+    assert len(seen.xpath("//tr")) < 1_000
+    told = pages.words(seen)
+    assert "FAIL (1000)" in told
+    assert "and 800 more; --csv and --junit write all" in told
+    assert "gpu-00001 gpu0: 560 (20.0 % worse)" in told
+    assert table.render(fleet_reports.many(10_000)).count(b"\n") == 10_001
+
+
+# --- kept nights ---
+
+
+def kept(**rows_: Row) -> NightTable:
+    made = tuple(sorted(rows_.values(), key=lambda row: row.machine))
+    return NightTable(made, (), np.empty((len(made), 0)))
+
+
+NOW = datetime(2026, 11, 26, 7, 0, tzinfo=UTC)
+FRESH = timedelta(hours=30)
+
+
+def row(name: str, word: VerdictWord = "PASS", hours: float = 6.0, **more: Any) -> Row:
+    return Row(name, word, None, "run-1", NOW - timedelta(hours=hours), **more)
+
+
+def standings(found: FleetReport) -> Mapping[str, tuple[str, bool]]:
+    return {one.machine: (one.verdict, one.missing) for one in found.due}
+
+
+def test_nights_that_were_kept_are_reported(call: Call, tmp_path: Path) -> None:
+    fleet(tmp_path / "fleet")
+    assert call("fleet", "--out", "nights", verb="collect")[0] == 1
+    code, out, err = call("--nights", "nights", "--page", "p.html")
+    assert (code, err) == (1, "")
+    assert f"  {CHECK}: 1 fail, 1 error: b, c" in out
+    assert out[-1].startswith("FAIL: 7 machines due: 4 PASS, 1 FAIL, 2 UNJUDGED")
+    code, out, _ = call("--nights", "nights", "--fresh", "1")
+    assert code == 3
+    assert out[-1].startswith("UNJUDGED: 7 machines due: 0 PASS, 0 FAIL, 7 UNJUDGED")
+
+
+def test_an_old_night_is_no_pass() -> None:
+    found = report.of_nights({"2026-11-20": kept(a=row("a", hours=130))}, None, NOW, FRESH)
+    assert standings(found) == {"a": ("UNJUDGED", True)}
+    assert found.verdict == "UNJUDGED"
+
+
+def test_a_kept_row_without_a_run_is_no_pass() -> None:
+    found = report.of_nights({"2026-11-25": kept(a=Row("a", "PASS"))}, None, NOW, FRESH)
+    assert found.verdict == "UNJUDGED"
+
+
+def test_a_night_of_missing_machines_alone_does_not_hide_the_others() -> None:
+    nights = {
+        "2026-11-24": kept(a=row("a", hours=30), b=row("b", "FAIL", hours=29)),
+        "2026-11-25": kept(a=row("a"), b=row("b", "FAIL")),
+        "2026-11-26": kept(c=Row("c", "UNJUDGED", missing=True)),
+    }
+    found = report.of_nights(nights, None, NOW, FRESH)
+    assert standings(found) == {
+        "a": ("PASS", False),
+        "b": ("FAIL", False),
+        "c": ("UNJUDGED", True),
+    }
+    assert found.night == "2026-11-25"
+    assert sorted(report.with_runs(nights)) == ["2026-11-24", "2026-11-25"]
+
+
+def test_machines_that_are_due_and_not_kept_are_missing() -> None:
+    nights = {"2026-11-25": kept(a=row("a"), b=row("b"))}
+    found = report.of_nights(nights, ["a", "z"], NOW, FRESH)
+    assert standings(found) == {"z": ("UNJUDGED", True), "a": ("PASS", False)}
+    assert [one.machine for one in found.others] == ["b"]
+    assert [one.machine for one in found.values.rows] == ["a"]
+
+
+# --- what changed ---
+
+
+def test_changes_since_the_night_before() -> None:
+    before = kept(
+        a=row("a", parts=("GPU-1", "GPU-2"), groups=(("kernel", "6.1"),)),
+        b=row("b", "FAIL"),
+        c=row("c"),
+    )
+    now = kept(
+        a=row("a", "FAIL", parts=("GPU-1", "GPU-3"), groups=(("kernel", "6.8"),)),
+        b=row("b"),
+        d=row("d"),
+    )
+    found = report.of_nights({"2026-11-25": now}, None, NOW, FRESH)
+    compared = Comparison((), 0, (), (), (), Causes((), ()), ())
+    found = report.with_earlier(found, {"2026-11-24": before, "2026-11-25": now}, compared)
+    told = report.changes(found)
+    assert told is not None
+    assert [(one.was, one.now, one.machines) for one in told.verdicts] == [
+        ("PASS", "FAIL", ("a",)),
+        ("FAIL", "PASS", ("b",)),
+    ]
+    assert [(one.what, one.was, one.now, one.machines) for one in told.facts] == [
+        ("GPUs", "GPU-2", "GPU-3", ("a",)),
+        ("kernel", "6.1", "6.8", ("a",)),
+    ]
+    assert (told.new, told.gone) == (("d",), ("c",))
+
+
+def test_nothing_is_compared_without_a_night_before() -> None:
+    found = report.of_nights({"2026-11-25": kept(a=row("a"))}, None, NOW, FRESH)
+    assert report.changes(found) is None
+
+
+def test_a_verdict_in_folders_is_judged_as_collect_does(tmp_path: Path) -> None:
+    machine(tmp_path, "a", "FAIL")
+    now = datetime.now(UTC)
+    read = verdicts.collect([tmp_path], now - FRESH)
+    found = report.of_folders(read, night.judge(read, None, now, FRESH), now)
+    (only,) = found.due
+    assert (only.verdict, only.checks, only.not_passed) == ("FAIL", 1, ((CHECK, "fail"),))
+    assert found.night is None
