@@ -55,7 +55,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
         report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
-        minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-gpu lint bench clean
+        minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-slurm test-gpu lint bench clean
 
 help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -153,6 +153,10 @@ test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIG
 
 test-e2e: .venv/.test ## test the whole harness with faults; needs `make tools engine`; minutes
 	@.venv/bin/python -m pytest -q -rs -m 'e2e or tools or docker' $(TESTS)
+
+# With a lock of the machine of its own: its runs are no load that another run must not see.
+test-slurm: .venv/.test ## test submission on a real Slurm (as root; munge slurmctld slurmd)
+	@unshare --mount sh -c 'mount -t tmpfs none /run/lock && exec .venv/bin/python -m pytest -q -rs -m slurm tests/fleet'
 
 selftest-gpu: ## inject faults on this machine's GPU, and five clean runs (TORCH_PYTHON)
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")

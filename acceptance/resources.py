@@ -30,6 +30,17 @@ def locate(name: str) -> Path:
     raise FixtureMissing(f"rigproof's own data file {name!r} is missing: install rigproof again")
 
 
+def deployment(name: str) -> Path:
+    """The path of a file for another engine, such as "slurm/job".
+
+    Works in a wheel and in a checkout. Raises FixtureMissing where neither has it.
+    """
+    for root in (_PACKAGE / "_source" / "deploy", _PACKAGE.parent / "deploy"):
+        if (root / name).exists():
+            return root / name
+    raise FixtureMissing(f"rigproof's own file {name!r} is missing: install rigproof again")
+
+
 Shape = TypeVar("Shape")
 
 

@@ -11,7 +11,7 @@ from acceptance import resources
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
-from acceptance.fleet import due, parquet, places
+from acceptance.fleet import due, parquet, places, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -50,6 +50,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     targets.TargetError,
     installation.ScheduleError,
     due.DueError,
+    slurm.SlurmError,
     places.PlacesError,
     parquet.NoDuckdb,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from acceptance import resources
-from acceptance.cli import closing, fleet_report, options
+from acceptance.cli import closing, fleet_report, fleet_slurm, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import comparison, due, night, parquet, places, verdicts
@@ -26,6 +27,10 @@ FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 EPILOG = (
     "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
     "not be read, 2 usage error."
+)
+SUBMIT_EPILOG = (
+    "Exit codes: 0 done (with --wait: every node has a fresh PASS), 1 a FAIL, 3 the engine refused "
+    "something (with --wait: or UNJUDGED), 2 usage error."
 )
 
 
@@ -76,6 +81,29 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _counts(shown)
     _fail_on(shown)
     options.language(shown)
+    _submitted(what)
+
+
+def _submitted(what: argparse._SubParsersAction[Any]) -> None:
+    """Add `submit`, which each engine has options of its own for."""
+    text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
+    submit = options.add(what, "submit", text, SUBMIT_EPILOG)
+    submit.add_argument(
+        "accept", metavar="ARGUMENT", nargs="*", help="after --: arguments for accept on the node"
+    )
+    engine = submit.add_mutually_exclusive_group(required=True)
+    engine.add_argument(
+        "--slurm",
+        metavar="FOLDER",
+        type=options.path,
+        help=(
+            "one exclusive job on each node; this shared folder gets a folder for each node, with "
+            "its verdicts"
+        ),
+    )
+    _counts(submit)
+    fleet_slurm.arguments(submit)
+    options.language(submit)
 
 
 def _due(parser: argparse.ArgumentParser) -> None:
@@ -128,12 +156,14 @@ def _fail_on(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collect the verdicts of a fleet, or report it; returns the exit code of EPILOG.
+    """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
     Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.show` raises.
+    NightFileError, and what `fleet_report.show` and `fleet_slurm.submit` raise.
     """
     language = closing.language_of(args)
+    if args.what == "submit":
+        return _submit(args, language)
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
@@ -164,6 +194,19 @@ def run(args: argparse.Namespace) -> int:
         show(judged, compared, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
+
+
+def _submit(args: argparse.Namespace, language: Language) -> int:
+    """Submit the nodes of a fleet; returns the exit code."""
+    if args.signer is not None:
+        _require_signers(args)
+    screen = Terminal.on_stdout(language)
+    code, judged = fleet_slurm.submit(args, screen, language)
+    if args.wait:
+        show(judged, None, screen, language)
+        code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
+    closing.require_output(screen)
+    return code
 
 
 def _require_signers(args: argparse.Namespace) -> None:

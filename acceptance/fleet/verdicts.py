@@ -63,11 +63,11 @@ class MachineVerdict:
 
     `began` is when the run began, by the machine's clock in its run id; None where that is of
     another form. `written` is when the file was written, by the clock of the file system.
-    `reason` is the first finding of a run that did not pass. `signer` names the signer or the key,
-    None of an unsigned verdict. `checks` is how many were planned; `not_passed` are those that
-    failed (fail) or left something unjudged (error), `run` among them for what concerns the whole
-    run. `parts` are serial numbers and UUIDs of GPUs. `places` are the columns of `values` in the
-    collection's series; only measured values are there.
+    `reason` is the first finding of a run that did not pass; `check` and `component` are what it is
+    about. `signer` names the signer or the key, None of an unsigned verdict. `checks` is how many
+    were planned; `not_passed` are those that failed (fail) or left something unjudged (error),
+    `run` among them for what concerns the whole run. `parts` are serial numbers and UUIDs of GPUs.
+    `places` are the columns of `values` in the collection's series; only measured values are there.
     """
 
     machine: str
@@ -87,6 +87,8 @@ class MachineVerdict:
     parts: frozenset[str]
     places: NDArray[np.int32]
     values: NDArray[np.float64]
+    check: str | None = None
+    component: str | None = None
 
     @property
     def machine_id(self) -> str | None:
@@ -270,6 +272,8 @@ class _Reader:
             frozenset(gpus),
             np.array(places, np.int32),
             np.array(list(measured.values()), np.float64),
+            reasons[0].check if reasons else None,
+            None if not reasons or reasons[0].component is UNSET else reasons[0].component,
         )
 
     def _entries(self, folder: Path, machine: str | None) -> Iterator[Path]:

@@ -1,8 +1,9 @@
-"""The GPUs that a run tests: all of them, or those that `--gpus` names."""
+"""The GPUs that a run tests: all of them, those that `--gpus` names, or those of a Slurm job."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from acceptance.core import parts
 from acceptance.core.component import Component
@@ -10,6 +11,10 @@ from acceptance.core.message import Message
 from acceptance.machine.gpu import Gpu
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+SLURM_JOB = "SLURM_JOB_ID"
+# Set by deploy/slurm/job, which is submitted with --exclusive, to the id of its own job.
+EXCLUSIVE = "RIGPROOF_EXCLUSIVE_JOB"
+_NO_GPU = ("", "-1", "NoDevFiles")  # the last is Slurm's
 
 
 class SelectionError(Exception):
@@ -27,23 +32,79 @@ def environment(due: Sequence[Gpu]) -> dict[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: uuids}
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The Slurm job that this run is in.
+
+    `visible` is its CUDA_VISIBLE_DEVICES, None where that is not set: then all GPUs are the job's.
+    `whole` says whether the node is the job's alone.
+    """
+
+    id: str
+    visible: str | None
+    whole: bool
+
+
+def job(environ: Mapping[str, str], threads: int | None) -> Job | None:
+    """The Slurm job around this run, None outside of one. `threads` are the machine's."""
+    own = environ.get(SLURM_JOB)
+    if not own:
+        return None
+    processors = environ.get("SLURM_CPUS_ON_NODE", "")
+    known = processors.isascii() and processors.isdigit() and threads is not None
+    every = known and int(processors) >= (threads or 0)
+    return Job(own, environ.get(VISIBLE), every or environ.get(EXCLUSIVE) == own)
+
+
 def refuse_outside(asked: Sequence[str], environ: Mapping[str, str]) -> Message | None:
     """A note on a CUDA_VISIBLE_DEVICES that the caller has set; None where it is not set.
 
-    With `--gpus` the variable is not used, and the note says so. Without, it raises SelectionError:
-    to honour the variable would pass a machine with a hidden part; to ignore it silently would load
-    cards that somebody meant to spare.
+    With `--gpus` the variable is not used, and the note says so. In a Slurm job it names the GPUs
+    that the job was given, which are tested. Elsewhere it raises SelectionError: to honour the
+    variable would pass a machine with a hidden part; to ignore it silently would load cards that
+    somebody meant to spare.
     """
     value = environ.get(VISIBLE)
     if value is None:
         return None
+    variable = f"{VISIBLE}={value}"
     if asked:
-        values = {"variable": f"{VISIBLE}={value}", "option": f"--gpus {','.join(asked)}"}
+        values = {"variable": variable, "option": f"--gpus {','.join(asked)}"}
         return Message("variable_not_used", values)
+    if own := environ.get(SLURM_JOB):
+        return Message("gpus_of_job", {"variable": variable, "job": own})
     raise SelectionError(
-        f"{VISIBLE}={value} hides GPUs from CUDA: unset it to test the whole machine, or "
+        f"{variable} hides GPUs from CUDA: unset it to test the whole machine, or "
         "name the GPUs with --gpus (make: GPUS=0,1)"
     )
+
+
+def names_of_job(job: Job, gpus: Sequence[Gpu], count: int) -> tuple[Component, ...]:
+    """The names of the GPUs that a job was given, in the machine's order; all `count` due ones
+    where nothing says which.
+
+    An index counts the GPUs that NVML shows, in the order of their PCI addresses: where Slurm hides
+    the others from the job, its first GPU is 0, whichever of the machine it is. Raises
+    SelectionError.
+    """
+    every = tuple(parts.Gpu(index) for index in range(count))
+    if job.visible is None or not count:
+        return every
+    told = f"Slurm job {job.id} has {VISIBLE}={job.visible}"
+    if job.visible in _NO_GPU:
+        raise SelectionError(f"{told}, which is no GPU: ask for GPUs with --gres=gpu:N")
+    seen = [gpu for gpu in gpus if gpu.uuid is not None]
+    chosen = set()
+    for word in job.visible.split(","):
+        index = int(word) if word.isascii() and word.isdigit() else None
+        known = _of_uuid(word, gpus) if index is None else seen[index : index + 1]
+        if len(known) != 1:
+            raise SelectionError(
+                f"{told}, and {word!r} is no GPU that NVML shows here (a part of one, by MIG, "
+                "cannot be tested): name the GPUs with --gpus"
+            )
+        chosen.add(known[0].name)
+    return tuple(name for name in every if name in chosen)
 
 
 def names(asked: Sequence[str], gpus: Sequence[Gpu], count: int) -> tuple[Component, ...]:
@@ -65,9 +126,7 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[Component]) -> Compone
         if name in every:
             return name
         raise SelectionError(f"--gpus {word}: there is no {name}: this machine has {_all(every)}")
-    known = [
-        gpu for gpu in gpus if gpu.uuid is not None and gpu.uuid.lower().startswith(word.lower())
-    ]
+    known = _of_uuid(word, gpus)
     if len(known) == 1 and len(word) > len("GPU-"):
         return known[0].name
     uuids = (
@@ -76,6 +135,13 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[Component]) -> Compone
     )
     why = "more than one GPU begins so" if len(known) > 1 else "no GPU has this index or UUID"
     raise SelectionError(f"--gpus {word}: {why}: {uuids}")
+
+
+def _of_uuid(word: str, gpus: Sequence[Gpu]) -> list[Gpu]:
+    """The GPUs whose UUID begins so."""
+    return [
+        gpu for gpu in gpus if gpu.uuid is not None and gpu.uuid.lower().startswith(word.lower())
+    ]
 
 
 def _all(every: Sequence[Component]) -> str:

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 
@@ -551,6 +551,12 @@ def prepare(options: Options) -> PreparedRun:
             raise machine_file.key_error(options.machine_file, place, sentence)
     cards, count = gpus(inventory), components.gpu_count(declared, inventory)
     names = gpu_selection.names(options.gpus, cards, count)
+    job = gpu_selection.job(os.environ, inventory.cpu.threads)
+    if job is not None and not options.gpus:
+        names = gpu_selection.names_of_job(job, cards, count)
+        if len(names) < count:  # the same as if they were named
+            options = replace(options, gpus=tuple(map(str, names)))
+    shares = job is not None and not job.whole
     missing = missing_gpus(inventory, names)
     asked, names = names, tuple(name for name in names if name not in missing)
     # A GPU that is not on the bus has no number: only the count tells that it is missing.
@@ -609,7 +615,7 @@ def prepare(options: Options) -> PreparedRun:
                 *gpu_limits.gaps(inventory, names),
                 *memory_gap(most_gib, declared, chosen, inventory),
             ),
-            narrowed=bool(options.gpus),
+            narrowed=bool(options.gpus) or shares,
             siblings=components.siblings(declared, inventory, names, scratches),
             any_profile=some_profile,
             missing=missing,
@@ -629,6 +635,8 @@ def prepare(options: Options) -> PreparedRun:
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     notes = power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
+    if shares and job is not None:
+        notes += (Note(Message("job_shares_node", {"job": job.id})),)
     if declared and declared.scratch:
         notes += tuple(map(Note, scratch.unmounted(scratches)))
     notes += tuple(map(Note, scratch.announce(scratches)))

@@ -43,6 +43,17 @@ def test_one_gpu_of_two(rig: Rig, library: Path, asked: str) -> None:
     )
 
 
+def test_the_gpu_that_a_slurm_job_was_given(rig: Rig, library: Path) -> None:
+    job = {"CUDA_VISIBLE_DEVICES": "1", "SLURM_JOB_ID": "7", "RIGPROOF_EXCLUSIVE_JOB": "7"}
+    run = GpuBox(rig, library, "2x4090").accept(only=SHORT, variables=job)
+    run.assert_agrees()
+    assert (run.verdict["verdict"], run.verdict["scope"]) == ("PASS", "partial")
+    assert {one.component for one in run.bodies(Measured)} == {MACHINE, Gpu(1)}
+    assert "CUDA_VISIBLE_DEVICES=1: these GPUs were given to Slurm job 7" in " ".join(
+        run.out.split()
+    )
+
+
 def test_a_gpu_that_is_not_there_is_a_usage_error(rig: Rig, library: Path) -> None:
     run = GpuBox(rig, library, "2x4090").accept("--gpus", "7")
     assert (run.code, run.folder) == (2, None)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import gpu_machine
 import pytest
 from cases import each
 
 from acceptance.core.parts import Gpu
 from acceptance.machine import gpu_selection
-from acceptance.machine.gpu_selection import SelectionError
+from acceptance.machine.gpu_selection import Job, SelectionError
 from acceptance.wording import words
 
 UUIDS = ("GPU-a0000000-1", "GPU-a0000000-2", "GPU-b0000000-3", None)
@@ -43,6 +45,67 @@ def test_with_a_list_of_gpus_it_is_said_that_the_variable_is_not_used() -> None:
     assert words.message(told) == (
         "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
     )
+
+
+def test_in_a_slurm_job_the_variable_names_the_gpus_that_were_given() -> None:
+    told = gpu_selection.refuse_outside((), {"CUDA_VISIBLE_DEVICES": "1", "SLURM_JOB_ID": "7"})
+    assert told is not None
+    assert words.message(told) == (
+        "CUDA_VISIBLE_DEVICES=1: these GPUs were given to Slurm job 7, and these are tested"
+    )
+
+
+@each(
+    "environ, threads, whole",
+    [
+        ({"SLURM_CPUS_ON_NODE": "8"}, 8, True),
+        ({"SLURM_CPUS_ON_NODE": "4"}, 8, False),
+        ({"SLURM_CPUS_ON_NODE": "8"}, None, False),
+        ({"SLURM_CPUS_ON_NODE": "8(x2)"}, 8, False),
+        ({"SLURM_CPUS_ON_NODE": "\u0668"}, 8, False),
+        ({}, 8, False),
+        ({"SLURM_CPUS_ON_NODE": "4", "RIGPROOF_EXCLUSIVE_JOB": "7"}, 8, True),
+        ({"SLURM_CPUS_ON_NODE": "4", "RIGPROOF_EXCLUSIVE_JOB": "6"}, 8, False),
+    ],
+)
+def test_whether_a_job_has_the_whole_node(
+    environ: dict[str, str], threads: int | None, whole: bool
+) -> None:
+    found = gpu_selection.job({"SLURM_JOB_ID": "7", **environ}, threads)
+    assert found == Job("7", None, whole)
+    assert gpu_selection.job({**environ, "SLURM_JOB_ID": ""}, threads) is None
+
+
+@each(
+    "visible, found, names",
+    [
+        (None, FOUND, ALL),
+        ("0,2", FOUND, (Gpu(0), Gpu(2))),
+        ("GPU-b0000000-3,0", FOUND, (Gpu(0), Gpu(2))),
+        ("0,1,2", FOUND[:3], ALL[:3]),
+        # Slurm hides the others from the job, whose own ones are 0 and 1.
+        ("0,1", (FOUND[3], FOUND[1], FOUND[2]), (Gpu(1), Gpu(2))),
+    ],
+)
+def test_the_gpus_of_a_job(
+    visible: str | None, found: tuple[Any, ...], names: tuple[Gpu, ...]
+) -> None:
+    count = 3 if names == ALL[:3] else 4
+    assert gpu_selection.names_of_job(Job("7", visible, True), found, count) == names
+
+
+@each("visible", ["", "NoDevFiles", "-1"])
+def test_a_job_without_gpus_on_a_machine_that_has_some(visible: str) -> None:
+    job = Job("7", visible, True)
+    with pytest.raises(SelectionError, match=r"^Slurm job 7 has .* no GPU: ask for GPUs with"):
+        gpu_selection.names_of_job(job, FOUND, 4)
+    assert gpu_selection.names_of_job(job, (), 0) == ()
+
+
+@each("visible", ["3", "MIG-1", "GPU-a", "0,", "\u0663"])
+def test_a_word_of_a_job_that_names_no_gpu(visible: str) -> None:
+    with pytest.raises(SelectionError, match=r"name the GPUs with --gpus$"):
+        gpu_selection.names_of_job(Job("7", visible, True), FOUND, 4)
 
 
 @pytest.mark.parametrize("asked", [(), ("0",)])

@@ -630,6 +630,36 @@ def test_some_of_the_gpus(prepare: Callable[..., PreparedRun], tree: Tree) -> No
     assert declared.alarm
 
 
+def test_a_slurm_job_tests_the_gpus_that_it_was_given(
+    prepare: Callable[..., PreparedRun],
+    sees: Callable[..., None],
+    tree: Tree,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for bus in (1, 2):
+        tree.gpu(bus)
+    cards = [gpu_machine.device(index) for index in range(2)]
+    sees(*cards)
+    for name in ("CUDA_VISIBLE_DEVICES", "RIGPROOF_EXCLUSIVE_JOB"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    whole = prepare()
+    assert (whole.plan.scope, whole.plan.gpus) == ("full", (Gpu(0), Gpu(1)))
+    assert not any(check.id.startswith("power.") for check in whole.plan.checks)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", str(cards[1].uuid))
+    part = prepare()
+    assert (part.plan.scope, part.plan.gpus) == ("partial", (Gpu(1),))
+    assert part.options.gpus == ("gpu1",)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "4")
+    shared = prepare()
+    assert (shared.plan.scope, shared.plan.gpus) == ("partial", (Gpu(0), Gpu(1)))
+    assert "is not known to have this node to itself" in words.text(shared.notes[-1].text)
+    assert prepare(gpus=("0",)).plan.gpus == (Gpu(0),), "what was asked for goes first"
+
+
 def test_the_limits_of_the_gpus_are_in_the_plan(
     prepare: Callable[..., PreparedRun], tree: Tree
 ) -> None:

@@ -1,0 +1,292 @@
+"""`rigproof fleet submit --slurm FOLDER`: one job on each node that has no fresh verdict."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from acceptance import resources
+from acceptance.cli import options
+from acceptance.core.language import Language
+from acceptance.fleet import night, slurm, verdicts
+from acceptance.fleet.night import Judged, Standing
+from acceptance.fleet.slurm import Job, Node, Reservation
+from acceptance.fleet.verdicts import MachineVerdict
+from acceptance.process.command import CommandError
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+from acceptance.wording.errors import said
+
+LOCAL = Path("/var/lib/rigproof")
+_MINUTES = 120
+_REFUSED = 3
+
+Answer = TypeVar("Answer")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that only Slurm needs."""
+    group = parser.add_argument_group("Slurm (docs/slurm.md)")
+    group.add_argument(
+        "--nodes",
+        metavar="LIST",
+        help="only these nodes, as Slurm writes them: n[1-3],gpu7 (default: all)",
+    )
+    group.add_argument("--partition", metavar="NAME", help="the partition of the jobs")
+    group.add_argument(
+        "--licence",
+        metavar="NAME",
+        help="each job takes one of this licence, which the site defines: so many run at once",
+    )
+    group.add_argument(
+        "--reservation",
+        metavar="NAME",
+        help=(
+            "resume the nodes of this maintenance reservation that rigproof drained, test them in "
+            "it, and release those that pass"
+        ),
+    )
+    group.add_argument(
+        "--drain",
+        action="store_true",
+        help="drain nodes whose fresh verdict is FAIL, and undrain them when they pass",
+    )
+    group.add_argument(
+        "--wait",
+        action="store_true",
+        help="until the jobs have ended; then drain and release, and judge the nodes as collect",
+    )
+    group.add_argument(
+        "--runtime",
+        choices=slurm.RUNTIMES,
+        default="host",
+        help="what starts rigproof on the node: the host itself, or the site's container runtime",
+    )
+    group.add_argument(
+        "--image", metavar="REF", default="", help="the image, as pyxis or apptainer names it"
+    )
+    group.add_argument(
+        "--command",
+        metavar="PATH",
+        default="rigproof",
+        help="rigproof on the node, or in the image (default: rigproof)",
+    )
+    group.add_argument(
+        "--minutes",
+        metavar="N",
+        type=options.number,
+        default=_MINUTES,
+        help="time limit of a job (default: 120)",
+    )
+    options.out(parser, LOCAL, "local folder of the runs on each node (default: /var/lib/rigproof)")
+
+
+def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tuple[int, Judged]:
+    """Drain, undrain, release and submit; returns 0 or 3, and the verdicts of the chosen nodes.
+
+    Raises SlurmError, CommandError.
+    """
+    if args.runtime != "host" and not args.image:
+        raise slurm.SlurmError("slurm_no_image", runtime=args.runtime)
+    if args.licence is not None:
+        slurm.require_licence(args.licence)
+    else:
+        screen.say(language("no licence limits how many nodes are tested at once"), "yellow")
+    reservation = slurm.maintenance(args.reservation) if args.reservation else None
+    fleet = _Fleet(args, screen, language, _job(args), _chosen(args, reservation), reservation)
+    judged = fleet.judge()
+    nodes = fleet.known()
+    fleet.settle(judged.due, nodes)
+    fleet.submit(judged.due, fleet.known())
+    if args.wait:
+        fleet.wait()
+        judged = fleet.judge()
+        fleet.settle(judged.due, fleet.known())
+        fleet.drain_again(judged.due)
+    return _REFUSED if fleet.refused else 0, judged
+
+
+def _job(args: argparse.Namespace) -> Job:
+    folder, out = args.slurm.absolute(), args.out.absolute()
+    logs = slurm.log_of(folder, "any").parent
+    try:
+        logs.mkdir(exist_ok=True)
+    except OSError as error:
+        raise slurm.SlurmError("slurm_folder", path=str(folder), why=error.strerror) from error
+    return Job(
+        resources.deployment("slurm/job"),
+        folder,
+        out,
+        args.minutes,
+        (args.command, "accept", "--station", "host", "--out", str(out), *args.accept),
+        args.runtime,
+        args.image,
+        args.licence,
+        args.partition,
+        args.reservation,
+    )
+
+
+def _chosen(args: argparse.Namespace, reservation: Reservation | None) -> tuple[str, ...]:
+    """The nodes that are due. Raises SlurmError where Slurm or the reservation has not all."""
+    all_nodes = tuple(one.name for one in slurm.nodes(args.partition))
+    there = all_nodes if reservation is None else reservation.nodes
+    if args.nodes is None:
+        return there
+    asked = slurm.expand(args.nodes)
+    if strangers := [name for name in asked if name not in there]:
+        named = None if reservation is None else reservation.name
+        raise slurm.SlurmError("slurm_unknown_nodes", nodes=", ".join(strangers), reservation=named)
+    return asked
+
+
+@dataclass
+class _Fleet:
+    args: argparse.Namespace
+    screen: Terminal
+    language: Language
+    job: Job
+    names: Sequence[str]
+    reservation: Reservation | None
+    refused: list[str] = field(default_factory=list)
+    resumed: dict[str, str] = field(default_factory=dict)  # why they were drained before
+
+    def known(self) -> Mapping[str, Node]:
+        """The chosen nodes as they are now."""
+        chosen = frozenset(self.names)
+        return {one.name: one for one in slurm.nodes(self.args.partition) if one.name in chosen}
+
+    def judge(self) -> Judged:
+        """The verdicts of the chosen nodes as they are now."""
+        now, fresh = datetime.now(UTC), timedelta(hours=self.args.fresh)
+        found = verdicts.collect([self.job.folder], now - fresh, self.args.signer)
+        return night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
+
+    def settle(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
+        """Drain nodes that failed, undrain and release those that passed."""
+        passed = []
+        for one in standings:
+            node, newest = nodes.get(one.machine), one.newest
+            if node is None or newest is None or not self._tested(one):
+                continue
+            if one.verdict == "FAIL" and not node.drained and self._drains:
+                self._drain(one.machine, newest)
+            elif one.verdict == "PASS" and node.ours and self._drains:
+                if self._done(node.name, partial(slurm.resume, node.name)):
+                    self._say(self.language("{node}: resumed, it passed", node=node.name))
+                    passed.append(node.name)
+            elif one.verdict == "PASS" and not node.drained:
+                passed.append(node.name)
+        self._release(passed)
+
+    def submit(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
+        """Submit each node that has no fresh verdict, and tell those that are not."""
+        queued = {one.node: one for one in slurm.jobs()}
+        fresh, waiting, sent = [], [], []
+        for one in sorted(standings, key=lambda one: one.machine):
+            name = one.machine
+            if self._tested(one):
+                fresh.append(name)
+            elif name in queued:
+                why = queued[name].reason  # PartitionTimeLimit: it never starts
+                waiting.append(f"{name} ({why})" if queued[name].waits else name)
+            elif name in nodes and self._ready(nodes[name]):
+                number = self._done(name, partial(slurm.submit, self.job, name))
+                if number is None:
+                    continue
+                sent.append(f"{name} ({number})")
+                # After its job is in the queue: where that is refused, the node stays drained.
+                if not nodes[name].drained:
+                    continue
+                if self._done(name, partial(slurm.resume, name)):
+                    self.resumed[name] = nodes[name].reason
+        language = self.language
+        if fresh:
+            self._say(language("fresh verdict, not tested again: {nodes}", nodes=", ".join(fresh)))
+        if waiting:
+            self._say(language("a job waits or runs already: {nodes}", nodes=", ".join(waiting)))
+        if sent:
+            self._say(language("submitted: {nodes}", nodes=", ".join(sent)))
+
+    def wait(self) -> None:
+        """Wait for the jobs of these nodes, but for those that wait for a node that is away."""
+        for seconds in slurm.waits():
+            nodes = self.known()
+            within = self.reservation is not None
+            if not any(
+                job.node in nodes and (not job.waits or nodes[job.node].takes_jobs(reserved=within))
+                for job in slurm.jobs()
+            ):
+                return
+            time.sleep(seconds)
+
+    def drain_again(self, standings: Iterable[Standing]) -> None:
+        """Drain what was resumed for a test that told neither PASS nor FAIL, as it was before."""
+        for one in standings:
+            told = self._tested(one) and one.verdict in ("PASS", "FAIL")
+            if one.machine in self.resumed and not told:
+                why = self.resumed[one.machine]
+                if self._done(one.machine, partial(slurm.drain, one.machine, why)):
+                    self._tell_drain(one.machine, why)
+
+    @property
+    def _drains(self) -> bool:
+        # What was resumed into a reservation is not left open when that ends.
+        return self.args.drain or self.reservation is not None
+
+    def _tested(self, one: Standing) -> bool:
+        """Whether a node has the verdict it needs: a fresh one, of this reservation if there is."""
+        if one.missing or self.reservation is None:
+            return not one.missing
+        began = one.newest.began if one.newest else None
+        return began is not None and began >= self.reservation.since
+
+    def _ready(self, node: Node) -> bool:
+        """Whether a node takes a job, if need be when it is resumed; tells why not."""
+        within = self.reservation is not None
+        resumed = replace(node, flags=node.flags - {"drain"}) if within and node.ours else node
+        if resumed.takes_jobs(reserved=within):
+            return True
+        told = {"node": node.name, "state": node.state}
+        if node.reason in ("", "none"):
+            self._say(self.language("{node}: {state}: not submitted", **told), "yellow")
+        else:
+            told["reason"] = node.reason
+            self._say(self.language("{node}: {state} ({reason}): not submitted", **told), "yellow")
+        return False
+
+    def _drain(self, node: str, newest: MachineVerdict) -> None:
+        why = slurm.reason(newest.component, newest.check or "", newest.run_id)
+        if self._done(node, partial(slurm.drain, node, why)):
+            self._tell_drain(node, why)
+
+    def _tell_drain(self, node: str, why: str) -> None:
+        self._say(self.language("{node}: drained ({reason})", node=node, reason=why), "red")
+
+    def _release(self, passed: Sequence[str]) -> None:
+        held = self.reservation
+        if held is None or not (out := [name for name in passed if name in held.nodes]):
+            return
+        left = self._done(held.name, partial(slurm.release, held, out))
+        if left is not None:
+            self.reservation = left
+            told = {"nodes": ", ".join(out), "reservation": held.name}
+            self._say(self.language("released from the reservation {reservation}: {nodes}", **told))
+
+    def _done(self, of: str, act: Callable[[], Answer]) -> Answer | None:
+        """What Slurm answers; None where it refused, which is told and hinders no other node."""
+        try:
+            return act()
+        except (slurm.SlurmError, CommandError) as error:
+            self.refused.append(of)
+            self._say(f"{of}: {words.text(said(error), self.language)}", "red")
+            return None
+
+    def _say(self, text: str, style: str = "") -> None:
+        self.screen.say(text, style)

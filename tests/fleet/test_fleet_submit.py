@@ -1,0 +1,425 @@
+"""`rigproof fleet submit --slurm` with programs that stand for Slurm's: what it asks of them, and
+what it makes of their answers. Their lines are those of Slurm 22.05.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cases import each
+from fleet_verdicts import place, verdict
+
+from acceptance import resources
+from acceptance.__main__ import main
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import slurm
+from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
+
+RESERVED = (
+    "ReservationName=mend StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "
+    "Nodes=n[1,3] NodeCnt=2 CoreCnt=2 Features=(null) PartitionName=(null) "
+    "Flags={flags} TRES=cpu=2 Users=root Groups=(null) Accounts=(null) "
+    "Licenses=(null) State={state} BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n"
+)
+LICENCE = "LicenseName=rigproof Total=2 Used=0 Free=2 Reserved=0 Remote=no\n"
+
+
+def row(name: str, state: str, reason: str = "none") -> str:
+    """A line of sinfo."""
+    return f"{name:128}{state:128}{reason:256}\n"
+
+
+def test_nodes_as_sinfo_lists_them() -> None:
+    ours = 'rigproof FAIL: gpu3 | odd "q" $(id)'
+    text = row("n1", "idle+drain", ours) + row("n2", "ALLOCATED") + row("n1", "idle+drain", ours)
+    assert slurm.parse_nodes(text) == (
+        Node("n1", "idle", frozenset({"drain"}), ours),
+        Node("n2", "allocated", frozenset(), "none"),
+    )
+
+
+@each(
+    "line",
+    [
+        *("n1 idle none", "slurm", row("n[1-3]", "idle"), row("n1", "idle*"), row("", "idle")),
+        *(row("n" * 128, "idle"), row("n1", "idle+" + "a" * 123)),  # cut
+    ],
+)
+def test_a_line_of_sinfo_that_is_not_known_is_quoted(line: str) -> None:
+    with pytest.raises(SlurmError, match="sinfo printed a line that is not known here: "):
+        slurm.parse_nodes(row("n0", "idle") + line)
+
+
+@each(
+    "state, takes, within",
+    [
+        ("idle", True, True),
+        ("mixed+planned", True, True),
+        ("allocated+completing", True, True),
+        ("idle+reserved", False, True),
+        ("idle+maintenance+reserved", False, True),
+        ("idle+drain", False, False),
+        ("allocated+drain", False, False),
+        ("down+not_responding", False, False),
+        ("unknown", False, False),
+        ("idle+fail", False, False),
+        ("idle+a_state_of_the_future", False, False),
+    ],
+)
+def test_which_nodes_take_jobs(state: str, takes: bool, within: bool) -> None:
+    (node,) = slurm.parse_nodes(row("n1", state))
+    assert node.takes_jobs() is takes
+    assert node.takes_jobs(reserved=True) is within
+
+
+def test_only_a_reason_of_ours_is_ours() -> None:
+    for state, why, ours in (
+        ("idle+drain", "rigproof FAIL: gpu3", True),
+        ("idle+drain", "not rigproof FAIL: gpu3", False),
+        ("idle+drain", "Prolog error", False),
+        ("idle", "rigproof FAIL: gpu3", False),
+    ):
+        assert slurm.parse_nodes(row("n1", state, why))[0].ours is ours
+
+
+def test_licences() -> None:
+    assert slurm.parse_licences(LICENCE) == {"rigproof": 2}
+    assert slurm.parse_licences("No licenses configured in Slurm.\n") == {}
+    assert slurm.parse_licences("") == {}
+    with pytest.raises(SlurmError, match=r"scontrol show licenses printed .*: rigproof 2"):
+        slurm.parse_licences("rigproof 2\n")
+
+
+def test_a_reservation() -> None:
+    text = RESERVED.format(start="2026-11-27T04:03:47", flags="MAINT,SPEC_NODES", state="ACTIVE")
+    at = datetime(2026, 11, 27, 4, 3, 47).astimezone(UTC)
+    flags = frozenset({"MAINT", "SPEC_NODES"})
+    assert slurm.parse_reservation(text) == ("mend", at, "n[1,3]", flags, True)
+    for broken in ("", text + text, text.replace("StartTime=2026-11-27T", "StartTime=")):
+        with pytest.raises(SlurmError, match="scontrol show reservation printed a line"):
+            slurm.parse_reservation(broken)
+
+
+def test_our_jobs() -> None:
+    text = "3|PENDING|n1|Licenses\n2|RUNNING|n2|None\n4|COMPLETING|n3|None\n"
+    waits, runs = Queued("3", True, "n1", "Licenses"), Queued("2", False, "n2", "None")
+    assert slurm.parse_jobs(text) == (waits, runs)
+    with pytest.raises(SlurmError, match="squeue printed a line that is not known here: 3_1"):
+        slurm.parse_jobs("3_1|PENDING|n1|None\n")
+
+
+@each(
+    "component, told",
+    [
+        ("gpu3", "rigproof FAIL: gpu3 gemm.rate[bf16] RUN"),
+        (None, "rigproof FAIL: gemm.rate[bf16] RUN"),
+        ("gpu0->gpu1", "rigproof FAIL: gpu0->gpu1 gemm.rate[bf16] RUN"),
+        ("x'\n\"$(id)\x1b|=\u00e9", "rigproof FAIL: x_____id_____ gemm.rate[bf16] RUN"),
+    ],
+)
+def test_the_reason_of_a_drain(component: str | None, told: str) -> None:
+    """Who can write to the shared folder has written its parts: only plain letters stay."""
+    assert slurm.reason(component, "gemm.rate[bf16]", "RUN") == told
+
+
+def test_the_first_20_letters_of_a_reason_name_the_gpu() -> None:
+    """`sinfo -R` shows no more."""
+    assert slurm.reason("gpu3", "gemm.rate[bf16]", "RUN")[:20] == "rigproof FAIL: gpu3 "
+    assert len(slurm.reason("x" * 9999, "c", "r")) < 300
+
+
+def test_one_exclusive_job_is_pinned_to_a_node() -> None:
+    job = Job(Path("/d/job"), Path("/s"), Path("/o"), 90, ("rigproof", "accept"))
+    assert job.argv("n1") == (
+        *("--parsable", "--job-name=rigproof", "--nodes=1", "--nodelist=n1", "--exclusive"),
+        *("--mem=0", "--time=90", "--no-requeue", "--chdir=/", "--output=/s/.jobs/n1.log"),
+        *("--open-mode=truncate", "/d/job", "/s", "/o", "host", "", "rigproof", "accept"),
+    )
+    more = Job(
+        *(Path("/d/job"), Path("/s"), Path("/o"), 90, ("rigproof",), "pyxis", "img"),
+        *("lic", "gpu", "mend"),
+    )
+    argv = more.argv("n2")
+    assert argv[-6:] == ("/d/job", "/s", "/o", "pyxis", "img", "rigproof")
+    assert {"--licenses=lic", "--partition=gpu", "--reservation=mend"} <= set(argv)
+
+
+def test_the_job_is_there_in_a_checkout() -> None:
+    assert resources.deployment("slurm/job").read_text().startswith("#!/bin/sh\n")
+    with pytest.raises(resources.FixtureMissing, match="install rigproof again"):
+        resources.deployment("slurm/nothing")
+
+
+# What each program prints lies in a file of its name beside it, or of its name and first words.
+FAKE = r"""#!/bin/sh
+here=$(dirname "$0") name=$(basename "$0")
+echo "$name $*" >>"$here/calls"
+for words in "$1 $2" "$1"; do
+    file="$here/$name $words"
+    if [ -f "$file" ]; then cat "$file"; exit "$(cat "$file.code" 2>/dev/null || echo 0)"; fi
+done
+cat "$here/$name" >/dev/null
+exit 0
+"""
+
+
+class Slurm:
+    """Programs that stand for Slurm's, and a shared folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.bin, self.shared = home / "bin", home / "shared"
+        self.bin.mkdir()
+        self.shared.mkdir()
+        for name in ("sinfo", "squeue", "scontrol", "sbatch"):
+            (self.bin / name).write_text(FAKE)
+            (self.bin / name).chmod(0o755)
+        self.says("sinfo -N", row("n1", "idle") + row("n2", "idle"))
+        self.says("sbatch --parsable", "7\n")
+        self.says("scontrol show licenses", LICENCE)
+
+    def says(self, call: str, text: str, code: int = 0) -> None:
+        name = f"{call} -h" if call == "sinfo -N" else call
+        name = f"{call} --me" if call == "squeue -h" else name
+        (self.bin / name).write_text(text)
+        (self.bin / f"{name}.code").write_text(str(code))
+
+    def hold(self, node: str, word: VerdictWord, hours: float = 1.0) -> str:
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=node, machine_id=node)
+        place(self.shared, f"{node}/{run}", file, written=at + timedelta(minutes=1))
+        return run
+
+    def calls(self, program: str) -> list[str]:
+        log = self.bin / "calls"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [line for line in lines if line.startswith(program)]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    found = Slurm(tmp_path)
+    monkeypatch.setenv("PATH", str(found.bin), prepend=":")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return found
+
+
+Call = Callable[..., tuple[int, list[str], str]]
+
+
+@pytest.fixture
+def call(site: Slurm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.setenv("COLUMNS", "400")
+
+    def run(*arguments: str) -> tuple[int, list[str], str]:
+        try:
+            code = main(["fleet", "submit", "--slurm", str(site.shared), *arguments])
+        except SystemExit as left:  # argparse
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out.splitlines(), captured.err
+
+    return run
+
+
+def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm) -> None:
+    site.hold("n1", "FAIL")
+    site.hold("n2", "PASS", hours=40)
+    code, out, err = call("--licence", "rigproof", "--", "--profile", "nightly")
+    assert (code, err) == (0, "")
+    assert out == ["fresh verdict, not tested again: n1", "submitted: n2 (7)"]
+    (sent,) = site.calls("sbatch")
+    assert "--nodelist=n2 --exclusive" in sent
+    assert "--licenses=rigproof" in sent
+    command = "rigproof accept --station host --out /var/lib/rigproof --profile nightly"
+    assert sent.endswith(f"/slurm/job {site.shared} /var/lib/rigproof host  {command}")
+    assert site.calls("scontrol update") == []
+
+
+def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
+    _, out, _ = call()
+    assert out == [
+        "no licence limits how many nodes are tested at once",
+        "submitted: n1 (7), n2 (7)",
+    ]
+
+
+def test_nodes_that_take_no_job_are_told(call: Call, site: Slurm) -> None:
+    away = row("n1", "down+not_responding", "Not responding") + row("n2", "idle+reserved")
+    site.says("sinfo -N", away + row("n3", "idle"))
+    site.says("squeue -h", "3|PENDING|n3|PartitionTimeLimit\n")
+    code, out, _ = call("--licence", "rigproof")
+    assert (code, out) == (
+        0,
+        [
+            "n1: down+not_responding (Not responding): not submitted",
+            "n2: idle+reserved: not submitted",
+            "a job waits or runs already: n3 (PartitionTimeLimit)",
+        ],
+    )
+    assert site.calls("sbatch") == []
+
+
+def test_a_node_that_slurm_refuses_hinders_no_other(call: Call, site: Slurm) -> None:
+    site.says("sbatch --parsable", "sbatch: error: invalid account\n", code=1)
+    code, out, _ = call("--licence", "rigproof")
+    assert code == 3
+    assert out == [
+        "n1: sbatch refused: sbatch: error: invalid account",
+        "n2: sbatch refused: sbatch: error: invalid account",
+    ]
+
+
+def test_drains_only_when_asked_and_undrains_only_what_is_ours(call: Call, site: Slurm) -> None:
+    ours = "rigproof FAIL: gpu3"
+    run = site.hold("n1", "FAIL")
+    for name in ("n2", "n3"):
+        site.hold(name, "PASS")
+    held = row("n2", "idle+drain", ours) + row("n3", "idle+drain", "somebody's")
+    site.says("sinfo -N", row("n1", "allocated") + held)
+    call("--licence", "rigproof")
+    assert site.calls("scontrol update") == []
+    code, out, _ = call("--licence", "rigproof", "--drain")
+    assert code == 0
+    assert site.calls("scontrol update") == [
+        f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}",
+        "scontrol update NodeName=n2 State=RESUME",
+    ]
+    assert out[1] == "n2: resumed, it passed"
+
+
+def reserve(site: Slurm, hours: float = 1.0, **told: str) -> None:
+    start = datetime.now().astimezone() - timedelta(hours=hours)
+    more = {"flags": "MAINT,IGNORE_JOBS", "state": "ACTIVE", **told}
+    text = RESERVED.format(start=f"{start:%Y-%m-%dT%H:%M:%S}", **more)
+    site.says("scontrol show reservation", text)
+
+
+def show(site: Slurm, *names: str) -> None:
+    site.says("scontrol show hostnames", "".join(f"{name}\n" for name in names))
+
+
+def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, site: Slurm) -> None:
+    """A verdict from before the repair does not count, a FAIL within it is drained again."""
+    reserve(site)
+    names = [f"n{number}" for number in range(1, 5)]
+    show(site, *names)
+    site.hold("n1", "FAIL", hours=5)
+    site.hold("n2", "PASS", hours=0.5)
+    failed = site.hold("n3", "FAIL", hours=0.5)
+    both = "maintenance+reserved"
+    site.says(
+        "sinfo -N",
+        row("n1", f"idle+drain+{both}", "rigproof FAIL: gpu3")
+        + row("n2", f"idle+{both}")
+        + row("n3", f"idle+{both}")
+        + row("n4", f"idle+drain+{both}", "somebody's"),
+    )
+    code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
+    assert code == 0
+    assert site.calls("scontrol update") == [
+        f"scontrol update NodeName=n3 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {failed}",
+        "scontrol update ReservationName=mend Nodes=n1,n3,n4",
+        "scontrol update NodeName=n1 State=RESUME",
+    ]
+    (sent,) = site.calls("sbatch")
+    assert "--nodelist=n1 " in sent
+    assert "--reservation=mend" in sent
+    assert "n4: idle+drain+maintenance+reserved (somebody's): not submitted" in out
+
+
+def drained(site: Slurm) -> None:
+    reserve(site)
+    show(site, "n1")
+    site.says("sinfo -N", row("n1", "idle+drain+maintenance+reserved", "rigproof FAIL: gpu3"))
+
+
+def test_a_node_whose_job_is_refused_stays_drained(call: Call, site: Slurm) -> None:
+    drained(site)
+    site.says("sbatch --parsable", "sbatch: error: no\n", code=1)
+    assert call("--licence", "rigproof", "--reservation", "mend")[0] == 3
+    assert site.calls("scontrol update") == []
+
+
+def test_a_repaired_node_that_gave_no_verdict_is_drained_again(call: Call, site: Slurm) -> None:
+    drained(site)
+    code, out, _ = call("--licence", "rigproof", "--reservation", "mend", "--wait")
+    assert (code, out[0]) == (3, "submitted: n1 (7)")
+    assert site.calls("scontrol update") == [
+        "scontrol update NodeName=n1 State=RESUME",
+        "scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gpu3",
+    ]
+
+
+def test_a_reservation_ends_with_its_last_node(call: Call, site: Slurm) -> None:
+    reserve(site)
+    show(site, "n1")
+    site.hold("n1", "PASS", hours=0.5)
+    site.says("sinfo -N", row("n1", "idle+maintenance+reserved"))
+    code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
+    assert (code, out[0]) == (0, "released from the reservation mend: n1")
+    assert site.calls("scontrol delete") == ["scontrol delete ReservationName=mend"]
+
+
+@pytest.mark.parametrize("told", [{"flags": "SPEC_NODES"}, {"state": "INACTIVE"}])
+def test_only_a_maintenance_reservation_in_force(
+    call: Call, site: Slurm, told: dict[str, str]
+) -> None:
+    reserve(site, **told)
+    code, out, err = call("--licence", "rigproof", "--reservation", "mend")
+    assert (code, out) == (2, [])
+    assert "mend is no maintenance reservation in force: create it with `scontrol create" in err
+
+
+def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
+    call: Call, site: Slurm
+) -> None:
+    site.hold("n1", "PASS")
+    away = row("n2", "down+not_responding", "Not responding")
+    site.says("sinfo -N", row("n1", "idle") + away)
+    site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
+    code, out, _ = call("--licence", "rigproof", "--wait")
+    assert code == 3
+    assert "UNJUDGED n2: there is no verdict" in out
+    assert out[-1].startswith("UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--licence", "burnin"], "Slurm knows no licence burnin: have the site define it"),
+        (["--runtime", "pyxis"], "--runtime pyxis needs an image: give it with --image REF"),
+        (["--nodes", "n9"], "--nodes n9: not among the nodes that Slurm lists: see `sinfo -N`"),
+        (["--minutes", "0"], "no number from 1 to 9999"),
+        (["--runtime", "docker"], "invalid choice"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    call: Call, site: Slurm, arguments: list[str], said: str
+) -> None:
+    show(site, "n9")
+    code, _, err = call(*arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    assert said in err
+    assert site.calls("sbatch") == []
+
+
+def test_a_controller_that_does_not_answer(call: Call, site: Slurm) -> None:
+    site.says("sinfo -N", "slurm_load_partitions: Unable to contact slurm controller\n", code=1)
+    code, _, err = call("--licence", "rigproof")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "sinfo refused: slurm_load_partitions: Unable to contact slurm controller" in err
+    site.says("sinfo -N", "")
+    code, _, err = call("--partition", "gpu")
+    assert (code, err) == (2, "rigproof: Slurm lists no nodes in the partition gpu: see `sinfo`\n")
+
+
+def test_a_shared_folder_that_is_not_there(site: Slurm, call: Call) -> None:
+    site.shared.rmdir()
+    code, _, err = call()
+    assert code == 2
+    assert "cannot be written (No such file or directory): give a folder that every node" in err

@@ -1,0 +1,267 @@
+"""The readers of a verdict on a Slurm node: prolog, health check, NHC's check."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cases import each
+from fleet_verdicts import verdict
+
+from acceptance import resources
+from acceptance.core.verdict import VerdictWord
+from acceptance.reports import plain_json
+from acceptance.reports.verdict_json import SCHEMA
+
+
+def hold(
+    folder: Path, word: VerdictWord = "PASS", hours: float = 1.0, tail: str = "0a1f", **more: object
+) -> tuple[str, Path]:
+    """Write a verdict as a run does; returns the run's id and the file."""
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-{tail}"
+    file = folder / run / "verdict.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(plain_json.render(verdict(word, run, **more)))
+    return run, file
+
+
+@pytest.fixture
+def readers(tmp_path: Path) -> Path:
+    """The readers as they are installed, for the runs in tmp_path/runs."""
+    place = tmp_path / "readers"
+    shutil.copytree(resources.deployment("slurm"), place)
+    (place / "settings").write_text(f"folder={tmp_path}/runs\n")
+    (tmp_path / "runs").mkdir()
+    return place
+
+
+def start(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **environment}
+    return subprocess.run(
+        [program, *arguments], env=env, capture_output=True, text=True, timeout=20
+    )
+
+
+def read(readers: Path, folder: Path) -> list[str]:
+    """Word, age and run."""
+    done = start(readers / "verdict", str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    words = done.stdout.split()
+    assert done.stdout == " ".join(words) + "\n"
+    assert len(words) == 3
+    return words
+
+
+@each(
+    "word, more, shown",
+    [
+        ("PASS", {}, "PASS"),
+        ("FAIL", {}, "FAIL"),
+        ("UNJUDGED", {}, "UNJUDGED"),
+        ("PASS", {"scope": "partial"}, "PARTIAL"),
+        ("UNJUDGED", {"scope": "partial"}, "PARTIAL"),
+        ("FAIL", {"scope": "partial"}, "FAIL"),
+    ],
+)
+def test_the_word_and_the_age(
+    readers: Path, tmp_path: Path, word: VerdictWord, more: dict[str, object], shown: str
+) -> None:
+    folder = tmp_path / f"{word}-{'-'.join(more)}"
+    run, _ = hold(folder, word, hours=2.0, **more)
+    found, age, named = read(readers, folder)
+    assert (found, named) == (shown, run)
+    assert 7200 <= int(age) < 7300
+
+
+def test_the_newest_run_with_a_verdict_counts(readers: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    hold(runs, "FAIL", hours=3.0)
+    run, _ = hold(runs, "PASS", hours=2.0)
+    (runs / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-0001").mkdir()  # it goes on now
+    (runs / ".2099-01-01T00-00-00Z-0001").mkdir()
+    (runs / "latest").symlink_to(run)
+    assert read(readers, runs)[::2] == ["PASS", run]
+
+
+def test_no_verdict(readers: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "runs", tmp_path / "gone"):
+        assert read(readers, folder) == ["MISSING", "-", "-"]
+
+
+BREAKS = {
+    "cut": lambda text: text[: len(text) // 2],
+    "one letter short": lambda text: text[:-3],
+    "empty": lambda _: b"",
+    "twice": lambda text: text + text,
+    "of another schema": lambda text: text.replace(b'"schema": %d' % SCHEMA, b'"schema": 99'),
+    "no word": lambda text: text.replace(b'"PASS"', b'"PASS$(touch x)"', 1),
+    "another run": lambda text: text.replace(b'"run_id": "20', b'"run_id": "21'),
+    "on one line": lambda text: text.replace(b"\n", b" "),
+    "nul": lambda text: text.replace(b'  "verdict"', b'\0 "verdict"'),
+    "two words": lambda text: text.replace(
+        b'  "verdict": "PASS",', b'  "verdict": "FAIL",\n  "verdict": "PASS",'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_is_no_whole_verdict_is_torn(readers: Path, tmp_path: Path, name: str) -> None:
+    _, file = hold(tmp_path / "runs")
+    file.write_bytes(BREAKS[name](file.read_bytes()))
+    assert read(readers, tmp_path / "runs") == ["TORN", "-", "-"]
+
+
+def test_text_of_a_verdict_is_never_executed(readers: Path, tmp_path: Path) -> None:
+    evil = '$(touch here); `touch here`\n  "verdict": "PASS",\x1b[31m \' " | & > here'
+    run, _ = hold(tmp_path / "runs", "FAIL", notes=(evil,), provenance={evil: evil})
+    before = sorted(tmp_path.rglob("*"))
+    assert read(readers, tmp_path / "runs")[::2] == ["FAIL", run]
+    folder = tmp_path / "runs" / "2099-01-01T$(touch here)Z-;touch here"
+    folder.mkdir()
+    shutil.copy(tmp_path / "runs" / run / "verdict.json", folder)
+    assert read(readers, tmp_path / "runs") == ["TORN", "-", "-"]
+    assert not [path for path in tmp_path.rglob("here")], before
+
+
+def test_a_verdict_of_the_future_is_not_trusted(readers: Path, tmp_path: Path) -> None:
+    hold(tmp_path / "runs", hours=-1.0)
+    assert read(readers, tmp_path / "runs")[0] == "TORN"
+
+
+@each(
+    "word, hours, block, code",
+    [
+        ("PASS", 1.0, "missing stale torn unjudged partial", 0),
+        ("FAIL", 1.0, "", 1),
+        ("FAIL", 31.0, "", 0),
+        ("FAIL", 31.0, "stale", 1),
+        ("PASS", 31.0, "torn stale", 1),
+        ("UNJUDGED", 1.0, "", 0),
+        ("UNJUDGED", 1.0, "unjudged", 1),
+        (None, 1.0, "", 0),
+        (None, 1.0, "missing", 1),
+        (None, 1.0, "stale", 0),
+    ],
+)
+def test_what_blocks(
+    readers: Path, tmp_path: Path, word: VerdictWord | None, hours: float, block: str, code: int
+) -> None:
+    folder = tmp_path / f"{word}-{hours}"
+    if word is not None and not folder.exists():
+        hold(folder, word, hours)
+    (readers / "settings").write_text(f"# a comment\n\nfolder={folder}\nblock={block}\n")
+    assert start(readers / "gate").returncode == code
+    done = start(readers / "prolog", SLURM_JOB_USER="bob", SLURM_JOB_UID="1000", SLURM_JOB_ID="7")
+    assert done.returncode == code
+    assert ("rigproof" in done.stdout) == bool(code)
+    assert start(readers / "healthcheck").returncode == 0
+
+
+def test_the_prolog_admits_the_jobs_of_owners(readers: Path, tmp_path: Path) -> None:
+    hold(tmp_path / "runs", "FAIL")
+    prolog = readers / "prolog"
+    assert start(prolog, SLURM_JOB_USER="root", SLURM_JOB_UID="0").returncode == 0
+    assert start(prolog, SLURM_JOB_USER="bob", SLURM_JOB_NAME="rigproof").returncode == 1
+    assert start(prolog).returncode == 1
+    with (readers / "settings").open("a") as file:
+        file.write("owners=tester 1001\n")
+    assert start(prolog, SLURM_JOB_USER="root", SLURM_JOB_UID="0").returncode == 1
+    assert start(prolog, SLURM_JOB_USER="", SLURM_JOB_UID="1001").returncode == 0
+
+
+def test_settings_that_are_wrong_block_nothing(readers: Path, tmp_path: Path) -> None:
+    """They are read, never executed."""
+    hold(tmp_path / "runs", hours=31.0)
+    wrong = "fresh=a day\nblok=stale\n$(touch here)\ntouch here\nowners=* $(touch here)\n"
+    (readers / "settings").write_text(f"folder={tmp_path}/runs\n{wrong}")
+    done = start(readers / "gate", "bob", "1000")
+    assert (done.returncode, "fresh=a day is no number" in done.stderr) == (0, True)
+    assert "blok is no setting" in done.stderr
+    assert not [path for path in tmp_path.rglob("here")]
+    (readers / "settings").unlink()
+    assert start(readers / "prolog", SLURM_JOB_USER="bob").returncode == 0
+    (readers / "verdict").unlink()
+    assert start(readers / "prolog", SLURM_JOB_USER="bob").returncode == 0
+    assert start(readers / "healthcheck").returncode == 0
+
+
+def test_the_check_of_nhc(readers: Path, tmp_path: Path) -> None:
+    """NHC is bash, sources its checks, and brings `die`."""
+    nhc = 'die() { shift; echo "die: $*"; }; . "$0"; check_rigproof "$1"'
+    argv = ["bash", "-c", nhc, str(readers / "rigproof.nhc"), str(readers)]
+
+    def checked() -> tuple[int, str]:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20)
+        return done.returncode, done.stdout
+
+    assert checked() == (0, "")
+    run, _ = hold(tmp_path / "runs", "FAIL")
+    assert checked() == (1, f"die: check_rigproof: rigproof FAIL: {run}\n")
+
+
+# The job itself, without Slurm.
+COMMAND = r"""#!/bin/sh
+echo "$*" >"$0.argv"
+while [ $# -gt 1 ]; do [ "$1" != --run-dir-file ] || told=$2; shift; done
+[ -d "$0.run" ] || exit 2
+echo "$0.run/2026-11-27T00-00-00Z-0001" >"$told"
+exit 1
+"""
+
+
+def job(tmp_path: Path, readers: Path, *runtime: str) -> subprocess.CompletedProcess[str]:
+    command = tmp_path / "command"
+    command.write_text(COMMAND)
+    command.chmod(0o755)
+    own = {"SLURMD_NODENAME": "n1", "SLURM_JOB_ID": "7", "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    shared, out = str(tmp_path / "shared"), str(tmp_path / "out")
+    return start(readers / "job", shared, out, *runtime, str(command), "accept", **own)
+
+
+def test_a_job_copies_what_the_fleet_reads(readers: Path, tmp_path: Path) -> None:
+    run = tmp_path / "command.run/2026-11-27T00-00-00Z-0001"
+    run.mkdir(parents=True)
+    for name in ("verdict.json", "evidence.txt", "evidence.txt.sig", "telemetry.jsonl"):
+        (run / name).write_text(name)
+    done = job(tmp_path, readers, "host", "")
+    assert (done.returncode, done.stderr) == (1, ""), "the code of rigproof"
+    kept = tmp_path / "shared/n1/2026-11-27T00-00-00Z-0001"
+    names = {path.name: path.read_text() for path in kept.iterdir()}
+    assert names == {one: one for one in ("verdict.json", "evidence.txt", "evidence.txt.sig")}
+    assert [path.name for path in kept.parent.iterdir()] == [kept.name]
+    assert list((tmp_path / "out").iterdir()) == [], "the file with the run's path is removed"
+
+
+def test_a_job_without_a_verdict_says_so(readers: Path, tmp_path: Path) -> None:
+    done = job(tmp_path, readers, "host", "")
+    assert done.returncode == 2
+    assert "rigproof job on n1: ended with code 2 and no verdict" in done.stderr
+    assert not (tmp_path / "shared").exists()
+
+
+@pytest.mark.parametrize(
+    ("runtime", "program", "given"),
+    [
+        (
+            "pyxis",
+            "srun",
+            "--ntasks=1 --container-image=a b --container-mounts={out}:{out} {command} accept",
+        ),
+        ("apptainer", "apptainer", "exec --nv --bind {out}:{out} a b {command} accept"),
+    ],
+)
+def test_a_job_in_the_runtime_of_the_site(
+    readers: Path, tmp_path: Path, runtime: str, program: str, given: str
+) -> None:
+    fake = tmp_path / program
+    fake.write_text('#!/bin/sh\necho "$*" >"$0.argv"\n')
+    fake.chmod(0o755)
+    done = job(tmp_path, readers, runtime, "a b")
+    assert done.returncode == 3, "it ended well and left no verdict"
+    told = (tmp_path / f"{program}.argv").read_text()
+    assert told.startswith(given.format(out=tmp_path / "out", command=tmp_path / "command"))
+    assert " --run-dir-file " in told
