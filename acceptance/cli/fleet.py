@@ -6,7 +6,7 @@ import argparse
 import math
 from datetime import UTC, datetime, timedelta
 
-from acceptance.cli import closing, options
+from acceptance.cli import closing, fleet_submit, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import due, night, parquet, verdicts
@@ -18,6 +18,7 @@ from acceptance.wording import words
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
+FRESH = "how long after its run began a verdict counts (default: 30)"
 EPILOG = (
     "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
     "not be read, 2 usage error."
@@ -70,7 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOURS",
         type=hours,
         default=FRESH_HOURS,
-        help="how long after its run began a verdict counts (default: 30)",
+        help=FRESH,
     )
     collect.add_argument(
         "--signer",
@@ -93,13 +94,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 only where more than this share of the due machines did not pass, else 0",
     )
     options.language(collect)
+    text = "have the machines tested that have no fresh verdict"
+    submit = options.add(what, "submit", text, fleet_submit.EPILOG)
+    submit.add_argument("--fresh", metavar="HOURS", type=hours, default=FRESH_HOURS, help=FRESH)
+    fleet_submit.arguments(submit)
+    options.language(submit)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Collect the verdicts of a fleet; returns the exit code of EPILOG.
+    """Collect the verdicts of a fleet, or submit its tests; returns the exit code of EPILOG.
 
-    Raises DueError, SignatureError where the signers cannot be read, NoDuckdb, NightFileError.
+    Raises DueError, SignatureError where the signers cannot be read, NoDuckdb, NightFileError,
+    ManifestError, KubernetesError.
     """
+    if args.what == "submit":
+        return fleet_submit.run(args)
     language = closing.language_of(args)
     if args.out is not None:
         parquet.require()

@@ -1,0 +1,124 @@
+"""`rigproof fleet submit`: the machines without a fresh verdict, tested by the site's own engine."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from acceptance.cli import closing, options
+from acceptance.core.language import Language
+from acceptance.core.message import Message
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import due, kubectl, kubernetes, night, verdicts
+from acceptance.fleet.kubernetes import Refusal
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+EPILOG = (
+    "Exit codes: 0 every node is submitted, is being tested or has a fresh verdict, 3 a node could "
+    "not be submitted, or the engine did not answer, 2 usage error."
+)
+NOT_ALL = 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof fleet submit`."""
+    parser.add_argument(
+        "--kubernetes",
+        metavar="DIR",
+        type=options.path,
+        required=True,
+        help="the site's kustomization, made from deploy/kubernetes; a Job a node, by kubectl",
+    )
+    parser.add_argument(
+        "--nodes",
+        metavar="FILE",
+        type=options.path,
+        help="nodes that are due, one on each line (default: those of the cluster with GPUs)",
+    )
+    parser.add_argument(
+        "--selector", metavar="LABELS", help="of the cluster's nodes, those with these labels"
+    )
+    parser.add_argument(
+        "--verdicts",
+        metavar="FOLDER",
+        type=options.path,
+        action="append",
+        default=[],
+        help="leave out nodes with a fresh PASS or FAIL in this folder (more than once: in any)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be applied, and apply nothing"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Submit a Job for each node; returns the exit code of EPILOG.
+
+    Raises DueError, ManifestError, KubernetesError, CommandError.
+    """
+    language = closing.language_of(args)
+    names = due.read(args.nodes) if args.nodes else None
+    path = str(args.kubernetes)
+    manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
+    now = datetime.now(UTC)
+    tested = fresh(args.verdicts, now, timedelta(hours=args.fresh)) if args.verdicts else {}
+    selector = ("-l", args.selector) if args.selector else ()
+    cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
+    devices = (
+        kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
+    )
+    jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
+    chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
+    rendered = [kubernetes.job(manifest, node, now) for node in chosen]
+    objects = kubernetes.listed([*manifest.others, *rendered])
+    if args.dry_run:
+        for one in refused:
+            options.say_error(refusal_line(one, language))
+        if rendered:
+            print(kubectl.yaml(objects), end="")
+        return exit_code(chosen, refused)
+    screen = Terminal.on_stdout(language)
+    for one in refused:
+        screen.say(refusal_line(one, language), None if one.harmless else "yellow")
+    if rendered:
+        kubectl.apply(objects, len(rendered))
+    for node in chosen:
+        screen.say(language("submitted: {node}", node=node.name))
+        if node.gpus < node.all_gpus:
+            told = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
+            screen.say(f"{node.name}: {words.message(told, language)}", "yellow")
+    screen.say(closing_line(len(chosen), len(refused), language), "bold")
+    closing.require_output(screen)
+    return exit_code(chosen, refused)
+
+
+def fresh(folders: list[Path], now: datetime, age: timedelta) -> dict[str, VerdictWord]:
+    """The word of each machine with a fresh PASS or FAIL.
+
+    An UNJUDGED machine was stopped, or lacks something: it is tested again.
+    """
+    judged = night.judge(verdicts.collect(folders, now - age), None, now, age)
+    return {
+        one.machine: one.verdict
+        for one in judged.due
+        if not one.missing and one.newest is not None and one.verdict != "UNJUDGED"
+    }
+
+
+def exit_code(chosen: tuple[kubernetes.Node, ...], refused: tuple[Refusal, ...]) -> int:
+    """0 where each node is submitted or needs no test; also 3 where there is no node at all."""
+    return NOT_ALL if not all(one.harmless for one in refused) or not (chosen or refused) else 0
+
+
+def refusal_line(one: Refusal, language: Language) -> str:
+    """Why a node is not submitted."""
+    why = words.message(one.why, language)
+    return language("not submitted: {node}: {why}", node=one.node, why=why)
+
+
+def closing_line(chosen: int, refused: int, language: Language) -> str:
+    """How many nodes are submitted, and how many are not."""
+    submitted = language.ngettext("{n} node submitted", "{n} nodes submitted", chosen)
+    return language("{submitted}, {others} not", submitted=submitted, others=refused)

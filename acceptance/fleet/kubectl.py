@@ -1,0 +1,66 @@
+"""kubectl, with the user's own configuration and context."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.fleet.kubernetes import SELECTOR, KubernetesError
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+
+PROGRAM = "kubectl"
+_SECONDS = 120.0
+_SECONDS_PER_OBJECT = 1.0  # a client may be held to some requests a second
+_MOST = 512 * regular_file.MIB  # 10,000 nodes with the images that each holds are 200 MB
+_LIST = "list.json"
+
+
+def kustomization(folder: Path) -> str:
+    """The objects of a kustomization as JSON, one after the other. The cluster is not asked.
+
+    Raises KubernetesError, and CommandError where kubectl cannot run, as all functions here.
+    """
+    # kustomize prints YAML alone; a patch that changes nothing prints JSON.
+    unchanged = ("--type", "merge", "-p", "{}", "-o", "json")
+    return _run("patch", "--local", "-k", str(folder), *unchanged)
+
+
+def get(kind: str, *more: str) -> str:
+    """The objects of one kind, as JSON."""
+    return _run("get", kind, "-o", "json", *more)
+
+
+def jobs(namespace: str | None) -> str:
+    """The Jobs of ours, as JSON."""
+    return get("jobs", "-l", SELECTOR, *(("-n", namespace) if namespace else ()))
+
+
+def apply(objects: str, count: int) -> None:
+    """Apply objects, which are one document of JSON."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
+        path = Path(folder, _LIST)
+        path.write_text(objects, encoding="utf-8")
+        _run("apply", "-f", str(path), seconds=_SECONDS + count * _SECONDS_PER_OBJECT)
+
+
+def yaml(objects: str) -> str:
+    """Objects, which are one document of JSON, as YAML for people. The cluster is not asked."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
+        Path(folder, _LIST).write_text(objects, encoding="utf-8")
+        Path(folder, "kustomization.yaml").write_text(f"resources: [{_LIST}]\n", encoding="utf-8")
+        return _run("kustomize", folder)
+
+
+def _run(*argv: str, seconds: float = _SECONDS) -> str:
+    done = command.run(
+        (command.find(PROGRAM), *argv), deadline=Deadline.after(seconds), cap_bytes=_MOST
+    )
+    what = " ".join(argv[:2])
+    if done.returncode != 0 or done.timed_out:
+        why = done.last_lines(3) or done.describe()
+        raise KubernetesError("kubectl_failed", what=what, why=why)
+    if done.truncated:
+        raise KubernetesError("kubernetes_unread", what=what, why="it is cut off")
+    return done.stdout
