@@ -1,4 +1,4 @@
-"""`rigproof fleet submit`: the machines without a fresh verdict, tested by the site's own engine."""
+"""`rigproof fleet submit`: tests of the machines without a fresh verdict, by the site's engine."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def run(args: argparse.Namespace) -> int:
     tested = fresh(args.verdicts, now, timedelta(hours=args.fresh)) if args.verdicts else {}
     selector = ("-l", args.selector) if args.selector else ()
     cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
-    devices = (
-        kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
-    )
+    devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
     jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
     chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
     rendered = [kubernetes.job(manifest, node, now) for node in chosen]
@@ -81,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         return exit_code(chosen, refused)
     screen = Terminal.on_stdout(language)
     for one in refused:
-        screen.say(refusal_line(one, language), None if one.harmless else "yellow")
+        screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
     if rendered:
         kubectl.apply(objects, len(rendered))
     for node in chosen:
@@ -89,7 +87,10 @@ def run(args: argparse.Namespace) -> int:
         if node.gpus < node.all_gpus:
             told = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
             screen.say(f"{node.name}: {words.message(told, language)}", "yellow")
-    screen.say(closing_line(len(chosen), len(refused), language), "bold")
+    if chosen or refused:
+        screen.say(closing_line(len(chosen), len(refused), language), "bold")
+    else:
+        screen.say(words.message(Message("kubernetes_no_gpu_node"), language), "bold yellow")
     closing.require_output(screen)
     return exit_code(chosen, refused)
 

@@ -19,7 +19,9 @@ def node(
 ) -> Object:
     """A node with GPUs of the device plugin; `gpus` are those that it lends."""
     counts = (gpus, gpus if all_gpus is None else all_gpus)
-    allocatable, capacity = ({"cpu": "64"} | ({"nvidia.com/gpu": str(n)} if n else {}) for n in counts)
+    allocatable, capacity = (
+        {"cpu": "64"} | ({"nvidia.com/gpu": str(count)} if count else {}) for count in counts
+    )
     return {
         "apiVersion": "v1",
         "kind": "Node",

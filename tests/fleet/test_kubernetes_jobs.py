@@ -135,7 +135,7 @@ def test_an_answer_of_another_form_is_no_answer(text: str) -> None:
 def test_a_count_that_is_no_number_is_not_read() -> None:
     odd = node("gpu-1")
     odd["status"]["allocatable"]["nvidia.com/gpu"] = "8k"
-    with pytest.raises(KubernetesError, match="gpu-1: nvidia.com/gpu is 8k"):
+    with pytest.raises(KubernetesError, match=r"gpu-1: nvidia[.]com/gpu is 8k"):
         kubernetes.nodes(listed([odd]))
 
 
