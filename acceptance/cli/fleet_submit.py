@@ -49,6 +49,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out nodes with a fresh PASS or FAIL in this folder (more than once: in any)",
     )
     parser.add_argument(
+        "--label",
+        action="store_true",
+        help="label each due node rigproof/verdict=PASS, FAIL or UNJUDGED (needs --verdicts)",
+    )
+    parser.add_argument(
+        "--taint",
+        action="store_true",
+        help=(
+            "keep new pods from nodes whose verdict is FAIL (rigproof/failed:NoSchedule), until "
+            "they have a fresh PASS (needs --verdicts)"
+        ),
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="print what would be applied, and apply nothing"
     )
 
@@ -59,11 +72,15 @@ def run(args: argparse.Namespace) -> int:
     Raises DueError, ManifestError, KubernetesError, CommandError.
     """
     language = closing.language_of(args)
+    if (args.label or args.taint) and not args.verdicts:
+        raise kubernetes.ManifestError("kubernetes_marks")
     names = due.read(args.nodes) if args.nodes else None
     path = str(args.kubernetes)
     manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
     now = datetime.now(UTC)
-    tested = fresh(args.verdicts, now, timedelta(hours=args.fresh)) if args.verdicts else {}
+    standings = judge(args.verdicts, now, timedelta(hours=args.fresh)) if args.verdicts else {}
+    # An UNJUDGED machine was stopped, or lacks something: it is tested again.
+    tested = {name: word for name, word in standings.items() if word != "UNJUDGED"}
     selector = ("-l", args.selector) if args.selector else ()
     cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
     devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
@@ -80,6 +97,7 @@ def run(args: argparse.Namespace) -> int:
     screen = Terminal.on_stdout(language)
     for one in refused:
         screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
+    mark(args, cluster, [*(one.name for one in chosen), *(one.node for one in refused)], standings)
     if rendered:
         kubectl.apply(objects, len(rendered))
     for node in chosen:
@@ -95,16 +113,32 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(chosen, refused)
 
 
-def fresh(folders: list[Path], now: datetime, age: timedelta) -> dict[str, VerdictWord]:
-    """The word of each machine with a fresh PASS or FAIL.
+def mark(
+    args: argparse.Namespace,
+    cluster: tuple[kubernetes.Node, ...],
+    names: list[str],
+    standings: dict[str, VerdictWord],
+) -> None:
+    """Label and taint the due nodes by their verdicts, where that is asked for."""
+    nodes = [one for one in cluster if one.name in set(names)]
+    if args.label:
+        for word, labelled in kubernetes.labels((one.name for one in nodes), standings).items():
+            kubectl.label(labelled, word)
+    if args.taint:
+        given, taken = kubernetes.taints(nodes, standings)
+        if given:
+            kubectl.taint(given)
+        if taken:
+            kubectl.taint(taken, remove=True)
 
-    An UNJUDGED machine was stopped, or lacks something: it is tested again.
-    """
+
+def judge(folders: list[Path], now: datetime, age: timedelta) -> dict[str, VerdictWord]:
+    """The word of each machine with a fresh verdict that counts."""
     judged = night.judge(verdicts.collect(folders, now - age), None, now, age)
     return {
         one.machine: one.verdict
         for one in judged.due
-        if not one.missing and one.newest is not None and one.verdict != "UNJUDGED"
+        if not one.missing and (one.newest is not None or one.verdict == "FAIL")
     }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.fleet.kubernetes import SELECTOR, KubernetesError
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT, KubernetesError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
@@ -43,6 +45,19 @@ def apply(objects: str, count: int) -> None:
         path = Path(folder, _LIST)
         path.write_text(objects, encoding="utf-8")
         _run("apply", "-f", str(path), seconds=_SECONDS + count * _SECONDS_PER_OBJECT)
+
+
+def label(names: Sequence[str], word: VerdictWord) -> None:
+    """Label nodes with the word of their verdict."""
+    seconds = _SECONDS + len(names) * _SECONDS_PER_OBJECT
+    _run("label", "nodes", *names, f"{VERDICT}={word}", "--overwrite", seconds=seconds)
+
+
+def taint(names: Sequence[str], *, remove: bool = False) -> None:
+    """Keep new pods from failed nodes, or let them come again; pods that run stay."""
+    seconds = _SECONDS + len(names) * _SECONDS_PER_OBJECT
+    effect = ":NoSchedule-" if remove else "=:NoSchedule"
+    _run("taint", "nodes", *names, f"{FAILED}{effect}", seconds=seconds)
 
 
 def yaml(objects: str) -> str:

@@ -22,6 +22,8 @@ from acceptance.wording.errors import WordedError
 GPU = "nvidia.com/gpu"  # the device plugin's name of a GPU
 DRIVER = "gpu.nvidia.com"  # the DRA driver's name
 NODE = "rigproof/node"  # annotation of our Jobs: the node's name may be longer than a label
+VERDICT = "rigproof/verdict"  # label of a node, where asked for
+FAILED = "rigproof/failed"  # taint of a node, where asked for
 SELECTOR = "app.kubernetes.io/name=rigproof"
 PLACEHOLDER = "rigproof"  # the image of deploy/kubernetes, which the site replaces
 _NAME = 30  # letters of a node's name in names of at most 63, which the Job and its pod add to
@@ -46,8 +48,13 @@ class _NodeMeta(Struct):
     name: str
 
 
+class _Taint(Struct):
+    key: str
+
+
 class _NodeSpec(Struct):
     unschedulable: bool = False
+    taints: tuple[_Taint, ...] | None = None
 
 
 class _NodeStatus(Struct):
@@ -103,13 +110,15 @@ class Node:
     """A node of the cluster.
 
     `obstacle` says why nothing can be tested on it now. `gpus` are those that the device plugin
-    lends, `all_gpus` with those that it found unhealthy; 0 without the device plugin.
+    lends, `all_gpus` with those that it found unhealthy; 0 without the device plugin. `failed` says
+    that it has our taint.
     """
 
     name: str
     obstacle: Message | None
     gpus: int
     all_gpus: int
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,11 @@ def _node(found: _Node) -> Node:
     elif found.spec.unschedulable:
         obstacle = Message("kubernetes_cordoned")
     return Node(
-        name, obstacle, _count(name, found.status.allocatable), _count(name, found.status.capacity)
+        name,
+        obstacle,
+        _count(name, found.status.allocatable),
+        _count(name, found.status.capacity),
+        any(taint.key == FAILED for taint in found.spec.taints or ()),
     )
 
 
@@ -257,6 +270,29 @@ def choose(
         if name not in known:
             refused.append(Refusal(name, Message("kubernetes_no_node")))
     return tuple(chosen), tuple(refused)
+
+
+def labels(
+    due: Iterable[str], standings: Mapping[str, VerdictWord]
+) -> dict[VerdictWord, tuple[str, ...]]:
+    """The nodes by the word of their newest verdict; UNJUDGED where no fresh one is."""
+    found: dict[VerdictWord, list[str]] = {}
+    for name in due:
+        found.setdefault(standings.get(name, "UNJUDGED"), []).append(name)
+    return {word: tuple(named) for word, named in found.items()}
+
+
+def taints(
+    cluster: Iterable[Node], standings: Mapping[str, VerdictWord]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The nodes that get our taint, and those that lose it.
+
+    A FAIL gives it, and a fresh PASS alone takes it away: a repaired node has to show that it is.
+    """
+    known = tuple(cluster)
+    given = [one.name for one in known if not one.failed and standings.get(one.name) == "FAIL"]
+    taken = [one.name for one in known if one.failed and standings.get(one.name) == "PASS"]
+    return tuple(given), tuple(taken)
 
 
 def job(found: Manifest, node: Node, at: datetime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""rigproof as the first process of a container, for which the kernel drops signals without a handler.
+"""rigproof as the first process of a container: the kernel drops its signals without a handler.
 
 A process namespace stands for the container, which takes root.
 """

@@ -16,6 +16,7 @@ def node(
     all_gpus: int | None = None,
     ready: str = "True",
     cordoned: bool = False,
+    taint: str | None = None,
 ) -> Object:
     """A node with GPUs of the device plugin; `gpus` are those that it lends."""
     counts = (gpus, gpus if all_gpus is None else all_gpus)
@@ -26,7 +27,11 @@ def node(
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "spec": {"podCIDR": "10.0.0.0/24", **({"unschedulable": True} if cordoned else {})},
+        "spec": {
+            "podCIDR": "10.0.0.0/24",
+            **({"unschedulable": True} if cordoned else {}),
+            **({"taints": [{"key": taint, "effect": "NoSchedule"}]} if taint else {}),
+        },
         "status": {
             "allocatable": allocatable,
             "capacity": capacity,

@@ -28,6 +28,7 @@ echo "$*" >>calls
 case $1 in
 get) cat "$2.json" ;;
 apply) cp "$3" applied.json ;;
+label | taint) ;;
 patch | kustomize) cd "$OLDPWD" && exec {kubectl} "$@" ;;
 *) exit 9 ;;
 esac
@@ -214,6 +215,43 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
     assert lines[0].startswith("no node of the cluster has GPUs")
     assert not cluster.applied
     assert "get nodes -o json -l gpu=yes" in cluster.calls
+
+
+def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "mended": "PASS"}
+    for name, word in words.items():
+        run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=name, machine_id=name)
+        place(tmp_path / "verdicts", name, file, written=now)
+    cluster.holds(
+        "nodes",
+        [
+            node("good"),
+            node("bad"),
+            node("new"),
+            node("cpu-1", 0),
+            *(node(name, taint="rigproof/failed") for name in ("mended", "waits")),
+        ],
+    )
+    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
+
+    def marks() -> list[str]:
+        return [one for one in cluster.calls if one.startswith(("label", "taint"))]
+
+    assert call(*argv)[0] == 0
+    assert call(*argv, "--label", "--taint", "--dry-run")[0] == 0
+    assert marks() == []
+    assert call(*argv, "--label", "--taint")[0] == 0
+    assert marks() == [
+        "label nodes good mended rigproof/verdict=PASS --overwrite",
+        "label nodes bad rigproof/verdict=FAIL --overwrite",
+        "label nodes new waits rigproof/verdict=UNJUDGED --overwrite",
+        "taint nodes bad rigproof/failed=:NoSchedule",
+        "taint nodes mended rigproof/failed:NoSchedule-",
+    ]
+    code, _, error = call(*argv[:2], "--label")
+    assert (code, error.count("\n")) == (2, 1)
 
 
 def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,13 @@ from acceptance.reports import verdict_json
 VERSIONS = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
 DRA = VERSIONS[3:]  # resource.k8s.io/v1
 OVERLAYS = ("least", "least-dra", "full", "full-dra")
-FOLDERS = ("namespace", "namespace-full", "submit", *(f"overlays/{name}" for name in OVERLAYS))
+FOLDERS = (
+    "namespace",
+    "namespace-full",
+    "submit",
+    "submit-labels",
+    *(f"overlays/{name}" for name in OVERLAYS),
+)
 HOST_PATHS = {
     # path: whether the pod may write there
     "/dev/kmsg": False,
@@ -166,6 +174,51 @@ def _entries(content: Any) -> Iterator[str]:
     yield from content.get("resources", ())
     for made in content.get("configMapGenerator", ()):
         yield from made["files"]
+
+
+def documented(language: str, first: str) -> str:
+    """A block of docs/kubernetes.md that begins with this line, without its indentation."""
+    text = (DEPLOY.parents[1] / "docs" / "kubernetes.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    (found,) = [textwrap.dedent(block) for _, block in blocks if block.lstrip().startswith(first)]
+    return found
+
+
+def test_the_site_of_the_documentation(tmp_path: Path) -> None:
+    (tmp_path / "rigproof").symlink_to(DEPLOY.parents[1])
+    (tmp_path / "machine.toml").write_text("schema = 1\n", encoding="utf-8")
+    for name in ("kustomization.yaml", "site.yaml"):
+        (tmp_path / name).write_text(documented("yaml", f"# {name}"), encoding="utf-8")
+    objects = build(tmp_path)
+    for what in objects:
+        validate(what, VERSIONS[-1])
+    inside = pod(objects)
+    (container,) = inside["containers"]
+    mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+    volumes = {each["name"]: each for each in inside["volumes"]}
+    files = {each["metadata"]["name"]: each for each in objects if each["kind"] == "ConfigMap"}
+    folder, _, name = container["args"][-1].rpartition("/")
+    assert name in files[volumes[mounts[folder]]["configMap"]["name"]]["data"]
+    assert container["image"].startswith("registry.example.org/rigproof:")
+    # What the site does not patch is there still.
+    assert mounts["/verdicts"] == "verdicts"
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_a_folder_of_the_node_in_place_of_the_claim(tmp_path: Path) -> None:
+    volumes = yaml.safe_load(documented("yaml", "volumes:"))
+    patch = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "rigproof"},
+        "spec": {"template": {"spec": volumes}},
+    }
+    (tmp_path / "node.yaml").write_text(yaml.safe_dump(patch), encoding="utf-8")
+    objects = build(site(tmp_path, more="patches: [{path: node.yaml}]\n"))
+    validate(one(objects, "Job"), VERSIONS[-1])
+    (verdicts,) = [each for each in pod(objects)["volumes"] if each["name"] == "verdicts"]
+    assert verdicts["hostPath"] == {"path": "/var/lib/rigproof/verdicts", "type": "Directory"}
+    assert "persistentVolumeClaim" not in verdicts
 
 
 # node-problem-detector's own DaemonSet, but for what the component does not touch.
