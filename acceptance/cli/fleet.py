@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     ManifestError, KubernetesError.
     """
     if args.what == "submit":
-        return fleet_submit.run(args)
+        return fleet_submit.submit(args)
     language = closing.language_of(args)
     if args.out is not None:
         parquet.require()

@@ -66,7 +66,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def submit(args: argparse.Namespace) -> int:
     """Submit a Job for each node; returns the exit code of EPILOG.
 
     Raises DueError, ManifestError, KubernetesError, CommandError.

@@ -37,7 +37,7 @@ VERBS = {
     ),
     "history": "show what the runs of this machine measured from night to night",
     "capacity": "show what this machine trains, by the measured figures of a run",
-    "fleet": "judge many machines by their verdicts, and keep the nights",
+    "fleet": "have many machines tested, judge them by their verdicts, and keep the nights",
     "schedule": "install, show or remove the systemd units that run nightly",
     "image": "save the container image to a file, or load it, for machines without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",

@@ -163,6 +163,21 @@ def test_a_job_is_pinned_and_takes_the_gpus_that_are_lent(manifests: dict[str, M
     }
 
 
+def test_a_request_is_the_limit(tmp_path: Path) -> None:
+    """The API refuses GPUs whose request and limit differ."""
+    objects = build(site(tmp_path))
+    for one in objects:
+        if one["kind"] == "Job":
+            resources = one["spec"]["template"]["spec"]["containers"][0]["resources"]
+            resources["requests"]["nvidia.com/gpu"] = "8"
+    manifest = kubernetes.manifest("".join(map(json.dumps, objects)), "site")
+    (chosen,) = kubernetes.nodes(listed([node("gpu-1", 4)]))
+    made = kubernetes.job(manifest, chosen, AT)["spec"]["template"]["spec"]["containers"][0]
+    assert made["resources"]["requests"]["nvidia.com/gpu"] == "4"
+    assert made["resources"]["limits"]["nvidia.com/gpu"] == "4"
+    assert made["resources"]["requests"]["cpu"] == "1"
+
+
 @pytest.mark.parametrize("overlay", ["least", "full-dra"])
 @pytest.mark.parametrize("version", ["1.34", "1.35", "1.36", "1.37"])
 def test_a_rendered_job_is_what_the_api_takes(
