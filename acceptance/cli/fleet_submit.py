@@ -92,7 +92,7 @@ def submit(args: argparse.Namespace) -> int:
         for one in refused:
             options.say_error(refusal_line(one, language))
         if rendered:
-            print(kubectl.yaml(objects), end="")
+            print(kubectl.yaml(objects, len(rendered)), end="")
         return exit_code(chosen, refused)
     screen = Terminal.on_stdout(language)
     for one in refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,10 @@ _SECONDS = 120.0
 _SECONDS_PER_OBJECT = 1.0  # a client may be held to some requests a second
 _MOST = 512 * regular_file.MIB  # 10,000 nodes with the images that each holds are 200 MB
 _LIST = "list.json"
+# kustomize prints YAML alone; a patch that changes nothing prints either form.
+_UNCHANGED = ("patch", "--local", "--type", "merge", "-p", "{}")
+# Keys are sorted, and no other line of an object begins so.
+_OBJECT = re.compile("^(?:---\n)?(?=apiVersion:)", re.MULTILINE)
 
 
 def kustomization(folder: Path) -> str:
@@ -24,9 +29,7 @@ def kustomization(folder: Path) -> str:
 
     Raises KubernetesError, and CommandError where kubectl cannot run, as all functions here.
     """
-    # kustomize prints YAML alone; a patch that changes nothing prints JSON.
-    unchanged = ("--type", "merge", "-p", "{}", "-o", "json")
-    return _run("patch", "--local", "-k", str(folder), *unchanged)
+    return _run(*_UNCHANGED, "-o", "json", "-k", str(folder))
 
 
 def get(kind: str, *more: str) -> str:
@@ -60,12 +63,15 @@ def taint(names: Sequence[str], *, remove: bool = False) -> None:
     _run("taint", "nodes", *names, f"{FAILED}{effect}", seconds=seconds)
 
 
-def yaml(objects: str) -> str:
+def yaml(objects: str, count: int) -> str:
     """Objects, which are one document of JSON, as YAML for people. The cluster is not asked."""
     with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
-        Path(folder, _LIST).write_text(objects, encoding="utf-8")
-        Path(folder, "kustomization.yaml").write_text(f"resources: [{_LIST}]\n", encoding="utf-8")
-        return _run("kustomize", folder)
+        path = Path(folder, _LIST)
+        path.write_text(objects, encoding="utf-8")
+        seconds = _SECONDS + count * _SECONDS_PER_OBJECT
+        text = _run(*_UNCHANGED, "-o", "yaml", "-f", str(path), seconds=seconds)
+    # kubectl prints objects of a List one after the other, and nothing between them.
+    return _OBJECT.sub("---\n", text)
 
 
 def _run(*argv: str, seconds: float = _SECONDS) -> str:

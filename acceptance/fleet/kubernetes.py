@@ -333,7 +333,7 @@ def label(name: str) -> str:
 
 def listed(objects: Iterable[Mapping[str, Any]]) -> str:
     """Objects as one document for `kubectl apply`."""
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 
 
 def _pod(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ case $1 in
 get) cat "$2.json" ;;
 apply) cp "$3" applied.json ;;
 label | taint) ;;
-patch | kustomize) cd "$OLDPWD" && exec {kubectl} "$@" ;;
+patch) cd "$OLDPWD" && exec {kubectl} "$@" ;;
 *) exit 9 ;;
 esac
 """
@@ -188,12 +188,13 @@ def test_a_dry_run_prints_yaml_and_applies_nothing(
     call: Call, cluster: Cluster, tmp_path: Path
 ) -> None:
     # A name that YAML takes for a number where it is not quoted.
-    cluster.holds("nodes", [node("1e3"), node("gpu-2", cordoned=True)])
+    cluster.holds("nodes", [node("1e3"), node("gpu-2", cordoned=True), node("gpu-3")])
     code, lines, error = call("--kubernetes", str(site(tmp_path / "site")), "--dry-run")
     assert code == 3
     assert error == "rigproof: not submitted: gpu-2: it is cordoned\n"
     objects = list(yaml.safe_load_all("\n".join(lines)))
-    assert nodes_of(objects) == ["1e3"]
+    assert kinds(objects) == ["ConfigMap", "Job", "Job"]
+    assert nodes_of(objects) == ["1e3", "gpu-3"]
     for one in objects:
         kubernetes_validate.validate(one, "1.37", strict=True)
     assert not cluster.applied
