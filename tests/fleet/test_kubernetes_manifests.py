@@ -147,6 +147,14 @@ def test_waves_count_our_pods_which_give_way_to_all_others() -> None:
     assert inside["serviceAccountName"] == one(space, "ServiceAccount")["metadata"]["name"]
 
 
+def test_a_test_has_no_network() -> None:
+    policy = one(build(DEPLOY / "namespace"), "NetworkPolicy")["spec"]
+    assert set(policy) == {"podSelector", "policyTypes"}  # nothing is allowed
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    labels = one(build(DEPLOY / "overlays/least"), "Job")["spec"]["template"]["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+
+
 def test_who_submits_may_not_change_a_node() -> None:
     rules = [
         rule
