@@ -272,5 +272,8 @@ def test_the_plugin_is_mounted_into_node_problem_detector(tmp_path: Path) -> Non
     assert rule["args"][0] == mounted["verdicts"]
     assert [each["type"] for each in plugin["conditions"]] == [rule["condition"]]
     assert plugin["pluginConfig"]["max_output_length"] == 80
-    assert plugin["pluginConfig"]["skip_initial_status"] is True
+    # The detector does not set a condition whose initial status it skipped, and
+    # gives the reason of health to an unknown status too.
+    assert "skip_initial_status" not in plugin["pluginConfig"]
+    assert "Pass" not in plugin["conditions"][0]["reason"]
     assert f'"$(outer schema)" = {verdict_json.SCHEMA} ' in files["data"]["read-verdict"]
