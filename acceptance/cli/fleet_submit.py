@@ -97,7 +97,8 @@ def submit(args: argparse.Namespace) -> int:
     screen = Terminal.on_stdout(language)
     for one in refused:
         screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
-    mark(args, cluster, [*(one.name for one in chosen), *(one.node for one in refused)], standings)
+    named = {one.name for one in chosen} | {one.node for one in refused}
+    mark(args, [node for node in cluster if node.name in named], standings)
     if rendered:
         kubectl.apply(objects, len(rendered))
     for node in chosen:
@@ -114,13 +115,9 @@ def submit(args: argparse.Namespace) -> int:
 
 
 def mark(
-    args: argparse.Namespace,
-    cluster: tuple[kubernetes.Node, ...],
-    names: list[str],
-    standings: dict[str, VerdictWord],
+    args: argparse.Namespace, nodes: list[kubernetes.Node], standings: dict[str, VerdictWord]
 ) -> None:
     """Label and taint the due nodes by their verdicts, where that is asked for."""
-    nodes = [one for one in cluster if one.name in set(names)]
     if args.label:
         for word, labelled in kubernetes.labels((one.name for one in nodes), standings).items():
             kubectl.label(labelled, word)
@@ -133,13 +130,9 @@ def mark(
 
 
 def judge(folders: list[Path], now: datetime, age: timedelta) -> dict[str, VerdictWord]:
-    """The word of each machine with a fresh verdict that counts."""
+    """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt."""
     judged = night.judge(verdicts.collect(folders, now - age), None, now, age)
-    return {
-        one.machine: one.verdict
-        for one in judged.due
-        if not one.missing and (one.newest is not None or one.verdict == "FAIL")
-    }
+    return {one.machine: one.verdict for one in judged.due if not one.missing}
 
 
 def exit_code(chosen: tuple[kubernetes.Node, ...], refused: tuple[Refusal, ...]) -> int:
