@@ -6,7 +6,7 @@ import argparse
 import math
 from datetime import UTC, datetime, timedelta
 
-from acceptance.cli import closing, fleet_submit, options
+from acceptance.cli import closing, fleet_kubernetes, options
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import due, night, parquet, verdicts
@@ -18,10 +18,13 @@ from acceptance.wording import words
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
-FRESH = "how long after its run began a verdict counts (default: 30)"
 EPILOG = (
     "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
     "not be read, 2 usage error."
+)
+SUBMIT_EPILOG = (
+    "Exit codes: 0 each due node is submitted, is being tested or has a fresh verdict, 3 one could "
+    "not be submitted, or the engine did not answer, 2 usage error."
 )
 
 
@@ -66,22 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listed.add_argument(
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
-    collect.add_argument(
-        "--fresh",
-        metavar="HOURS",
-        type=hours,
-        default=FRESH_HOURS,
-        help=FRESH,
-    )
-    collect.add_argument(
-        "--signer",
-        metavar="FILE",
-        type=options.path,
-        help=(
-            "who may have signed: a public key of OpenSSH, or a file of allowed signers; an "
-            "unsigned verdict then leaves its machine UNJUDGED"
-        ),
-    )
+    _counts(collect)
     options.out(
         collect,
         None,
@@ -94,22 +82,49 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 only where more than this share of the due machines did not pass, else 0",
     )
     options.language(collect)
-    text = "have the machines tested that have no fresh verdict"
-    submit = options.add(what, "submit", text, fleet_submit.EPILOG)
-    submit.add_argument("--fresh", metavar="HOURS", type=hours, default=FRESH_HOURS, help=FRESH)
-    fleet_submit.arguments(submit)
+    text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
+    submit = options.add(what, "submit", text, SUBMIT_EPILOG)
+    engine = submit.add_mutually_exclusive_group(required=True)
+    engine.add_argument(
+        "--kubernetes",
+        metavar="DIR",
+        type=options.path,
+        help="one Job on each node, by kubectl; DIR is your kustomization over deploy/kubernetes",
+    )
+    _counts(submit)
+    fleet_kubernetes.arguments(submit)
     options.language(submit)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Collect the verdicts of a fleet, or submit its tests; returns the exit code of EPILOG.
+def _counts(parser: argparse.ArgumentParser) -> None:
+    """Add which verdicts count."""
+    parser.add_argument(
+        "--fresh",
+        metavar="HOURS",
+        type=hours,
+        default=FRESH_HOURS,
+        help="how long after its run began a verdict counts (default: 30)",
+    )
+    parser.add_argument(
+        "--signer",
+        metavar="FILE",
+        type=options.path,
+        help=(
+            "who may have signed: a public key of OpenSSH, or a file of allowed signers; an "
+            "unsigned verdict then leaves its machine UNJUDGED"
+        ),
+    )
 
-    Raises DueError, SignatureError where the signers cannot be read, NoDuckdb, NightFileError,
-    ManifestError, KubernetesError.
+
+def run(args: argparse.Namespace) -> int:
+    """Collect the verdicts of a fleet, or have it tested; returns the exit code of EPILOG.
+
+    Raises DueError, ManifestError, KubernetesError, CommandError, SignatureError where the signers
+    cannot be read, NoDuckdb, NightFileError.
     """
-    if args.what == "submit":
-        return fleet_submit.submit(args)
     language = closing.language_of(args)
+    if args.what == "submit":
+        return _submit(args, language)
     if args.out is not None:
         parquet.require()
     if args.signer is not None:
@@ -129,6 +144,16 @@ def run(args: argparse.Namespace) -> int:
         show(judged, screen, language)
     closing.require_output(screen)
     return exit_code(judged, args.fail_on)
+
+
+def _submit(args: argparse.Namespace, language: Language) -> int:
+    """Submit the nodes of a fleet; returns the exit code."""
+    if args.signer is not None:
+        _require_signers(args)
+    screen = Terminal.on_stdout(language)
+    code = fleet_kubernetes.submit(args, screen, language)
+    closing.require_output(screen)
+    return code
 
 
 def _require_signers(args: argparse.Namespace) -> None:

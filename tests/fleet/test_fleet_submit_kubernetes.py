@@ -161,6 +161,10 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
     assert nodes_of(cluster.applied) == ["stopped", "old", "new"]
     code, lines, _ = call(*argv, "--fresh", "60")
     assert nodes_of(cluster.applied) == ["stopped", "new"]
+    (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
+    call(*argv, "--signer", "key.pub")
+    # A FAIL stays one, signed or not.
+    assert nodes_of(cluster.applied) == ["passed", "stopped", "old", "new"]
 
 
 def test_a_node_is_not_submitted_twice(call: Call, cluster: Cluster, tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ def test_a_dry_run_prints_yaml_and_applies_nothing(
 def test_the_nodes_of_a_file(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
     (tmp_path / "nodes.txt").write_text("node/gpu-2\ngone\n", encoding="utf-8")
-    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")), "--nodes", "nodes.txt")
+    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")), "--due", "nodes.txt")
     assert code == 3
     assert lines[0] == "not submitted: gone: the cluster has no such node"
     assert nodes_of(cluster.applied) == ["gpu-2"]

@@ -1,12 +1,11 @@
-"""`rigproof fleet submit`: tests of the machines without a fresh verdict, by the site's engine."""
+"""`rigproof fleet submit --kubernetes DIR`: one Job for each node that has no fresh verdict."""
 
 from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from acceptance.cli import closing, options
+from acceptance.cli import options
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
@@ -15,32 +14,22 @@ from acceptance.fleet.kubernetes import Refusal
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
-EPILOG = (
-    "Exit codes: 0 every node is submitted, is being tested or has a fresh verdict, 3 a node could "
-    "not be submitted, or the engine did not answer, 2 usage error."
-)
 NOT_ALL = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `rigproof fleet submit`."""
-    parser.add_argument(
-        "--kubernetes",
-        metavar="DIR",
-        type=options.path,
-        required=True,
-        help="the site's kustomization, made from deploy/kubernetes; a Job a node, by kubectl",
-    )
-    parser.add_argument(
-        "--nodes",
+    """Add the arguments that only Kubernetes needs."""
+    group = parser.add_argument_group("Kubernetes (docs/kubernetes.md)")
+    group.add_argument(
+        "--due",
         metavar="FILE",
         type=options.path,
         help="nodes that are due, one on each line (default: those of the cluster with GPUs)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--selector", metavar="LABELS", help="of the cluster's nodes, those with these labels"
     )
-    parser.add_argument(
+    group.add_argument(
         "--verdicts",
         metavar="FOLDER",
         type=options.path,
@@ -48,12 +37,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="leave out nodes with a fresh PASS or FAIL in this folder (more than once: in any)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--label",
         action="store_true",
         help="label each due node rigproof/verdict=PASS, FAIL or UNJUDGED (needs --verdicts)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--taint",
         action="store_true",
         help=(
@@ -61,24 +50,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             "they have a fresh PASS (needs --verdicts)"
         ),
     )
-    parser.add_argument(
+    group.add_argument(
         "--dry-run", action="store_true", help="print what would be applied, and apply nothing"
     )
 
 
-def submit(args: argparse.Namespace) -> int:
-    """Submit a Job for each node; returns the exit code of EPILOG.
+def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Submit a Job for each node; returns 0, or 3 where a node could not be submitted.
 
     Raises DueError, ManifestError, KubernetesError, CommandError.
     """
-    language = closing.language_of(args)
     if (args.label or args.taint) and not args.verdicts:
         raise kubernetes.ManifestError("kubernetes_marks")
-    names = due.read(args.nodes) if args.nodes else None
+    names = due.read(args.due) if args.due else None
     path = str(args.kubernetes)
     manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
     now = datetime.now(UTC)
-    standings = judge(args.verdicts, now, timedelta(hours=args.fresh)) if args.verdicts else {}
+    standings = judge(args, now) if args.verdicts else {}
     # An UNJUDGED machine was stopped, or lacks something: it is tested again.
     tested = {name: word for name, word in standings.items() if word != "UNJUDGED"}
     selector = ("-l", args.selector) if args.selector else ()
@@ -94,7 +82,6 @@ def submit(args: argparse.Namespace) -> int:
         if rendered:
             print(kubectl.yaml(objects, len(rendered)), end="")
         return exit_code(chosen, refused)
-    screen = Terminal.on_stdout(language)
     for one in refused:
         screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
     named = {one.name for one in chosen} | {one.node for one in refused}
@@ -110,7 +97,6 @@ def submit(args: argparse.Namespace) -> int:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:
         screen.say(words.message(Message("kubernetes_no_gpu_node"), language), "bold yellow")
-    closing.require_output(screen)
     return exit_code(chosen, refused)
 
 
@@ -129,9 +115,11 @@ def mark(
             kubectl.taint(taken, remove=True)
 
 
-def judge(folders: list[Path], now: datetime, age: timedelta) -> dict[str, VerdictWord]:
+def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
     """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt."""
-    judged = night.judge(verdicts.collect(folders, now - age), None, now, age)
+    age = timedelta(hours=args.fresh)
+    found = verdicts.collect(args.verdicts, now - age, args.signer)
+    judged = night.judge(found, None, now, age, signed=args.signer is not None)
     return {one.machine: one.verdict for one in judged.due if not one.missing}
 
 
