@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from acceptance.cli.options import USAGE, say_error
 from acceptance.cli.parser import parser, verb
@@ -29,6 +32,21 @@ def _import_own() -> None:
     }
     stray |= set() if sys.flags.safe_path else {Path.cwd()}
     sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() not in stray]
+
+
+def _end_on_sigterm() -> None:
+    """Handle SIGTERM where this is the first process of a container.
+
+    The kernel gives that process no signal without a handler: the notice of a container's end would
+    be lost until a run has its own, and the run would begin after it.
+    """
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        say_error("stopped by SIGTERM")
+        sys.exit(UNJUDGED)
+
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, stop)
 
 
 def _streams() -> None:
@@ -83,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Every error becomes one sentence, never a traceback. Python's own exit code for an exception is
     1, which means FAIL here: an error of rigproof must not look like a bad machine.
     """
+    _end_on_sigterm()
     _streams()
     _import_own()
     given = sys.argv[1:] if arguments is None else list(arguments)

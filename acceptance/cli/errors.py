@@ -11,7 +11,7 @@ from acceptance import resources
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
-from acceptance.fleet import due, parquet, places, slurm
+from acceptance.fleet import due, kubernetes, parquet, places, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -53,6 +53,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     slurm.SlurmError,
     places.PlacesError,
     parquet.NoDuckdb,
+    kubernetes.ManifestError,
 )
 # A fault of rigproof or the machine: exit code 3, and the machine stays unjudged.
 SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
@@ -75,6 +76,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     BaselineUnsound,
     HistoryError,
     parquet.NightFileError,
+    kubernetes.KubernetesError,
 )
 
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from acceptance import resources
-from acceptance.cli import closing, fleet_report, fleet_slurm, options
+from acceptance.cli import closing, fleet_kubernetes, fleet_report, fleet_slurm, options
+from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import comparison, due, night, parquet, places, verdicts
@@ -29,9 +30,13 @@ EPILOG = (
     "not be read, 2 usage error."
 )
 SUBMIT_EPILOG = (
-    "Exit codes: 0 done (with --wait: every node has a fresh PASS), 1 a FAIL, 3 the engine refused "
-    "something (with --wait: or UNJUDGED), 2 usage error."
+    "Exit codes: 0 each due node is submitted, is being tested or has a fresh verdict (with "
+    "--wait: a fresh PASS), 1 a FAIL, 3 one could not be submitted, or the engine refused something (with "
+    "--wait: or UNJUDGED), 2 usage error."
 )
+
+
+_ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
 
 
 def share(text: str) -> float:
@@ -89,7 +94,10 @@ def _submitted(what: argparse._SubParsersAction[Any]) -> None:
     text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
     submit = options.add(what, "submit", text, SUBMIT_EPILOG)
     submit.add_argument(
-        "accept", metavar="ARGUMENT", nargs="*", help="after --: arguments for accept on the node"
+        "accept",
+        metavar="ARGUMENT",
+        nargs="*",
+        help="after --: arguments for accept on the node (Slurm)",
     )
     engine = submit.add_mutually_exclusive_group(required=True)
     engine.add_argument(
@@ -101,8 +109,15 @@ def _submitted(what: argparse._SubParsersAction[Any]) -> None:
             "its verdicts"
         ),
     )
+    engine.add_argument(
+        "--kubernetes",
+        metavar="DIR",
+        type=options.path,
+        help="one Job on each node, by kubectl; DIR is your kustomization over deploy/kubernetes",
+    )
     _counts(submit)
-    fleet_slurm.arguments(submit)
+    for module in _ENGINES.values():
+        module.arguments(submit)
     options.language(submit)
 
 
@@ -159,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
     Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.show` and `fleet_slurm.submit` raise.
+    NightFileError, and what `fleet_report.show` and the engines' `submit` raise.
     """
     language = closing.language_of(args)
     if args.what == "submit":
@@ -198,15 +213,33 @@ def run(args: argparse.Namespace) -> int:
 
 def _submit(args: argparse.Namespace, language: Language) -> int:
     """Submit the nodes of a fleet; returns the exit code."""
+    engine = "slurm" if args.slurm is not None else "kubernetes"
+    _refuse_other_options(args, engine)
     if args.signer is not None:
         _require_signers(args)
     screen = Terminal.on_stdout(language)
-    code, judged = fleet_slurm.submit(args, screen, language)
-    if args.wait:
-        show(judged, None, screen, language)
-        code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
+    if engine == "kubernetes":
+        code = fleet_kubernetes.submit(args, screen, language)
+    else:
+        code, judged = fleet_slurm.submit(args, screen, language)
+        if args.wait:
+            show(judged, None, screen, language)
+            code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
     closing.require_output(screen)
     return code
+
+
+def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
+    """Raise NoFleet where an option was given that only another engine has."""
+    if engine == "kubernetes" and args.accept:
+        raise NoFleet("arguments for accept stand in your kustomization: leave out what follows --")
+    for name, module in _ENGINES.items():
+        own = argparse.ArgumentParser(add_help=False)
+        module.arguments(own)
+        for option, default in vars(own.parse_args([])).items():
+            if name != engine and getattr(args, option) != default:
+                shown = option.replace("_", "-")
+                raise NoFleet(f"--{shown} is an option of --{name}: leave it out with --{engine}")
 
 
 def _require_signers(args: argparse.Namespace) -> None:

@@ -22,7 +22,7 @@ from acceptance.wording import words
 
 
 class NoFleet(Exception):
-    """There is no fleet to report; the message says what to give."""
+    """The arguments name no fleet, or do not go together; the message says what to give."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

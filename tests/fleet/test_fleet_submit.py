@@ -396,6 +396,9 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
         (["--nodes", "n9"], "--nodes n9: not among the nodes that Slurm lists: see `sinfo -N`"),
         (["--minutes", "0"], "no number from 1 to 9999"),
         (["--runtime", "docker"], "invalid choice"),
+        (["--kubernetes", "x"], "not allowed with"),
+        (["--taint"], "--taint is an option of --kubernetes: leave it out with --slurm"),
+        (["--dry-run"], "--dry-run is an option of --kubernetes: leave it out with --slurm"),
     ],
 )
 def test_mistakes_are_one_sentence(

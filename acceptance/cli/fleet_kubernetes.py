@@ -1,0 +1,140 @@
+"""`rigproof fleet submit --kubernetes DIR`: one Job for each node that has no fresh verdict."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime, timedelta
+
+from acceptance.cli import options
+from acceptance.core.language import Language
+from acceptance.core.message import Message
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import due, kubectl, kubernetes, night, verdicts
+from acceptance.fleet.kubernetes import Refusal
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+NOT_ALL = 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that only Kubernetes needs."""
+    group = parser.add_argument_group("Kubernetes (docs/kubernetes.md)")
+    group.add_argument(
+        "--due",
+        metavar="FILE",
+        type=options.path,
+        help="nodes that are due, one on each line (default: those of the cluster with GPUs)",
+    )
+    group.add_argument(
+        "--selector", metavar="LABELS", help="of the cluster's nodes, those with these labels"
+    )
+    group.add_argument(
+        "--verdicts",
+        metavar="FOLDER",
+        type=options.path,
+        action="append",
+        default=[],
+        help="leave out nodes with a fresh PASS or FAIL in this folder (more than once: in any)",
+    )
+    group.add_argument(
+        "--label",
+        action="store_true",
+        help="label each due node rigproof/verdict=PASS, FAIL or UNJUDGED (needs --verdicts)",
+    )
+    group.add_argument(
+        "--taint",
+        action="store_true",
+        help=(
+            "keep new pods from nodes whose verdict is FAIL (rigproof/failed:NoSchedule), until "
+            "they have a fresh PASS (needs --verdicts)"
+        ),
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="print what would be applied, and apply nothing"
+    )
+
+
+def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Submit a Job for each node; returns 0, or 3 where a node could not be submitted.
+
+    Raises DueError, ManifestError, KubernetesError, CommandError.
+    """
+    if (args.label or args.taint) and not args.verdicts:
+        raise kubernetes.ManifestError("kubernetes_marks")
+    names = due.read(args.due) if args.due else None
+    path = str(args.kubernetes)
+    manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
+    now = datetime.now(UTC)
+    standings = judge(args, now) if args.verdicts else {}
+    # An UNJUDGED machine was stopped, or lacks something: it is tested again.
+    tested = {name: word for name, word in standings.items() if word != "UNJUDGED"}
+    selector = ("-l", args.selector) if args.selector else ()
+    cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
+    devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
+    jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
+    chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
+    rendered = [kubernetes.job(manifest, node, now) for node in chosen]
+    objects = kubernetes.listed([*manifest.others, *rendered])
+    if args.dry_run:
+        for one in refused:
+            options.say_error(refusal_line(one, language))
+        if rendered:
+            print(kubectl.yaml(objects, len(rendered)), end="")
+        return exit_code(chosen, refused)
+    for one in refused:
+        screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
+    named = {one.name for one in chosen} | {one.node for one in refused}
+    mark(args, [node for node in cluster if node.name in named], standings)
+    if rendered:
+        kubectl.apply(objects, len(rendered))
+    for node in chosen:
+        screen.say(language("submitted: {node}", node=node.name))
+        if node.gpus < node.all_gpus:
+            told = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
+            screen.say(f"{node.name}: {words.message(told, language)}", "yellow")
+    if chosen or refused:
+        screen.say(closing_line(len(chosen), len(refused), language), "bold")
+    else:
+        screen.say(words.message(Message("kubernetes_no_gpu_node"), language), "bold yellow")
+    return exit_code(chosen, refused)
+
+
+def mark(
+    args: argparse.Namespace, nodes: list[kubernetes.Node], standings: dict[str, VerdictWord]
+) -> None:
+    """Label and taint the due nodes by their verdicts, where that is asked for."""
+    if args.label:
+        for word, labelled in kubernetes.labels((one.name for one in nodes), standings).items():
+            kubectl.label(labelled, word)
+    if args.taint:
+        given, taken = kubernetes.taints(nodes, standings)
+        if given:
+            kubectl.taint(given)
+        if taken:
+            kubectl.taint(taken, remove=True)
+
+
+def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
+    """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt."""
+    age = timedelta(hours=args.fresh)
+    found = verdicts.collect(args.verdicts, now - age, args.signer)
+    judged = night.judge(found, None, now, age, signed=args.signer is not None)
+    return {one.machine: one.verdict for one in judged.due if not one.missing}
+
+
+def exit_code(chosen: tuple[kubernetes.Node, ...], refused: tuple[Refusal, ...]) -> int:
+    """0 where each node is submitted or needs no test; also 3 where there is no node at all."""
+    return NOT_ALL if not all(one.harmless for one in refused) or not (chosen or refused) else 0
+
+
+def refusal_line(one: Refusal, language: Language) -> str:
+    """Why a node is not submitted."""
+    why = words.message(one.why, language)
+    return language("not submitted: {node}: {why}", node=one.node, why=why)
+
+
+def closing_line(chosen: int, refused: int, language: Language) -> str:
+    """How many nodes are submitted, and how many are not."""
+    submitted = language.ngettext("{n} node submitted", "{n} nodes submitted", chosen)
+    return language("{submitted}, {others} not", submitted=submitted, others=refused)

@@ -1,0 +1,87 @@
+"""kubectl, with the user's own configuration and context."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.core.verdict import VerdictWord
+from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT, KubernetesError
+from acceptance.process import command
+from acceptance.process.deadline import Deadline
+
+PROGRAM = "kubectl"
+_SECONDS = 120.0
+_SECONDS_PER_OBJECT = 1.0  # a client may be held to some requests a second
+_MOST = 512 * regular_file.MIB  # 10,000 nodes with the images that each holds are 200 MB
+_LIST = "list.json"
+# kustomize prints YAML alone; a patch that changes nothing prints either form.
+_UNCHANGED = ("patch", "--local", "--type", "merge", "-p", "{}")
+# Keys are sorted, and no other line of an object begins so.
+_OBJECT = re.compile("^(?:---\n)?(?=apiVersion:)", re.MULTILINE)
+
+
+def kustomization(folder: Path) -> str:
+    """The objects of a kustomization as JSON, one after the other. The cluster is not asked.
+
+    Raises KubernetesError, and CommandError where kubectl cannot run, as all functions here.
+    """
+    return _run(*_UNCHANGED, "-o", "json", "-k", str(folder))
+
+
+def get(kind: str, *more: str) -> str:
+    """The objects of one kind, as JSON."""
+    return _run("get", kind, "-o", "json", *more)
+
+
+def jobs(namespace: str | None) -> str:
+    """The Jobs of ours, as JSON."""
+    return get("jobs", "-l", SELECTOR, *(("-n", namespace) if namespace else ()))
+
+
+def apply(objects: str, count: int) -> None:
+    """Apply objects, which are one document of JSON."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
+        path = Path(folder, _LIST)
+        path.write_text(objects, encoding="utf-8")
+        _run("apply", "-f", str(path), seconds=_SECONDS + count * _SECONDS_PER_OBJECT)
+
+
+def label(names: Sequence[str], word: VerdictWord) -> None:
+    """Label nodes with the word of their verdict."""
+    seconds = _SECONDS + len(names) * _SECONDS_PER_OBJECT
+    _run("label", "nodes", *names, f"{VERDICT}={word}", "--overwrite", seconds=seconds)
+
+
+def taint(names: Sequence[str], *, remove: bool = False) -> None:
+    """Keep new pods from failed nodes, or let them come again; pods that run stay."""
+    seconds = _SECONDS + len(names) * _SECONDS_PER_OBJECT
+    effect = ":NoSchedule-" if remove else "=:NoSchedule"
+    _run("taint", "nodes", *names, f"{FAILED}{effect}", seconds=seconds)
+
+
+def yaml(objects: str, count: int) -> str:
+    """Objects, which are one document of JSON, as YAML for people. The cluster is not asked."""
+    with tempfile.TemporaryDirectory(prefix="rigproof-") as folder:
+        path = Path(folder, _LIST)
+        path.write_text(objects, encoding="utf-8")
+        seconds = _SECONDS + count * _SECONDS_PER_OBJECT
+        text = _run(*_UNCHANGED, "-o", "yaml", "-f", str(path), seconds=seconds)
+    # kubectl prints objects of a List one after the other, and nothing between them.
+    return _OBJECT.sub("---\n", text)
+
+
+def _run(*argv: str, seconds: float = _SECONDS) -> str:
+    done = command.run(
+        (command.find(PROGRAM), *argv), deadline=Deadline.after(seconds), cap_bytes=_MOST
+    )
+    what = " ".join(argv[:2])
+    if done.returncode != 0 or done.timed_out:
+        why = done.last_lines(3) or done.describe()
+        raise KubernetesError("kubectl_failed", what=what, why=why)
+    if done.truncated:
+        raise KubernetesError("kubernetes_unread", what=what, why="it is cut off")
+    return done.stdout

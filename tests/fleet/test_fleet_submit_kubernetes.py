@@ -1,0 +1,288 @@
+"""`rigproof fleet submit --kubernetes`: through kubectl, of which only the cluster is made up."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+from clusters import Object, devices, job, listed, node
+from fleet_verdicts import place, verdict
+from kustomized import KUBECTL, site
+
+from acceptance.__main__ import main
+from acceptance.core.verdict import VerdictWord
+
+# What needs no cluster is kubectl's own.
+FAKE = """\
+#!/bin/sh
+cd {folder} || exit 9
+echo "$*" >>calls
+case $1 in
+get) cat "$2.json" ;;
+apply) cp "$3" applied.json ;;
+label | taint) ;;
+patch) cd "$OLDPWD" && exec {kubectl} "$@" ;;
+*) exit 9 ;;
+esac
+"""
+Call = Callable[..., tuple[int, list[str], str]]
+
+
+class Cluster:
+    """A made-up cluster and what was applied to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.holds("nodes", [])
+        self.holds("jobs", [])
+        self.holds("resourceslices", [])
+
+    def holds(self, kind: str, items: Iterable[Object]) -> None:
+        (self.folder / f"{kind}.json").write_text(listed(items), encoding="utf-8")
+
+    @property
+    def applied(self) -> list[Object]:
+        path = self.folder / "applied.json"
+        found: list[Object] = (
+            json.loads(path.read_text(encoding="utf-8"))["items"] if path.exists() else []
+        )
+        return found
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    fake = tmp_path / "bin" / "kubectl"
+    fake.parent.mkdir()
+    fake.write_text(
+        FAKE.format(folder=shlex.quote(str(folder)), kubectl=shlex.quote(str(KUBECTL))),
+        encoding="utf-8",
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(fake.parent), os.environ["PATH"]]))
+    return Cluster(folder)
+
+
+@pytest.fixture
+def call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Call:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def run(*arguments: str) -> tuple[int, list[str], str]:
+        try:
+            code = main(["fleet", "submit", *arguments])
+        except SystemExit as left:  # argparse
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out.splitlines(), captured.err
+
+    return run
+
+
+def kinds(objects: list[Object]) -> list[str]:
+    return [one["kind"] for one in objects]
+
+
+def nodes_of(objects: list[Object]) -> list[str]:
+    return [
+        one["metadata"]["annotations"]["rigproof/node"] for one in objects if one["kind"] == "Job"
+    ]
+
+
+def test_a_job_a_node_is_applied(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    cluster.holds("nodes", [node("gpu-1"), node("gpu-2", 7, all_gpus=8), node("cpu-1", 0)])
+    code, lines, error = call("--kubernetes", str(site(tmp_path / "site")))
+    assert (code, error) == (0, "")
+    assert lines == [
+        "submitted: gpu-1",
+        "submitted: gpu-2",
+        "gpu-2: 7 of its 8 GPUs can be allocated: the device plugin holds the others back",
+        "2 nodes submitted, 0 not",
+    ]
+    assert kinds(cluster.applied) == ["ConfigMap", "Job", "Job"]
+    assert nodes_of(cluster.applied) == ["gpu-1", "gpu-2"]
+    for one in cluster.applied:
+        kubernetes_validate.validate(one, "1.37", strict=True)
+    assert any(one.endswith("-n rigproof") for one in cluster.calls if "get jobs" in one)
+
+
+def test_what_is_not_submitted_is_named(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    cluster.holds(
+        "nodes", [node("gpu-1"), node("gpu-2", cordoned=True), node("gpu-3", ready="Unknown")]
+    )
+    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")))
+    assert code == 3
+    assert lines == [
+        "not submitted: gpu-2: it is cordoned",
+        "not submitted: gpu-3: it is not ready (KubeletReady)",
+        "submitted: gpu-1",
+        "1 node submitted, 2 not",
+    ]
+    assert nodes_of(cluster.applied) == ["gpu-1"]
+
+
+def test_a_node_with_a_fresh_word_is_not_tested_again(
+    call: Call, cluster: Cluster, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    verdicts: dict[str, tuple[VerdictWord, float]] = {
+        "passed": ("PASS", 3),
+        "failed": ("FAIL", 3),
+        "stopped": ("UNJUDGED", 3),
+        "old": ("PASS", 40),
+    }
+    for name, (word, hours) in verdicts.items():
+        run = f"{now - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=name, machine_id=name)
+        place(tmp_path / "verdicts", name, file, written=now - timedelta(hours=hours))
+    cluster.holds("nodes", [node(name) for name in (*verdicts, "new")])
+    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
+    code, lines, _ = call(*argv)
+    assert code == 0
+    assert lines[:2] == [
+        "not submitted: passed: its fresh verdict is PASS",
+        "not submitted: failed: its fresh verdict is FAIL",
+    ]
+    assert nodes_of(cluster.applied) == ["stopped", "old", "new"]
+    code, lines, _ = call(*argv, "--fresh", "60")
+    assert nodes_of(cluster.applied) == ["stopped", "new"]
+    (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
+    call(*argv, "--signer", "key.pub")
+    # A FAIL stays one, signed or not.
+    assert nodes_of(cluster.applied) == ["passed", "stopped", "old", "new"]
+
+
+def test_a_node_is_not_submitted_twice(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
+    call("--kubernetes", str(site(tmp_path / "site")))
+    jobs = [one | {"status": {}} for one in cluster.applied if one["kind"] == "Job"]
+    cluster.holds("jobs", [*jobs[:1], job("last-night", "gpu-2", ended="Failed")])
+    _, lines, _ = call("--kubernetes", str(site(tmp_path / "site")))
+    assert lines[0] == f"not submitted: gpu-1: the Job {jobs[0]['metadata']['name']} has not ended"
+    assert nodes_of(cluster.applied) == ["gpu-2"]
+
+
+def test_by_claim_the_drivers_nodes_are_tested(
+    call: Call, cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.holds("nodes", [node("gpu-1", 0), node("cpu-1", 0)])
+    cluster.holds("resourceslices", [devices("gpu-1")])
+    code, _, _ = call("--kubernetes", str(site(tmp_path / "site", "least-dra")))
+    assert code == 0
+    assert kinds(cluster.applied) == ["ConfigMap", "ResourceClaimTemplate", "Job"]
+    assert nodes_of(cluster.applied) == ["gpu-1"]
+
+
+def test_a_dry_run_prints_yaml_and_applies_nothing(
+    call: Call, cluster: Cluster, tmp_path: Path
+) -> None:
+    # A name that YAML takes for a number where it is not quoted.
+    cluster.holds("nodes", [node("1e3"), node("gpu-2", cordoned=True), node("gpu-3")])
+    code, lines, error = call("--kubernetes", str(site(tmp_path / "site")), "--dry-run")
+    assert code == 3
+    assert error == "rigproof: not submitted: gpu-2: it is cordoned\n"
+    objects = list(yaml.safe_load_all("\n".join(lines)))
+    assert kinds(objects) == ["ConfigMap", "Job", "Job"]
+    assert nodes_of(objects) == ["1e3", "gpu-3"]
+    for one in objects:
+        kubernetes_validate.validate(one, "1.37", strict=True)
+    assert not cluster.applied
+
+
+def test_the_nodes_of_a_file(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
+    (tmp_path / "nodes.txt").write_text("node/gpu-2\ngone\n", encoding="utf-8")
+    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")), "--due", "nodes.txt")
+    assert code == 3
+    assert lines[0] == "not submitted: gone: the cluster has no such node"
+    assert nodes_of(cluster.applied) == ["gpu-2"]
+
+
+def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    cluster.holds("nodes", [node("cpu-1", 0)])
+    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")), "--selector", "gpu=yes")
+    assert (code, len(lines)) == (3, 1)
+    assert lines[0].startswith("no node of the cluster has GPUs")
+    assert not cluster.applied
+    assert "get nodes -o json -l gpu=yes" in cluster.calls
+
+
+def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "mended": "PASS"}
+    for name, word in words.items():
+        run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=name, machine_id=name)
+        place(tmp_path / "verdicts", name, file, written=now)
+    cluster.holds(
+        "nodes",
+        [
+            node("good"),
+            node("bad"),
+            node("new"),
+            node("cpu-1", 0),
+            *(node(name, taint="rigproof/failed") for name in ("mended", "waits")),
+        ],
+    )
+    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
+
+    def marks() -> list[str]:
+        return [one for one in cluster.calls if one.startswith(("label", "taint"))]
+
+    assert call(*argv)[0] == 0
+    assert call(*argv, "--label", "--taint", "--dry-run")[0] == 0
+    assert marks() == []
+    assert call(*argv, "--label", "--taint")[0] == 0
+    assert marks() == [
+        "label nodes good mended rigproof/verdict=PASS --overwrite",
+        "label nodes bad rigproof/verdict=FAIL --overwrite",
+        "label nodes new waits rigproof/verdict=UNJUDGED --overwrite",
+        "taint nodes bad rigproof/failed=:NoSchedule",
+        "taint nodes mended rigproof/failed:NoSchedule-",
+    ]
+    code, _, error = call(*argv[:2], "--label")
+    assert (code, error.count("\n")) == (2, 1)
+
+
+def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    code, _, error = call("--kubernetes", str(tmp_path / "nowhere"))
+    assert (code, error.count("\n")) == (3, 1)
+    assert error.startswith("rigproof: kubectl patch --local failed (")
+    (tmp_path / "cluster" / "nodes.json").write_text("Unauthorized", encoding="utf-8")
+    code, _, error = call("--kubernetes", str(site(tmp_path / "site")))
+    assert (code, error.count("\n")) == (3, 1)
+    assert "what kubectl get nodes printed is not understood" in error
+    assert not cluster.applied
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--drain"], "--drain is an option of --slurm: leave it out with --kubernetes"),
+        (["--out", "runs"], "--out is an option of --slurm: leave it out with --kubernetes"),
+        (["--", "--profile", "smoke"], "stand in your kustomization: leave out what follows --"),
+    ],
+)
+def test_options_of_slurm_are_refused(
+    call: Call, cluster: Cluster, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    code, out, error = call("--kubernetes", str(site(tmp_path / "site")), *arguments)
+    assert (code, out) == (2, [])
+    assert said in error
+    assert error.count("\n") == 1
+    assert not cluster.applied

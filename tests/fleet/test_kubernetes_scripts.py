@@ -1,0 +1,244 @@
+"""The two shell scripts of deploy/kubernetes: the pod's first process, and the verdict's reader."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fleet_verdicts import verdict
+from kustomized import DEPLOY
+
+from acceptance.core.verdict import VerdictWord
+from acceptance.reports import plain_json
+from acceptance.reports.verdict_json import File, Row
+
+ACCEPT = DEPLOY / "base" / "accept"
+READER = DEPLOY / "node-problem-detector" / "read-verdict"
+# A run that writes its files when it ends, or is told to end.
+RUN = """\
+#!/bin/sh
+while [ "$1" != --run-dir-file ]; do shift; done
+run=${{2%/*}}/run-1
+code={code}
+finish() {{
+    mkdir -p "$run" && echo "$code" >"$run/verdict.json" && {more}
+    echo "$run" >"{out}/run-folder"
+    exit "$code"
+}}
+trap 'code=3; kill $!; finish' TERM
+echo started >"{out}/started"
+[ -z "{wait}" ] || {{ sleep 60 & wait $!; }}
+finish
+"""
+
+
+def run_script(tmp_path: Path, code: int = 0, more: str = ":", wait: bool = False) -> list[str]:
+    """The script's command line, with a made-up rigproof on PATH."""
+    out, bin_folder = tmp_path / "out", tmp_path / "bin"
+    for folder in (out, bin_folder, tmp_path / "verdicts"):
+        folder.mkdir(exist_ok=True)
+    fake = bin_folder / "rigproof"
+    fake.write_text(
+        RUN.format(code=code, more=more, out=out, wait="yes" if wait else ""), encoding="utf-8"
+    )
+    fake.chmod(0o755)
+    return ["/bin/sh", str(ACCEPT), "--profile", "smoke"]
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        "PATH": os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]]),
+        "NODE": "gpu-1",
+        "FOLDER": str(tmp_path / "verdicts"),
+        "OUT": str(tmp_path / "out"),
+    }
+
+
+def accept(tmp_path: Path, argv: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv, env=environment(tmp_path), capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def content(tmp_path: Path) -> dict[str, str]:
+    """What lies in the node's folder, drafts included."""
+    folder = tmp_path / "verdicts" / "gpu-1"
+    return {one.name: one.read_text(encoding="utf-8").strip() for one in folder.iterdir()}
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_the_verdict_comes_into_the_shared_folder(tmp_path: Path, code: int) -> None:
+    done = accept(tmp_path, run_script(tmp_path, code))
+    assert (done.returncode, done.stderr) == (code, "")
+    assert content(tmp_path) == {"verdict.json": str(code)}
+
+
+def test_a_signed_verdict_comes_with_its_evidence(tmp_path: Path) -> None:
+    signed = 'echo told >"$run/evidence.txt" && echo sig >"$run/evidence.txt.sig"'
+    accept(tmp_path, run_script(tmp_path, 0, signed))
+    assert content(tmp_path) == {
+        "verdict.json": "0",
+        "evidence.txt": "told",
+        "evidence.txt.sig": "sig",
+    }
+    shutil.rmtree(tmp_path / "out")  # the next pod has a folder of its own, and does not sign
+    accept(tmp_path, run_script(tmp_path, 1))
+    assert content(tmp_path) == {"verdict.json": "1"}
+
+
+def test_a_run_that_never_began_changes_nothing(tmp_path: Path) -> None:
+    accept(tmp_path, run_script(tmp_path, 1))
+    (tmp_path / "out" / "run-folder").unlink()
+    argv = run_script(tmp_path)
+    (tmp_path / "bin" / "rigproof").write_text("#!/bin/sh\nexit 2\n", encoding="utf-8")
+    done = accept(tmp_path, argv)
+    assert done.returncode == 2
+    assert "no run was started" in done.stderr
+    assert content(tmp_path) == {"verdict.json": "1"}
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_pass_that_is_not_kept_is_no_success(tmp_path: Path, code: int) -> None:
+    argv = run_script(tmp_path, code)
+    (tmp_path / "verdicts" / "gpu-1").write_text("a file in the way", encoding="utf-8")
+    done = accept(tmp_path, argv)
+    assert done.returncode == (code or 3)
+    assert "the verdict is not in" in done.stderr
+
+
+def test_a_run_that_was_killed_is_no_fail(tmp_path: Path) -> None:
+    argv = run_script(tmp_path)
+    (tmp_path / "bin" / "rigproof").write_text("#!/bin/sh\nkill -KILL $$\n", encoding="utf-8")
+    assert accept(tmp_path, argv).returncode == 3
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_termination_notice_reaches_the_run_and_its_verdict_is_kept(tmp_path: Path) -> None:
+    argv = run_script(tmp_path, wait=True)
+    with subprocess.Popen(argv, env=environment(tmp_path)) as started:
+        wait_for((tmp_path / "out" / "started").exists)
+        started.send_signal(signal.SIGTERM)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(20) == 3
+    assert content(tmp_path) == {"verdict.json": "3"}
+
+
+def read(folder: Path, node: str = "gpu-1", hours: str = "30") -> tuple[int, str]:
+    """The reader's exit code and the one line that it prints."""
+    done = subprocess.run(
+        ["/bin/sh", str(READER), str(folder), hours],
+        env={"PATH": os.environ["PATH"], "NODE_NAME": node},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    (line,) = done.stdout.splitlines()
+    assert done.stderr == ""
+    assert len(line) <= 80
+    return done.returncode, line
+
+
+def shown_time(file: File) -> str:
+    """When a run began, as the reader tells it."""
+    began = datetime.strptime(file.run_id[:20], "%Y-%m-%dT%H-%M-%SZ")
+    return f"{began:%Y-%m-%d %H:%M} UTC"
+
+
+def made(word: VerdictWord, hours: float, **more: object) -> File:
+    began = datetime.now(UTC) - timedelta(hours=hours, minutes=1)
+    return verdict(word, f"{began:%Y-%m-%dT%H-%M-%SZ}-5f2a", **more)
+
+
+def lay(folder: Path, file: File) -> Path:
+    """Write a verdict of the node as rigproof writes it."""
+    path = folder / "gpu-1" / "verdict.json"
+    path.parent.mkdir()
+    path.write_bytes(plain_json.render(file))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("word", "hours", "code", "line"),
+    [
+        ("PASS", 3, 0, "PASS, TIME"),
+        ("PASS", 29, 0, "PASS, TIME"),
+        ("PASS", 31, 2, "stale: PASS, TIME, no test since"),
+        ("FAIL", 3, 1, "FAIL, TIME: gemm.rate[bf16]"),
+        ("FAIL", 300, 1, "FAIL, TIME: gemm.rate[bf16]"),
+        ("FAIL", -30, 1, "FAIL, at a time that is wrong: gemm.rate[bf16]"),
+        ("UNJUDGED", 3, 2, "UNJUDGED, TIME: gemm.rate[bf16]"),
+        ("UNJUDGED", 31, 2, "stale: UNJUDGED, TIME, no test since"),
+        ("PASS", -1, 2, "the run is of the future: a clock is wrong (PASS, TIME)"),
+    ],
+)
+def test_the_reader_tells_the_newest_verdict(
+    tmp_path: Path, word: VerdictWord, hours: float, code: int, line: str
+) -> None:
+    file = made(word, hours)
+    lay(tmp_path, file)
+    assert read(tmp_path) == (code, line.replace("TIME", shown_time(file)))
+
+
+def test_a_partial_pass_is_unknown(tmp_path: Path) -> None:
+    file = made("PASS", 1, scope="partial")
+    lay(tmp_path, file)
+    assert read(tmp_path) == (2, f"PASS, {shown_time(file)}, of a part of the node only")
+
+
+def test_a_long_check_is_cut(tmp_path: Path) -> None:
+    row = Row("x" * 200, "measured 1", "below_limit", {})
+    file = made("FAIL", 1, violations=(row,))
+    lay(tmp_path, file)
+    assert read(tmp_path) == (1, f"FAIL, {shown_time(file)}: {'x' * 80}"[:80])
+
+
+def test_text_in_a_verdict_is_not_taken_for_its_word(tmp_path: Path) -> None:
+    """A check or a note may quote anything."""
+    lie = '  "verdict": "PASS",'
+    row = Row(lie, lie, "below_limit", {})
+    lay(tmp_path, made("FAIL", 1, violations=(row,), notes=(lie, "verdict")))
+    assert read(tmp_path)[0] == 1
+
+
+DAMAGE: dict[str, Callable[[str], str]] = {
+    "half": lambda text: text[: len(text) // 2],
+    "without its end": lambda text: text[:-2],
+    "of another format": lambda text: text.replace('"schema": ', '"schema": 9'),
+    "of another word": lambda text: text.replace('"verdict": "PASS"', '"verdict": "SPLENDID"'),
+    "of another date": lambda text: text.replace('"run_id": "20', '"run_id": "last 20'),
+    "without a date": lambda text: text.replace('"run_id"', '"id"'),
+    "on one line": lambda text: text.replace("\n", ""),
+    "empty": lambda _: "",
+    "zeros": lambda _: "\0" * 100,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_what_cannot_be_read_is_unknown(tmp_path: Path, damage: Callable[[str], str]) -> None:
+    path = lay(tmp_path, made("PASS", 1))
+    assert read(tmp_path)[0] == 0
+    path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert read(tmp_path)[0] == 2
+
+
+def test_no_verdict_is_unknown(tmp_path: Path) -> None:
+    code, line = read(tmp_path)
+    assert code == 2
+    assert line.startswith("no verdict: ")
+    for node in ("", "../gpu-1"):
+        assert read(tmp_path, node)[0] == 2
+    assert read(tmp_path, hours="many") == (2, "read-verdict: HOURS is no number")
