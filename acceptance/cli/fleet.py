@@ -287,28 +287,9 @@ def show(
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
         screen.say(language("unsigned: {machines}", machines=", ".join(sorted(unsigned))))
-    if compared is not None and compared.compared:
-        for message in comparison.sentences(compared):
-            screen.say(words.message(message, language), "yellow")
-        screen.say(_compared(compared, language))
+    for message in comparison.sentences(compared) if compared is not None else ():
+        screen.say(words.message(message, language))
     screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
-
-
-def _compared(found: Comparison, language: Language) -> str:
-    counted = language.ngettext(
-        "{n} machine compared with its equals",
-        "{n} machines compared with their equals",
-        found.compared,
-    )
-    if len(found.nights) < 2:
-        return language("{machines}: slow ones are named from the second night", machines=counted)
-    slow = len({flag.machine for flag in found.flags})
-    return language(
-        "{machines} over {nights} nights: {slow} slower (verdicts stay as they are)",
-        machines=counted,
-        nights=len(found.nights),
-        slow=slow,
-    )
 
 
 def _line(one: Standing, language: Language) -> str:

@@ -61,13 +61,16 @@ class BatchVersions(NamedTuple):
 class Comparison:
     """What a fleet's last nights say of its machines beside each other.
 
-    `nights` are the evenings that were compared, the last one last: with less than two nothing can
-    be flagged. `compared` counts the machines of the last night that another one could be held
-    against. `apart` are pairs of machines of which neither is blamed.
+    `nights` are the evenings that were compared, the last one last. Of the last one, `measured`
+    counts the machines with values, `compared` those that others could be held against, and `twice`
+    those of these that were compared on an earlier night too: only they can be flagged. `apart` are
+    pairs of machines of which neither is blamed.
     """
 
     nights: tuple[str, ...]
+    measured: int
     compared: int
+    twice: int
     flags: tuple[Flag, ...]
     apart: tuple[Apart, ...]
     uncompared: tuple[str, ...]
@@ -87,11 +90,15 @@ def compare(
     dates = sorted(date for date, table in nights.items() if _any(table.values))[-NIGHTS:]
     suspicions: frozenset[Suspicion] = frozenset()
     found = Outliers((), (), (), suspicions)
+    last = NightTable((), (), np.empty((0, 0)))
+    compared: set[str] = set()
+    earlier: set[str] = set()
     for date in dates:
-        found = _night(nights[date], book, suspicions)
+        last, earlier = nights[date], earlier | compared
+        found = _night(last, book, suspicions)
         suspicions = found.suspicions
-    last = nights[dates[-1]] if dates else NightTable((), (), np.empty((0, 0)))
-    measured = [row for row, values in zip(last.rows, last.values, strict=True) if _any(values)]
+        compared = {row.machine for row in _measured(last)} - set(found.uncompared)
+    measured = _measured(last)
     flagged = [
         FlaggedPart(one.machine, one.series.component, one.series.measurement)
         for one in found.flags
@@ -103,13 +110,19 @@ def compare(
     )
     return Comparison(
         tuple(dates),
-        len(measured) - len(found.uncompared),
+        len(measured),
+        len(compared),
+        len(compared & earlier),
         found.flags,
         found.apart,
         found.uncompared,
         causes,
         tuple(_versions(last.rows)),
     )
+
+
+def _measured(table: NightTable) -> list[Row]:
+    return [row for row, values in zip(table.rows, table.values, strict=True) if _any(values)]
 
 
 def _any(values: outliers.Floats) -> bool:
@@ -223,7 +236,16 @@ def sentences(found: Comparison) -> tuple[Message, ...]:
             [Message("fleet_uncompared", {"machines": _names(found.uncompared)})]
             * bool(found.uncompared)
         ),
+        *([_counted(found)] * bool(found.compared)),
     )
+
+
+def _counted(found: Comparison) -> Message:
+    told: dict[str, Value] = {"compared": found.compared, "measured": found.measured}
+    if not found.twice:
+        return Message("fleet_compared_once", told)
+    slow = len({flag.machine for flag in found.flags})
+    return Message("fleet_compared", {**told, "twice": found.twice, "slow": slow})
 
 
 def _names(names: Sequence[str]) -> Listed:

@@ -41,7 +41,7 @@ def many(count: int, gpus: int = 2) -> FleetReport:
     )
     values = np.random.default_rng(1).normal(700, 7, (count, len(series)))
     flag = Flag("gpu-00001", series[0], 560.0, 700.0, 0.2, 0.05, count)
-    compared = Comparison(("2026-11-25",), count, (flag,), (), (), Causes((), ()), ())
+    compared = Comparison(("2026-11-25",), count, count, count, (flag,), (), (), Causes((), ()), ())
     order = sorted(made, key=night.order)
     last = {row.machine: now - timedelta(hours=3) for row in made}
     reasons = {row.machine: "x" * 150 for row in made if row.verdict != "PASS"}

@@ -81,7 +81,10 @@ def test_the_missing_come_first_then_failures_with_their_finding(
         "not due: torn: UNJUDGED, which does not count",
         "not due: stranger: PASS, which does not count",
         "unsigned: a, b, c",
-        "4 machines compared with their equals: slow ones are named from the second night",
+        (
+            "compared with their equals: 4 of 4 machines, none on an earlier night: slow ones are "
+            "named from the second night"
+        ),
         "FAIL: 4 machines due: 1 PASS, 1 FAIL, 2 UNJUDGED (1 without a fresh verdict)",
     ]
 

@@ -478,7 +478,7 @@ def test_changes_since_the_night_before() -> None:
         d=row("d"),
     )
     found = report.of_nights({"2026-11-25": now}, None, NOW, FRESH)
-    compared = Comparison((), 0, (), (), (), Causes((), ()), ())
+    compared = Comparison((), 0, 0, 0, (), (), (), Causes((), ()), ())
     found = report.with_earlier(found, {"2026-11-24": before, "2026-11-25": now}, compared)
     told = report.changes(found)
     assert told is not None
