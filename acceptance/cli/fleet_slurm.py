@@ -245,7 +245,8 @@ class _Fleet:
         if one.missing or self.reservation is None:
             return not one.missing
         began = one.newest.began if one.newest else None
-        return began is not None and began >= self.reservation.since
+        # Both are told in seconds: of the same second, the run may have been the earlier one.
+        return began is not None and began > self.reservation.since
 
     def _ready(self, node: Node) -> bool:
         """Whether a node takes a job, if need be when it is resumed; tells why not."""

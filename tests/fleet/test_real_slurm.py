@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -220,6 +221,7 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
     mend = ("ReservationName=mend", "StartTime=now", "Duration=60", "Users=root")
     made = ("scontrol", "create", "reservation", *mend, "Flags=MAINT,IGNORE_JOBS", "Nodes=n[1-2]")
     site.cluster.ask(*made)
+    time.sleep(1.1)  # a run of the second in which it begins is an earlier one
     told = site.submit("--reservation", "mend", "--wait", code=1)
     assert "released from the reservation mend: n1" in told
     assert sorted(site.log()) == ["began n1 mend", "began n2 mend", "ended n1", "ended n2"]
@@ -230,6 +232,7 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
     # A new repair is a new reservation.
     site.cluster.ask("scontrol", "delete", "ReservationName=mend")
     site.cluster.ask(*made[:-1], "Nodes=n2")
+    time.sleep(1.1)
     (site.home / "word-n2").unlink()
     site.submit("--reservation", "mend", "--wait")
     assert site.cluster.ask("scontrol", "show", "reservation").startswith("No reservations")
