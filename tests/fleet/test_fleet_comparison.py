@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -219,6 +220,30 @@ def test_a_night_that_only_names_missing_machines_is_none() -> None:
     nights = {FIRST: table(values), SECOND: table(values), "2026-11-27": nothing}
     found = comparison.compare(nights, BOOK)
     assert (flagged(found), found.nights) == ({("m03", "gpu5")}, (FIRST, SECOND))
+
+
+def test_where_no_version_has_the_most_machines_all_are_listed() -> None:
+    found = both(table(even(4), lambda n: {"gpu_vbios": f"96.{n % 2}"}))
+    assert said(found) == [
+        "NVIDIA H200: gpu_vbios differs: 96.0 on m00, m02, 96.1 on m01, m03",
+    ]
+
+
+def test_a_machine_of_unknown_model_is_compared_with_nobody() -> None:
+    night = table(even(4))
+    rows = (replace(night.rows[0], groups=()), *night.rows[1:])
+    found = both(replace(night, rows=rows))
+    assert found.uncompared == ("m00",)
+    assert said(found) == ["no equal machine to compare with: m00"]
+
+
+def test_a_slow_host_has_no_slot() -> None:
+    values = even(8)
+    values[3] = 500.0
+    series = (*rates()[:-1], Series("link.nccl", "collective_all_reduce", parts.GPUS, "GB/s"))
+    found = both(table(values, series=series))
+    assert {part for _, part in flagged(found)} == {*(f"gpu{n}" for n in range(7)), "gpus"}
+    assert [one.machine for one in found.causes.single] == ["m03"]
 
 
 def test_machines_that_are_new_cannot_be_slow_yet() -> None:
