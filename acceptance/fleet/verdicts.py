@@ -204,6 +204,7 @@ class _Reader:
         """The files of a machine that are to be read: its own, and those of its newer runs."""
         own: list[Path] = []
         runs: list[tuple[datetime, Path]] = []
+        cut_off: list[tuple[datetime, Path]] = []
         for path in self._entries(folder, name):
             if path.name in (run_folder.VERDICT, PACKED):
                 own.append(path)
@@ -215,7 +216,12 @@ class _Reader:
                     runs.append((dated, first))
                 elif first is not None:
                     own.append(first)
+                elif dated is not None:
+                    cut_off.append((dated, path))
         runs.sort()
+        # A machine that died in its newest run has no verdict of it: an older one does not count.
+        if runs and cut_off and max(cut_off) > runs[-1]:
+            self._trouble(name, Message("fleet_cut_off", {"path": shown(max(cut_off)[1])}))
         return own + _newer(runs, self.since)
 
     def _signer(self, path: Path, content: bytes, file: File) -> str | None:

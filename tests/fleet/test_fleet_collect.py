@@ -576,3 +576,18 @@ def test_a_doubted_machine_has_a_row_without_values(tmp_path: Path) -> None:
     ((_, table),) = night.tables(collection, found, {}, NOW).items()
     assert [(row.verdict, row.run_id) for row in table.rows] == [("UNJUDGED", None)]
     assert table.values.shape == (1, 0)
+
+
+@pytest.mark.parametrize(("word", "said"), [("PASS", "UNJUDGED"), ("FAIL", "FAIL")])
+def test_a_run_that_was_cut_off_is_no_pass(tmp_path: Path, word: VerdictWord, said: str) -> None:
+    """The machine died in the run after its PASS: the folder of that run has no verdict."""
+    earlier, later = run_id("2026-11-26T01:00"), run_id("2026-11-26T05:00")
+    place(tmp_path, "a", verdict(word, earlier), under=earlier)
+    (tmp_path / "a" / later).mkdir()
+    found, _ = judged(tmp_path)
+    (standing,) = found.due
+    assert standing.verdict == said
+    assert "is the newest run and has no verdict" in words.text(standing.reason or "")
+    (tmp_path / "a" / later).rmdir()
+    (tmp_path / "a" / run_id("2026-11-25T01:00")).mkdir()  # an older one changes nothing
+    assert judged(tmp_path)[0].due[0].verdict == word
