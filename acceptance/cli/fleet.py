@@ -254,9 +254,10 @@ def exit_code(judged: Judged | FleetReport, fail_on: float | None = None) -> int
     """0 PASS, 1 FAIL, 3 UNJUDGED.
 
     With `fail_on`, 1 where more than this share of the due machines did not pass, else 0; without
-    any due machine nothing is judged.
+    any due machine nothing is judged, nor where what could not be read belongs to no machine.
     """
-    if fail_on is None or not judged.due:
+    unknown = any(trouble.machine is None for trouble in judged.troubles)
+    if fail_on is None or not judged.due or unknown:
         return EXIT[judged.verdict]
     return int(judged.not_passed > fail_on)
 

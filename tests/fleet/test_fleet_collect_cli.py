@@ -95,6 +95,11 @@ def test_fail_on_a_share(call: Call, tmp_path: Path, share: str, code: int) -> N
     assert call("fleet", "--fail-on", share)[0] == code
 
 
+def test_fail_on_does_not_hide_a_folder_that_is_not_there(call: Call, tmp_path: Path) -> None:
+    fill(tmp_path / "fleet", a="PASS")
+    assert call("fleet", "nowhere", "--fail-on", "1")[0] == 3
+
+
 def test_fail_on_does_not_make_a_pass_of_nothing(call: Call, tmp_path: Path) -> None:
     (tmp_path / "fleet").mkdir()
     assert call("fleet", "--fail-on", "1")[0] == 3
