@@ -66,13 +66,14 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     path = str(args.kubernetes)
     manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
     now = datetime.now(UTC)
+    # The Jobs before the verdicts: one that ends in between is a Job, not in neither.
+    jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
     standings = judge(args, now) if args.verdicts else {}
     # An UNJUDGED machine was stopped, or lacks something: it is tested again.
     tested = {name: word for name, word in standings.items() if word != "UNJUDGED"}
     selector = ("-l", args.selector) if args.selector else ()
     cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
     devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
-    jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
     chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
     rendered = [kubernetes.job(manifest, node, now) for node in chosen]
     objects = kubernetes.listed([*manifest.others, *rendered])
@@ -116,9 +117,14 @@ def mark(
 
 
 def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
-    """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt."""
+    """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt.
+
+    Raises ManifestError where a folder cannot be read: its nodes would all be tested again.
+    """
     age = timedelta(hours=args.fresh)
     found = verdicts.collect(args.verdicts, now - age, args.signer)
+    if lost := next((one.message for one in found.troubles if one.machine is None), None):
+        raise kubernetes.ManifestError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)
     return {one.machine: one.verdict for one in judged.due if not one.missing}
 

@@ -16,7 +16,7 @@ from acceptance.cli import options
 from acceptance.core.language import Language
 from acceptance.fleet import night, slurm, verdicts
 from acceptance.fleet.night import Judged, Standing
-from acceptance.fleet.slurm import Job, Node, Reservation
+from acceptance.fleet.slurm import Job, Node, Queued, Reservation
 from acceptance.fleet.verdicts import MachineVerdict
 from acceptance.process.command import CommandError
 from acceptance.reports.terminal import Terminal
@@ -100,15 +100,16 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tu
         screen.say(language("no licence limits how many nodes are tested at once"), "yellow")
     reservation = slurm.maintenance(args.reservation) if args.reservation else None
     fleet = _Fleet(args, screen, language, _job(args), _chosen(args, reservation), reservation)
+    # The queue before the verdicts: a job that ends in between is in the queue, not in neither.
+    queued = slurm.jobs()
     judged = fleet.judge()
-    nodes = fleet.known()
-    fleet.settle(judged.due, nodes)
-    fleet.submit(judged.due, fleet.known())
+    fleet.settle(judged.due, fleet.known())
+    fleet.submit(judged.due, fleet.known(), queued)
     if args.wait:
         fleet.wait()
         judged = fleet.judge()
         fleet.settle(judged.due, fleet.known())
-        fleet.drain_again(judged.due)
+        fleet.drain_again(judged.due, fleet.known())
     return _REFUSED if fleet.refused else 0, judged
 
 
@@ -175,9 +176,9 @@ class _Fleet:
             node, newest = nodes.get(one.machine), one.newest
             if node is None or newest is None or not self._tested(one):
                 continue
-            if one.verdict == "FAIL" and not node.drained and self._drains:
+            if one.verdict == "FAIL" and not node.drained and node.in_service and self._drains:
                 self._drain(one.machine, newest)
-            elif one.verdict == "PASS" and node.ours and self._drains:
+            elif one.verdict == "PASS" and node.ours and node.in_service and self._drains:
                 if self._done(node.name, partial(slurm.resume, node.name)):
                     self._say(self.language("{node}: resumed, it passed", node=node.name))
                     passed.append(node.name)
@@ -185,9 +186,17 @@ class _Fleet:
                 passed.append(node.name)
         self._release(passed)
 
-    def submit(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
-        """Submit each node that has no fresh verdict, and tell those that are not."""
-        queued = {one.node: one for one in slurm.jobs()}
+    def submit(
+        self,
+        standings: Iterable[Standing],
+        nodes: Mapping[str, Node],
+        queued_before: Iterable[Queued],
+    ) -> None:
+        """Submit each node that has no fresh verdict, and name those that are not.
+
+        `queued_before` are the jobs that were queued before the verdicts were read.
+        """
+        queued = {one.node: one for one in (*queued_before, *slurm.jobs())}
         fresh, waiting, sent = [], [], []
         for one in sorted(standings, key=lambda one: one.machine):
             name = one.machine
@@ -196,7 +205,15 @@ class _Fleet:
             elif name in queued:
                 why = queued[name].reason  # PartitionTimeLimit: it never starts
                 waiting.append(f"{name} ({why})" if queued[name].waits else name)
-            elif name in nodes and self._ready(nodes[name]):
+            elif name not in nodes:
+                self.refused.append(name)
+                self._say(
+                    self.language("{node}: not in the partition: not submitted", node=name),
+                    "yellow",
+                )
+            elif not self._ready(nodes[name]):
+                self.refused.append(name)
+            else:
                 number = self._done(name, partial(slurm.submit, self.job, name))
                 if number is None:
                     continue
@@ -226,10 +243,16 @@ class _Fleet:
                 return
             time.sleep(seconds)
 
-    def drain_again(self, standings: Iterable[Standing]) -> None:
-        """Drain what was resumed for a test that told neither PASS nor FAIL, as it was before."""
+    def drain_again(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
+        """Drain what was resumed for a test that gave neither PASS nor FAIL, as it was before.
+
+        A node that somebody drained meanwhile keeps that reason.
+        """
         for one in standings:
             told = self._tested(one) and one.verdict in ("PASS", "FAIL")
+            node = nodes.get(one.machine)
+            if node is None or (node.drained and not node.ours):
+                continue
             if one.machine in self.resumed and not told:
                 why = self.resumed[one.machine]
                 if self._done(one.machine, partial(slurm.drain, one.machine, why)):
@@ -242,8 +265,8 @@ class _Fleet:
 
     def _tested(self, one: Standing) -> bool:
         """Whether a node has the verdict it needs: a fresh one, of this reservation if there is."""
-        if one.missing or self.reservation is None:
-            return not one.missing
+        if self.reservation is None:
+            return one.newest is not None or one.verdict == "FAIL"
         began = one.newest.began if one.newest else None
         # Both are told in seconds: of the same second, the run may have been the earlier one.
         return began is not None and began > self.reservation.since

@@ -73,6 +73,11 @@ class Node:
         """Whether it is drained for a reason of ours."""
         return self.drained and self.reason.startswith(OURS)
 
+    @property
+    def in_service(self) -> bool:
+        """Whether it runs jobs but for a drain; a node that is DOWN has its own reason."""
+        return self.base in _BASES
+
     def takes_jobs(self, *, reserved: bool = False) -> bool:
         """Whether a job that is pinned to it starts when the jobs before it are done.
 

@@ -254,7 +254,7 @@ def test_nodes_that_take_no_job_are_told(call: Call, site: Slurm) -> None:
     site.says("squeue -h", "3|PENDING|n3|PartitionTimeLimit\n")
     code, out, _ = call("--licence", "rigproof")
     assert (code, out) == (
-        0,
+        3,
         [
             "n1: down+not_responding (Not responding): not submitted",
             "n2: idle+reserved: not submitted",
@@ -320,7 +320,7 @@ def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, si
         + row("n4", f"idle+drain+{both}", "somebody's"),
     )
     code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
-    assert code == 0
+    assert code == 3  # n4
     assert site.calls("scontrol update") == [
         f"scontrol update NodeName=n3 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {failed}",
         "scontrol update ReservationName=mend Nodes=n1,n3,n4",
@@ -330,6 +330,14 @@ def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, si
     assert "--nodelist=n1 " in sent
     assert "--reservation=mend" in sent
     assert "n4: idle+drain+maintenance+reserved (somebody's): not submitted" in out
+
+
+def test_the_reason_of_a_node_that_is_down_is_kept(call: Call, site: Slurm) -> None:
+    show(site, "n1")
+    site.hold("n1", "FAIL", hours=0.5)
+    site.says("sinfo -N", row("n1", "down", "bad PSU, ticket 12"))
+    call("--licence", "rigproof", "--drain")
+    assert site.calls("scontrol update") == []
 
 
 def drained(site: Slurm) -> None:

@@ -77,14 +77,24 @@ def test_the_word_and_the_age(
     assert 7200 <= int(age) < 7300
 
 
-def test_the_newest_run_with_a_verdict_counts(readers: Path, tmp_path: Path) -> None:
+def test_the_newest_verdict_counts(readers: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     hold(runs, "FAIL", hours=3.0)
     run, _ = hold(runs, "PASS", hours=2.0)
-    (runs / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-0001").mkdir()  # it goes on now
     (runs / ".2099-01-01T00-00-00Z-0001").mkdir()
     (runs / "latest").symlink_to(run)
     assert read(readers, runs)[::2] == ["PASS", run]
+
+
+@pytest.mark.parametrize(("word", "said"), [("PASS", "TORN"), ("FAIL", "FAIL")])
+def test_a_newer_run_without_a_verdict(
+    readers: Path, tmp_path: Path, word: VerdictWord, said: str
+) -> None:
+    """The machine died in it, or it has not ended: it ends no FAIL, and leaves no PASS."""
+    runs = tmp_path / "runs"
+    hold(runs, word, hours=2.0)
+    (runs / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-0001").mkdir()
+    assert read(readers, runs)[0] == said
 
 
 def test_no_verdict(readers: Path, tmp_path: Path) -> None:
