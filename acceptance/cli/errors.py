@@ -11,7 +11,7 @@ from acceptance import resources
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
-from acceptance.fleet import due, kubernetes, parquet, places, slurm
+from acceptance.fleet import due, kubernetes, locations, parquet, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -51,7 +51,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     installation.ScheduleError,
     due.DueError,
     slurm.SlurmError,
-    places.PlacesError,
+    locations.LocationsError,
     parquet.NoDuckdb,
     kubernetes.ManifestError,
 )

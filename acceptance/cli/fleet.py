@@ -12,7 +12,7 @@ from acceptance.cli import closing, fleet_kubernetes, fleet_report, fleet_slurm,
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
-from acceptance.fleet import comparison, due, night, parquet, places, verdicts
+from acceptance.fleet import comparison, due, locations, night, parquet, verdicts
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import Judged, Standing
 from acceptance.fleet.report import FleetReport
@@ -134,7 +134,7 @@ def _due(parser: argparse.ArgumentParser) -> None:
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
     parser.add_argument(
-        "--places",
+        "--locations",
         metavar="FILE",
         type=options.path,
         help="CSV with a column `machine` and others, such as rack: what slow machines may share",
@@ -173,7 +173,7 @@ def _fail_on(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
-    Raises DueError, PlacesError, SignatureError where the signers cannot be read, NoDuckdb,
+    Raises DueError, LocationsError, SignatureError where the signers cannot be read, NoDuckdb,
     NightFileError, and what `fleet_report.show` and the engines' `submit` raise.
     """
     language = closing.language_of(args)
@@ -182,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
-    told = {} if args.places is None else places.read(args.places)
+    told = {} if args.locations is None else locations.read(args.locations)
     if args.what == "report":
         return exit_code(fleet_report.show(args, names, told), args.fail_on)
     if args.out is not None:

@@ -52,13 +52,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def show(
     args: argparse.Namespace,
     due: Collection[str] | None,
-    places: Mapping[str, Mapping[str, str]],
+    locations: Mapping[str, Mapping[str, str]],
 ) -> FleetReport:
     """Write and print the report, and return it.
 
-    `due` names the machines that are due, None all that are there; `places` is what the site tells
-    of them. Raises NoFleet, TargetError, NoDuckdb, NightFileError, and JournalError where a file
-    cannot be written.
+    `due` names the machines that are due, None all that are there; `locations` is what the site
+    tells of them. Raises NoFleet, TargetError, NoDuckdb, NightFileError, and JournalError where a
+    file cannot be written.
     """
     language = closing.language_of(args)
     if bool(args.folders) == (args.nights is not None):
@@ -78,7 +78,7 @@ def show(
         found, nights = _of_folders(args, due, now, fresh)
     nights = report.with_runs(nights)
     book = noise.read(resources.locate("noise.toml"))
-    found = report.with_earlier(found, nights, comparison.compare(nights, book, places))
+    found = report.with_earlier(found, nights, comparison.compare(nights, book, locations))
     screen = Terminal.on_stdout(language)
     try:
         for path in _write(args, found, language):

@@ -81,11 +81,11 @@ class Comparison:
 def compare(
     nights: Mapping[str, NightTable],
     book: NoiseBook,
-    places: Mapping[str, Mapping[str, str]] | None = None,
+    locations: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Comparison:
     """Compare the machines of these nights, by the evening's date; one without values is none.
 
-    `places` is what the site tells of its machines, such as their racks.
+    `locations` is what the site tells of its machines, such as their racks.
     """
     dates = sorted(date for date, table in nights.items() if _any(table.values))[-NIGHTS:]
     suspicions: frozenset[Suspicion] = frozenset()
@@ -104,7 +104,7 @@ def compare(
         for one in found.flags
     ]
     causes = (
-        find_causes(flagged, _attributes(measured, places or {}), _slots(last))
+        find_causes(flagged, _attributes(measured, locations or {}), _slots(last))
         if flagged
         else Causes((), ())
     )
@@ -165,7 +165,7 @@ def _night(table: NightTable, book: NoiseBook, before: frozenset[Suspicion]) -> 
 def _columns(
     series: Sequence[Series], book: NoiseBook, *, virtual: bool
 ) -> tuple[Columns, list[int]]:
-    """What is known of the series that can be compared, and their places."""
+    """What is known of the series that can be compared, and their columns in the table."""
     chosen, higher, noise = [], [], []
     for place, one in enumerate(series):
         worse = book.worse(one.unit)
@@ -187,13 +187,13 @@ def _columns(
 
 
 def _attributes(
-    rows: Iterable[Row], places: Mapping[str, Mapping[str, str]]
+    rows: Iterable[Row], locations: Mapping[str, Mapping[str, str]]
 ) -> dict[str, dict[str, str]]:
     found = {}
     for row in rows:
         facts = dict(row.groups)
         known = {key: facts[key] for key in SHARED if key in facts}
-        found[row.machine] = {**known, **places.get(row.machine, {})}
+        found[row.machine] = {**known, **locations.get(row.machine, {})}
     return found
 
 

@@ -14,7 +14,7 @@ from fleet_verdicts import place, verdict
 from acceptance import resources
 from acceptance.__main__ import main
 from acceptance.core import parts
-from acceptance.fleet import comparison, places
+from acceptance.fleet import comparison, locations
 from acceptance.fleet.common_cause import Attribute
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import NightTable, Row
@@ -328,11 +328,11 @@ def test_a_night_of_another_month_is_not_compared(call: Call, tmp_path: Path) ->
 
 
 def test_places_are_read_from_a_csv(call: Call, tmp_path: Path) -> None:
-    path = tmp_path / "places.csv"
+    path = tmp_path / "locations.csv"
     path.write_text("\ufeffmachine, rack,switch\nm0,r1,s1\n\nm1,,s1\n", encoding="utf-8")
-    assert places.read(path) == {"m0": {"rack": "r1", "switch": "s1"}, "m1": {"switch": "s1"}}
+    assert locations.read(path) == {"m0": {"rack": "r1", "switch": "s1"}, "m1": {"switch": "s1"}}
     fill(tmp_path / "fleet", (2,))
-    assert call("fleet", "--places", "places.csv")[0] == 0
+    assert call("fleet", "--locations", "locations.csv")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -343,18 +343,18 @@ def test_places_are_read_from_a_csv(call: Call, tmp_path: Path) -> None:
         ("machine\nm0\n", "the first line must name the columns"),
         ("machine,rack,rack\n", "the first line must name the columns"),
         ("machine,slot\nm0,1\n", "`slot` cannot be a column"),
-        ("machine,rack\nm0\n", "places.csv, line 2: m0 is no row of a machine"),
-        ("machine,rack\nm0,r1\nm0,r2\n", "places.csv, line 3: m0,r2 is no row"),
-        ('machine,rack\n"m 0",r1\n', "places.csv, line 2: m 0,r1 is no row"),
+        ("machine,rack\nm0\n", "locations.csv, line 2: m0 is no row of a machine"),
+        ("machine,rack\nm0,r1\nm0,r2\n", "locations.csv, line 3: m0,r2 is no row"),
+        ('machine,rack\n"m 0",r1\n', "locations.csv, line 2: m 0,r1 is no row"),
         ('machine,rack\nm0,"r1\n', "cannot be read (line"),
     ],
 )
 def test_a_wrong_file_of_places_is_one_sentence(tmp_path: Path, text: str, wrong: str) -> None:
-    path = tmp_path / "places.csv"
+    path = tmp_path / "locations.csv"
     path.write_text(text)
-    with pytest.raises(places.PlacesError) as caught:
-        places.read(path)
+    with pytest.raises(locations.LocationsError) as caught:
+        locations.read(path)
     assert wrong in str(caught.value)
     path.write_bytes(b"machine,rack\nm0,\xff\n")
-    with pytest.raises(places.PlacesError, match="it is not UTF-8"):
-        places.read(path)
+    with pytest.raises(locations.LocationsError, match="it is not UTF-8"):
+        locations.read(path)

@@ -286,3 +286,14 @@ def test_options_of_slurm_are_refused(
     assert said in error
     assert error.count("\n") == 1
     assert not cluster.applied
+
+
+def test_a_folder_of_verdicts_that_is_not_there_submits_nothing(
+    call: Call, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Every node would be tested again, and labelled UNJUDGED."""
+    wrong = str(tmp_path / "typo")
+    code, out, error = call("--kubernetes", str(site(tmp_path / "site")), "--verdicts", wrong)
+    assert (code, out, error.count("\n")) == (2, [], 1)
+    assert "typo" in error
+    assert not cluster.applied

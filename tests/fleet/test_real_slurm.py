@@ -216,7 +216,9 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
         site.hold(node, "FAIL")
     site.submit("--nodes", "n[1-2]", "--drain")
     site.cluster.until_states({"n1": "idle+drain", "n2": "idle+drain"})
-    assert "n1: idle+drain (rigproof FAIL" in site.submit("--nodes", "n[1-2]", "--fresh", "0.1")
+    assert "n1: idle+drain (rigproof FAIL" in site.submit(
+        "--nodes", "n[1-2]", "--fresh", "0.1", code=3
+    )
     (site.home / "word-n2").write_text("FAIL")
     mend = ("ReservationName=mend", "StartTime=now", "Duration=60", "Users=root")
     made = ("scontrol", "create", "reservation", *mend, "Flags=MAINT,IGNORE_JOBS", "Nodes=n[1-2]")
@@ -257,7 +259,7 @@ def test_the_prolog_keeps_jobs_off_a_failed_machine_but_ours(site: Site) -> None
         site.cluster.ask(*nobody, "-w", "n1", "--wrap=true")
         site.cluster.until_states({"n1": "idle+drain"})
         assert site.reason("n1") == "Prolog error"
-        assert "FAIL" not in site.submit("--nodes", "n1", "--drain"), "not a reason of ours"
+        assert "FAIL" not in site.submit("--nodes", "n1", "--drain", code=3), "not ours"
         assert site.cluster.states()["n1"] == "idle+drain"
         # slurmd starts and registers although the verdict is FAIL.
         pid = int((site.cluster.folder / "n2.pid").read_text())

@@ -14,22 +14,24 @@ from acceptance.wording.errors import WordedError
 MACHINE = "machine"
 
 
-class PlacesError(WordedError):
-    """The file of places cannot be read."""
+class LocationsError(WordedError):
+    """The file of locations cannot be read."""
 
 
 def read(path: Path) -> dict[str, dict[str, str]]:
     """The facts of each machine, such as its rack and switch; an empty cell is no fact.
 
-    Raises PlacesError, which names the line.
+    Raises LocationsError, which names the line.
     """
     source = str(path)
     try:
         text = regular_file.read(path, regular_file.SMALL_RECORD).decode("utf-8-sig")
     except OSError as error:
-        raise PlacesError("fleet_places_unread", path=source, why=error.strerror) from error
+        raise LocationsError("fleet_locations_unread", path=source, why=error.strerror) from error
     except UnicodeDecodeError as error:
-        raise PlacesError("fleet_places_unread", path=source, why="it is not UTF-8") from error
+        raise LocationsError(
+            "fleet_locations_unread", path=source, why="it is not UTF-8"
+        ) from error
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     found: dict[str, dict[str, str]] = {}
     try:
@@ -40,18 +42,20 @@ def read(path: Path) -> dict[str, dict[str, str]]:
             or len(set(names)) < len(names)
             or not all(names)
         ):
-            raise PlacesError("fleet_places_head", path=source)
+            raise LocationsError("fleet_locations_head", path=source)
         if SLOT in names:
-            raise PlacesError("fleet_places_slot", path=source)
+            raise LocationsError("fleet_locations_slot", path=source)
         for row in rows:
             if not any(row):
                 continue
             name, *facts = (cell.strip() for cell in row)
             if len(row) != len(names) or not due.is_name(name) or name in found:
                 quoted = plain_text.quote(",".join(row))
-                raise PlacesError("fleet_places_line", path=source, line=rows.line_num, text=quoted)
+                raise LocationsError(
+                    "fleet_locations_line", path=source, line=rows.line_num, text=quoted
+                )
             found[name] = {key: fact for key, fact in zip(names[1:], facts, strict=True) if fact}
     except csv.Error as error:
         why = f"line {rows.line_num}: {error}"
-        raise PlacesError("fleet_places_unread", path=source, why=why) from error
+        raise LocationsError("fleet_locations_unread", path=source, why=why) from error
     return found
