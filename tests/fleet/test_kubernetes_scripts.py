@@ -12,10 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from fleet_verdicts import verdict
+from fleet_verdicts import NOW, place, verdict
 from kustomized import DEPLOY
 
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import night, verdicts
 from acceptance.reports import plain_json
 from acceptance.reports.verdict_json import File, Row
 
@@ -111,6 +112,24 @@ def test_a_pass_that_is_not_kept_is_no_success(tmp_path: Path, code: int) -> Non
     done = accept(tmp_path, argv)
     assert done.returncode == (code or 3)
     assert "the verdict is not in" in done.stderr
+
+
+def test_a_run_without_a_verdict_leaves_no_pass(tmp_path: Path) -> None:
+    """The node has a PASS from before, and died in its run; its next verdict counts again."""
+    folder = tmp_path / "verdicts"
+    place(folder, "gpu-1")
+    now, age = NOW, timedelta(hours=30)
+
+    def word() -> str:
+        return night.judge(verdicts.collect([folder], now - age), None, now, age).due[0].verdict
+
+    assert word() == "PASS"
+    done = accept(tmp_path, run_script(tmp_path, more='rm "$run/verdict.json"'))
+    assert done.returncode == 3
+    assert "ended with code 0 and no verdict" in done.stderr
+    assert word() == "UNJUDGED"
+    assert accept(tmp_path, run_script(tmp_path)).returncode == 0
+    assert [path.name for path in (folder / "gpu-1").iterdir()] == ["verdict.json"]
 
 
 def test_a_run_that_was_killed_is_no_fail(tmp_path: Path) -> None:
@@ -242,3 +261,22 @@ def test_no_verdict_is_unknown(tmp_path: Path) -> None:
     for node in ("", "../gpu-1"):
         assert read(tmp_path, node)[0] == 2
     assert read(tmp_path, hours="many") == (2, "read-verdict: HOURS is no number")
+
+
+def test_a_run_that_left_no_verdict_ends_a_pass_and_no_fail(tmp_path: Path) -> None:
+    path = lay(tmp_path, made("PASS", 1))
+    (path.parent / "verdict.json.gz").touch()
+    assert read(tmp_path) == (2, "the newest run left no verdict")
+    path.write_bytes(plain_json.render(made("FAIL", 1)))
+    assert read(tmp_path)[0] == 1
+
+
+def test_a_check_with_other_than_plain_letters_is_not_shown(tmp_path: Path) -> None:
+    """Whoever writes the folder has written it, and a condition of the cluster would show it."""
+    row = Row("gemm\x1b[2J\u00e9", "x", "below_limit", {})
+    path = lay(tmp_path, made("FAIL", 1, violations=(row,)))
+    code, line = read(tmp_path)
+    assert code == 1
+    assert line.isascii()
+    assert line.isprintable()
+    assert str(path)[:20] in line
