@@ -377,18 +377,122 @@ def test_a_failure_says_its_first_finding(tmp_path: Path) -> None:
 def test_two_machines_of_one_name(tmp_path: Path, other: VerdictWord) -> None:
     earlier = run_id("2026-11-25T22:00")
     place(tmp_path / "one", "a", verdict("PASS"))
-    place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2"))
+    place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2", serial="GPU-2"))
     found, _ = judged(tmp_path / "one", tmp_path / "two")
     assert "two machines have this name" in reason(found, "a")
     assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
 
 
-def test_two_machines_made_from_one_image_are_told_apart_by_their_gpus(tmp_path: Path) -> None:
-    earlier = run_id("2026-11-25T22:00")
+@pytest.mark.parametrize("other", ["PASS", "FAIL"])
+def test_two_machines_with_copied_disks_and_one_name_differ_in_their_gpus(
+    tmp_path: Path, other: VerdictWord
+) -> None:
+    """They were tested at once, which one machine with replaced GPUs cannot be."""
     place(tmp_path, "a", verdict("PASS"), under="1")
-    place(tmp_path, "a", verdict("PASS", earlier, serial="GPU-2"), under="2")
+    place(tmp_path, "a", verdict(other, run_id("2026-11-26T00:58"), serial="GPU-2"), under="2")
     found, _ = judged(tmp_path)
     assert "two machines have this name" in reason(found, "a")
+    assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
+
+
+@pytest.mark.parametrize("before", ["PASS", "FAIL"])
+def test_a_machine_whose_gpus_were_all_replaced_is_one(tmp_path: Path, before: VerdictWord) -> None:
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", verdict(before, earlier, serial="GPU-2"), under="1")
+    place(tmp_path, "a", verdict("PASS"), under="2")
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "PASS"
+    assert [words.message(one) for one in found.remarks] == [
+        f"a: all GPUs of run {LAST_NIGHT} are others than those of run {earlier}, so it counts as "
+        "one machine whose GPUs were replaced"
+    ]
+
+
+def test_a_machine_that_was_installed_anew_is_one_by_its_gpus(tmp_path: Path) -> None:
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", verdict("FAIL", earlier, machine_id="before"), under="1")
+    place(tmp_path, "a", verdict("PASS"), under="2")
+    assert word(judged(tmp_path)[0], "a") == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        ("PASS", "PASS", {"long": "UNJUDGED", "short": "PASS"}),
+        ("PASS", "FAIL", {"long": "UNJUDGED", "short": "FAIL"}),
+        ("FAIL", "PASS", {"long": "UNJUDGED", "short": "PASS"}),
+        ("FAIL", "UNJUDGED", {"long": "FAIL", "short": "UNJUDGED"}),
+    ],
+)
+def test_a_machine_with_two_names_counts_for_the_newest(
+    tmp_path: Path, older: VerdictWord, newer: VerdictWord, expected: dict[str, VerdictWord]
+) -> None:
+    place(tmp_path, "long", verdict(older, run_id("2026-11-25T22:00")))
+    place(tmp_path, "short", verdict(newer))
+    found, collection = judged(tmp_path, due_=("long", "short"))
+    assert {one.machine: one.verdict for one in found.due} == expected
+    assert reason(found, "long").startswith("this machine was tested later under the name short")
+    ((_, kept),) = night.tables(collection, found, {}, NOW).items()
+    assert {row.machine: row.run_id for row in kept.rows} == {"long": None, "short": LAST_NIGHT}
+
+
+def test_the_very_same_run_under_two_names_counts_for_none(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS"))
+    place(tmp_path, "b", verdict("PASS", notes=("worded again",)))
+    found, _ = judged(tmp_path)
+    assert found.count("PASS") == 0
+    assert reason(found, "a").startswith("b has the very same verdict")
+
+
+def test_a_gpu_that_is_in_another_machine_by_now(tmp_path: Path) -> None:
+    """Machine a was not tested after one of its two GPUs was put into b."""
+
+    def with_gpus(*serials: str, **more: object) -> File:
+        made = verdict("PASS", values=(1.0,) * len(serials), **more)
+        (check,) = made.checks
+        figures = tuple(
+            msgspec.structs.replace(one, serial=serial)
+            for one, serial in zip(check.measurements, serials, strict=True)
+        )
+        return msgspec.structs.replace(
+            made, checks=(msgspec.structs.replace(check, measurements=figures),)
+        )
+
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", with_gpus("G1", "G2", run=earlier, machine_id="a"))
+    place(tmp_path, "b", with_gpus("G2", "G3", machine_id="b"))
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), word(found, "b")) == ("UNJUDGED", "PASS")
+    assert reason(found, "a").startswith("b had G2 of this verdict later")
+
+
+def test_a_copied_machine_id_identifies_no_machine(tmp_path: Path) -> None:
+    for number, name in enumerate("abc"):
+        place(tmp_path, name, verdict("PASS", run_id(f"2026-11-26T01:0{number}"), serial=name))
+    found, _ = judged(tmp_path)
+    assert found.verdict == "PASS"
+    assert [words.message(one) for one in found.remarks] == [
+        "machine id id-1 is on several machines (a, b, c), so it does not identify them: give each "
+        "an id of its own (`rm /etc/machine-id; systemd-machine-id-setup`)"
+    ]
+
+
+def test_one_machine_id_with_other_gpus_under_two_names_is_no_pass_of_both(tmp_path: Path) -> None:
+    """Whether it is a copied disk, or one machine with other GPUs, is open."""
+    place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T20:00"), serial="a"))
+    place(tmp_path, "b", verdict("PASS", serial="b"))
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), word(found, "b")) == ("UNJUDGED", "PASS")
+    assert "may be this machine under another name" in reason(found, "a")
+
+
+def test_boards_with_serials_distinguish_copied_disks(tmp_path: Path) -> None:
+    for name, hour in (("a", "20"), ("b", "23")):
+        made = verdict("PASS", run_id(f"2026-11-25T{hour}:00"), serial=name)
+        facts = {**made.provenance, "board_serial": f"S-{name}"}
+        place(tmp_path, name, msgspec.structs.replace(made, provenance=facts))
+    found, _ = judged(tmp_path)
+    assert found.verdict == "PASS"
 
 
 def test_a_machine_that_was_installed_anew_long_ago_is_one(tmp_path: Path) -> None:
@@ -411,14 +515,14 @@ def test_one_verdict_under_two_names_counts_for_none(tmp_path: Path) -> None:
 def test_a_clock_that_is_a_day_ahead(tmp_path: Path, held: VerdictWord) -> None:
     place(tmp_path, "a", verdict(held, run_id("2026-11-27T01:00")))
     found, _ = judged(tmp_path)
-    assert "mend the machine's clock" in reason(found, "a")
+    assert "correct the machine's clock" in reason(found, "a")
     assert word(found, "a") == ("FAIL" if held == "FAIL" else "UNJUDGED")
 
 
 def test_a_clock_that_was_ahead_is_found_a_day_later_too(tmp_path: Path) -> None:
     place(tmp_path, "a", verdict("PASS"), written=NOW - timedelta(days=1))
     found, _ = judged(tmp_path)
-    assert "mend the machine's clock" in reason(found, "a")
+    assert "correct the machine's clock" in reason(found, "a")
 
 
 def test_a_clock_that_is_a_day_behind_is_stale(tmp_path: Path) -> None:

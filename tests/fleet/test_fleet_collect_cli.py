@@ -163,7 +163,7 @@ def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.Monk
         (["fleet", "--due", "gone"], "gone: the list of due machines cannot be read"),
         (["fleet", "--due", "x", "--due-slurm"], "not allowed with"),
         (["fleet", "--signer", "gone"], "gone"),
-        (["fleet", "--locations", "gone"], "gone: what is told of the machines cannot be read"),
+        (["fleet", "--locations", "gone"], "gone: what is known of the machines cannot be read"),
         (["fleet", "--fresh", "0"], "no number of hours"),
         (["fleet", "--fresh", "nan"], "no number of hours"),
         (["fleet", "--fail-on", "5"], "no share from 0 to 1"),

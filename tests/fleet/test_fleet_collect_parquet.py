@@ -59,9 +59,9 @@ def table(one: Row, *values: float, series: tuple[Series, ...] = (A,)) -> NightT
 def test_the_newest_verdict_of_a_machine_wins() -> None:
     assert AT is not None
     old, new = table(row("PASS"), 1.0), table(row("FAIL", AT + timedelta(hours=1)), 2.0)
-    assert same(night.merged(old, new), new)
-    assert same(night.merged(new, old), new)
-    assert same(night.merged(old, table(row("UNJUDGED"), 3.0)), table(row("UNJUDGED"), 3.0))
+    assert same(night.merge(old, new), new)
+    assert same(night.merge(new, old), new)
+    assert same(night.merge(old, table(row("UNJUDGED"), 3.0)), table(row("UNJUDGED"), 3.0))
 
 
 def test_a_machine_of_which_only_one_table_knows_stays() -> None:
@@ -69,21 +69,21 @@ def test_a_machine_of_which_only_one_table_knows_stays() -> None:
     two = NightTable((Row("k", "FAIL", run_id="r", began=AT),), (B,), np.array([[2.0]]))
     nan = np.nan
     whole = NightTable((*two.rows, *one.rows), (A, B), np.array([[nan, 2.0], [1.0, nan]]))
-    assert same(night.merged(one, two), whole)
-    assert same(night.merged(two, one), whole)
+    assert same(night.merge(one, two), whole)
+    assert same(night.merge(two, one), whole)
 
 
 def test_doubt_makes_a_verdict_worse_and_loses_no_value() -> None:
     doubted = table(row("UNJUDGED", None, None, reason="torn"), series=())
-    kept = night.merged(table(row("PASS"), 1.0), doubted)
+    kept = night.merge(table(row("PASS"), 1.0), doubted)
     assert same(kept, table(row("UNJUDGED", reason="torn"), 1.0))
-    assert night.merged(table(row("FAIL"), 1.0), doubted).rows[0].verdict == "FAIL"
-    assert night.merged(kept, table(row("PASS"), 1.0)).rows[0].verdict == "PASS"
+    assert night.merge(table(row("FAIL"), 1.0), doubted).rows[0].verdict == "FAIL"
+    assert night.merge(kept, table(row("PASS"), 1.0)).rows[0].verdict == "PASS"
 
 
 def test_a_verdict_takes_the_place_of_none() -> None:
     none = table(row("UNJUDGED", None, None, reason="no verdict"), series=())
-    assert same(night.merged(none, table(row("PASS"), 1.0)), table(row("PASS"), 1.0))
+    assert same(night.merge(none, table(row("PASS"), 1.0)), table(row("PASS"), 1.0))
 
 
 # --- the file ---

@@ -52,7 +52,7 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
         for row in rows[:MOST]:
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
-    troubles = [words.message(one, language) for one in report.other_troubles]
+    troubles = [words.text(one, language) for one in report.other_troubles]
     _block(screen, language("What could not be read"), troubles, language)
     for text in (not_due(report, language), unsigned(report, language)):
         if text:
@@ -143,10 +143,9 @@ def outcomes(count: dict[str, int], language: Language) -> str:
 
 
 def beside(report: FleetReport, language: Language) -> list[str]:
-    """Outliers, common causes and differing versions, in sentences."""
-    if report.compared is None:
-        return []
-    return [words.message(one, language) for one in comparison.sentences(report.compared)]
+    """Copied ids, replaced GPUs, outliers, common causes, differing versions, in sentences."""
+    compared = comparison.sentences(report.compared) if report.compared is not None else ()
+    return [words.message(one, language) for one in (*report.remarks, *compared)]
 
 
 def age(since: timedelta | None, language: Language) -> str:
