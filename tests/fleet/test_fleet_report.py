@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import metrics, page, table
 from acceptance.reports import verdict_json
+from acceptance.wording import words
 
 Call = Callable[..., tuple[int, list[str], str]]
 MODEL, DRIVER = "NVIDIA H200", "580.95"
@@ -401,7 +403,7 @@ def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() ->
 
 def kept(**rows_: Row) -> NightTable:
     made = tuple(sorted(rows_.values(), key=lambda row: row.machine))
-    return NightTable(made, (), np.empty((len(made), 0)))
+    return NightTable(made, (), np.empty((len(made), 0)), {})
 
 
 NOW = datetime(2026, 11, 26, 7, 0, tzinfo=UTC)
@@ -426,6 +428,65 @@ def test_nights_that_were_kept_are_reported(call: Call, tmp_path: Path) -> None:
     code, out, _ = call("--nights", "nights", "--fresh", "1")
     assert code == 3
     assert out[-1].startswith("UNJUDGED: 7 machines due: 0 PASS, 0 FAIL, 7 UNJUDGED")
+
+
+def test_a_kept_night_says_what_could_not_be_read(call: Call, tmp_path: Path) -> None:
+    machine(tmp_path / "fleet", "a")
+    (tmp_path / "fleet/b c").mkdir()
+    (tmp_path / "due").write_text("a\n")
+    arguments = ("fleet", "--due", "due", "--out", "nights")
+    assert call(*arguments, verb="collect")[0] == 3
+    code, out, _ = call("--nights", "nights", "--due", "due")
+    assert code == 3
+    assert out[out.index("What could not be read:") + 1].startswith("  fleet/b c is no name")
+    assert call("--nights", "nights", "--due", "due", "--fail-on", "1")[0] == 3
+    (tmp_path / "fleet/b c").rmdir()
+    assert call(*arguments, verb="collect")[0] == 0
+    assert call("--nights", "nights", "--due", "due")[0] == 0
+
+
+def test_the_reason_of_a_kept_machine_is_said_once(call: Call, tmp_path: Path) -> None:
+    machine(tmp_path / "fleet", "a")
+    (tmp_path / "fleet/torn").mkdir()
+    (tmp_path / "fleet/torn/verdict.json").write_text("{")
+    call("fleet", "--out", "nights", verb="collect")
+    code, out, _ = call("--nights", "nights")
+    assert code == 3
+    assert sum("fleet/torn/verdict.json" in line for line in out) == 1
+
+
+def test_a_night_that_does_not_say_what_could_not_be_read_is_no_pass() -> None:
+    silent = replace(kept(a=row("a")), troubles=None)
+    found = report.of_nights({"2026-11-24": kept(), "2026-11-25": silent}, None, NOW, FRESH)
+    assert (found.verdict, standings(found)["a"]) == ("UNJUDGED", ("PASS", False))
+    (text,) = (words.text(one) for one in found.other_troubles)
+    assert text.startswith("the night of 2026-11-25 does not say what could not be read")
+    again = report.of_nights({"2026-11-24": silent, "2026-11-25": kept()}, None, NOW, FRESH)
+    assert again.other_troubles == []
+
+
+@pytest.mark.parametrize(("newer", "older"), [("PASS", "UNJUDGED"), ("UNJUDGED", "FAIL")])
+def test_a_machine_with_two_names_in_kept_nights_counts_once(
+    newer: VerdictWord, older: VerdictWord
+) -> None:
+    facts: dict[str, Any] = {"parts": ("GPU-1",), "groups": (("machine_id", "x"),)}
+    nights = {
+        "2026-11-24": kept(a=row("a", "FAIL" if older == "FAIL" else "PASS", 29, **facts)),
+        "2026-11-25": kept(b=replace(row("b", newer, **facts), run_id="run-2")),
+    }
+    found = report.of_nights(nights, None, NOW, FRESH)
+    assert standings(found) == {"a": (older, False), "b": (newer, False)}
+    assert "under the name b" in words.text(found.reasons["a"])
+
+
+def test_a_machine_id_that_is_on_several_machines_is_a_remark(call: Call, tmp_path: Path) -> None:
+    for name in "ab":
+        machine(tmp_path / "fleet", name, facts={"machine_id": "x"})
+    code, out, _ = call("fleet", "--junit", "j.xml")
+    assert code == 0
+    (line,) = (line for line in out if "machine id x is on several machines (a, b)" in line)
+    assert out.index(line) > out.index("Machines beside each other:")
+    assert "machine id x is on several" in (tmp_path / "j.xml").read_text()
 
 
 def test_an_old_night_is_no_pass() -> None:
@@ -473,7 +534,9 @@ def test_changes_since_the_night_before() -> None:
         c=row("c"),
     )
     now = kept(
-        a=row("a", "FAIL", parts=("GPU-1", "GPU-3"), groups=(("kernel", "6.8"),)),
+        a=row(
+            "a", "FAIL", parts=("GPU-1", "GPU-3"), groups=(("board_serial", "S"), ("kernel", "6.8"))
+        ),
         b=row("b"),
         d=row("d"),
     )
