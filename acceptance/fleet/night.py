@@ -24,7 +24,6 @@ from acceptance.fleet.verdicts import (
     night_of,
     quoted,
 )
-from acceptance.wording import words
 
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
@@ -314,7 +313,6 @@ def tables(
 
     `reasons` has the words of why a machine did not pass. A machine without a verdict that counts
     has a row without values in the night of `now`. Of several runs of one night the newest counts.
-    What could not be read is kept in the last night, that of `now` where there is none.
     """
     nights: dict[str, dict[str, tuple[Row, MachineVerdict | None]]] = {}
     wrong = {trouble.machine for trouble in found.troubles}
@@ -330,21 +328,25 @@ def tables(
             word = standing.verdict if one is newest else _word(one)
             reason = reasons.get(name) if one is newest else one.reason
             nights.setdefault(night_of(began), {})[name] = _row(one, word, reason), one
-    if not nights:
-        nights[night_of(now)] = {}
-    made = {
+    return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }
-    last = max(made)
-    made[last] = replace(made[last], troubles=_kept_troubles(found))
-    return made
 
 
-def _kept_troubles(found: Collection) -> dict[str, tuple[tuple[str | None, str], ...]]:
+def with_troubles(
+    nights: Mapping[str, NightTable], found: Collection, texts: Sequence[str], now: datetime
+) -> dict[str, NightTable]:
+    """The nights of a collection with what could not be read, in the words of `texts`.
+
+    It is kept in the last night, that of `now` where there is none.
+    """
     kept: dict[str, list[tuple[str | None, str]]] = {folder: [] for folder in found.folders}
-    for one in found.troubles:
-        kept[one.folder].append((one.machine, words.message(one.message)))
-    return {folder: tuple(troubles) for folder, troubles in kept.items()}
+    for one, text in zip(found.troubles, texts, strict=True):
+        kept[one.folder].append((one.machine, text))
+    last = max(nights, default=night_of(now))
+    table = nights[last] if nights else _table((), found.series)
+    troubles = {folder: tuple(held) for folder, held in kept.items()}
+    return {**nights, last: replace(table, troubles=troubles)}
 
 
 def _word(verdict: MachineVerdict) -> VerdictWord:

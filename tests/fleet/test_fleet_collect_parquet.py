@@ -22,6 +22,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, parquet, verdicts
 from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.verdicts import Series, began
+from acceptance.wording import words
 
 FRESH = timedelta(hours=30)
 NIGHT = "2026-11-25"
@@ -37,7 +38,9 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tables(folder: Path, due: tuple[str, ...] | None = None) -> dict[str, NightTable]:
     found = verdicts.collect([folder], NOW - FRESH)
-    return night.tables(found, night.judge(found, due, NOW, FRESH), {}, NOW)
+    texts = [words.message(one.message) for one in found.troubles]
+    made = night.tables(found, night.judge(found, due, NOW, FRESH), {}, NOW)
+    return night.with_troubles(made, found, texts, NOW)
 
 
 def same(one: NightTable, other: NightTable) -> bool:
