@@ -275,7 +275,7 @@ def choose(
 def labels(
     due: Iterable[str], standings: Mapping[str, VerdictWord]
 ) -> dict[VerdictWord, tuple[str, ...]]:
-    """The nodes by the word of their newest verdict; UNJUDGED where no fresh one is."""
+    """The nodes by their word; UNJUDGED of a node without a verdict."""
     found: dict[VerdictWord, list[str]] = {}
     for name in due:
         found.setdefault(standings.get(name, "UNJUDGED"), []).append(name)
