@@ -145,6 +145,7 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "failed": ("FAIL", 3),
         "stopped": ("UNJUDGED", 3),
         "old": ("PASS", 40),
+        "failed-long-ago": ("FAIL", 40),
     }
     for name, (word, hours) in verdicts.items():
         run = f"{now - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0001"
@@ -158,13 +159,46 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "not submitted: passed: its fresh verdict is PASS",
         "not submitted: failed: its fresh verdict is FAIL",
     ]
-    assert nodes_of(cluster.applied) == ["stopped", "old", "new"]
+    assert nodes_of(cluster.applied) == ["stopped", "old", "failed-long-ago", "new"]
     code, lines, _ = call(*argv, "--fresh", "60")
     assert nodes_of(cluster.applied) == ["stopped", "new"]
     (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
     call(*argv, "--signer", "key.pub")
     # A FAIL stays one, signed or not.
-    assert nodes_of(cluster.applied) == ["passed", "stopped", "old", "new"]
+    tested = ["passed", "stopped", "old", "failed-long-ago", "new"]
+    assert nodes_of(cluster.applied) == tested
+
+
+def runs(folder: Path, name: str, *history: tuple[VerdictWord, float]) -> None:
+    """Runs of a node that began some hours ago; one of hours below 0 has no verdict."""
+    for word, hours in history:
+        at = datetime.now(UTC) - timedelta(hours=abs(hours))
+        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=name, machine_id=name)
+        path = place(folder, name, file, under=run, written=at)
+        if hours < 0:
+            path.unlink()
+
+
+def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    """Labels, taints and what is tested again all go by the one rule."""
+    held = tmp_path / "verdicts"
+    runs(held, "stands", ("FAIL", 5), ("UNJUDGED", 3))
+    runs(held, "old", ("FAIL", 50), ("UNJUDGED", 3))
+    runs(held, "repaired", ("FAIL", 5), ("PASS", 3))
+    runs(held, "died", ("PASS", 5), ("UNJUDGED", -3))
+    waiting = [node(name, taint="rigproof/failed") for name in ("repaired", "died")]
+    cluster.holds("nodes", [node("stands"), node("old"), *waiting])
+    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(held))
+    assert call(*argv, "--label", "--taint")[0] == 0
+    assert nodes_of(cluster.applied) == ["old", "died"]
+    assert [one for one in cluster.calls if one.startswith(("label", "taint"))] == [
+        "label nodes stands old rigproof/verdict=FAIL --overwrite",
+        "label nodes repaired rigproof/verdict=PASS --overwrite",
+        "label nodes died rigproof/verdict=UNJUDGED --overwrite",
+        "taint nodes stands old rigproof/failed=:NoSchedule",
+        "taint nodes repaired rigproof/failed:NoSchedule-",
+    ]
 
 
 def test_a_node_is_not_submitted_twice(call: Call, cluster: Cluster, tmp_path: Path) -> None:
