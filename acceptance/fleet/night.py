@@ -280,8 +280,11 @@ def tables(
             nights.setdefault(night_of(now), {})[name] = row, None
         if newest is None and not standing.missing:
             continue
+        later = False  # than the verdict that counts: such a run proves nothing
         for began, one in _dated(found.verdicts.get(name, ())):
-            word = standing.verdict if one is newest else one.proves(signed=False)
+            word = "UNJUDGED" if later else one.proves(signed=False)
+            if one is newest:
+                word, later = standing.verdict, True
             reason = reasons.get(name) if one is newest else one.reason
             kept = nights.setdefault(night_of(began), {})
             if name not in kept or not stands(kept[name][0].verdict, word):

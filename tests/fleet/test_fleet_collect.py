@@ -8,7 +8,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -203,6 +203,18 @@ def test_a_fail_of_long_ago_is_read_where_signers_are_named(tmp_path: Path) -> N
     assert night.judge(found, ["a"], NOW, FRESH, signed=True).due[0].verdict == "FAIL"
     assert len(found.verdicts["a"]) == 11
     assert len(judged(tmp_path)[1].verdicts["a"]) == 10, "back to the PASS"
+
+
+def test_an_unsigned_pass_ends_no_fail_in_the_table_either(tmp_path: Path) -> None:
+    runs(tmp_path, "FAIL PASS")
+    found = verdicts.collect([tmp_path], NOW - FRESH)
+    failed, passed = sorted(found.verdicts["a"], key=lambda one: one.run_id)
+    found = replace(found, verdicts={"a": (replace(failed, signer="key"), passed)})
+    judged_ = night.judge(found, None, NOW, FRESH, signed=True)
+    assert (judged_.due[0].verdict, judged_.due[0].proved) == ("FAIL", True)
+    rows = [row for table in night.tables(found, judged_, {}, NOW).values() for row in table.rows]
+    assert {row.run_id: row.verdict for row in rows}.get(LAST_NIGHT, "UNJUDGED") == "UNJUDGED"
+    assert "FAIL" in {row.verdict for row in rows}
 
 
 def test_a_fail_stays_in_its_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
