@@ -76,7 +76,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
     chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
     rendered = [kubernetes.job(manifest, node, now) for node in chosen]
-    objects = kubernetes.listed([*manifest.others, *rendered])
+    objects = kubernetes.as_list([*manifest.others, *rendered])
     if args.dry_run:
         for one in refused:
             options.say_error(refusal_line(one, language))
@@ -93,8 +93,8 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     for node in chosen:
         screen.say(language("submitted: {node}", node=node.name))
         if node.gpus < node.all_gpus:
-            told = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
-            screen.say(f"{node.name}: {words.message(told, language)}", "yellow")
+            fewer = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
+            screen.say(f"{node.name}: {words.message(fewer, language)}", "yellow")
     if chosen or refused:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:

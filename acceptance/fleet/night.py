@@ -173,18 +173,18 @@ def _standing(
     if wrong:
         return doubted(wrong[0], *undated, *ahead)
     if undated:
-        told = {"run": plain_text.quote(undated[0].run_id)}
-        return doubted(Message("fleet_no_date", told), *undated, *ahead)
+        values = {"run": plain_text.quote(undated[0].run_id)}
+        return doubted(Message("fleet_no_date", values), *undated, *ahead)
     if ahead or counts is None:
         return doubted(Message("fleet_ahead", {"run": ahead[0].run_id}), *ahead)
     newest = dated[-1]
     recent = [one for one in dated if one.is_fresh(now, fresh)]
     if other := next((one for one in recent if _is_another(one, newest)), None):
-        told = {"path": shown(other.path), "other": shown(newest.path)}
-        return doubted(Message("fleet_two_machines", told), *recent)
+        values = {"path": shown(other.path), "other": shown(newest.path)}
+        return doubted(Message("fleet_two_machines", values), *recent)
     if later := [one for one in recent if one.written > newest.written + COPYING]:
-        told = {"run": later[-1].run_id, "other": newest.run_id}
-        return doubted(Message("fleet_out_of_order", told), *later)
+        values = {"run": later[-1].run_id, "other": newest.run_id}
+        return doubted(Message("fleet_out_of_order", values), *later)
     if not recent and counts.verdict != "FAIL":
         hours = round((now - moments[-1][0]) / timedelta(hours=1))
         reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
@@ -192,8 +192,8 @@ def _standing(
     if signed and counts.signer is None:
         return doubted(Message("fleet_unsigned"))
     if counts.partial and counts.verdict == "PASS":
-        told = {"run": counts.run_id}
-        return Standing(name, "UNJUDGED", Message("fleet_partial", told), False, counts)
+        values = {"run": counts.run_id}
+        return Standing(name, "UNJUDGED", Message("fleet_partial", values), False, counts)
     proved = counts.verdict != "UNJUDGED" and counts.is_fresh(now, fresh)
     return Standing(name, counts.verdict, counts.reason, not recent, counts, proved)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
-from clusters import Object, devices, job, listed, node
+from clusters import Object, answer, devices, job, node
 from fleet_verdicts import place, verdict
 from kustomized import KUBECTL, site
 
@@ -46,7 +46,7 @@ class Cluster:
         self.holds("resourceslices", [])
 
     def holds(self, kind: str, items: Iterable[Object]) -> None:
-        (self.folder / f"{kind}.json").write_text(listed(items), encoding="utf-8")
+        (self.folder / f"{kind}.json").write_text(answer(items), encoding="utf-8")
 
     @property
     def applied(self) -> list[Object]:
@@ -258,7 +258,7 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
 
 def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "mended": "PASS"}
+    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "repaired": "PASS"}
     for name, word in words.items():
         run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
         file = verdict(word, run, serial=name, machine_id=name)
@@ -270,7 +270,7 @@ def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_pat
             node("bad"),
             node("new"),
             node("cpu-1", 0),
-            *(node(name, taint="rigproof/failed") for name in ("mended", "waits")),
+            *(node(name, taint="rigproof/failed") for name in ("repaired", "waits")),
         ],
     )
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
@@ -283,11 +283,11 @@ def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_pat
     assert marks() == []
     assert call(*argv, "--label", "--taint")[0] == 0
     assert marks() == [
-        "label nodes good mended rigproof/verdict=PASS --overwrite",
+        "label nodes good repaired rigproof/verdict=PASS --overwrite",
         "label nodes bad rigproof/verdict=FAIL --overwrite",
         "label nodes new waits rigproof/verdict=UNJUDGED --overwrite",
         "taint nodes bad rigproof/failed=:NoSchedule",
-        "taint nodes mended rigproof/failed:NoSchedule-",
+        "taint nodes repaired rigproof/failed:NoSchedule-",
     ]
     code, _, error = call(*argv[:2], "--label")
     assert (code, error.count("\n")) == (2, 1)

@@ -96,11 +96,11 @@ def test_the_verdict_comes_into_the_shared_folder(tmp_path: Path, code: int) -> 
 
 
 def test_a_signed_verdict_comes_with_its_evidence_and_beside_no_other(tmp_path: Path) -> None:
-    signed = 'echo told >"$run/evidence.txt" && echo sig >"$run/evidence.txt.sig"'
+    signed = 'echo evidence >"$run/evidence.txt" && echo sig >"$run/evidence.txt.sig"'
     accept(tmp_path, run_script(tmp_path, 0, signed))
     first = {
         f"{RUN_ID}/verdict.json": "0",
-        f"{RUN_ID}/evidence.txt": "told",
+        f"{RUN_ID}/evidence.txt": "evidence",
         f"{RUN_ID}/evidence.txt.sig": "sig",
     }
     assert content(tmp_path) == first
@@ -294,8 +294,8 @@ def test_a_pass_of_the_future_is_unknown(tmp_path: Path) -> None:
 def test_a_partial_pass_is_unknown(tmp_path: Path) -> None:
     file = made("PASS", 1, scope="partial")
     lay(tmp_path, file)
-    told = f"the newest run, {shown_time(file)}, is of a part of the node only"
-    assert read(tmp_path) == (2, told)
+    said = f"the newest run, {shown_time(file)}, is of a part of the node only"
+    assert read(tmp_path) == (2, said)
 
 
 def test_a_long_check_is_cut(tmp_path: Path) -> None:
