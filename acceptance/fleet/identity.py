@@ -44,7 +44,7 @@ class MachineRun:
     """What a run says of the identity of its machine, which has this name.
 
     `ended` is the earliest time at which it can have ended. `complete` says that no GPU of the
-    machine is left out, `passed` that the run is a complete PASS.
+    machine is left out, `passed` that the run counts as a PASS of the whole machine.
     """
 
     name: str
