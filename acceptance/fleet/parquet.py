@@ -83,7 +83,7 @@ def path_of(out: Path, night: str) -> Path:
 
 
 def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
-    """Write the nights, each merged with its file if there is one; returns the files.
+    """Write the nights, each with what its file has already; returns the files.
 
     A file that cannot be read is left as it is. Raises NightFileError and NoDuckdb.
     """

@@ -1,4 +1,4 @@
-"""A fleet's verdicts: what is found, what is told of bad ones, and the word on each machine."""
+"""A fleet's verdicts: what is found, what is said of bad ones, and the word on each machine."""
 
 from __future__ import annotations
 
@@ -375,10 +375,10 @@ def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> No
     BAD[name].make(tmp_path)
     found, _ = judged(tmp_path, due_=("bad", "good"))
     assert (word(found, "good"), word(found, "bad")) == ("PASS", "UNJUDGED")
-    told = [words.message(one.message) for one in found.troubles]
-    assert len(told) == 1
-    assert BAD[name].said in told[0]
-    assert str(tmp_path / "bad") in told[0]
+    texts = [words.message(one.message) for one in found.troubles]
+    assert len(texts) == 1
+    assert BAD[name].said in texts[0]
+    assert str(tmp_path / "bad") in texts[0]
     assert found.verdict == "UNJUDGED"
 
 
@@ -387,18 +387,18 @@ def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
     place(tmp_path, "a\nFAIL b\x1b[31m")
     found, _ = judged(tmp_path)
     assert [one.machine for one in found.due] == ["good"]
-    (told,) = (words.message(one.message) for one in found.troubles)
-    assert r"a\nFAIL b\x1b[31m is no name of a machine" in told
-    assert told.isprintable()
+    (texts,) = (words.message(one.message) for one in found.troubles)
+    assert r"a\nFAIL b\x1b[31m is no name of a machine" in texts
+    assert texts.isprintable()
 
 
 def test_folders_that_are_not_there_or_one_too_deep(tmp_path: Path) -> None:
     place(tmp_path, "a")
     found, _ = judged(tmp_path, tmp_path / "gone", tmp_path / "a")
-    told = [words.message(one.message) for one in found.troubles]
-    assert len(told) == 2
-    assert told[0] == f"{tmp_path}/gone cannot be read (No such file or directory)"
-    assert told[1].startswith(f"{tmp_path}/a/verdict.json belongs to no machine")
+    texts = [words.message(one.message) for one in found.troubles]
+    assert len(texts) == 2
+    assert texts[0] == f"{tmp_path}/gone cannot be read (No such file or directory)"
+    assert texts[1].startswith(f"{tmp_path}/a/verdict.json belongs to no machine")
     assert word(found, "a") == "PASS"
 
 
@@ -441,7 +441,7 @@ def test_a_link_to_nothing_and_drafts_of_copiers_are_no_verdicts(tmp_path: Path)
 
 
 def test_verdicts_that_arrive_while_others_are_read(tmp_path: Path) -> None:
-    """What was listed is read whole; what comes later is taken by the next collection."""
+    """What was found is read whole; what comes later is taken by the next collection."""
     fleet, names = tmp_path / "fleet", [f"m{number:03}" for number in range(200)]
     fleet.mkdir()
     place(fleet, names[0])

@@ -1,4 +1,4 @@
-"""Nights in Parquet: whole at every moment, merged by the newest verdict, asked through DuckDB."""
+"""Nights in Parquet: whole at every moment, joined by the newest verdict, asked through DuckDB."""
 
 from __future__ import annotations
 

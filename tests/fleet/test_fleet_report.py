@@ -312,7 +312,7 @@ def test_the_page_has_its_parts(call: Call, tmp_path: Path) -> None:
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
     pages.assert_inert(text, _TAGS, _ATTRIBUTES)
     seen = pages.page(text)
-    told = pages.words(seen)
+    words_ = pages.words(seen)
     heads = [pages.words(one) for one in seen.xpath("//h2")]
     assert heads[0] == "Machines that are not PASS"
     assert {"Machines by check", "Distributions", "Oldest verdicts"} < set(heads)
@@ -324,7 +324,7 @@ def test_the_page_has_its_parts(call: Call, tmp_path: Path) -> None:
     (spread,) = seen.xpath(f"//table[@class='spread']//tr[starts-with(th, '{RATE}')]")
     assert "slow gpu0" in pages.words(spread)
     assert spread.xpath(".//path[@class='x']")
-    assert "PASS -> FAIL (1): b" in told
+    assert "PASS -> FAIL (1): b" in words_
 
 
 def test_what_is_the_same_everywhere_is_folded_up(call: Call, tmp_path: Path) -> None:
@@ -342,8 +342,8 @@ def test_the_page_speaks_chinese(call: Call, tmp_path: Path) -> None:
     fleet(tmp_path / "fleet")
     _, out, _ = call("fleet", "--page", "p.html", "--lang", "zh-CN")
     assert out[-1].startswith("FAIL: 7 台应测机器")
-    told = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
-    assert "最旧的裁决" in told
+    words_ = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
+    assert "最旧的裁决" in words_
 
 
 # A verdict is UTF-8, so that half a letter cannot be in it.
@@ -367,13 +367,13 @@ def test_hostile_text_stays_text(call: Call, tmp_path: Path, text: str) -> None:
     code, out, err = call("fleet", *files)
     assert (code, err) == (1, "")
     assert not any(hostile.HARMFUL.search(line) for line in out)
-    shown = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
-    for element in shown.iter():
+    seen = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
+    for element in seen.iter():
         assert element.tag in _TAGS
         assert set(element.attrib) <= _ATTRIBUTES
         assert element.get("href", "#")[0] == "#"
-    assert shown.xpath("//table[@class='fleet-checks']")
-    assert shown.xpath("//table[@class='spread']")
+    assert seen.xpath("//table[@class='fleet-checks']")
+    assert seen.xpath("//table[@class='spread']")
     junit = (tmp_path / "j.xml").read_bytes()
     assert jenkins_schema.faults(junit) == []
     assert b"[[ATTACHMENT" not in junit
@@ -381,10 +381,10 @@ def test_hostile_text_stays_text(call: Call, tmp_path: Path, text: str) -> None:
     assert len(rows(tmp_path / "c.csv")) == 3
     cells = [cell for row in rows(tmp_path / "c.csv") for cell in row.values()]
     assert not any(hostile.HARMFUL.search(cell) for cell in cells)
-    told = metric(
+    verdicts_ = metric(
         (tmp_path / "m.prom").read_text(encoding="utf-8"), "rigproof_fleet_machine_verdict"
     )
-    assert set(told) == {(name, "FAIL") for name in NAMES}
+    assert set(verdicts_) == {(name, "FAIL") for name in NAMES}
 
 
 def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() -> None:
@@ -392,10 +392,10 @@ def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() ->
     assert len(text) < 1_000_000
     seen = pages.page(text)
     assert len(seen.xpath("//tr")) < 1_000
-    told = pages.words(seen)
-    assert "FAIL (1000)" in told
-    assert "and 800 more; --csv and --junit write all" in told
-    assert "gpu-00001 gpu0: 560 (20.0 % worse)" in told
+    words_ = pages.words(seen)
+    assert "FAIL (1000)" in words_
+    assert "and 800 more; --csv and --junit write all" in words_
+    assert "gpu-00001 gpu0: 560 (20.0 % worse)" in words_
     assert table.render(fleet_reports.many(10_000)).count(b"\n") == 10_001
 
 
@@ -555,17 +555,17 @@ def test_changes_since_the_night_before() -> None:
     found = report.of_nights({"2026-11-25": now}, None, NOW, FRESH)
     compared = Comparison((), 0, 0, 0, (), (), (), Causes((), ()), ())
     found = report.with_earlier(found, {"2026-11-24": before, "2026-11-25": now}, compared)
-    told = report.changes(found)
-    assert told is not None
-    assert [(one.was, one.now, one.machines) for one in told.verdicts] == [
+    turns = report.changes(found)
+    assert turns is not None
+    assert [(one.was, one.now, one.machines) for one in turns.verdicts] == [
         ("PASS", "FAIL", ("a",)),
         ("FAIL", "PASS", ("b",)),
     ]
-    assert [(one.what, one.was, one.now, one.machines) for one in told.facts] == [
+    assert [(one.what, one.was, one.now, one.machines) for one in turns.facts] == [
         ("GPUs", "GPU-2", "GPU-3", ("a",)),
         ("kernel", "6.1", "6.8", ("a",)),
     ]
-    assert (told.new, told.gone) == (("d",), ("c",))
+    assert (turns.new, turns.gone) == (("d",), ("c",))
 
 
 def test_nothing_is_compared_without_a_night_before() -> None:

@@ -21,7 +21,7 @@ from acceptance.reports import templating
 from acceptance.wording import words
 
 MOST = 200  # machines of a list
-OPEN = 20  # of these, those that are shown at once
+OPEN = 20  # of these, those that are open at once
 ROWS = 60  # machines of the matrix
 CHECKS = 30  # columns of the matrix
 NAMED = 20  # machines named in a sentence, or in a cell
