@@ -155,6 +155,15 @@ _DECIDE: dict[str, dict[str, str]] = {
         "storage_limits": "storage_limits | disk_sheet",
         "training": "training_limits",
     },
+    "fleet": {
+        "common_cause": "fleet_causes | fleet_collect",
+        "comparison": "fleet_comparison | fleet_collect fleet_collect_cli",
+        "due": "fleet_collect | fleet_submit",
+        "night": "fleet_collect | fleet_collect_cli fleet_submit",
+        "outliers": "fleet_outliers | fleet_comparison",
+        "pairs": "fleet_pairs",
+        "verdicts": "fleet_collect | fleet_collect_cli",
+    },
     "history": {
         "baseline": "baseline",
         "comparison": "comparison compared_run | circumstances clean_pairs",
