@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import hypothesis
 import pytest
 from cases import each
 from fleet_verdicts import verdict
-from hypothesis import HealthCheck, given, settings, strategies
+from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
@@ -168,7 +169,7 @@ def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path:
     assert read(readers, runs)[::2] == ["FAIL", run]
 
 
-@settings(
+@hypothesis.settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
