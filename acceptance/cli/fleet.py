@@ -30,8 +30,8 @@ EPILOG = (
     "not be read, 2 usage error."
 )
 SUBMIT_EPILOG = (
-    "Exit codes: 0 each due node is submitted, is being tested or has a fresh verdict (with "
-    "--wait: a fresh PASS), 1 a FAIL, 3 one could not be submitted, or the engine refused "
+    "Exit codes: 0 each due node is submitted, is being tested or has a fresh PASS or FAIL "
+    "(with --wait: a fresh PASS), 1 a FAIL, 3 one could not be submitted, or the engine refused "
     "something (with --wait: or UNJUDGED), 2 usage error."
 )
 

@@ -11,6 +11,7 @@ from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due, kubectl, kubernetes, night, verdicts
 from acceptance.fleet.kubernetes import Refusal
+from acceptance.fleet.night import Standing
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
@@ -69,14 +70,13 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     # The Jobs before the verdicts: one that ends in between is a Job, not in neither.
     jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
     standings = judge(args, now) if args.verdicts else {}
-    # An UNJUDGED machine was stopped, or lacks something: it is tested again.
-    tested = {name: word for name, word in standings.items() if word != "UNJUDGED"}
+    tested = {name: one.verdict for name, one in standings.items() if one.proved}
     selector = ("-l", args.selector) if args.selector else ()
     cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
     devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
     chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
     rendered = [kubernetes.job(manifest, node, now) for node in chosen]
-    objects = kubernetes.listed([*manifest.others, *rendered])
+    objects = kubernetes.as_list([*manifest.others, *rendered])
     if args.dry_run:
         for one in refused:
             options.say_error(refusal_line(one, language))
@@ -86,14 +86,15 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     for one in refused:
         screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
     named = {one.name for one in chosen} | {one.node for one in refused}
-    mark(args, [node for node in cluster if node.name in named], standings)
+    marked = {name: one.verdict for name, one in standings.items()}
+    mark(args, [node for node in cluster if node.name in named], marked)
     if rendered:
         kubectl.apply(objects, len(rendered))
     for node in chosen:
         screen.say(language("submitted: {node}", node=node.name))
         if node.gpus < node.all_gpus:
-            told = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
-            screen.say(f"{node.name}: {words.message(told, language)}", "yellow")
+            fewer = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
+            screen.say(f"{node.name}: {words.message(fewer, language)}", "yellow")
     if chosen or refused:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:
@@ -116,8 +117,8 @@ def mark(
             kubectl.taint(taken, remove=True)
 
 
-def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
-    """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt.
+def judge(args: argparse.Namespace, now: datetime) -> dict[str, Standing]:
+    """What the verdicts of each machine count as.
 
     Raises ManifestError where a folder cannot be read: its nodes would all be tested again.
     """
@@ -126,7 +127,7 @@ def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
     if lost := next((one.message for one in found.troubles if one.machine is None), None):
         raise kubernetes.ManifestError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)
-    return {one.machine: one.verdict for one in judged.due if not one.missing}
+    return {one.machine: one for one in judged.due}
 
 
 def exit_code(chosen: tuple[kubernetes.Node, ...], refused: tuple[Refusal, ...]) -> int:

@@ -55,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drain",
         action="store_true",
-        help="drain nodes whose fresh verdict is FAIL, and undrain them when they pass",
+        help="drain nodes whose verdict is FAIL, and undrain them when they pass",
     )
     group.add_argument(
         "--wait",
@@ -174,7 +174,7 @@ class _Fleet:
         passed = []
         for one in standings:
             node, newest = nodes.get(one.machine), one.newest
-            if node is None or newest is None or not self._tested(one):
+            if node is None or newest is None or not self._counts(one):
                 continue
             if one.verdict == "FAIL" and not node.drained and node.in_service and self._drains:
                 self._drain(one.machine, newest)
@@ -249,11 +249,10 @@ class _Fleet:
         A node that somebody drained meanwhile keeps that reason.
         """
         for one in standings:
-            told = self._tested(one) and one.verdict in ("PASS", "FAIL")
             node = nodes.get(one.machine)
             if node is None or (node.drained and not node.ours):
                 continue
-            if one.machine in self.resumed and not told:
+            if one.machine in self.resumed and not self._tested(one):
                 why = self.resumed[one.machine]
                 if self._done(one.machine, partial(slurm.drain, one.machine, why)):
                     self._tell_drain(one.machine, why)
@@ -264,9 +263,13 @@ class _Fleet:
         return self.args.drain or self.reservation is not None
 
     def _tested(self, one: Standing) -> bool:
-        """Whether a node has the verdict it needs: a fresh one, of this reservation if there is."""
+        """Whether a node needs no test: a fresh PASS or FAIL, of this reservation if there is."""
+        return one.proved and self._counts(one)
+
+    def _counts(self, one: Standing) -> bool:
+        """Whether a node's verdict is of this reservation, if there is one."""
         if self.reservation is None:
-            return one.newest is not None or one.verdict == "FAIL"
+            return True
         began = one.newest.began if one.newest else None
         # Both are told in seconds: of the same second, the run may have been the earlier one.
         return began is not None and began > self.reservation.since

@@ -255,11 +255,11 @@ def choose(
             continue
         has_free = has_any if devices is not None else node.gpus > 0
         if node.name in tested:
-            told = Message("kubernetes_fresh", {"verdict": tested[node.name]})
-            refused.append(Refusal(node.name, told, harmless=True))
+            why = Message("kubernetes_fresh", {"verdict": tested[node.name]})
+            refused.append(Refusal(node.name, why, harmless=True))
         elif node.name in jobs:
-            told = Message("kubernetes_job_there", {"job": jobs[node.name]})
-            refused.append(Refusal(node.name, told, harmless=True))
+            why = Message("kubernetes_job_there", {"job": jobs[node.name]})
+            refused.append(Refusal(node.name, why, harmless=True))
         elif node.obstacle:
             refused.append(Refusal(node.name, node.obstacle))
         elif not has_free:
@@ -275,7 +275,7 @@ def choose(
 def labels(
     due: Iterable[str], standings: Mapping[str, VerdictWord]
 ) -> dict[VerdictWord, tuple[str, ...]]:
-    """The nodes by the word of their newest verdict; UNJUDGED where no fresh one is."""
+    """The nodes by their word; UNJUDGED of a node without a verdict."""
     found: dict[VerdictWord, list[str]] = {}
     for name in due:
         found.setdefault(standings.get(name, "UNJUDGED"), []).append(name)
@@ -331,7 +331,7 @@ def label(name: str) -> str:
     return f"{plain[: _NAME - 8].rstrip('-')}-{digest}"
 
 
-def listed(objects: Iterable[Mapping[str, Any]]) -> str:
+def as_list(objects: Iterable[Mapping[str, Any]]) -> str:
     """Objects as one document for `kubectl apply`."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 

@@ -240,6 +240,38 @@ def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm)
     assert site.calls("scontrol update") == []
 
 
+def test_only_a_fresh_pass_or_fail_spares_a_node_its_test(call: Call, site: Slurm) -> None:
+    """An UNJUDGED machine has not been proved, and a FAIL that stands is tested again some day."""
+    names = ("failed", "lately", "old", "passed", "unjudged")
+    site.says("sinfo -N", "".join(row(name, "idle") for name in names))
+    site.hold("passed", "PASS")
+    site.hold("unjudged", "UNJUDGED")
+    site.hold("failed", "FAIL", hours=5)
+    site.hold("failed", "UNJUDGED")
+    site.hold("old", "FAIL", hours=50)
+    site.hold("lately", "FAIL", hours=50)
+    site.hold("lately", "UNJUDGED")
+    code, out, _ = call("--licence", "rigproof")
+    assert (code, out) == (
+        0,
+        [
+            "fresh verdict, not tested again: failed, passed",
+            "submitted: lately (7), old (7), unjudged (7)",
+        ],
+    )
+
+
+def test_a_fail_is_drained_for_until_a_newer_pass(call: Call, site: Slurm) -> None:
+    run = site.hold("n1", "FAIL", hours=50)
+    site.hold("n1", "UNJUDGED")
+    site.hold("n2", "FAIL", hours=5)
+    site.hold("n2", "PASS")
+    call("--licence", "rigproof", "--drain")
+    assert site.calls("scontrol update") == [
+        f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}"
+    ]
+
+
 def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
     _, out, _ = call()
     assert out == [

@@ -13,7 +13,7 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
-from clusters import Object, devices, job, listed, node
+from clusters import Object, as_list, devices, job, node
 from fleet_verdicts import place, verdict
 from kustomized import KUBECTL, site
 
@@ -46,7 +46,7 @@ class Cluster:
         self.holds("resourceslices", [])
 
     def holds(self, kind: str, items: Iterable[Object]) -> None:
-        (self.folder / f"{kind}.json").write_text(listed(items), encoding="utf-8")
+        (self.folder / f"{kind}.json").write_text(as_list(items), encoding="utf-8")
 
     @property
     def applied(self) -> list[Object]:
@@ -145,6 +145,7 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "failed": ("FAIL", 3),
         "stopped": ("UNJUDGED", 3),
         "old": ("PASS", 40),
+        "failed-long-ago": ("FAIL", 40),
     }
     for name, (word, hours) in verdicts.items():
         run = f"{now - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0001"
@@ -158,13 +159,46 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "not submitted: passed: its fresh verdict is PASS",
         "not submitted: failed: its fresh verdict is FAIL",
     ]
-    assert nodes_of(cluster.applied) == ["stopped", "old", "new"]
+    assert nodes_of(cluster.applied) == ["stopped", "old", "failed-long-ago", "new"]
     code, lines, _ = call(*argv, "--fresh", "60")
     assert nodes_of(cluster.applied) == ["stopped", "new"]
     (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
     call(*argv, "--signer", "key.pub")
     # A FAIL stays one, signed or not.
-    assert nodes_of(cluster.applied) == ["passed", "stopped", "old", "new"]
+    tested = ["passed", "stopped", "old", "failed-long-ago", "new"]
+    assert nodes_of(cluster.applied) == tested
+
+
+def runs(folder: Path, name: str, *history: tuple[VerdictWord, float]) -> None:
+    """Runs of a node that began some hours ago; one of hours below 0 has no verdict."""
+    for word, hours in history:
+        at = datetime.now(UTC) - timedelta(hours=abs(hours))
+        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=name, machine_id=name)
+        path = place(folder, name, file, under=run, written=at)
+        if hours < 0:
+            path.unlink()
+
+
+def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    """Labels, taints and what is tested again all go by the one rule."""
+    held = tmp_path / "verdicts"
+    runs(held, "stands", ("FAIL", 5), ("UNJUDGED", 3))
+    runs(held, "old", ("FAIL", 50), ("UNJUDGED", 3))
+    runs(held, "repaired", ("FAIL", 5), ("PASS", 3))
+    runs(held, "died", ("PASS", 5), ("UNJUDGED", -3))
+    waiting = [node(name, taint="rigproof/failed") for name in ("repaired", "died")]
+    cluster.holds("nodes", [node("stands"), node("old"), *waiting])
+    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(held))
+    assert call(*argv, "--label", "--taint")[0] == 0
+    assert nodes_of(cluster.applied) == ["old", "died"]
+    assert [one for one in cluster.calls if one.startswith(("label", "taint"))] == [
+        "label nodes stands old rigproof/verdict=FAIL --overwrite",
+        "label nodes repaired rigproof/verdict=PASS --overwrite",
+        "label nodes died rigproof/verdict=UNJUDGED --overwrite",
+        "taint nodes stands old rigproof/failed=:NoSchedule",
+        "taint nodes repaired rigproof/failed:NoSchedule-",
+    ]
 
 
 def test_a_node_is_not_submitted_twice(call: Call, cluster: Cluster, tmp_path: Path) -> None:
@@ -224,7 +258,7 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
 
 def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "mended": "PASS"}
+    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "repaired": "PASS"}
     for name, word in words.items():
         run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
         file = verdict(word, run, serial=name, machine_id=name)
@@ -236,7 +270,7 @@ def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_pat
             node("bad"),
             node("new"),
             node("cpu-1", 0),
-            *(node(name, taint="rigproof/failed") for name in ("mended", "waits")),
+            *(node(name, taint="rigproof/failed") for name in ("repaired", "waits")),
         ],
     )
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
@@ -249,11 +283,11 @@ def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_pat
     assert marks() == []
     assert call(*argv, "--label", "--taint")[0] == 0
     assert marks() == [
-        "label nodes good mended rigproof/verdict=PASS --overwrite",
+        "label nodes good repaired rigproof/verdict=PASS --overwrite",
         "label nodes bad rigproof/verdict=FAIL --overwrite",
         "label nodes new waits rigproof/verdict=UNJUDGED --overwrite",
         "taint nodes bad rigproof/failed=:NoSchedule",
-        "taint nodes mended rigproof/failed:NoSchedule-",
+        "taint nodes repaired rigproof/failed:NoSchedule-",
     ]
     code, _, error = call(*argv[:2], "--label")
     assert (code, error.count("\n")) == (2, 1)

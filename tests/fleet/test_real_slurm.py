@@ -180,7 +180,7 @@ def test_a_node_that_dies_in_the_middle_has_no_verdict_and_is_tested_when_it_is_
     site.cluster.until_states({"n3": "down+not_responding"}, 60)
     told = site.submit("--nodes", "n3,n4", "--wait", code=3)
     assert "n3: down+not_responding (Not responding): not submitted" in told
-    assert "UNJUDGED n3: there is no verdict" in told
+    assert "is the newest run and has no verdict" in told
     assert "UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED (1 without" in told
     (site.home / "hangs-n3").unlink()
     site.cluster.boot("n3")
@@ -301,4 +301,5 @@ def test_a_run_that_is_cancelled_ends_as_unjudged_and_its_verdict_arrives(site: 
     until(lambda: not site.cluster.ask("squeue", "-h"), 30, "the end of the job")
     (kept,) = (site.shared / "n1").glob("20*/verdict.json")
     assert json.loads(kept.read_text())["verdict"] == "UNJUDGED"
-    assert "fresh verdict, not tested again: n1" in site.submit("--nodes", "n1")
+    (site.home / "hangs-n1").touch()
+    assert "submitted: n1 (" in site.submit("--nodes", "n1"), "it has not been proved"

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import hypothesis
 import pytest
 from cases import each
 from fleet_verdicts import verdict
+from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import night, verdicts
 from acceptance.reports import plain_json
 from acceptance.reports.verdict_json import SCHEMA
 
@@ -97,6 +102,95 @@ def test_a_newer_run_without_a_verdict(
     assert read(readers, runs)[0] == said
 
 
+# The words of a machine's runs, the newest last: `-` has no verdict, `torn` a part of one.
+RUNS = ("PASS", "FAIL", "UNJUDGED", "PASS/part", "FAIL/part", "UNJUDGED/part", "-")
+
+
+def hold_all(folder: Path, history: Sequence[str], hours: float) -> None:
+    """Runs of a machine, the newest begun some hours ago, and one each hour before."""
+    folder.mkdir(parents=True)
+    for number, kind in enumerate(reversed(history)):
+        word, _, part = kind.partition("/")
+        known = word if word in ("PASS", "FAIL", "UNJUDGED") else "PASS"
+        scope = "partial" if part else "full"
+        _, file = hold(folder, known, hours + number, scope=scope)  # type: ignore[arg-type]
+        if kind == "-":
+            file.unlink()
+        elif kind == "torn":
+            file.write_bytes(file.read_bytes()[:-3])
+
+
+@each(
+    "history, said",
+    [
+        ("FAIL UNJUDGED", "FAIL"),
+        ("FAIL PASS/part", "FAIL"),
+        ("FAIL torn", "FAIL"),
+        ("FAIL - UNJUDGED - torn", "FAIL"),
+        ("FAIL PASS", "PASS"),
+        ("FAIL PASS UNJUDGED", "UNJUDGED"),
+        ("FAIL PASS/part UNJUDGED/part", "FAIL"),
+        ("FAIL/part UNJUDGED", "FAIL"),
+        ("FAIL PASS -", "TORN"),
+        ("FAIL PASS torn", "TORN"),
+        ("PASS FAIL PASS", "PASS"),
+        ("- torn PASS", "PASS"),
+        ("PASS PASS/part", "PARTIAL"),
+        ("PASS torn UNJUDGED", "UNJUDGED"),
+        ("-", "TORN"),
+    ],
+)
+def test_a_fail_stands_until_a_newer_pass_of_a_whole_run(
+    readers: Path, tmp_path: Path, history: str, said: str
+) -> None:
+    folder = tmp_path / history.replace("/", "_")
+    hold_all(folder, history.split(), 1.0)
+    assert read(readers, folder)[0] == said
+
+
+def test_an_older_fail_has_its_own_age_and_run(readers: Path, tmp_path: Path) -> None:
+    run, _ = hold(tmp_path / "runs", "FAIL", hours=50.0)
+    hold(tmp_path / "runs", "UNJUDGED")
+    word, age, named = read(readers, tmp_path / "runs")
+    assert (word, named) == ("FAIL", run)
+    assert 180000 <= int(age) < 180100
+
+
+def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path: Path) -> None:
+    """By reading three lines of each: the reader of a prolog has five seconds."""
+    runs = tmp_path / "runs"
+    run, _ = hold(runs, "FAIL", hours=3000.0)
+    _, file = hold(runs, "UNJUDGED", hours=2000.5)
+    for hours in range(1, 1000):
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        other = runs / f"{at:%Y-%m-%dT%H-%M-%SZ}-0a1f"
+        other.mkdir()
+        (other / "verdict.json").hardlink_to(file)
+    assert read(readers, runs)[::2] == ["FAIL", run]
+
+
+@hypothesis.settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    history=strategies.lists(strategies.sampled_from(RUNS), min_size=1, max_size=6),
+    newest=strategies.sampled_from([*RUNS, "torn"]),
+    hours=strategies.sampled_from([1.0, 28.0, 40.0]),
+)
+def test_the_rule_is_one_in_shell_and_in_python(
+    readers: Path, history: list[str], newest: str, hours: float
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        hold_all(folder / "n1", [*history, newest], hours)
+        done = start(readers / "verdict", str(folder / "n1"), "108000")
+        now, fresh = datetime.now(UTC), timedelta(hours=30)
+        found = verdicts.collect([folder], now - fresh)
+        judged = night.judge(found, ["n1"], now, fresh).due[0].verdict
+    said = done.stdout.split()[0]
+    assert judged == (said if said in ("PASS", "FAIL") else "UNJUDGED")
+
+
 def test_no_verdict(readers: Path, tmp_path: Path) -> None:
     for folder in (tmp_path / "runs", tmp_path / "gone"):
         assert read(readers, folder) == ["MISSING", "-", "-"]
@@ -133,13 +227,20 @@ def test_text_of_a_verdict_is_never_executed(readers: Path, tmp_path: Path) -> N
     folder = tmp_path / "runs" / "2099-01-01T$(touch here)Z-;touch here"
     folder.mkdir()
     shutil.copy(tmp_path / "runs" / run / "verdict.json", folder)
+    assert read(readers, tmp_path / "runs")[::2] == ["FAIL", run]
+    shutil.rmtree(tmp_path / "runs" / run)
     assert read(readers, tmp_path / "runs") == ["TORN", "-", "-"]
     assert not [path for path in tmp_path.rglob("here")], before
 
 
 def test_a_verdict_of_the_future_is_not_trusted(readers: Path, tmp_path: Path) -> None:
-    hold(tmp_path / "runs", hours=-1.0)
-    assert read(readers, tmp_path / "runs")[0] == "TORN"
+    runs = tmp_path / "runs"
+    hold(runs, hours=-1.0)
+    assert read(readers, runs)[0] == "TORN"
+    run, _ = hold(runs, "FAIL", hours=1.0)
+    assert read(readers, runs)[::2] == ["FAIL", run], "it ends no FAIL"
+    run, _ = hold(runs, "FAIL", hours=-2.0)
+    assert read(readers, runs) == ["FAIL", "0", run], "a FAIL stays"
 
 
 @each(
@@ -147,8 +248,9 @@ def test_a_verdict_of_the_future_is_not_trusted(readers: Path, tmp_path: Path) -
     [
         ("PASS", 1.0, "missing stale torn unjudged partial", 0),
         ("FAIL", 1.0, "", 1),
-        ("FAIL", 31.0, "", 0),
-        ("FAIL", 31.0, "stale", 1),
+        ("FAIL", 31.0, "", 1),
+        ("FAIL", -1.0, "", 1),
+        ("UNJUDGED", 31.0, "unjudged", 0),
         ("PASS", 31.0, "torn stale", 1),
         ("UNJUDGED", 1.0, "", 0),
         ("UNJUDGED", 1.0, "unjudged", 1),
@@ -250,7 +352,26 @@ def test_a_job_without_a_verdict_says_so(readers: Path, tmp_path: Path) -> None:
     done = job(tmp_path, readers, "host", "")
     assert done.returncode == 2
     assert "rigproof job on n1: ended with code 2 and no verdict" in done.stderr
-    assert not (tmp_path / "shared").exists()
+    assert list((tmp_path / "shared/n1").iterdir()) == [], "no run was started"
+
+
+def test_a_job_that_dies_in_its_run_leaves_no_pass(readers: Path, tmp_path: Path) -> None:
+    """Its folder is begun before the run, and stays where the node can say no more."""
+    node = tmp_path / "shared/n1"
+    hold(node, "PASS", hours=2.0)
+    assert read(readers, node)[0] == "PASS"
+    (tmp_path / "command.run").mkdir()
+    assert job(tmp_path, readers, "host", "").returncode == 1
+    assert read(readers, node)[0] == "TORN"
+    assert len(list(node.iterdir())) == 2
+
+
+def test_a_job_whose_folder_cannot_be_made_starts_nothing(readers: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared").write_text("a file in the way")
+    done = job(tmp_path, readers, "host", "")
+    assert done.returncode == 3
+    assert "cannot be made" in done.stderr
+    assert not (tmp_path / "command.argv").exists()
 
 
 @pytest.mark.parametrize(
