@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def anchors(path: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them: each word's letters, with dashes."""
     found: set[str] = set()
     tokens = MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8"))
-    for heading, inline in zip(tokens, tokens[1:], strict=False):
+    for heading, inline in pairwise(tokens):
         if heading.type == "heading_open":
             text = "".join(part.content for part in inline.children or ())
             found.add(re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-"))
