@@ -22,12 +22,7 @@ NOT_ALL = 3
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that only Kubernetes needs."""
     group = parser.add_argument_group("Kubernetes (docs/kubernetes.md)")
-    group.add_argument(
-        "--due",
-        metavar="FILE",
-        type=options.path,
-        help="nodes that are due, one on each line (default: those of the cluster with GPUs)",
-    )
+    options.due(group, "the cluster's nodes with GPUs")
     group.add_argument(
         "--selector", metavar="LABELS", help="of the cluster's nodes, those with these labels"
     )
@@ -64,10 +59,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
 
     Raises DueError, ManifestError, KubernetesError, CommandError.
     """
-    if not args.verdicts:
-        for option in ("label", "taint", "signer"):
-            if getattr(args, option):
-                raise kubernetes.ManifestError("kubernetes_no_verdicts", option=f"--{option}")
+    _refuse_unused(args)
     names = due.read(args.due) if args.due else None
     path = str(args.kubernetes)
     manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
@@ -110,6 +102,19 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     else:
         screen.say(words.message(Message("kubernetes_no_gpu_node"), language), "bold yellow")
     return exit_code(chosen, refused)
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """Raise ManifestError where an option would do nothing without verdicts."""
+    given = {
+        "--label": args.label,
+        "--taint": args.taint,
+        "--signer": args.signer is not None,
+        "--fresh": args.fresh != options.FRESH_HOURS,
+    }
+    option = next((name for name, is_given in given.items() if is_given), None)
+    if option and not args.verdicts:
+        raise kubernetes.ManifestError("kubernetes_no_verdicts", option=option)
 
 
 def marks(
