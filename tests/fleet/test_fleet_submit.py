@@ -4,17 +4,15 @@ what it makes of their answers. Their lines are those of Slurm 22.05.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cases import each
-from fleet_verdicts import place, verdict
+from fleet_verdicts import Call, place, verdict
 
 from acceptance import resources
-from acceptance.__main__ import main
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import slurm
 from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
@@ -204,26 +202,13 @@ class Slurm:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     found = Slurm(tmp_path)
     monkeypatch.setenv("PATH", str(found.bin), prepend=":")
-    monkeypatch.setattr(sys, "path", list(sys.path))
     return found
 
 
-Call = Callable[..., tuple[int, list[str], str]]
-
-
 @pytest.fixture
-def call(site: Slurm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(fleet: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch) -> Call:
     monkeypatch.setenv("COLUMNS", "400")
-
-    def run(*arguments: str) -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", "submit", "--slurm", str(site.shared), *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
-
-    return run
+    return partial(fleet, "submit", "--slurm", str(site.shared))
 
 
 def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm) -> None:
