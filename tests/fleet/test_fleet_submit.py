@@ -4,6 +4,11 @@ what it makes of their answers. Their lines are those of Slurm 22.05.
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -13,8 +18,9 @@ from cases import each
 from fleet_verdicts import Call, place, verdict
 
 from acceptance import resources
+from acceptance.cli import fleet_slurm
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import slurm
+from acceptance.fleet import lock, slurm
 from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
 
 RESERVED = (
@@ -377,6 +383,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
     code, out, _ = call("--licence", "rigproof", "--wait")
     assert code == 3
+    assert "n2: its job cannot start (None): end the cause, or `scancel 3`" in out
     assert "UNJUDGED n2: there is no verdict" in out
     assert out[-1].startswith("UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED")
 
@@ -392,6 +399,9 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
         (["--kubernetes", "x"], "not allowed with"),
         (["--taint"], "--taint is an option of --kubernetes: leave it out with --slurm"),
         (["--dry-run"], "--dry-run is an option of --kubernetes: leave it out with --slurm"),
+        (["--image", "x"], "--image is of no use with --runtime host: name the runtime"),
+        (["--wait-minutes", "5"], "--wait-minutes is the limit of --wait: give that too"),
+        (["--wait", "--wait-minutes", "0"], "no whole number from 1 to 1000000"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -419,3 +429,197 @@ def test_a_shared_folder_that_is_not_there(site: Slurm, call: Call) -> None:
     code, _, err = call()
     assert code == 2
     assert "cannot be written (No such file or directory): give a folder that every node" in err
+
+
+class Clock:
+    """Stands for `time` of a wait: a pause takes no time, and `slept` says how long it was."""
+
+    def __init__(self, wake: Callable[[float], None]) -> None:
+        self.slept = 0.0
+        self.pauses: list[float] = []
+        self.wake = wake
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        self.pauses.append(seconds)
+        self.wake(self.slept)
+
+    def monotonic(self) -> float:
+        return self.slept
+
+
+def wait_by(monkeypatch: pytest.MonkeyPatch, wake: Callable[[float], None]) -> Clock:
+    clock = Clock(wake)
+    monkeypatch.setattr(fleet_slurm, "time", clock)
+    return clock
+
+
+def test_a_refused_call_is_tried_again_while_waiting(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller restarts, and the jobs have ended when it is back."""
+
+    def wake(slept: float) -> None:
+        if slept > 1.0:
+            site.says("squeue -h", "slurm_load_jobs error: Unable to contact\n", code=1)
+        if slept > 60.0:
+            site.says("squeue -h", "")
+            site.hold("n1", "PASS", hours=0.0)
+            site.hold("n2", "PASS", hours=0.0)
+
+    site.says("squeue -h", "7|RUNNING|n1|None\n8|RUNNING|n2|None\n")
+    clock = wait_by(monkeypatch, wake)
+    code, out, err = call("--licence", "rigproof", "--wait")
+    assert (code, err) == (0, "")
+    assert out[-1].startswith("PASS: 2 machines due: 2 PASS")
+    assert clock.pauses[-5:] == [2.0, 5.0, 10.0, 20.0, 40.0]
+
+
+def test_a_controller_that_stays_away_ends_a_wait(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is still submitted is named."""
+
+    def wake(_: float) -> None:
+        site.says("squeue -h", "slurm_load_jobs error: Unable to contact\n", code=1)
+
+    clock = wait_by(monkeypatch, wake)
+    site.says("squeue -h", "3|RUNNING|n1|None\n")
+    code, out, err = call("--licence", "rigproof", "--wait")
+    assert (code, err) == (
+        3,
+        "rigproof: Slurm refused 8 times in a row (squeue refused: slurm_load_jobs error: Unable "
+        "to contact); these jobs stay submitted: n1 (3): call again with --wait when it answers\n",
+    )
+    assert out == ["a job waits or runs already: n1", "submitted: n2 (7)"]
+    assert 180 < clock.slept < 300
+
+
+@each(
+    "reason",
+    [
+        *("PartitionNodeLimit", "PartitionTimeLimit", "QOSMaxWallDurationPerJobLimit"),
+        *("AssocMaxGRESPerJob", "JobHeldUser", "InvalidQOS", "launch failed requeued held"),
+    ],
+)
+def test_reasons_that_do_not_pass(reason: str) -> None:
+    assert Queued("1", True, "n1", reason).never_starts
+    assert not Queued("1", False, "n1", reason).never_starts
+
+
+@each("reason", ["None", "Priority", "Licenses", "Resources", "Reservation", "BeginTime"])
+def test_reasons_that_pass(reason: str) -> None:
+    assert not Queued("1", True, "n1", reason).never_starts
+
+
+def test_a_job_that_never_starts_is_named_and_not_waited_for(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reason has to stay for some minutes: one of before the node was resumed goes."""
+
+    def wake(slept: float) -> None:
+        reason = "PartitionNodeLimit" if slept > 30.0 else "Resources"
+        site.says("squeue -h", f"3|PENDING|n1|PartitionNodeLimit\n4|PENDING|n2|{reason}\n")
+
+    clock = wait_by(monkeypatch, wake)
+    wake(0.0)
+    code, out, _ = call("--licence", "rigproof", "--wait")
+    assert code == 3
+    assert [one for one in out if "cannot start" in one] == [
+        f"n{n}: its job cannot start (PartitionNodeLimit): end the cause, or `scancel {n + 2}`"
+        for n in (1, 2)
+    ]
+    assert 180 <= clock.slept < 220
+
+
+@pytest.mark.parametrize(
+    ("arguments", "minutes"),
+    [
+        (["--licence", "rigproof", "--minutes", "2"], 6),  # 3 jobs, 2 at once
+        (["--minutes", "2"], 4),
+        (["--wait-minutes", "3"], 3),
+    ],
+)
+def test_a_wait_has_a_limit(
+    call: Call,
+    site: Slurm,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    minutes: int,
+) -> None:
+    clock = wait_by(monkeypatch, lambda _: None)
+    site.says("sinfo -N", "".join(row(f"n{n}", "idle") for n in (1, 2, 3)))
+    site.says("squeue -h", "3|PENDING|n1|Licenses\n4|RUNNING|n2|None\n5|PENDING|n3|Priority\n")
+    code, out, _ = call("--wait", *arguments)
+    assert code == 3
+    jobs = "n1 (3: Licenses), n2 (4: running), n3 (5: Priority)"
+    assert f"not tested after {minutes} minutes, their jobs stay in the queue: {jobs}" in out
+    assert clock.slept == pytest.approx(minutes * 60)
+
+
+# Two calls at once: the first reading of the queue waits for that of the other call, which can come
+# only where nothing keeps the calls apart, and a job is in the queue some time after sbatch began.
+RACING = {
+    "squeue": """\
+cat queue
+echo >>readings
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ "$(wc -l <readings)" -lt 2 ] || exit 0
+    sleep 0.1
+done
+""",
+    "sbatch": """\
+sleep 0.3
+for word in "$@"; do case $word in --nodelist=*) node=${word#--nodelist=} ;; esac; done
+echo "$$|PENDING|$node|None" >>queue
+echo $$
+""",
+}
+
+
+def test_two_calls_at_once_submit_each_node_once(site: Slurm) -> None:
+    for name, text in RACING.items():
+        (site.bin / name).write_text(f'#!/bin/sh\ncd "${{0%/*}}"\n{text}')
+    (site.bin / "queue").touch()
+    argv = [sys.executable, "-m", "acceptance", "fleet", "submit", "--slurm", str(site.shared)]
+    env = {**os.environ, "COLUMNS": "400"}
+    calls = [
+        subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True, cwd=site.bin)
+        for _ in range(2)
+    ]
+    printed = sorted(one.communicate(timeout=60)[0].splitlines()[-1] for one in calls)
+    assert [one.returncode for one in calls] == [0, 0]
+    queue = (site.bin / "queue").read_text().splitlines()
+    assert sorted(line.split("|")[2] for line in queue) == ["n1", "n2"]
+    assert printed[0] == "a job waits or runs already: n1 (None), n2 (None)"
+    assert printed[1].startswith("submitted: n1 (")
+
+
+def test_a_call_that_submits_for_long_is_named(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "_LOCK_S", 0.0)
+    (site.shared / ".jobs").mkdir()
+    with slurm.submitting(site.shared):
+        code, out, err = call("--licence", "rigproof")
+    assert (code, out, err.count("\n")) == (3, [], 1)
+    holder = f"process {os.getpid()}, since 20"
+    assert f"another call submits for {site.shared} at this moment (" in err
+    assert holder in err
+    assert site.calls("sbatch") == []
+    assert call("--licence", "rigproof")[0] == 0
+
+
+def test_a_folder_without_locks_is_refused(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some shared file systems have none: then nothing keeps two calls apart."""
+
+    def refuse(_file: int, _kind: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(lock.fcntl, "flock", refuse)
+    code, out, err = call("--licence", "rigproof")
+    assert (code, out, err.count("\n")) == (2, [], 1)
+    assert "cannot be locked (No locks available), and two calls at once could test a node" in err
+    assert site.calls("sbatch") == []
