@@ -73,6 +73,6 @@ def devices(node: str | None, driver: str = "gpu.nvidia.com", count: int = 8) ->
     return {"metadata": {"name": "s"}, "spec": spec | ({"nodeName": node} if node else {})}
 
 
-def listed(items: Iterable[Object]) -> str:
+def as_list(items: Iterable[Object]) -> str:
     """What kubectl prints of these objects."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)})

@@ -24,7 +24,7 @@ from acceptance.fleet import lock, slurm
 from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
 
 RESERVED = (
-    "ReservationName=mend StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "
+    "ReservationName=repair StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "
     "Nodes=n[1,3] NodeCnt=2 CoreCnt=2 Features=(null) PartitionName=(null) "
     "Flags={flags} TRES=cpu=2 Users=root Groups=(null) Accounts=(null) "
     "Licenses=(null) State={state} BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n"
@@ -102,7 +102,7 @@ def test_a_reservation() -> None:
     text = RESERVED.format(start="2026-11-27T04:03:47", flags="MAINT,SPEC_NODES", state="ACTIVE")
     at = datetime(2026, 11, 27, 4, 3, 47).astimezone(UTC)
     flags = frozenset({"MAINT", "SPEC_NODES"})
-    assert slurm.parse_reservation(text) == ("mend", at, "n[1,3]", flags, True)
+    assert slurm.parse_reservation(text) == ("repair", at, "n[1,3]", flags, True)
     for broken in ("", text + text, text.replace("StartTime=2026-11-27T", "StartTime=")):
         with pytest.raises(SlurmError, match="scontrol show reservation printed a line"):
             slurm.parse_reservation(broken)
@@ -117,7 +117,7 @@ def test_our_jobs() -> None:
 
 
 @each(
-    "component, told",
+    "component, reason",
     [
         ("gpu3", "rigproof FAIL: gpu3 gemm.rate[bf16] RUN"),
         (None, "rigproof FAIL: gemm.rate[bf16] RUN"),
@@ -125,9 +125,9 @@ def test_our_jobs() -> None:
         ("x'\n\"$(id)\x1b|=\u00e9", "rigproof FAIL: x_____id_____ gemm.rate[bf16] RUN"),
     ],
 )
-def test_the_reason_of_a_drain(component: str | None, told: str) -> None:
+def test_the_reason_of_a_drain(component: str | None, reason: str) -> None:
     """Who can write to the shared folder has written its parts: only plain letters stay."""
-    assert slurm.reason(component, "gemm.rate[bf16]", "RUN") == told
+    assert slurm.reason(component, "gemm.rate[bf16]", "RUN") == reason
 
 
 def test_the_first_20_letters_of_a_reason_name_the_gpu() -> None:
@@ -145,11 +145,11 @@ def test_one_exclusive_job_is_pinned_to_a_node() -> None:
     )
     more = Job(
         *(Path("/d/job"), Path("/s"), Path("/o"), 90, ("rigproof",), "pyxis", "img"),
-        *("lic", "gpu", "mend"),
+        *("lic", "gpu", "repair"),
     )
     argv = more.argv("n2")
     assert argv[-6:] == ("/d/job", "/s", "/o", "pyxis", "img", "rigproof")
-    assert {"--licenses=lic", "--partition=gpu", "--reservation=mend"} <= set(argv)
+    assert {"--licenses=lic", "--partition=gpu", "--reservation=repair"} <= set(argv)
 
 
 def test_the_job_is_there_in_a_checkout() -> None:
@@ -239,7 +239,7 @@ def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
     ]
 
 
-def test_nodes_that_take_no_job_are_told(call: Call, site: Slurm) -> None:
+def test_nodes_that_take_no_job_are_named(call: Call, site: Slurm) -> None:
     away = row("n1", "down+not_responding", "Not responding") + row("n2", "idle+reserved")
     site.says("sinfo -N", away + row("n3", "idle"))
     site.says("squeue -h", "3|PENDING|n3|PartitionTimeLimit\n")
@@ -283,9 +283,9 @@ def test_drains_only_when_asked_and_undrains_only_what_is_ours(call: Call, site:
     assert out[1] == "n2: resumed, it passed"
 
 
-def reserve(site: Slurm, hours: float = 1.0, **told: str) -> None:
+def reserve(site: Slurm, hours: float = 1.0, **values: str) -> None:
     start = datetime.now().astimezone() - timedelta(hours=hours)
-    more = {"flags": "MAINT,IGNORE_JOBS", "state": "ACTIVE", **told}
+    more = {"flags": "MAINT,IGNORE_JOBS", "state": "ACTIVE", **values}
     text = RESERVED.format(start=f"{start:%Y-%m-%dT%H:%M:%S}", **more)
     site.says("scontrol show reservation", text)
 
@@ -310,16 +310,16 @@ def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, si
         + row("n3", f"idle+{both}")
         + row("n4", f"idle+drain+{both}", "somebody's"),
     )
-    code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
+    code, out, _ = call("--licence", "rigproof", "--reservation", "repair")
     assert code == 3  # n4
     assert site.calls("scontrol update") == [
         f"scontrol update NodeName=n3 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {failed}",
-        "scontrol update ReservationName=mend Nodes=n1,n3,n4",
+        "scontrol update ReservationName=repair Nodes=n1,n3,n4",
         "scontrol update NodeName=n1 State=RESUME",
     ]
     (sent,) = site.calls("sbatch")
     assert "--nodelist=n1 " in sent
-    assert "--reservation=mend" in sent
+    assert "--reservation=repair" in sent
     assert "n4: idle+drain+maintenance+reserved (somebody's): not submitted" in out
 
 
@@ -340,13 +340,13 @@ def drained(site: Slurm) -> None:
 def test_a_node_whose_job_is_refused_stays_drained(call: Call, site: Slurm) -> None:
     drained(site)
     site.says("sbatch --parsable", "sbatch: error: no\n", code=1)
-    assert call("--licence", "rigproof", "--reservation", "mend")[0] == 3
+    assert call("--licence", "rigproof", "--reservation", "repair")[0] == 3
     assert site.calls("scontrol update") == []
 
 
 def test_a_repaired_node_that_gave_no_verdict_is_drained_again(call: Call, site: Slurm) -> None:
     drained(site)
-    code, out, _ = call("--licence", "rigproof", "--reservation", "mend", "--wait")
+    code, out, _ = call("--licence", "rigproof", "--reservation", "repair", "--wait")
     assert (code, out[0]) == (3, "submitted: n1 (7)")
     assert site.calls("scontrol update") == [
         "scontrol update NodeName=n1 State=RESUME",
@@ -359,19 +359,19 @@ def test_a_reservation_ends_with_its_last_node(call: Call, site: Slurm) -> None:
     show(site, "n1")
     site.hold("n1", "PASS", hours=0.5)
     site.says("sinfo -N", row("n1", "idle+maintenance+reserved"))
-    code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
-    assert (code, out[0]) == (0, "released from the reservation mend: n1")
-    assert site.calls("scontrol delete") == ["scontrol delete ReservationName=mend"]
+    code, out, _ = call("--licence", "rigproof", "--reservation", "repair")
+    assert (code, out[0]) == (0, "released from the reservation repair: n1")
+    assert site.calls("scontrol delete") == ["scontrol delete ReservationName=repair"]
 
 
-@pytest.mark.parametrize("told", [{"flags": "SPEC_NODES"}, {"state": "INACTIVE"}])
+@pytest.mark.parametrize("values", [{"flags": "SPEC_NODES"}, {"state": "INACTIVE"}])
 def test_only_a_maintenance_reservation_in_force(
-    call: Call, site: Slurm, told: dict[str, str]
+    call: Call, site: Slurm, values: dict[str, str]
 ) -> None:
-    reserve(site, **told)
-    code, out, err = call("--licence", "rigproof", "--reservation", "mend")
+    reserve(site, **values)
+    code, out, err = call("--licence", "rigproof", "--reservation", "repair")
     assert (code, out) == (2, [])
-    assert "mend is no maintenance reservation in force: create it with `scontrol create" in err
+    assert "repair is no maintenance reservation in force: create it with `scontrol create" in err
 
 
 def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(

@@ -13,7 +13,7 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
-from clusters import Object, created, devices, job, listed, node
+from clusters import Object, created, devices, job, as_list, node
 from fleet_verdicts import Call, place, verdict
 from kustomized import KUBECTL, site
 
@@ -44,7 +44,7 @@ class Cluster:
         self.holds("resourceslices", [])
 
     def holds(self, kind: str, items: Iterable[Object]) -> None:
-        (self.folder / f"{kind}.json").write_text(listed(items), encoding="utf-8")
+        (self.folder / f"{kind}.json").write_text(as_list(items), encoding="utf-8")
 
     @property
     def applied(self) -> list[Object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kubernetes_validate
 import pytest
-from clusters import created, devices, job, listed, node
+from clusters import created, devices, job, as_list, node
 from hypothesis import given
 from hypothesis import strategies as st
 from kustomized import DEPLOY, build, site
@@ -46,7 +46,7 @@ def refusals(
     tested: dict[str, VerdictWord] | None = None,
 ) -> tuple[list[str], dict[str, str], list[str]]:
     """The nodes that are chosen, why the others are not, and which of these are harmless."""
-    found = kubernetes.nodes(listed(cluster))
+    found = kubernetes.nodes(as_list(cluster))
     chosen, refused = kubernetes.choose(found, names, lent, jobs or {}, tested or {})
     return (
         [one.name for one in chosen],
@@ -102,7 +102,7 @@ def test_the_nodes_that_are_named_are_due() -> None:
 
 
 def test_with_claims_the_driver_says_which_nodes_have_gpus() -> None:
-    slices = listed(
+    slices = as_list(
         [devices("gpu-1"), devices("nic-1", "dra.net"), devices(None), devices("gpu-3", count=0)]
     )
     lent = kubernetes.with_devices(slices)
@@ -112,7 +112,7 @@ def test_with_claims_the_driver_says_which_nodes_have_gpus() -> None:
 
 
 def test_jobs_that_have_ended_do_not_count() -> None:
-    text = listed(
+    text = as_list(
         [
             job("a", "gpu-1"),
             job("b", "gpu-2", ended="Complete"),
@@ -134,11 +134,11 @@ def test_a_count_that_is_no_number_is_not_read() -> None:
     odd = node("gpu-1")
     odd["status"]["allocatable"]["nvidia.com/gpu"] = "8k"
     with pytest.raises(KubernetesError, match=r"gpu-1: nvidia[.]com/gpu is 8k"):
-        kubernetes.nodes(listed([odd]))
+        kubernetes.nodes(as_list([odd]))
 
 
 def test_a_job_is_pinned_and_takes_the_gpus_that_are_lent(manifests: dict[str, Manifest]) -> None:
-    (chosen,) = kubernetes.nodes(listed([node("gpu-1.example.org", 7, all_gpus=8)]))
+    (chosen,) = kubernetes.nodes(as_list([node("gpu-1.example.org", 7, all_gpus=8)]))
     before = json.dumps(manifests["least"].job)
     made = kubernetes.job(manifests["least"], chosen, None)
     assert json.dumps(manifests["least"].job) == before
@@ -156,7 +156,7 @@ def test_a_job_is_pinned_and_takes_the_gpus_that_are_lent(manifests: dict[str, M
         ]
     }
     assert "node-of-this-job" not in json.dumps(made)
-    assert kubernetes.unfinished(listed([created(made)])) == {
+    assert kubernetes.unfinished(as_list([created(made)])) == {
         "gpu-1.example.org": made["metadata"]["name"]
     }
 
@@ -169,7 +169,7 @@ def test_a_request_is_the_limit(tmp_path: Path) -> None:
             resources = one["spec"]["template"]["spec"]["containers"][0]["resources"]
             resources["requests"]["nvidia.com/gpu"] = "8"
     manifest = kubernetes.manifest("".join(map(json.dumps, objects)), "site")
-    (chosen,) = kubernetes.nodes(listed([node("gpu-1", 4)]))
+    (chosen,) = kubernetes.nodes(as_list([node("gpu-1", 4)]))
     made = kubernetes.job(manifest, chosen, None)["spec"]["template"]["spec"]["containers"][0]
     assert made["resources"]["requests"]["nvidia.com/gpu"] == "4"
     assert made["resources"]["limits"]["nvidia.com/gpu"] == "4"
@@ -181,7 +181,7 @@ def test_a_request_is_the_limit(tmp_path: Path) -> None:
 def test_a_rendered_job_is_what_the_api_takes(
     manifests: dict[str, Manifest], overlay: str, version: str
 ) -> None:
-    (chosen,) = kubernetes.nodes(listed([node("1e3")]))
+    (chosen,) = kubernetes.nodes(as_list([node("1e3")]))
     made = kubernetes.job(manifests[overlay], chosen, None)
     kubernetes_validate.validate(made, version, strict=True)
     limits = made["spec"]["template"]["spec"]["containers"][0]["resources"].get("limits")
@@ -190,7 +190,7 @@ def test_a_rendered_job_is_what_the_api_takes(
 
 def test_the_name_of_a_job_follows_from_the_job_before_it(manifests: dict[str, Manifest]) -> None:
     """Calls at the same moment make the same Job; the next one is another."""
-    nodes = kubernetes.nodes(listed([node("gpu-1"), node("gpu-2")]))
+    nodes = kubernetes.nodes(as_list([node("gpu-1"), node("gpu-2")]))
     names = [
         kubernetes.job(manifests["least"], one, last)["metadata"]["name"]
         for one in nodes
@@ -201,7 +201,7 @@ def test_the_name_of_a_job_follows_from_the_job_before_it(manifests: dict[str, M
 
 
 def test_the_last_job_of_a_node_is_the_newest() -> None:
-    text = listed(
+    text = as_list(
         [
             job("b", "gpu-1", ended="Failed", at="2026-11-26T01:00:00Z"),
             job("a", "gpu-1", ended="Complete", at="2026-11-27T01:00:00Z"),

@@ -123,7 +123,7 @@ def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
     yield Site(cluster, tmp_path)
     subprocess.run(["scancel", "--me"], env=cluster.env(), timeout=20, capture_output=True)
     until(lambda: not cluster.ask("squeue", "-h"), 30, "an empty queue")
-    gone = ["scontrol", "delete", "ReservationName=mend"]
+    gone = ["scontrol", "delete", "ReservationName=repair"]
     subprocess.run(gone, env=cluster.env(), timeout=20, capture_output=True)
     for node, state in cluster.states().items():
         if {"drain", "down"} & set(state.split("+")):
@@ -220,23 +220,23 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
         "--nodes", "n[1-2]", "--fresh", "0.1", code=3
     )
     (site.home / "word-n2").write_text("FAIL")
-    mend = ("ReservationName=mend", "StartTime=now", "Duration=60", "Users=root")
-    made = ("scontrol", "create", "reservation", *mend, "Flags=MAINT,IGNORE_JOBS", "Nodes=n[1-2]")
+    repair = ("ReservationName=repair", "StartTime=now", "Duration=60", "Users=root")
+    made = ("scontrol", "create", "reservation", *repair, "Flags=MAINT,IGNORE_JOBS", "Nodes=n[1-2]")
     site.cluster.ask(*made)
     time.sleep(1.1)  # a run of the second in which it begins is an earlier one
-    told = site.submit("--reservation", "mend", "--wait", code=1)
-    assert "released from the reservation mend: n1" in told
-    assert sorted(site.log()) == ["began n1 mend", "began n2 mend", "ended n1", "ended n2"]
-    held = site.cluster.ask("scontrol", "show", "reservation", "mend", "-o")
+    told = site.submit("--reservation", "repair", "--wait", code=1)
+    assert "released from the reservation repair: n1" in told
+    assert sorted(site.log()) == ["began n1 repair", "began n2 repair", "ended n1", "ended n2"]
+    held = site.cluster.ask("scontrol", "show", "reservation", "repair", "-o")
     assert "Nodes=n2 " in held
     site.cluster.until_states({"n1": "idle", "n2": "idle+drain+maintenance+reserved"})
     assert site.reason("n2").startswith("rigproof FAIL: gemm.rate[bf16]")
     # A new repair is a new reservation.
-    site.cluster.ask("scontrol", "delete", "ReservationName=mend")
+    site.cluster.ask("scontrol", "delete", "ReservationName=repair")
     site.cluster.ask(*made[:-1], "Nodes=n2")
     time.sleep(1.1)
     (site.home / "word-n2").unlink()
-    site.submit("--reservation", "mend", "--wait")
+    site.submit("--reservation", "repair", "--wait")
     assert site.cluster.ask("scontrol", "show", "reservation").startswith("No reservations")
     site.cluster.until_states({"n1": "idle", "n2": "idle"})
 
