@@ -13,7 +13,7 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
-from clusters import Object, created, devices, job, as_list, node
+from clusters import Object, as_list, created, devices, job, node
 from fleet_verdicts import Call, place, verdict
 from kustomized import KUBECTL, site
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kubernetes_validate
 import pytest
-from clusters import created, devices, job, as_list, node
+from clusters import as_list, created, devices, job, node
 from hypothesis import given
 from hypothesis import strategies as st
 from kustomized import DEPLOY, build, site
