@@ -77,6 +77,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     HistoryError,
     parquet.NightFileError,
     kubernetes.KubernetesError,
+    slurm.SubmissionError,
 )
 
 
