@@ -346,11 +346,11 @@ class _Fleet:
         A node that somebody drained meanwhile keeps that reason.
         """
         for one in standings:
-            judged = self._tested(one) and one.verdict in ("PASS", "FAIL")
+            told = self._tested(one) and one.verdict in ("PASS", "FAIL")
             node = nodes.get(one.machine)
             if node is None or (node.drained and not node.ours):
                 continue
-            if one.machine in self.resumed and not judged:
+            if one.machine in self.resumed and not told:
                 why = self.resumed[one.machine]
                 if self._done(one.machine, partial(slurm.drain, one.machine, why)):
                     self._say_drained(one.machine, why)
