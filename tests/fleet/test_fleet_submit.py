@@ -553,7 +553,7 @@ def test_a_wait_has_a_limit(
     code, out, _ = call("--wait", *arguments)
     assert code == 3
     jobs = "n1 (3: Licenses), n2 (4: running), n3 (5: Priority)"
-    assert f"not tested after {minutes} minutes, their jobs stay in the queue: {jobs}" in out
+    assert f"not tested after {minutes} min, their jobs stay in the queue: {jobs}" in out
     assert clock.slept == pytest.approx(minutes * 60)
 
 
