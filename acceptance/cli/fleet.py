@@ -122,9 +122,9 @@ def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
 
 def _due(parser: argparse.ArgumentParser) -> None:
     """Add which machines are due, and where they are."""
-    source = parser.add_mutually_exclusive_group()
-    options.due(source, "those that have a folder")
-    source.add_argument(
+    due_list = parser.add_mutually_exclusive_group()
+    options.due(due_list, "those that have a folder")
+    due_list.add_argument(
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
     parser.add_argument(
@@ -232,8 +232,10 @@ def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
         module.arguments(own)
         for option, default in vars(own.parse_args([])).items():
             if name != engine and getattr(args, option) != default:
-                flag = f"--{option.replace('_', '-')}"
-                raise NoFleet(f"{flag} is an option of --{name}: leave it out with --{engine}")
+                own_option = "--" + option.replace("_", "-")
+                raise NoFleet(
+                    f"{own_option} is an option of --{name}: leave it out with --{engine}"
+                )
 
 
 def _require_signers(args: argparse.Namespace) -> None:

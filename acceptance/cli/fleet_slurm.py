@@ -314,8 +314,8 @@ class _Fleet:
             jobs = ", ".join(f"{job.node} ({job.id}: {job.state})" for job in going)
             self._say(
                 self.language(
-                    "not tested after {minutes} minutes, their jobs stay in the queue: {jobs}",
-                    minutes=f"{limit_s / 60:.0f}",
+                    "not tested after {minutes} min, their jobs stay in the queue: {jobs}",
+                    minutes=round(limit_s / 60),
                     jobs=jobs,
                 ),
                 "yellow",

@@ -300,7 +300,8 @@ def maintenance(name: str) -> Reservation:
 def submitting(folder: Path) -> Iterator[None]:
     """Be the only call that submits for this shared folder, which has the folder of the logs.
 
-    Raises SubmissionError where another call does, and SlurmError where the folder has no locks.
+    Raises SubmissionError where another call does, and SlurmError where the folder cannot be
+    locked.
     """
     path = log_of(folder, "any").with_name(".submit.lock")
     with contextlib.ExitStack() as held:
@@ -308,9 +309,10 @@ def submitting(folder: Path) -> Iterator[None]:
             held.enter_context(lock.hold(path, _LOCK_S))
         except lock.Locked as error:
             raise SubmissionError("slurm_locked", path=str(folder), holder=str(error)) from error
+        except PermissionError as error:
+            raise SlurmError("slurm_folder", path=str(path), why=error.strerror) from error
         except OSError as error:
-            why = error.strerror or str(error)
-            raise SlurmError("slurm_no_lock", path=str(path), why=why) from error
+            raise SlurmError("slurm_no_lock", path=str(path), why=error.strerror) from error
         yield
 
 

@@ -585,7 +585,7 @@ def test_a_wait_has_a_limit(
     code, out, _ = call("--wait", *arguments)
     assert code == 3
     jobs = "n1 (3: Licenses), n2 (4: running), n3 (5: Priority)"
-    assert f"not tested after {minutes} minutes, their jobs stay in the queue: {jobs}" in out
+    assert f"not tested after {minutes} min, their jobs stay in the queue: {jobs}" in out
     assert clock.slept == pytest.approx(minutes * 60)
 
 
@@ -642,16 +642,23 @@ def test_a_call_that_submits_for_long_is_named(
     assert call("--licence", "rigproof")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOLCK, "cannot be locked (No locks available), and two calls at once could test a"),
+        (errno.EACCES, "cannot be written (Permission denied): give a folder that every node and"),
+    ],
+)
 def test_a_folder_without_locks_is_refused(
-    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch, number: int, said: str
 ) -> None:
     """Some shared file systems have none: then nothing keeps two calls apart."""
 
     def refuse(_file: int, _kind: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(lock.fcntl, "flock", refuse)
     code, out, err = call("--licence", "rigproof")
     assert (code, out, err.count("\n")) == (2, [], 1)
-    assert "cannot be locked (No locks available), and two calls at once could test a node" in err
+    assert f"/.jobs/.submit.lock {said}" in err
     assert site.calls("sbatch") == []
