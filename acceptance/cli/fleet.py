@@ -24,7 +24,6 @@ from acceptance.wording import words
 
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
-FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 EPILOG = (
     "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
     "not be read, 2 usage error."
@@ -86,10 +85,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _counts(report)
     _fail_on(report)
     options.language(report)
-    _submitted(what)
+    _submit_arguments(what)
 
 
-def _submitted(what: argparse._SubParsersAction[Any]) -> None:
+def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
     """Add `submit`, which each engine has options of its own for."""
     text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
     submit = options.add(what, "submit", text, SUBMIT_EPILOG)
@@ -124,12 +123,7 @@ def _submitted(what: argparse._SubParsersAction[Any]) -> None:
 def _due(parser: argparse.ArgumentParser) -> None:
     """Add which machines are due, and where they are."""
     due_list = parser.add_mutually_exclusive_group()
-    due_list.add_argument(
-        "--due",
-        metavar="FILE",
-        type=options.path,
-        help="machines that are due, one on each line (default: those that have a folder)",
-    )
+    options.due(due_list, "those that have a folder")
     due_list.add_argument(
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
@@ -147,7 +141,7 @@ def _counts(parser: argparse.ArgumentParser) -> None:
         "--fresh",
         metavar="HOURS",
         type=hours,
-        default=FRESH_HOURS,
+        default=options.FRESH_HOURS,
         help="how long after its run began a verdict counts (default: 30)",
     )
     parser.add_argument(
@@ -280,7 +274,7 @@ def show(
     reasons = {one.machine: one.reason for one in judged.due}
     for trouble in judged.troubles:
         if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
-            screen.say(words.text(trouble.message, language), "yellow")
+            screen.say(words.message(trouble.message, language), "yellow")
     for remark in judged.remarks:
         screen.say(words.message(remark, language))
     for one in judged.others:

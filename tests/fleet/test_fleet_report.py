@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +16,10 @@ import jenkins_schema
 import numpy as np
 import pages
 import pytest
-from fleet_verdicts import RATE, place, verdict
+from fleet_verdicts import RATE, Call, place, verdict
 from junitparser import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
-from acceptance.__main__ import main
 from acceptance.core.language import ENGLISH
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, report, verdicts
@@ -33,27 +31,13 @@ from acceptance.fleet.views import metrics, page, table, terminal
 from acceptance.reports import verdict_json
 from acceptance.wording import words
 
-Call = Callable[..., tuple[int, list[str], str]]
 MODEL, DRIVER = "NVIDIA H200", "580.95"
 CHECK = "gemm.rate[bf16]"
 
 
 @pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Call:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*arguments: str, verb: str = "report") -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", verb, *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
-
-    return run
+def call(fleet: Call) -> Call:
+    return lambda *arguments, verb="report": fleet(verb, *arguments)
 
 
 def machine(

@@ -5,20 +5,23 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import hypothesis
 import pytest
 from cases import each
 from fleet_verdicts import verdict
-from hypothesis import HealthCheck, given, settings, strategies
+from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, verdicts
 from acceptance.reports import plain_json
 from acceptance.reports.verdict_json import SCHEMA
+
+Gate = Callable[..., tuple[int, list[str]]]
 
 
 def hold(
@@ -168,7 +171,7 @@ def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path:
     assert read(readers, runs)[::2] == ["FAIL", run]
 
 
-@settings(
+@hypothesis.settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
@@ -298,6 +301,115 @@ def test_settings_that_are_wrong_block_nothing(readers: Path, tmp_path: Path) ->
     (readers / "verdict").unlink()
     assert start(readers / "prolog", SLURM_JOB_USER="bob").returncode == 0
     assert start(readers / "healthcheck").returncode == 0
+
+
+@pytest.fixture(params=["dash", "bash --posix"])
+def gate(request: pytest.FixtureRequest, readers: Path) -> Gate:
+    """Write the settings and ask the gate: exit code, and what is wrong with the settings."""
+    shell, *options = request.param.split()
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell}")
+
+    def ask(settings: bytes, *user: str) -> tuple[int, list[str]]:
+        (readers / "settings").write_bytes(settings)
+        done = start(Path(program), *options, str(readers / "gate"), *user)
+        return done.returncode, done.stderr.splitlines()
+
+    return ask
+
+
+def test_forms_of_settings_that_are_no_mistakes(gate: Gate, tmp_path: Path) -> None:
+    """Line ends of Windows, blanks, and no end of the last line."""
+    hold(tmp_path / "runs", hours=2.0)
+    folder = f"folder={tmp_path}/runs".encode()
+    for settings in (
+        folder + b"\r\n\r\n# a comment\r\nfresh=60\r\nblock=torn stale\r\n",
+        b"fresh=60\nblock=stale\n" + folder,
+        b" fresh = 60 \n\tblock = \tstale\t\n" + folder + b" \n",
+        folder + b"\nblock=stale\nfresh=60",
+        folder + b"\nfresh=60\nblock=stale",
+    ):
+        assert gate(settings) == (1, []), settings
+        assert gate(settings + b"\r\nowners=bob\\x a.b-c_d@e 7", "7")[0] == 0, settings
+        assert gate(settings.replace(b"stale", b"torn"))[0] == 0, settings
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "code"),
+    [
+        ("fresh=30h", "fresh=30h is no number of seconds: 108000 is taken", 0),
+        ("fresh=", "fresh= is no number of seconds: 108000 is taken", 0),
+        ("fresh=9999999999", "fresh=9999999999 is no number of seconds: 108000 is taken", 0),
+        ('folder="{runs}"', 'folder="{runs}" is no absolute path: {runs} is read', 0),
+        ("folder=runs", "folder=runs is no absolute path: {runs} is read", 0),
+        ("block=stale,torn", "block: stale,torn blocks nothing: missing, stale, torn, unj", 0),
+        ("block=STALE missing", "block: STALE blocks nothing: missing, stale, torn, unjudged", 0),
+        ("block=stale often", "block: often blocks nothing: missing, stale, torn, unjudged", 1),
+        ("owners=root,rigproof", "owners=root,rigproof are no users with blanks between", 1),
+        ("owners=*", "owners=* are no users with blanks between: root rigproof are taken", 1),
+        ("blok=stale", "blok is no setting: folder, fresh, owners and block are", 1),
+        ("export block=", "export block is no setting: folder, fresh, owners and block are", 1),
+        ("block", "'block' is no setting: write name=value", 1),
+        ("\x1b[31m", "'?[31m' is no setting: write name=value", 1),
+        ("fresh=108000\nfresh=108000", "fresh stands twice: the last one counts", 1),
+    ],
+)
+def test_mistakes_in_settings_are_named(
+    gate: Gate, tmp_path: Path, wrong: str, said: str, code: int
+) -> None:
+    """A stale verdict, which blocks by `block=stale` unless the mistake is what decides it."""
+    runs = tmp_path / "runs"
+    hold(runs, hours=31.0)
+    settings = f"folder={runs}\nblock=stale\n" + wrong.format(runs=runs)
+    found, lines = gate(settings.encode(), "bob", "1000")
+    number = 4 if "\n" in wrong else 3
+    assert found == code, lines
+    assert all("stands twice: the last one counts" in one for one in lines[:-1])
+    assert lines[-1].startswith(f"settings, line {number}: {said.format(runs=runs)}")
+
+
+def test_a_fail_blocks_whatever_is_wrong_with_the_settings(gate: Gate, tmp_path: Path) -> None:
+    hold(tmp_path / "runs", "FAIL")
+    code, lines = gate(f"folder={tmp_path}/runs\nfresh=1d\nblock=x\n".encode())
+    assert (code, len(lines)) == (1, 2)
+
+
+def test_settings_that_cannot_be_read(gate: Gate, readers: Path) -> None:
+    assert gate(b"")[1] == [
+        "settings, line 0: the file is missing, empty or cannot be read: its defaults are taken"
+    ]
+    (readers / "read-settings").unlink()
+    assert gate(b"")[0] == 2, "no block"
+
+
+def test_mistakes_in_settings_are_logged(readers: Path, tmp_path: Path) -> None:
+    """By the health check and the prolog, beside what they say of the verdict."""
+    logger = tmp_path / "bin/logger"
+    logger.parent.mkdir()
+    logger.write_text(f'#!/bin/sh\nif [ $# -gt 2 ]; then echo "$3"; else cat; fi >>{tmp_path}/log')
+    logger.chmod(0o755)
+    own = {"PATH": f"{logger.parent}:/usr/bin:/bin", "SLURM_JOB_USER": "bob", "SLURM_JOB_ID": "7"}
+
+    def logged(program: str) -> tuple[int, str, str]:
+        (tmp_path / "log").write_text("")
+        done = start(readers / program, **own)
+        return done.returncode, done.stdout, (tmp_path / "log").read_text()
+
+    assert logged("healthcheck") == (0, "", "")
+    assert logged("prolog") == (0, "", "")
+    with (readers / "settings").open("a") as file:
+        file.write("blok=stale")
+    wrong = "settings, line 2: blok is no setting: folder, fresh, owners and block are\n"
+    assert logged("healthcheck") == (0, "", wrong)
+    assert logged("prolog") == (0, "", wrong)
+    run, _ = hold(tmp_path / "runs", "FAIL")
+    failed = f"rigproof FAIL: {run}\n"
+    assert logged("healthcheck") == (0, "", wrong + failed)
+    assert logged("prolog") == (1, failed, f"{wrong}job 7 not admitted: {failed}")
+    (readers / "gate").unlink()
+    code, _, text = logged("healthcheck")
+    assert (code, "gate" in text) == (0, True)
 
 
 def test_the_check_of_nhc(readers: Path, tmp_path: Path) -> None:
