@@ -14,7 +14,7 @@ import msgspec
 
 from selftest import fault, trial
 from selftest.catalogue import Say, Theatre, corner
-from selftest.fault import Fault, Named, NvmeDrive, Scratch, WrongDisk
+from selftest.fault import Fault, Named, NetworkCard, NvmeDrive, Scratch, WrongDisk
 from selftest.row import FalseAlarms
 
 CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log"  # collectives need torch, on the host too
@@ -109,6 +109,13 @@ def disks() -> tuple[Named, ...]:
     )
 
 
+def network_cards() -> tuple[Named, ...]:
+    """A clean run of the checks of network cards, Ethernet and InfiniBand."""
+    cards = (NetworkCard("ens7"), NetworkCard("ens8"), NetworkCard("mlx9_0/1"))
+    whole = Fault("nothing", (), 0, only="network", station="host", cards=cards)
+    return (Named("harness", "clean-network-cards", whole),)
+
+
 def _reported() -> Fault:
     """The drive whose report changes in the middle of a run, with a report that stays as it is."""
     changing = next(
@@ -123,8 +130,10 @@ def _reported() -> Fault:
 
 
 def play(theatre: Theatre, count: int, jobs: int, say: Say) -> FalseAlarms:
-    """So many clean runs of described machines, and those of disks, through the whole harness."""
-    wanted = (*runs(count), *disks())
+    """So many clean runs of described machines, and those of disks and network cards, through the
+    whole harness.
+    """
+    wanted = (*runs(count), *disks(), *network_cards())
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_play, theatre, named) for named in wanted]
         for number, done in enumerate(as_completed(waiting), start=1):

@@ -127,8 +127,8 @@ class NetworkCard(_Strict, frozen=True):
     """A network card of PCI Express with a port that is up: `ens7` or, of InfiniBand, `mlx7_0/1`.
 
     The slot has sixteen lanes. `below` is a folder of sys/devices for its PCI function, by default
-    one of its own. `then` are files of the port, with what they hold once the fault's `cards_during`
-    runs.
+    one of its own. `then` are files of the port, with what they hold once the fault's
+    `cards_during` runs.
     """
 
     name: str

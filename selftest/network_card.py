@@ -76,7 +76,9 @@ def lay(root: Path, number: int, card: NetworkCard) -> None:
 def change(root: Path, card: NetworkCard) -> None:
     """What the port says from now on."""
     device, _, number = card.name.partition("/")
-    port = root / (f"sys/class/infiniband/{device}/ports/{number}" if number else f"sys/class/net/{device}")
+    port = root / (
+        f"sys/class/infiniband/{device}/ports/{number}" if number else f"sys/class/net/{device}"
+    )
     for name, text in card.then.items():
         (port / name).write_text(f"{text}\n", encoding="ascii")
 

@@ -140,7 +140,9 @@ def growth(
             Message("network_counter_rose", {"counter": name, "count": count})
             for name, count in rose.items()
         )
-        return float(max(rose.values())), Message("network_counters_rose", {"counters": Listed(told)})
+        return float(max(rose.values())), Message(
+            "network_counters_rose", {"counters": Listed(told)}
+        )
     if unknown:
         return None, Message("clauses", {"why": tuple(unknown)})
     return 0.0, None

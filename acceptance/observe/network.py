@@ -47,15 +47,17 @@ def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
     Loopback, bridges, bonds and tunnels are left out. An Ethernet port of an RDMA device (RoCE)
     is part of its interface. Raises SysfsError for a file with an unknown value.
     """
-    found = [
-        _interface(entry)
-        for entry in sysfs.entries(root / "sys/class/net")
+    net = root / "sys/class/net"
+    found = {
+        entry.name: _interface(entry)
+        for entry in sysfs.entries(net)
         if (entry / "device").exists()
-    ]
-    places = {
-        (link.pci_address, sysfs.number(root / "sys/class/net" / link.name / "dev_port") or 0): index
-        for index, link in enumerate(found)
-        if link.kind == "ethernet" and link.pci_address is not None
+    }
+    # The interface of an RDMA port, by PCI function and number, which `dev_port` counts from 0.
+    numbered = {
+        (link.pci_address, str(1 + (sysfs.number(net / name / "dev_port") or 0))): name
+        for name, link in found.items()
+        if link.kind == "ethernet"
     }
     ports = []
     for device in sysfs.entries(root / "sys/class/infiniband"):
@@ -65,12 +67,11 @@ def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
                 raise sysfs.unexpected("no_link_layer_in_file", port / "link_layer", layer)
             if layer == "InfiniBand":
                 ports.append(_port(port))
-            elif layer == "Ethernet" and port.name.isdigit():
-                # RDMA ports are counted from 1, `dev_port` from 0.
-                place = _pci_address(device / "device"), int(port.name) - 1
-                if place in places:
-                    found[places[place]] = _with_rdma(found[places[place]], port)
-    return (*found, *ports)
+            place = _pci_address(device / "device"), port.name
+            if layer == "Ethernet" and place in numbered:
+                name = numbered[place]
+                found[name] = _with_rdma(found[name], port)
+    return (*found.values(), *ports)
 
 
 def _interface(entry: Path) -> NetworkLink:
@@ -96,7 +97,9 @@ def _interface(entry: Path) -> NetworkLink:
     if link.bus != "pci" or link.virtual:
         return link
     files = {name: entry / "statistics" / name for name in _STATISTICS}
-    return replace(link, counters=_counters({**files, "carrier_changes": entry / "carrier_changes"}))
+    return replace(
+        link, counters=_counters({**files, "carrier_changes": entry / "carrier_changes"})
+    )
 
 
 def _counters(files: Mapping[str, Path]) -> dict[str, int]:

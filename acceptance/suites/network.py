@@ -142,7 +142,7 @@ def test_affinity(
         declared = [
             link.name
             for link in (machine.network if machine else ())
-            if gpu.name in map(GpuName, link.gpus)
+            if gpu.name in {GpuName(number) for number in link.gpus}
         ]
         differs[gpu.name] = float(
             any(name not in links or links[name].pci_address not in addresses for name in declared)
@@ -227,9 +227,7 @@ def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
             if now is None:
                 skipped[component] = Message("network_port_gone")
                 continue
-            value, told = network_card.growth(
-                ports_before[component].counters, now.counters, names
-            )
+            value, told = network_card.growth(ports_before[component].counters, now.counters, names)
             if value is not None:
                 grown[component], notes[component] = value, told
             elif told is not None:
