@@ -49,9 +49,7 @@ def read(root: Path = Path("/")) -> tuple[NetworkLink, ...]:
     """
     net = root / "sys/class/net"
     found = {
-        entry.name: _interface(entry)
-        for entry in sysfs.entries(net)
-        if (entry / "device").exists()
+        entry.name: _interface(entry) for entry in sysfs.entries(net) if (entry / "device").exists()
     }
     # The interface of an RDMA port, by PCI function and number, which `dev_port` counts from 0.
     numbered = {
