@@ -71,10 +71,10 @@ basis = "the self-test's disk is busy"
 """
 
 
-def disks() -> tuple[Named, ...]:
-    """Clean runs of the storage checks: files written and read back, a drive with a sheet whose
-    link has two lanes of the first generation, paced below what these carry, and a drive whose
-    report is the same before and after.
+def parts() -> tuple[Named, ...]:
+    """Clean runs of network cards, and of the storage checks: files written and read back, a drive
+    with a sheet whose link has two lanes of the first generation, paced below what these carry, and
+    a drive whose report is the same before and after.
     """
     link = "2.5 GT/s PCIe"
     slow_slot = NvmeDrive(
@@ -102,18 +102,14 @@ def disks() -> tuple[Named, ...]:
         nvme=slow_slot,
         wrong_disk=WrongDisk("pace", 430),
     )
+    ports = (NetworkCard("ens7"), NetworkCard("ens8"), NetworkCard("mlx9_0/1"))
+    cards = Fault("nothing", (), 0, only="network", station="host", cards=ports)
     return (
         Named("harness", "clean-disk-written", written),
         Named("harness", "clean-disk-read", read),
         Named("harness", "clean-disk-report", _reported()),
+        Named("harness", "clean-network-cards", cards),
     )
-
-
-def network_cards() -> tuple[Named, ...]:
-    """A clean run of the checks of network cards, Ethernet and InfiniBand."""
-    cards = (NetworkCard("ens7"), NetworkCard("ens8"), NetworkCard("mlx9_0/1"))
-    whole = Fault("nothing", (), 0, only="network", station="host", cards=cards)
-    return (Named("harness", "clean-network-cards", whole),)
 
 
 def _reported() -> Fault:
@@ -133,7 +129,7 @@ def play(theatre: Theatre, count: int, jobs: int, say: Say) -> FalseAlarms:
     """So many clean runs of described machines, and those of disks and network cards, through the
     whole harness.
     """
-    wanted = (*runs(count), *disks(), *network_cards())
+    wanted = (*runs(count), *parts())
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_play, theatre, named) for named in wanted]
         for number, done in enumerate(as_completed(waiting), start=1):

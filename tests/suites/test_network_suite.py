@@ -15,13 +15,16 @@ from gpu_machine import look, tree_of
 from suite_box import Box, Said, ask, planned
 
 from acceptance.core.component import Component
+from acceptance.core.language import ENGLISH
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.plan import Plan
 from acceptance.expect import components
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink
 from acceptance.machine.machine_file import DeclaredLink, Machine
+from acceptance.observe import draft
 from acceptance.observe import network as observe_network
+from acceptance.reports.page import machine as page_machine
 from acceptance.suites import network
 from selftest import network_card
 from selftest.fault import NetworkCard
@@ -232,6 +235,21 @@ def test_a_declared_card_that_is_missing_or_has_no_place(tmp_path: Path) -> None
     assert (found.outcome, found.measured("gpu_network_differs")) == ("fail", {Gpu(0): 1.0})
     found = affinity(replace(inventory, places={}), machine)
     assert (found.outcome, found.skipped()) == ("pass", {("gpu_network_differs", Gpu(0))})
+
+
+def test_the_inventory_shows_a_card_and_the_draft_declares_its_gpus(tmp_path: Path) -> None:
+    near = NetworkCard("ens7", below="pci0000:00/0000:00:01.0", width=8)
+    inventory = laid(tmp_path, near, NetworkCard("ens8"), gpu_count=2)
+    rows = dict(page_machine.parts(inventory, ENGLISH))
+    assert rows["network ens7"] == (
+        "up, 400000 Mbit/s, mlx5_core, 9998:01:00.0, PCIe generation 5 x8"
+    )
+    text = draft.render(inventory)
+    assert 'name = "ens7"\nspeed_mbps = 400000\ngpus = [0, 1]\n' in text
+    assert 'name = "ens8"\nspeed_mbps = 400000\n' in text
+    assert text.count("gpus = [") == 1
+    alone = draft.render(replace(inventory, links=(inventory.links or ())[:1]))
+    assert "gpus = [" not in alone  # nearest of one says nothing
 
 
 def test_before_and_after_in_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
