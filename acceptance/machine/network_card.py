@@ -44,9 +44,9 @@ def ports(links: Iterable[NetworkLink]) -> tuple[NetworkLink, ...]:
     """The ports of the machine's own cards.
 
     Left out are devices of a hypervisor, functions that SR-IOV cut out of a card, cards on USB,
-    and wireless ones.
+    and wireless ones; and IP over InfiniBand, which has its InfiniBand port.
     """
-    return tuple(
+    own = [
         link
         for link in links
         if link.bus == "pci"
@@ -54,13 +54,25 @@ def ports(links: Iterable[NetworkLink]) -> tuple[NetworkLink, ...]:
         and not link.virtual
         and not link.is_virtual_function
         and link.kind != "wireless"
+    ]
+    functions = {link.pci_address for link in own if _is_infiniband_port(link)}
+    return tuple(
+        link
+        for link in own
+        if link.kind != "infiniband"
+        or _is_infiniband_port(link)
+        or link.pci_address not in functions
     )
+
+
+def _is_infiniband_port(link: NetworkLink) -> bool:
+    return "/" in link.name
 
 
 def cards(links: Iterable[NetworkLink]) -> dict[str, NetworkLink]:
     """The first port of each card by PCI address; InfiniBand ports take precedence."""
     found: dict[str, NetworkLink] = {}
-    for port in sorted(ports(links), key=lambda port: "/" not in port.name):
+    for port in sorted(ports(links), key=lambda port: not _is_infiniband_port(port)):
         found.setdefault(str(port.pci_address), port)
     return dict(sorted(found.items()))
 
@@ -100,15 +112,20 @@ def rated(port: NetworkLink) -> bool:
 
 
 def equal_ports(
-    links: Iterable[NetworkLink], declared: Collection[str]
+    links: Sequence[NetworkLink], declared: Collection[str]
 ) -> tuple[tuple[Component, ...], ...]:
     """The ports that are up of which equal rates are to be expected, two and more each.
 
-    They are of cards of one model. A port whose speed is declared is held to that instead.
+    They are of cards of one model. A port whose speed is declared, by its own name or by that of
+    its IP over InfiniBand, is held to that instead.
     """
+    named = {
+        link.pci_address for link in links if link.kind == "infiniband" and link.name in declared
+    }
     groups: dict[tuple[str, str | None], list[Component]] = {}
     for port in ports(links):
-        if rated(port) and port.device_id is not None and port.name not in declared:
+        own = port.name in declared or (port.kind == "infiniband" and port.pci_address in named)
+        if rated(port) and port.device_id is not None and not own:
             groups.setdefault((port.device_id, port.kind), []).append(port.component)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 

@@ -50,6 +50,17 @@ def test_the_ports_of_the_machine_itself(changed: dict[str, object], own: bool) 
     assert network_card.ports([port]) == ((port,) if own else ())
 
 
+def test_ip_over_infiniband_is_one_with_its_port() -> None:
+    port = replace(CARD, name="mlx5_0/1", kind="infiniband")
+    over = replace(CARD, name="ibs7", kind="infiniband")
+    assert network_card.ports([over, port]) == (port,)
+    assert network_card.ports([over]) == (over,)  # in a container without RDMA
+    other = replace(port, name="mlx5_1/1", pci_address="0000:21:00.0")
+    both = (port.component, other.component)
+    assert network_card.equal_ports([over, port, other], []) == (both,)
+    assert network_card.equal_ports([over, port, other], ["ibs7"]) == ()
+
+
 def test_a_card_is_named_by_its_infiniband_port() -> None:
     other = replace(CARD, name="ens3", pci_address="0000:21:00.0")
     port = replace(CARD, name="mlx5_0/1", kind="infiniband")
