@@ -93,7 +93,7 @@ def pcie_link(port: NetworkLink) -> PcieLink:
 def shows_link(port: NetworkLink, *, virtualised: bool) -> bool:
     """Whether the kernel shows a PCI Express link of the card.
 
-    A card of the chipset has none. In a virtual machine the current link must be shown too: a
+    A card of the chipset has none. In a virtual machine the current link must be known too: a
     function that was passed through may hide it.
     """
     if virtualised:
@@ -153,12 +153,12 @@ def growth(
         elif after[name] > before[name]:
             rose[name] = after[name] - before[name]
     if rose:
-        told = tuple(
+        grew = tuple(
             Message("network_counter_rose", {"counter": name, "count": count})
             for name, count in rose.items()
         )
         return float(max(rose.values())), Message(
-            "network_counters_rose", {"counters": Listed(told)}
+            "network_counters_rose", {"counters": Listed(grew)}
         )
     if unknown:
         return None, Message("clauses", {"why": tuple(unknown)})

@@ -227,10 +227,10 @@ def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
             if now is None:
                 skipped[component] = Message("network_port_gone")
                 continue
-            value, told = network_card.growth(ports_before[component].counters, now.counters, names)
+            value, note = network_card.growth(ports_before[component].counters, now.counters, names)
             if value is not None:
-                grown[component], notes[component] = value, told
+                grown[component], notes[component] = value, note
             else:
-                assert told is not None  # says why
-                skipped[component] = told
+                assert note is not None  # says why
+                skipped[component] = note
         check(measurement, grown, skipped=skipped, notes=notes, serials=serials)

@@ -114,7 +114,7 @@ def test_equal_ports_are_up_and_of_one_model() -> None:
 
 
 @each(
-    "before, after, grown, told",
+    "before, after, grown, text",
     [
         ({}, {"rx_errors": 5}, 0.0, ""),
         ({"rx_errors": 5}, {"rx_errors": 5}, 0.0, ""),
@@ -135,12 +135,12 @@ def test_equal_ports_are_up_and_of_one_model() -> None:
     ],
 )
 def test_how_counters_grew(
-    before: dict[str, int], after: dict[str, int], grown: float | None, told: str
+    before: dict[str, int], after: dict[str, int], grown: float | None, text: str
 ) -> None:
     found, message = network_card.growth(before, after, network_card.COUNTERS["network_errors"])
     assert found == grown
-    assert told in ("" if message is None else words.message(message))
-    assert (message is None) == (told == "")
+    assert text in ("" if message is None else words.message(message))
+    assert (message is None) == (text == "")
 
 
 def near(*bridges: tuple[str, ...], own: str = "0000:01:00.0") -> Inventory:
