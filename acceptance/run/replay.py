@@ -107,16 +107,17 @@ class Kept:
         """The fixture of this name.
 
         In older runs one program saw all GPUs, and the check owed its faults of them together.
-        Where all were measured a second time, those programs count.
         """
         if any(due.component == GPUS for due in self.planned.due):
             return gpu_tools.collect_runs(
                 {GPUS: self.last},
                 lambda _all, done: gpu_tools.of_nvbandwidth(done, self.due, self.inventory),
             )
-        last = self.done[len(self.due) :] or self.done
-        ended = replace(self, done=last).by_gpu()
-        return gpu_tools.of_nvbandwidth_alone(ended, self.due, self.inventory)
+        return gpu_tools.of_nvbandwidth_alone(self.second, self.due, self.inventory)
+
+    def bandwidth_test(self) -> ToolRuns:
+        """The fixture of this name."""
+        return gpu_tools.of_bandwidth_test(self.second, self.due)
 
     def smartctl(self, option: str) -> AskDisk:
         """The fixtures that ask a disk: the last answer counts, of a disk that was asked again."""
@@ -166,6 +167,12 @@ class Kept:
     def by_gpu(self) -> dict[Component, ProgramResult]:
         """The programs by their GPU, of a check that runs one for each."""
         return dict(zip((gpu.name for gpu in self.due), self.done, strict=False))
+
+    @property
+    def second(self) -> dict[Component, ProgramResult]:
+        """The same, where all may have been measured a second time: then those programs count."""
+        last = self.done[len(self.due) :] or self.done
+        return replace(self, done=last).by_gpu()
 
     def _of_each(
         self,
@@ -249,10 +256,6 @@ def _gemm_together(kept: Kept, check: Check) -> None:
     compute.test_gemm_together(lambda: kept.gpu_loads("gpu_gemm"), peaks, _table, check)
 
 
-def _bandwidth_test(kept: Kept, check: Check) -> None:
-    link.test_bandwidth_test(gpu_tools.of_bandwidth_test(kept.by_gpu(), kept.due), check)
-
-
 def _device_query(kept: Kept, check: Check) -> None:
     found = gpu_tools.of_device_query(kept.last, kept.due, kept.inventory)
     gpu.test_device_query(found, kept.due, check)
@@ -314,7 +317,9 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "cpu.gemm": _cpu_gemm,
     "cpu.stress_ng": lambda kept, check: cpu.test_stress_ng(kept.stress_ng(kept.last), check),
     "gpu.device_query": _device_query,
-    "link.bandwidth_test": _bandwidth_test,
+    "link.bandwidth_test": lambda kept, check: link.test_bandwidth_test(
+        kept.bandwidth_test, kept.inventory, check
+    ),
     "link.collectives": lambda kept, check: link.test_collectives(
         lambda arms: collectives.of_load(kept.last, kept.due, None, arms),
         kept.inventory,

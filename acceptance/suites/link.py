@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import pytest
 
@@ -107,11 +109,27 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     gpu_links.measure(due_gpus, check)
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Why all were measured a second time: what one of them was at first."""
+
+    measurement: str
+    component: Component
+    first: Quantity
+
+    @property
+    def note(self) -> Message:
+        """In words."""
+        about = {"measurement": self.measurement, "component": str(self.component)}
+        return Message("all_measured_again", {**about, "first": self.first})
+
+
 def _take(
     output: ToolOutput,
     check: Check,
     figures: Mapping[str, Mapping[Component, float]],
     component: Component = GPUS,
+    again: Again | None = None,
 ) -> None:
     """Journal a run's figures by measurement and component, or the fault that the run proves."""
     failed = output.outcome == "fail"
@@ -126,7 +144,16 @@ def _take(
             measurement,
             {} if failed else {name: value for name, value in values.items() if name in due},
             skipped=_unread(output, check, measurement, component),
+            notes=_notes(again, measurement, values),
         )
+
+
+def _notes(
+    again: Again | None, measurement: str, components: Iterable[Component]
+) -> dict[Component, Text | None]:
+    """The note of a second time at the components of the measurement that it was for."""
+    wanted = again is not None and again.measurement == measurement
+    return dict.fromkeys(components, again.note) if again is not None and wanted else {}
 
 
 def _unread(
@@ -152,48 +179,74 @@ def _take_each(
     check: Check,
     names: Mapping[str, str],
     *ratios: str,
-    note: Text | None = None,
+    again: Again | None = None,
 ) -> None:
     """Journal the figures of every run, and these ratios; then raise, where a run proves nothing.
 
-    A run that proves a fault leaves its own figures out, and the ratios. `note` is told of ratios.
+    A run that proves a fault leaves its own figures out, and the ratios. `again` is noted where it
+    is the second run that counts.
     """
     whole = runs.with_readings(names.values())
     for gpu, output in whole.outputs.items():
-        _take(output, check, _readings(output, names), gpu)
+        _take(output, check, _readings(output, names), gpu, again)
     faulty = any(one.outcome == "fail" for one in whole.outputs.values())
     for ratio in ratios:
-        untold = dict.fromkeys(check.components(ratio), NO_FIGURE) if faulty else None
-        notes = dict.fromkeys(check.components(ratio), note)
-        check.ratio(ratio, skipped=untold, notes=notes)
+        due = check.components(ratio)
+        untold = dict.fromkeys(due, NO_FIGURE) if faulty else None
+        check.ratio(ratio, skipped=untold, notes=_notes(again, ratio, due))
     whole.raise_failed()
 
 
-def _behind(
+def _run_and_take(
+    run: Callable[[], ToolRuns],
+    inventory: Inventory,
+    check: Check,
+    names: Mapping[str, str],
+    *ratios: str,
+) -> None:
+    """Run a tool on every GPU and journal its figures; in a VM, where one of them is not what is
+    usual, all are measured a second time, and that counts: other guests use the host's RAM too.
+    """
+    runs = run()
+    again = _unusual(runs, check, names, ratios) if inventory.cpu.virtualised else None
+    if again is not None:
+        runs = run()
+    # Of what is still unusual, its finding says it all.
+    well = again is not None and _unusual(runs, check, names, ratios) is None
+    _take_each(runs, check, names, *ratios, again=again if well else None)
+
+
+def _unusual(
     runs: ToolRuns, check: Check, names: Mapping[str, str], ratios: Sequence[str]
-) -> Message | None:
-    """The GPU that is farther behind its equals than is usual, as a note; None where none is.
+) -> Again | None:
+    """The GPU that is farthest behind its equals, or outside a limit; None where none is.
 
     None too where a run proves a fault, or nothing: then that is to be told.
     """
     runs = runs.with_readings(names.values())
     if runs.failed or any(one.outcome == "fail" for one in runs.outputs.values()):
         return None
-    found: list[tuple[float, Message]] = []
-    for due in (one for ratio in ratios for one in check.due(ratio)):
-        if due.siblings is None or due.limit is None:
-            continue
-        values = {
+    values = {
+        measurement: {
             name: value
             for output in runs.outputs.values()
-            for name, value in output.reading(names[due.siblings.of]).items()
+            for name, value in output.reading(reading).items()
         }
-        ratio = due.siblings.ratio(due.component, values)
-        if ratio is not None and due.limit.grade(ratio) != "pass":
-            about = {"measurement": due.measurement, "component": str(due.component)}
-            first = Message("all_measured_again", {**about, "first": Quantity(ratio, due.unit)})
-            found.append((ratio, first))
-    return min(found, key=lambda one: one[0])[1] if found else None
+        for measurement, reading in names.items()
+    }
+    behind: list[Again] = []
+    outside: list[Again] = []
+    for due in chain.from_iterable(map(check.due, (*ratios, *names))):
+        own = values.get(due.measurement, {}).get(due.component)
+        value = own
+        if due.siblings is not None:
+            value = due.siblings.ratio(due.component, values[due.siblings.of])
+        if value is None or due.limit is None or due.limit.grade(value) == "pass":
+            continue
+        found = outside if own is not None else behind
+        found.append(Again(due.measurement, due.component, Quantity(value, due.unit)))
+    behind.sort(key=lambda one: one.first.value)
+    return next(iter((*behind, *outside)), None)
 
 
 @pytest.mark.session("load")
@@ -215,18 +268,18 @@ def test_host_copies(
 
     Measured: the median of three samples of sixteen copies by the copy engine, 1 GB = 1e9 bytes;
     the last copy of each sample is compared with its pattern. Each direction is also compared with
-    the other GPUs of that model on such a link. Where one falls behind its equals in a VM, all
-    are measured a second time, and that counts: other guests use the host's RAM too. Not
-    measured: pageable memory, and several GPUs of one NUMA node at once.
+    the other GPUs of that model on such a link. Where one is outside its limit or behind its
+    equals in a VM, all are measured a second time, and that counts: other guests use the host's
+    RAM too. Not measured: pageable memory, and several GPUs of one NUMA node at once.
     """
-    ratios = "copy_h2d_ratio", "copy_d2h_ratio"
-    runs = nvbandwidth_alone(*HOST_COPIES.values(), buffer_mib=HOST_MIB)
-    first = _behind(runs, check, HOST_COPIES, ratios) if inventory.cpu.virtualised else None
-    if first is not None:
-        runs = nvbandwidth_alone(*HOST_COPIES.values(), buffer_mib=HOST_MIB)
-    # Of a GPU that is still behind, its ratio says it all.
-    note = first if first and _behind(runs, check, HOST_COPIES, ratios) is None else None
-    _take_each(runs, check, HOST_COPIES, *ratios, note=note)
+    _run_and_take(
+        lambda: nvbandwidth_alone(*HOST_COPIES.values(), buffer_mib=HOST_MIB),
+        inventory,
+        check,
+        HOST_COPIES,
+        "copy_h2d_ratio",
+        "copy_d2h_ratio",
+    )
 
 
 @pytest.mark.session("load")
@@ -264,16 +317,19 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
     "bandwidth_test_d2h",
     "bandwidth_test_d2d",
 )
-def test_bandwidth_test(bandwidth_test: ToolRuns, check: Check) -> None:
+def test_bandwidth_test(
+    bandwidth_test: Callable[[], ToolRuns], inventory: Inventory, check: Check
+) -> None:
     """The CUDA sample bandwidthTest on each GPU, as builders run it.
 
     Measured: pinned copies of 32 MB, which lie inside the L2 cache of newer GPUs: the
-    device-to-device figure is recorded and not judged. Not measured: whether the data arrived.
+    device-to-device figure is recorded and not judged. Where one is outside its limit in a VM, all
+    are measured a second time, and that counts. Not measured: whether the data arrived.
     """
     names = {
         name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")
     }
-    _take_each(bandwidth_test, check, names)
+    _run_and_take(bandwidth_test, inventory, check, names)
 
 
 @pytest.mark.session("load")

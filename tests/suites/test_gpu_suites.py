@@ -366,6 +366,25 @@ def test_a_copy_behind_its_equals_is_measured_again_in_a_vm(
     assert box.told_of("copy_h2d_ratio") == dict.fromkeys((Gpu(0), Gpu(1)), f"{told} 0.92")
 
 
+def test_a_sample_below_its_limit_is_measured_again_in_a_vm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = machine(device(0), device(1))
+    virtual = replace(two, cpu=replace(two.cpu, virtualised=True))
+    good, bad = gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5)
+    told = "all were measured a second time, and that counts: at first bandwidth_test_h2d of gpu1"
+    for second, outcome, notes in (
+        (good, "pass", {Gpu(0): f"{told} was 12.5 GB/s", Gpu(1): f"{told} was 12.5 GB/s"}),
+        (bad, "fail", {Gpu(0): "", Gpu(1): ""}),
+    ):
+        (tmp_path / outcome).mkdir()
+        box = Box(tmp_path / outcome, monkeypatch, virtual)
+        box.tool("bandwidthTest", good, bad, good, second)
+        assert box.run("link.bandwidth_test") == {"link.bandwidth_test": outcome}
+        assert box.saw("bandwidthTest") == [uuid(0), uuid(1)] * 2
+        assert box.told_of("bandwidth_test_h2d") == notes
+
+
 def test_wrong_data_is_not_measured_again(box: Box) -> None:
     slow = {**HOST, "host_to_device_memcpy_ce": [25.0, 12.0]}
     box.tool("nvbandwidth", gpu_texts.WRONG_DATA, *alone(slow)[1:])

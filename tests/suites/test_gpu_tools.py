@@ -126,9 +126,8 @@ def test_programs_see_the_gpus_that_are_due() -> None:
 def sample(tools: Tools, due: tuple[Any, ...]) -> gpu_tools.ToolRuns:
     """bandwidthTest on each of these GPUs."""
     seen = machine(*(device(index) for index in range(3)))
-    found: gpu_tools.ToolRuns = asked(
-        "bandwidth_test", tools, asked("run_in_turns", tools, due, seen), due
-    )
+    run = asked("bandwidth_test", tools, asked("run_in_turns", tools, due, seen), due)
+    found: gpu_tools.ToolRuns = run()
     return found
 
 

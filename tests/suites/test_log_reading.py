@@ -460,7 +460,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth_alone(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
     "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
-        of(gpu_tools.bandwidth_test, p, in_turns(p), DUE), c
+        of(gpu_tools.bandwidth_test, p, in_turns(p), DUE), SEEN, c
     ),
     "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
     "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
