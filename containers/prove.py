@@ -95,6 +95,8 @@ def proofs(python: str) -> list[Proof]:
         Proof("stress-ng", ("stress-ng", "--version"), r"stress-ng, version [\d.]+", "stress-ng"),
         Proof("stressapptest", ("stressapptest", "--help"), r"Usage: ", "stressapptest", (0, 1)),
         Proof("fio", _FIO, r'"fio version" : "fio-[\d.]+', "fio"),
+        Proof("smartctl", ("smartctl", "--version"), r"smartctl [\d.]+", "smartctl"),
+        Proof("dmidecode", ("dmidecode", "--version"), r"[\d.]+", "dmidecode"),
         Proof("lscpu", ("lscpu", "--version"), r"util-linux [\d.]+", "lscpu"),
         Proof("lsblk", ("lsblk", "--version"), r"util-linux [\d.]+", "lsblk"),
         Proof("nvrtc", (python, "-c", _COMPILE), r"cubins from sm_70 to sm_120"),

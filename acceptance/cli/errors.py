@@ -59,6 +59,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
 SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     signals.UserInterrupt,
     command.CommandError,
+    slurm.SubmissionError,
     segment.JournalError,
     changes.UnreadableRun,
     planning.PreparationError,

@@ -24,14 +24,13 @@ from acceptance.wording import words
 
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
-FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 EPILOG = (
     "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
     "not be read, 2 usage error."
 )
 SUBMIT_EPILOG = (
-    "Exit codes: 0 each due node is submitted, is being tested or has a fresh verdict (with "
-    "--wait: a fresh PASS), 1 a FAIL, 3 one could not be submitted, or the engine refused "
+    "Exit codes: 0 each due node is submitted, is being tested or has a fresh PASS or FAIL "
+    "(with --wait: a fresh PASS), 1 a FAIL, 3 one could not be submitted, or the engine refused "
     "something (with --wait: or UNJUDGED), 2 usage error."
 )
 
@@ -80,16 +79,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _fail_on(collect)
     options.language(collect)
     text = "show a fleet: on the terminal, on a page, and for other programs"
-    shown = options.add(what, "report", text, EPILOG)
-    fleet_report.arguments(shown)
-    _due(shown)
-    _counts(shown)
-    _fail_on(shown)
-    options.language(shown)
-    _submitted(what)
+    report = options.add(what, "report", text, EPILOG)
+    fleet_report.arguments(report)
+    _due(report)
+    _counts(report)
+    _fail_on(report)
+    options.language(report)
+    _submit_arguments(what)
 
 
-def _submitted(what: argparse._SubParsersAction[Any]) -> None:
+def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
     """Add `submit`, which each engine has options of its own for."""
     text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
     submit = options.add(what, "submit", text, SUBMIT_EPILOG)
@@ -123,14 +122,9 @@ def _submitted(what: argparse._SubParsersAction[Any]) -> None:
 
 def _due(parser: argparse.ArgumentParser) -> None:
     """Add which machines are due, and where they are."""
-    listed = parser.add_mutually_exclusive_group()
-    listed.add_argument(
-        "--due",
-        metavar="FILE",
-        type=options.path,
-        help="machines that are due, one on each line (default: those that have a folder)",
-    )
-    listed.add_argument(
+    due_list = parser.add_mutually_exclusive_group()
+    options.due(due_list, "those that have a folder")
+    due_list.add_argument(
         "--due-slurm", action="store_true", help="the nodes that sinfo lists are due"
     )
     parser.add_argument(
@@ -147,7 +141,7 @@ def _counts(parser: argparse.ArgumentParser) -> None:
         "--fresh",
         metavar="HOURS",
         type=hours,
-        default=FRESH_HOURS,
+        default=options.FRESH_HOURS,
         help="how long after its run began a verdict counts (default: 30)",
     )
     parser.add_argument(
@@ -182,9 +176,9 @@ def run(args: argparse.Namespace) -> int:
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
-    told = {} if args.locations is None else locations.read(args.locations)
+    places = {} if args.locations is None else locations.read(args.locations)
     if args.what == "report":
-        return exit_code(fleet_report.show(args, names, told), args.fail_on)
+        return exit_code(fleet_report.show(args, names, places), args.fail_on)
     if args.out is not None:
         parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
@@ -204,7 +198,7 @@ def run(args: argparse.Namespace) -> int:
             # The last may only name machines that are missing.
             nights = parquet.read_last(args.out, comparison.NIGHTS + 1)
         book = noise.read(resources.locate("noise.toml"))
-        compared = comparison.compare(nights, book, told)
+        compared = comparison.compare(nights, book, places)
     finally:  # a full disk does not hide what was judged
         show(judged, compared, screen, language)
     closing.require_output(screen)
@@ -238,8 +232,10 @@ def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:
         module.arguments(own)
         for option, default in vars(own.parse_args([])).items():
             if name != engine and getattr(args, option) != default:
-                shown = option.replace("_", "-")
-                raise NoFleet(f"--{shown} is an option of --{name}: leave it out with --{engine}")
+                own_option = "--" + option.replace("_", "-")
+                raise NoFleet(
+                    f"{own_option} is an option of --{name}: leave it out with --{engine}"
+                )
 
 
 def _require_signers(args: argparse.Namespace) -> None:
@@ -273,9 +269,9 @@ def show(
         if one.verdict != "PASS":
             screen.say(_line(one, language), _STYLE[one.verdict])
     # The first trouble of a machine is its reason, and stands above.
-    told = {one.machine: one.reason for one in judged.due}
+    reasons = {one.machine: one.reason for one in judged.due}
     for trouble in judged.troubles:
-        if trouble.machine is None or told.get(trouble.machine) != trouble.message:
+        if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
             screen.say(words.message(trouble.message, language), "yellow")
     for one in judged.others:
         screen.say(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from acceptance.cli import options
@@ -11,6 +13,7 @@ from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due, kubectl, kubernetes, night, verdicts
 from acceptance.fleet.kubernetes import Refusal
+from acceptance.fleet.night import Standing
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
@@ -20,12 +23,7 @@ NOT_ALL = 3
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that only Kubernetes needs."""
     group = parser.add_argument_group("Kubernetes (docs/kubernetes.md)")
-    group.add_argument(
-        "--due",
-        metavar="FILE",
-        type=options.path,
-        help="nodes that are due, one on each line (default: those of the cluster with GPUs)",
-    )
+    options.due(group, "the cluster's nodes with GPUs")
     group.add_argument(
         "--selector", metavar="LABELS", help="of the cluster's nodes, those with these labels"
     )
@@ -51,7 +49,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     group.add_argument(
-        "--dry-run", action="store_true", help="print what would be applied, and apply nothing"
+        "--dry-run",
+        action="store_true",
+        help="print what would be applied, as YAML, and labels and taints as comments in it",
     )
 
 
@@ -60,40 +60,44 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
 
     Raises DueError, ManifestError, KubernetesError, CommandError.
     """
-    if (args.label or args.taint) and not args.verdicts:
-        raise kubernetes.ManifestError("kubernetes_marks")
+    _refuse_unused(args)
     names = due.read(args.due) if args.due else None
     path = str(args.kubernetes)
     manifest = kubernetes.manifest(kubectl.kustomization(args.kubernetes), path)
     now = datetime.now(UTC)
     # The Jobs before the verdicts: one that ends in between is a Job, not in neither.
-    jobs = kubernetes.unfinished(kubectl.jobs(manifest.namespace))
+    jobs = kubectl.jobs(manifest.namespace)
     standings = judge(args, now) if args.verdicts else {}
-    # An UNJUDGED machine was stopped, or lacks something: it is tested again.
-    tested = {name: word for name, word in standings.items() if word != "UNJUDGED"}
+    tested = {name: one.verdict for name, one in standings.items() if one.proved}
     selector = ("-l", args.selector) if args.selector else ()
     cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
     devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
-    chosen, refused = kubernetes.choose(cluster, names, devices, jobs, tested)
-    rendered = [kubernetes.job(manifest, node, now) for node in chosen]
-    objects = kubernetes.listed([*manifest.others, *rendered])
+    unfinished, last = kubernetes.unfinished(jobs), kubernetes.last_jobs(jobs)
+    chosen, refused = kubernetes.choose(cluster, names, devices, unfinished, tested)
+    rendered = [kubernetes.job(manifest, node, last.get(node.name)) for node in chosen]
+    objects = kubernetes.as_list([*manifest.others, *rendered])
+    named = {one.name for one in chosen} | {one.node for one in refused}
+    marked = {name: one.verdict for name, one in standings.items()}
+    commands = list(marks(args, [node for node in cluster if node.name in named], marked))
     if args.dry_run:
         for one in refused:
             options.say_error(refusal_line(one, language))
+        for argv in commands:
+            print("#", shlex.join((kubectl.PROGRAM, *argv)))
         if rendered:
             print(kubectl.yaml(objects, len(rendered)), end="")
         return exit_code(chosen, refused)
     for one in refused:
         screen.say(refusal_line(one, language), "" if one.harmless else "yellow")
-    named = {one.name for one in chosen} | {one.node for one in refused}
-    mark(args, [node for node in cluster if node.name in named], standings)
+    for argv in commands:
+        kubectl.mark(argv)
     if rendered:
         kubectl.apply(objects, len(rendered))
     for node in chosen:
         screen.say(language("submitted: {node}", node=node.name))
         if node.gpus < node.all_gpus:
-            told = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
-            screen.say(f"{node.name}: {words.message(told, language)}", "yellow")
+            fewer = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
+            screen.say(f"{node.name}: {words.message(fewer, language)}", "yellow")
     if chosen or refused:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:
@@ -101,23 +105,36 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     return exit_code(chosen, refused)
 
 
-def mark(
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """Raise ManifestError where an option would do nothing without verdicts."""
+    given = {
+        "--label": args.label,
+        "--taint": args.taint,
+        "--signer": args.signer is not None,
+        "--fresh": args.fresh != options.FRESH_HOURS,
+    }
+    option = next((name for name, is_given in given.items() if is_given), None)
+    if option and not args.verdicts:
+        raise kubernetes.ManifestError("kubernetes_no_verdicts", option=option)
+
+
+def marks(
     args: argparse.Namespace, nodes: list[kubernetes.Node], standings: dict[str, VerdictWord]
-) -> None:
-    """Label and taint the due nodes by their verdicts, where that is asked for."""
+) -> Iterator[tuple[str, ...]]:
+    """The arguments of kubectl that label and taint the due nodes by their verdicts, if asked."""
     if args.label:
-        for word, labelled in kubernetes.labels((one.name for one in nodes), standings).items():
-            kubectl.label(labelled, word)
+        for word, names in kubernetes.labels((one.name for one in nodes), standings).items():
+            yield kubectl.label(names, word)
     if args.taint:
         given, taken = kubernetes.taints(nodes, standings)
         if given:
-            kubectl.taint(given)
+            yield kubectl.taint(given)
         if taken:
-            kubectl.taint(taken, remove=True)
+            yield kubectl.taint(taken, remove=True)
 
 
-def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
-    """The word of each machine that has a fresh verdict; UNJUDGED where that is in doubt.
+def judge(args: argparse.Namespace, now: datetime) -> dict[str, Standing]:
+    """What the verdicts of each machine count as.
 
     Raises ManifestError where a folder cannot be read: its nodes would all be tested again.
     """
@@ -126,7 +143,7 @@ def judge(args: argparse.Namespace, now: datetime) -> dict[str, VerdictWord]:
     if lost := next((one.message for one in found.troubles if one.machine is None), None):
         raise kubernetes.ManifestError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)
-    return {one.machine: one.verdict for one in judged.due if not one.missing}
+    return {one.machine: one for one in judged.due}
 
 
 def exit_code(chosen: tuple[kubernetes.Node, ...], refused: tuple[Refusal, ...]) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +28,10 @@ from acceptance.wording.errors import said
 LOCAL = Path("/var/lib/rigproof")
 _MINUTES = 120
 _REFUSED = 3
+# A controller that restarts is back within some minutes.
+_PAUSES_S = (2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0)
+# Slurm writes a job's reason anew in each round of its scheduler, at most a minute apart.
+_REASON_S = 150.0
 
 Answer = TypeVar("Answer")
 
@@ -55,12 +61,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drain",
         action="store_true",
-        help="drain nodes whose fresh verdict is FAIL, and undrain them when they pass",
+        help="drain nodes whose verdict is FAIL, and undrain them when they pass",
     )
     group.add_argument(
         "--wait",
         action="store_true",
         help="until the jobs have ended; then drain and release, and judge the nodes as collect",
+    )
+    group.add_argument(
+        "--wait-minutes",
+        metavar="N",
+        type=options.count,
+        help=(
+            "end --wait after so many minutes with code 3, and name the nodes that were not tested "
+            "(default: --minutes for each wave of the licence, and once more for jobs before it)"
+        ),
     )
     group.add_argument(
         "--runtime",
@@ -90,27 +105,39 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tuple[int, Judged]:
     """Drain, undrain, release and submit; returns 0 or 3, and the verdicts of the chosen nodes.
 
-    Raises SlurmError, CommandError.
+    Raises SlurmError, SubmissionError, CommandError.
     """
-    if args.runtime != "host" and not args.image:
-        raise slurm.SlurmError("slurm_no_image", runtime=args.runtime)
+    _refuse_unused(args)
+    at_once = None
     if args.licence is not None:
-        slurm.require_licence(args.licence)
+        at_once = slurm.licences(args.licence)
     else:
         screen.say(language("no licence limits how many nodes are tested at once"), "yellow")
-    reservation = slurm.maintenance(args.reservation) if args.reservation else None
-    fleet = _Fleet(args, screen, language, _job(args), _chosen(args, reservation), reservation)
-    # The queue before the verdicts: a job that ends in between is in the queue, not in neither.
-    queued = slurm.jobs()
-    judged = fleet.judge()
-    fleet.settle(judged.due, fleet.known())
-    fleet.submit(judged.due, fleet.known(), queued)
-    if args.wait:
-        fleet.wait()
+    job = _job(args)
+    with slurm.submitting(job.folder):
+        reservation = slurm.maintenance(args.reservation) if args.reservation else None
+        fleet = _Fleet(args, screen, language, job, _chosen(args, reservation), reservation)
+        # The queue before the verdicts: a job that ends in between is in the queue, not in neither.
+        queued = slurm.jobs()
         judged = fleet.judge()
         fleet.settle(judged.due, fleet.known())
-        fleet.drain_again(judged.due, fleet.known())
+        fleet.submit(judged.due, fleet.known(), queued)
+    if args.wait:
+        fleet.wait(at_once)
+        judged = fleet.judge()
+        fleet.settle(judged.due, fleet.patiently(fleet.known))
+        fleet.drain_again(judged.due, fleet.patiently(fleet.known))
     return _REFUSED if fleet.refused else 0, judged
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """Raise SlurmError where an option is missing, or would do nothing."""
+    if args.runtime != "host" and not args.image:
+        raise slurm.SlurmError("slurm_no_image", runtime=args.runtime)
+    if args.runtime == "host" and args.image:
+        raise slurm.SlurmError("slurm_unused_image")
+    if args.wait_minutes is not None and not args.wait:
+        raise slurm.SlurmError("slurm_unused_minutes")
 
 
 def _job(args: argparse.Namespace) -> Job:
@@ -157,6 +184,7 @@ class _Fleet:
     reservation: Reservation | None
     refused: list[str] = field(default_factory=list)
     resumed: dict[str, str] = field(default_factory=dict)  # why they were drained before
+    unfinished: dict[str, str] = field(default_factory=dict)  # the job of each node
 
     def known(self) -> Mapping[str, Node]:
         """The chosen nodes as they are now."""
@@ -174,7 +202,7 @@ class _Fleet:
         passed = []
         for one in standings:
             node, newest = nodes.get(one.machine), one.newest
-            if node is None or newest is None or not self._tested(one):
+            if node is None or newest is None or not self._counts(one):
                 continue
             if one.verdict == "FAIL" and not node.drained and node.in_service and self._drains:
                 self._drain(one.machine, newest)
@@ -205,6 +233,7 @@ class _Fleet:
             elif name in queued:
                 why = queued[name].reason  # PartitionTimeLimit: it never starts
                 waiting.append(f"{name} ({why})" if queued[name].waits else name)
+                self.unfinished[name] = queued[name].id
             elif name not in nodes:
                 self.refused.append(name)
                 self._say(
@@ -218,6 +247,7 @@ class _Fleet:
                 if number is None:
                     continue
                 sent.append(f"{name} ({number})")
+                self.unfinished[name] = number
                 # After its job is in the queue: where that is refused, the node stays drained.
                 if not nodes[name].drained:
                     continue
@@ -231,17 +261,84 @@ class _Fleet:
         if sent:
             self._say(language("submitted: {nodes}", nodes=", ".join(sent)))
 
-    def wait(self) -> None:
-        """Wait for the jobs of these nodes, but for those that wait for a node that is away."""
+    def wait(self, at_once: int | None) -> None:
+        """Wait for the jobs of these nodes until each has ended or cannot start, or to the limit.
+
+        A job that waits for a node that is away cannot start, nor one whose reason does not pass.
+        `at_once` is how many the licence lets run. Raises SubmissionError.
+        """
+        began, limit_s, stuck_since = time.monotonic(), 0.0, dict[str, float]()
         for seconds in slurm.waits():
-            nodes = self.known()
+            nodes, jobs = self.patiently(lambda: (self.known(), slurm.jobs()))
+            ours = [job for job in jobs if job.node in nodes]
+            self.unfinished = {job.node: job.id for job in ours}
+            passed_s = time.monotonic() - began
+            stuck_since = {
+                job.id: stuck_since.get(job.id, passed_s) for job in ours if job.never_starts
+            }
             within = self.reservation is not None
-            if not any(
-                job.node in nodes and (not job.waits or nodes[job.node].takes_jobs(reserved=within))
-                for job in slurm.jobs()
-            ):
-                return
-            time.sleep(seconds)
+            stuck = [
+                job
+                for job in ours
+                if (job.waits and not nodes[job.node].takes_jobs(reserved=within))
+                or passed_s - stuck_since.get(job.id, passed_s) >= _REASON_S
+            ]
+            going = [job for job in ours if job not in stuck]
+            limit_s = limit_s or self._limit_s(len(going), at_once)
+            if not going or passed_s >= limit_s:
+                break
+            time.sleep(min(seconds, limit_s - passed_s))
+        self._name_untested(stuck, going, limit_s)
+
+    def _limit_s(self, jobs: int, at_once: int | None) -> float:
+        """After how many seconds --wait ends: as given, or from the number of waves."""
+        waves = math.ceil(jobs / at_once) if at_once else 1
+        # Once more for jobs of others, which have these nodes now.
+        minutes: int = self.args.wait_minutes or (waves + 1) * self.args.minutes
+        return minutes * 60.0
+
+    def _name_untested(
+        self, stuck: Sequence[Queued], going: Sequence[Queued], limit_s: float
+    ) -> None:
+        for job in stuck:
+            self._say(
+                self.language(
+                    "{node}: its job cannot start ({reason}): end the cause, or `scancel {job}`",
+                    node=job.node,
+                    job=job.id,
+                    reason=job.reason,
+                ),
+                "yellow",
+            )
+        if going:
+            jobs = ", ".join(f"{job.node} ({job.id}: {job.state})" for job in going)
+            self._say(
+                self.language(
+                    "not tested after {minutes} min, their jobs stay in the queue: {jobs}",
+                    minutes=round(limit_s / 60),
+                    jobs=jobs,
+                ),
+                "yellow",
+            )
+        self.refused.extend(job.node for job in (*stuck, *going))
+
+    def patiently(self, read: Callable[[], Answer]) -> Answer:
+        """What Slurm answers; where it refuses, it is asked again after growing pauses.
+
+        Raises SubmissionError, which names the jobs that stay submitted.
+        """
+        for pause_s in _PAUSES_S:
+            with contextlib.suppress(slurm.SlurmError, CommandError):
+                return read()
+            time.sleep(pause_s)
+        try:
+            return read()
+        except (slurm.SlurmError, CommandError) as error:
+            jobs = ", ".join(f"{node} ({job})" for node, job in self.unfinished.items()) or None
+            tries = len(_PAUSES_S) + 1
+            raise slurm.SubmissionError(
+                "slurm_unread", why=said(error), tries=tries, jobs=jobs
+            ) from error
 
     def drain_again(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
         """Drain what was resumed for a test that gave neither PASS nor FAIL, as it was before.
@@ -249,14 +346,13 @@ class _Fleet:
         A node that somebody drained meanwhile keeps that reason.
         """
         for one in standings:
-            told = self._tested(one) and one.verdict in ("PASS", "FAIL")
             node = nodes.get(one.machine)
             if node is None or (node.drained and not node.ours):
                 continue
-            if one.machine in self.resumed and not told:
+            if one.machine in self.resumed and not self._tested(one):
                 why = self.resumed[one.machine]
                 if self._done(one.machine, partial(slurm.drain, one.machine, why)):
-                    self._tell_drain(one.machine, why)
+                    self._say_drained(one.machine, why)
 
     @property
     def _drains(self) -> bool:
@@ -264,33 +360,38 @@ class _Fleet:
         return self.args.drain or self.reservation is not None
 
     def _tested(self, one: Standing) -> bool:
-        """Whether a node has the verdict it needs: a fresh one, of this reservation if there is."""
+        """Whether a node needs no test: a fresh PASS or FAIL, of this reservation if there is."""
+        return one.proved and self._counts(one)
+
+    def _counts(self, one: Standing) -> bool:
+        """Whether a node's verdict is of this reservation, if there is one."""
         if self.reservation is None:
-            return one.newest is not None or one.verdict == "FAIL"
+            return True
         began = one.newest.began if one.newest else None
-        # Both are told in seconds: of the same second, the run may have been the earlier one.
+        # Both are in seconds: of the same second, the run may have been the earlier one.
         return began is not None and began > self.reservation.since
 
     def _ready(self, node: Node) -> bool:
-        """Whether a node takes a job, if need be when it is resumed; tells why not."""
+        """Whether a node takes a job, if need be when it is resumed; says why not."""
         within = self.reservation is not None
         resumed = replace(node, flags=node.flags - {"drain"}) if within and node.ours else node
         if resumed.takes_jobs(reserved=within):
             return True
-        told = {"node": node.name, "state": node.state}
+        values = {"node": node.name, "state": node.state}
         if node.reason in ("", "none"):
-            self._say(self.language("{node}: {state}: not submitted", **told), "yellow")
+            self._say(self.language("{node}: {state}: not submitted", **values), "yellow")
         else:
-            told["reason"] = node.reason
-            self._say(self.language("{node}: {state} ({reason}): not submitted", **told), "yellow")
+            values["reason"] = node.reason
+            text = self.language("{node}: {state} ({reason}): not submitted", **values)
+            self._say(text, "yellow")
         return False
 
     def _drain(self, node: str, newest: MachineVerdict) -> None:
         why = slurm.reason(newest.component, newest.check or "", newest.run_id)
         if self._done(node, partial(slurm.drain, node, why)):
-            self._tell_drain(node, why)
+            self._say_drained(node, why)
 
-    def _tell_drain(self, node: str, why: str) -> None:
+    def _say_drained(self, node: str, why: str) -> None:
         self._say(self.language("{node}: drained ({reason})", node=node, reason=why), "red")
 
     def _release(self, passed: Sequence[str]) -> None:
@@ -300,11 +401,12 @@ class _Fleet:
         left = self._done(held.name, partial(slurm.release, held, out))
         if left is not None:
             self.reservation = left
-            told = {"nodes": ", ".join(out), "reservation": held.name}
-            self._say(self.language("released from the reservation {reservation}: {nodes}", **told))
+            values = {"nodes": ", ".join(out), "reservation": held.name}
+            text = self.language("released from the reservation {reservation}: {nodes}", **values)
+            self._say(text)
 
     def _done(self, of: str, act: Callable[[], Answer]) -> Answer | None:
-        """What Slurm answers; None where it refused, which is told and hinders no other node."""
+        """What Slurm answers; None where it refused, which is said and hinders no other node."""
         try:
             return act()
         except (slurm.SlurmError, CommandError) as error:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from acceptance.reports.text import one_line
 
 USAGE = 2  # the exit code of a usage error
+FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 EPILOG = (
     "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or "
     "stopped), 2 "
@@ -138,6 +139,16 @@ def out(
 ) -> None:
     """Add --out, the folder of the runs and their history."""
     parser.add_argument("--out", metavar="DIR", type=path, default=default, help=text)
+
+
+def due(parser: argparse._ActionsContainer, default: str) -> None:
+    """Add --due, the list of the machines of a fleet."""
+    parser.add_argument(
+        "--due",
+        metavar="FILE",
+        type=path,
+        help=f"machines that are due, one on each line (default: {default})",
+    )
 
 
 def run_dir(parser: argparse.ArgumentParser, metavar: str = "RUN_DIR") -> None:

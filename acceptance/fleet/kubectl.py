@@ -50,17 +50,27 @@ def apply(objects: str, count: int) -> None:
         _run("apply", "-f", str(path), seconds=_SECONDS + count * _SECONDS_PER_OBJECT)
 
 
-def label(names: Sequence[str], word: VerdictWord) -> None:
-    """Label nodes with the word of their verdict."""
-    seconds = _SECONDS + len(names) * _SECONDS_PER_OBJECT
-    _run("label", "nodes", *names, f"{VERDICT}={word}", "--overwrite", seconds=seconds)
+def label(names: Sequence[str], word: VerdictWord) -> tuple[str, ...]:
+    """The arguments that label nodes with the word of their verdict."""
+    return ("label", "nodes", *names, f"{VERDICT}={word}", "--overwrite")
 
 
-def taint(names: Sequence[str], *, remove: bool = False) -> None:
-    """Keep new pods from failed nodes, or let them come again; pods that run stay."""
-    seconds = _SECONDS + len(names) * _SECONDS_PER_OBJECT
-    effect = ":NoSchedule-" if remove else "=:NoSchedule"
-    _run("taint", "nodes", *names, f"{FAILED}{effect}", seconds=seconds)
+def taint(names: Sequence[str], *, remove: bool = False) -> tuple[str, ...]:
+    """The arguments that keep new pods from failed nodes, or let them come again.
+
+    Pods that run stay.
+    """
+    return (
+        "taint",
+        "nodes",
+        *names,
+        f"{FAILED}:NoSchedule-" if remove else f"{FAILED}=:NoSchedule",
+    )
+
+
+def mark(argv: Sequence[str]) -> None:
+    """Label or taint nodes."""
+    _run(*argv, seconds=_SECONDS + len(argv) * _SECONDS_PER_OBJECT)
 
 
 def yaml(objects: str, count: int) -> str:

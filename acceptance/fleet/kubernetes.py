@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -75,6 +74,8 @@ class _Nodes(Struct):
 
 class _JobMeta(Struct):
     name: str
+    uid: str
+    creationTimestamp: str
     annotations: dict[str, str] = {}
 
 
@@ -196,6 +197,16 @@ def unfinished(text: str) -> dict[str, str]:
     }
 
 
+def last_jobs(text: str) -> dict[str, str]:
+    """The uid of the newest Job of ours on each node: what `kubectl get jobs -o json` printed.
+
+    Raises KubernetesError.
+    """
+    found = [one.metadata for one in _decode(text, _Jobs, "get jobs").items]
+    found.sort(key=lambda one: (one.creationTimestamp, one.uid))
+    return {one.annotations[NODE]: one.uid for one in found if NODE in one.annotations}
+
+
 def with_devices(text: str) -> frozenset[str]:
     """The nodes on which the DRA driver has GPUs: `kubectl get resourceslices -o json`.
 
@@ -255,11 +266,11 @@ def choose(
             continue
         has_free = has_any if devices is not None else node.gpus > 0
         if node.name in tested:
-            told = Message("kubernetes_fresh", {"verdict": tested[node.name]})
-            refused.append(Refusal(node.name, told, harmless=True))
+            why = Message("kubernetes_fresh", {"verdict": tested[node.name]})
+            refused.append(Refusal(node.name, why, harmless=True))
         elif node.name in jobs:
-            told = Message("kubernetes_job_there", {"job": jobs[node.name]})
-            refused.append(Refusal(node.name, told, harmless=True))
+            why = Message("kubernetes_job_there", {"job": jobs[node.name]})
+            refused.append(Refusal(node.name, why, harmless=True))
         elif node.obstacle:
             refused.append(Refusal(node.name, node.obstacle))
         elif not has_free:
@@ -275,7 +286,7 @@ def choose(
 def labels(
     due: Iterable[str], standings: Mapping[str, VerdictWord]
 ) -> dict[VerdictWord, tuple[str, ...]]:
-    """The nodes by the word of their newest verdict; UNJUDGED where no fresh one is."""
+    """The nodes by their word; UNJUDGED of a node without a verdict."""
     found: dict[VerdictWord, list[str]] = {}
     for name in due:
         found.setdefault(standings.get(name, "UNJUDGED"), []).append(name)
@@ -295,15 +306,17 @@ def taints(
     return tuple(given), tuple(taken)
 
 
-def job(found: Manifest, node: Node, at: datetime) -> dict[str, Any]:
+def job(found: Manifest, node: Node, last: str | None) -> dict[str, Any]:
     """The Job that tests a node, pinned to it, with all its GPUs.
 
-    Its name has the time: `kubectl apply` of a name that has ended would do nothing.
+    `last` is the uid of the node's newest Job, which has ended; None where it had none. The name
+    follows from it alone: calls at the same moment make the same Job, which the API has once, and
+    the next Job has another name (`kubectl apply` of a name that has ended would do nothing).
     """
     made: dict[str, Any] = copy.deepcopy(dict(found.job))
     short = label(node.name)
     meta, template = made["metadata"], made["spec"]["template"]
-    meta["name"] = f"rigproof-{short}-{at:%Y%m%dt%H%M%S}"
+    meta["name"] = f"rigproof-{short}-{hashlib.sha256((last or '').encode()).hexdigest()[:8]}"
     for one in (meta, template.setdefault("metadata", {})):
         one["annotations"] = {**one.get("annotations", {}), NODE: node.name}
     pod = template["spec"]
@@ -331,7 +344,7 @@ def label(name: str) -> str:
     return f"{plain[: _NAME - 8].rstrip('-')}-{digest}"
 
 
-def listed(objects: Iterable[Mapping[str, Any]]) -> str:
+def as_list(objects: Iterable[Mapping[str, Any]]) -> str:
     """Objects as one document for `kubectl apply`."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
 

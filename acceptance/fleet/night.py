@@ -23,11 +23,20 @@ from acceptance.fleet.verdicts import (
     shown,
 )
 
-# Clocks that NTP keeps differ by far less; a file is never written before its run began.
-CLOCK = timedelta(minutes=10)
 # Copying a folder writes its files in any order, within minutes.
 COPYING = timedelta(hours=1)
 RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
+
+
+def stands(was: VerdictWord, newer: VerdictWord) -> bool:
+    """Whether a verdict counts although the machine has a newer one; `newer` is what that proves.
+
+    The one rule of which run counts, for all that read verdicts (deploy/slurm/verdict has it in
+    shell): the newest does, but a FAIL stands until a newer FAIL, or a newer PASS of a whole run.
+    It does not expire, and no UNJUDGED, partial or unfinished run ends it. A PASS counts for some
+    hours, and not beside a newer run without a verdict.
+    """
+    return was == "FAIL" and newer == "UNJUDGED"
 
 
 def worst(words: Iterable[VerdictWord]) -> VerdictWord:
@@ -39,9 +48,10 @@ def worst(words: Iterable[VerdictWord]) -> VerdictWord:
 class Standing:
     """What the fleet says of one machine.
 
-    `verdict` is its newest verdict's word, UNJUDGED at best where that cannot be trusted. `reason`
-    says why it is not PASS. `missing` says that there is no fresh verdict. `newest` is the verdict
-    that counts, None where there is none or where it is in doubt which one counts.
+    `verdict` is the word of the verdict that counts, UNJUDGED at best where that cannot be trusted.
+    `reason` says why it is not PASS. `missing` says that there is no fresh verdict. `newest` is the
+    verdict that counts, None where there is none or where it is in doubt which one counts. `proved`
+    says that it is PASS or FAIL by a fresh verdict; any other machine is to be tested (again).
     """
 
     machine: str
@@ -49,6 +59,7 @@ class Standing:
     reason: Text | None
     missing: bool
     newest: MachineVerdict | None
+    proved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,47 +158,59 @@ def _standing(
     if not verdicts:
         why = wrong[0] if wrong else Message("fleet_missing")
         return Standing(name, "UNJUDGED", why, True, None)
-    dated = _dated(verdicts)
-    newest = dated[-1][1] if dated else verdicts[-1]
-    recent = [one for began, one in dated if now - began <= fresh]
+    undated = [one for one in verdicts if one.began is None]
+    moments = _dated(verdicts)
+    dated = [one for _, one in moments]
+    ahead = [one for one in dated if one.is_ahead(now)]
+    counts = _counting([one for one in dated if not one.is_ahead(now)], signed=signed)
+
+    def doubted(reason: Message, *others: MachineVerdict) -> Standing:
+        """No verdict is to be trusted: those that may count can only make the machine FAIL."""
+        failed = [one for one in (counts, *others) if one is not None and one.verdict == "FAIL"]
+        proved = any(one.is_fresh(now, fresh) for one in failed)
+        return Standing(name, "FAIL" if failed else "UNJUDGED", reason, False, None, proved)
+
     if wrong:
-        return _doubted(name, wrong[0], recent or [newest])
-    if undated := next((one for one in verdicts if one.began is None), None):
-        told = {"run": plain_text.quote(undated.run_id)}
-        return _doubted(name, Message("fleet_no_date", told), [undated, newest])
-    for began, one in dated:
-        if began > min(now, one.written) + CLOCK:
-            told = {"run": one.run_id}
-            return _doubted(name, Message("fleet_ahead", told), [one, newest])
-    if not recent:
-        hours = round((now - dated[-1][0]) / timedelta(hours=1))
+        return doubted(wrong[0], *undated, *ahead)
+    if undated:
+        values = {"run": plain_text.quote(undated[0].run_id)}
+        return doubted(Message("fleet_no_date", values), *undated, *ahead)
+    if ahead or counts is None:
+        return doubted(Message("fleet_ahead", {"run": ahead[0].run_id}), *ahead)
+    newest = dated[-1]
+    recent = [one for one in dated if one.is_fresh(now, fresh)]
+    if other := next((one for one in recent if _is_another(one, newest)), None):
+        values = {"path": shown(other.path), "other": shown(newest.path)}
+        return doubted(Message("fleet_two_machines", values), *recent)
+    if later := [one for one in recent if one.written > newest.written + COPYING]:
+        values = {"run": later[-1].run_id, "other": newest.run_id}
+        return doubted(Message("fleet_out_of_order", values), *later)
+    if not recent and counts.verdict != "FAIL":
+        hours = round((now - moments[-1][0]) / timedelta(hours=1))
         reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
         return Standing(name, "UNJUDGED", reason, True, None)
-    if other := next((one for one in recent if _is_another(one, newest)), None):
-        told = {"path": shown(other.path), "other": shown(newest.path)}
-        return _doubted(name, Message("fleet_two_machines", told), recent)
-    later = [one for one in recent if one.written > newest.written + COPYING]
-    if later:
-        told = {"run": later[-1].run_id, "other": newest.run_id}
-        return _doubted(name, Message("fleet_out_of_order", told), [*later, newest])
-    if signed and newest.signer is None:
-        return _doubted(name, Message("fleet_unsigned"), [newest])
-    if newest.partial and newest.verdict == "PASS":
-        told = {"run": newest.run_id}
-        return Standing(name, "UNJUDGED", Message("fleet_partial", told), False, newest)
-    return Standing(name, newest.verdict, newest.reason, False, newest)
+    if signed and counts.signer is None:
+        return doubted(Message("fleet_unsigned"))
+    if counts.partial and counts.verdict == "PASS":
+        values = {"run": counts.run_id}
+        return Standing(name, "UNJUDGED", Message("fleet_partial", values), False, counts)
+    proved = counts.verdict != "UNJUDGED" and counts.is_fresh(now, fresh)
+    return Standing(name, counts.verdict, counts.reason, not recent, counts, proved)
+
+
+def _counting(dated: Sequence[MachineVerdict], *, signed: bool) -> MachineVerdict | None:
+    """Of verdicts of one machine, the oldest first, the one that counts (see `stands`)."""
+    counts = None
+    for one in dated:
+        if counts is None or not stands(counts.verdict, one.proves(signed=signed)):
+            counts = one
+    return counts
 
 
 def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
     """Verdicts with the beginnings of their runs, the oldest first."""
     held = [(one.began, one) for one in verdicts if one.began is not None]
     return sorted(held, key=lambda one: (one[0], one[1].run_id))
-
-
-def _doubted(name: str, reason: Message, counted: Iterable[MachineVerdict]) -> Standing:
-    """A machine of which no verdict is to be trusted; those that count can only make it FAIL."""
-    word = worst(("UNJUDGED", *(one.verdict for one in counted)))
-    return Standing(name, word, reason, False, None)
 
 
 def _is_another(one: MachineVerdict, other: MachineVerdict) -> bool:
@@ -244,7 +267,8 @@ def tables(
     """The tables of the nights that the verdicts are of, by the evening's date.
 
     `reasons` has the words of why a machine did not pass. A machine without a verdict that counts
-    has a row without values in the night of `now`. Of several runs of one night the newest counts.
+    has a row without values in the night of `now`. Of several runs of one night that of `stands`
+    counts.
     """
     nights: dict[str, dict[str, tuple[Row, MachineVerdict | None]]] = {}
     wrong = {trouble.machine for trouble in found.troubles}
@@ -256,17 +280,18 @@ def tables(
             nights.setdefault(night_of(now), {})[name] = row, None
         if newest is None and not standing.missing:
             continue
+        later = False  # than the verdict that counts: such a run proves nothing
         for began, one in _dated(found.verdicts.get(name, ())):
-            word = standing.verdict if one is newest else _word(one)
+            word = "UNJUDGED" if later else one.proves(signed=False)
+            if one is newest:
+                word, later = standing.verdict, True
             reason = reasons.get(name) if one is newest else one.reason
-            nights.setdefault(night_of(began), {})[name] = _row(one, word, reason), one
+            kept = nights.setdefault(night_of(began), {})
+            if name not in kept or not stands(kept[name][0].verdict, word):
+                kept[name] = _row(one, word, reason), one
     return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }
-
-
-def _word(verdict: MachineVerdict) -> VerdictWord:
-    return "UNJUDGED" if verdict.partial and verdict.verdict == "PASS" else verdict.verdict
 
 
 def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
@@ -295,7 +320,7 @@ def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> Nig
         (
             Row(one.machine, one.verdict, missing=one.missing)
             if one.newest is None
-            else _row(one.newest, one.verdict, None),
+            else replace(_row(one.newest, one.verdict, None), missing=one.missing),
             one.newest,
         )
         for one in standings
@@ -324,7 +349,7 @@ def _table(
 
 
 def merged(old: NightTable, new: NightTable) -> NightTable:
-    """One table of two collections of a night: the newest verdict of a machine, nothing lost.
+    """One table of two collections, of one night or two: the verdict that counts, nothing lost.
 
     A row without a run takes no values away from the one that is there: where it is in doubt it
     makes the verdict worse, and where the verdict was only missing it changes nothing.
@@ -358,6 +383,7 @@ def _kept(was: Row, now: Row) -> Row:
     if was.began is None:
         return now
     if now.began is not None:
-        return now if now.began >= was.began else was
+        older, newer = (was, now) if now.began >= was.began else (now, was)
+        return older if stands(older.verdict, newer.verdict) else newer
     word = was.verdict if now.missing else worst((was.verdict, now.verdict))
     return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

@@ -7,11 +7,9 @@ measurement, and name their machine. A file is written beside the old one, synce
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -22,6 +20,7 @@ import numpy as np
 
 from acceptance.core import parts, plain_text, regular_file
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import lock
 from acceptance.fleet.night import NightTable, Row, merged
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
@@ -132,24 +131,12 @@ def _errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lock(out: Path) -> Iterator[None]:
-    """Be the only collector that writes here; the kernel releases the lock of one that dies."""
-    path = out / ".lock"
-    regular_file.require(path)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    file = os.open(path, flags, 0o644)
-    until = time.monotonic() + _WAIT_S
+    """Be the only collector that writes here."""
     try:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise NightFileError("fleet_locked", path=str(out)) from None
-                time.sleep(0.05)
-        yield
-    finally:
-        os.close(file)
+        with lock.hold(out / ".lock", _WAIT_S):
+            yield
+    except lock.Locked as error:
+        raise NightFileError("fleet_locked", path=str(out)) from error
 
 
 def _texts(values: list[str | None]) -> Any:

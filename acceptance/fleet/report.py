@@ -112,7 +112,7 @@ def of_folders(found: Collection, judged: Judged, now: datetime) -> FleetReport:
 def of_nights(
     nights: Mapping[str, NightTable], due: Names[str] | None, now: datetime, fresh: timedelta
 ) -> FleetReport:
-    """The report of kept nights: of each machine the newest run counts.
+    """The report of kept nights: of each machine the run counts that `night.stands` says.
 
     `due` names those that are due, None all that are there. Raises ValueError where there is no
     night.
@@ -159,6 +159,8 @@ def _aged(row: Row, now: datetime, fresh: timedelta) -> tuple[Row, Text | None]:
         return replace(row, verdict=word), row.reason or Message("fleet_missing")
     if now - row.began <= fresh:
         return row, row.reason
+    if row.verdict == "FAIL":
+        return replace(row, missing=True), row.reason
     hours = round((now - row.began) / timedelta(hours=1))
     stale = Message("fleet_stale", {"run": row.run_id or "", "hours": hours})
     return Row(row.machine, "UNJUDGED", missing=True), stale

@@ -6,6 +6,7 @@ with 0. Every line of the outputs must match.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from acceptance.core import plain_text
 from acceptance.core.message import Text
-from acceptance.fleet import due
+from acceptance.fleet import due, lock
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.wording.errors import WordedError
@@ -24,6 +25,7 @@ OURS = "rigproof FAIL: "  # begins each reason that is ours
 RUNTIMES = ("host", "pyxis", "apptainer")
 _PACKAGE = "slurm-client"
 _SECONDS = 60.0
+_LOCK_S = 60.0  # another call submits some dozens of nodes a second
 _NAME, _STATE, _REASON = 128, 128, 256  # widths of sinfo's columns; a longer reason is cut
 # States of a node that a job may wait for; with any other it may wait for ever.
 _BASES = frozenset({"idle", "allocated", "mixed"})
@@ -31,6 +33,15 @@ _BASES = frozenset({"idle", "allocated", "mixed"})
 _PASSING = frozenset(
     {"completing", "planned", "cloud", "powered_down", "powering_up", "dynamic_norm"}
     | {"not_responding"}
+)
+# What a job waits for that does not come by itself (Slurm's page "Job reason codes"): a limit that
+# it exceeds, an account, a constraint or a hold. `PerJob` limits have a name for each resource.
+_NEVER = re.compile(
+    r"(?:Assoc|QOS)Max\w+PerJob(?:Limit)?|AccountNotAllowed|AssociationTimeLimit|BadConstraints|"
+    r"DependencyNeverSatisfied|InvalidAccount|InvalidQOS|JobHeldAdmin|JobHeldUser|JobHoldMaxRequeue|"
+    r"JobLaunchFailure|PartitionNodeLimit|PartitionTimeLimit|QOSNotAllowed|QOSTimeLimit|"
+    r"ReservationDeleted|launch failed requeued held",
+    re.ASCII,
 )
 _STATES = re.compile(r"[a-z_]+(?:\+[a-z_]+)*", re.ASCII)
 _LICENCE = re.compile(r"LicenseName=(\S+) Total=(\d+) Used=\d+ ", re.ASCII)
@@ -47,6 +58,10 @@ _SUBMITTED = re.compile(r"(\d+)(?:;\S+)?", re.ASCII)
 
 class SlurmError(WordedError):
     """A command of Slurm refused, said what is not known here, or does not know what was named."""
+
+
+class SubmissionError(WordedError):
+    """Another call submits at this moment, or the queue cannot be read during `--wait`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +119,16 @@ class Queued:
     waits: bool
     node: str
     reason: str
+
+    @property
+    def never_starts(self) -> bool:
+        """Whether it waits for what does not come unless somebody changes something."""
+        return self.waits and _NEVER.match(self.reason) is not None
+
+    @property
+    def state(self) -> str:
+        """What it does, for a message."""
+        return self.reason if self.waits else "running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +262,8 @@ def reason(component: str | None, check: str, run_id: str) -> str:
 
     Anybody who can write into the folder has written these values: only plain letters stay.
     """
-    told = " ".join(part for part in (component, check, run_id) if part)
-    return OURS + re.sub(r"[^A-Za-z0-9_.:>/ \[\]-]", "_", told, flags=re.ASCII)[:200]
+    text = " ".join(part for part in (component, check, run_id) if part)
+    return OURS + re.sub(r"[^A-Za-z0-9_.:>/ \[\]-]", "_", text, flags=re.ASCII)[:200]
 
 
 def nodes(partition: str | None = None) -> tuple[Node, ...]:
@@ -249,25 +274,46 @@ def nodes(partition: str | None = None) -> tuple[Node, ...]:
     return found
 
 
-def expand(listed: str) -> tuple[str, ...]:
+def expand(nodes: str) -> tuple[str, ...]:
     """The names in a list of Slurm's form: n[1-3],gpu7. Raises SlurmError, CommandError."""
-    return due.names(_output("scontrol", "show", "hostnames", listed), "scontrol show hostnames")
+    return due.names(_output("scontrol", "show", "hostnames", nodes), "scontrol show hostnames")
 
 
-def require_licence(name: str) -> None:
-    """Raise SlurmError unless the site has defined this licence."""
+def licences(name: str) -> int:
+    """How many the site has of a licence; raises SlurmError where it has none."""
     known = parse_licences(_output("scontrol", "show", "licenses", "-o"))
-    if not known.get(name):
-        raise SlurmError("slurm_no_licence", licence=name)
+    if count := known.get(name):
+        return count
+    raise SlurmError("slurm_no_licence", licence=name)
 
 
 def maintenance(name: str) -> Reservation:
     """A maintenance reservation that is in force. Raises SlurmError, CommandError."""
     text = _output("scontrol", "show", "reservation", name, "-o")
-    told, since, listed, flags, active = parse_reservation(text)
+    known, since, nodes, flags, active = parse_reservation(text)
     if "MAINT" not in flags or not active:
         raise SlurmError("slurm_no_maintenance", reservation=name)
-    return Reservation(told, since, expand(listed))
+    return Reservation(known, since, expand(nodes))
+
+
+@contextlib.contextmanager
+def submitting(folder: Path) -> Iterator[None]:
+    """Be the only call that submits for this shared folder, which has the folder of the logs.
+
+    Raises SubmissionError where another call does, and SlurmError where the folder cannot be
+    locked.
+    """
+    path = log_of(folder, "any").with_name(".submit.lock")
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(lock.hold(path, _LOCK_S))
+        except lock.Locked as error:
+            raise SubmissionError("slurm_locked", path=str(folder), holder=str(error)) from error
+        except PermissionError as error:
+            raise SlurmError("slurm_folder", path=str(path), why=error.strerror) from error
+        except OSError as error:
+            raise SlurmError("slurm_no_lock", path=str(path), why=error.strerror) from error
+        yield
 
 
 def jobs() -> tuple[Queued, ...]:
@@ -279,7 +325,7 @@ def submit(job: Job, node: str) -> str:
     """Submit the job of one node; returns its id. Raises SlurmError, CommandError."""
     # An array would start several on the node; GPUs that are hidden here are not hidden there.
     clean = ("env", "-u", "SBATCH_ARRAY_INX", "-u", "CUDA_VISIBLE_DEVICES")
-    text = _output(*clean, command.find("sbatch", _PACKAGE), *job.argv(node), told="sbatch")
+    text = _output(*clean, command.find("sbatch", _PACKAGE), *job.argv(node), named="sbatch")
     found = _SUBMITTED.fullmatch(text.strip())
     if found is None:
         raise _unknown("sbatch", text)
@@ -315,19 +361,19 @@ def release(reservation: Reservation, nodes: Sequence[str]) -> Reservation:
     return Reservation(reservation.name, reservation.since, left)
 
 
-def _output(program: str, *arguments: str, told: str | None = None) -> str:
+def _output(program: str, *arguments: str, named: str | None = None) -> str:
     """What a command of Slurm prints. Raises SlurmError where it ends with another code than 0."""
     argv = (command.find(program, _PACKAGE), *arguments)
     standard = {"SLURM_TIME_FORMAT": "standard"}
     done = command.run(argv, deadline=Deadline.after(_SECONDS), env=standard)
     if done.returncode != 0 or done.truncated or done.timed_out:
         why: Text = done.last_lines(3) or done.describe()
-        raise SlurmError("slurm_refused", program=told or program, why=why)
+        raise SlurmError("slurm_refused", program=named or program, why=why)
     return done.stdout
 
 
 def waits() -> Iterator[float]:
-    """Seconds between two looks at the queue: a short job is seen soon, a long one seldom."""
+    """Seconds between two readings of the queue: the end of a short job is seen soon."""
     seconds = 0.5
     while True:
         yield seconds

@@ -35,6 +35,8 @@ from acceptance.run import signature
 from acceptance.wording.errors import said
 
 PACKED = f"{run_folder.VERDICT}.gz"
+# Clocks that NTP keeps differ by far less; a file is never written before its run began.
+CLOCK = timedelta(minutes=10)
 _RUN_ID = re.compile(r"(20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
 _LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's dates end
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
@@ -95,6 +97,19 @@ class MachineVerdict:
         """The id of the machine's installation."""
         return self.groups.get("machine_id")
 
+    def proves(self, *, signed: bool) -> VerdictWord:
+        """Its word; UNJUDGED of a PASS of a part, or of an unsigned one if it is to be `signed`."""
+        no_proof = self.partial or (signed and self.signer is None)
+        return "UNJUDGED" if self.verdict == "PASS" and no_proof else self.verdict
+
+    def is_fresh(self, now: datetime, fresh: timedelta) -> bool:
+        """Whether its run began no longer ago than `fresh`."""
+        return self.began is not None and now - self.began <= fresh
+
+    def is_ahead(self, now: datetime) -> bool:
+        """Whether its run began later than its file's time or `now`: by a clock that is ahead."""
+        return self.began is not None and self.began > min(now, self.written) + CLOCK
+
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -117,11 +132,13 @@ def collect(folders: Iterable[Path], since: datetime, signers: Path | None = Non
     """Read the verdicts in these folders, those that lie there now.
 
     Of a machine with a folder for each run, runs that began before `since` by their folder's name
-    are left out, but for the newest. `signers` is as in `signature.verify`.
+    are left out, but for the newest, and for those back to a FAIL or a PASS where no later run was
+    either. `signers` is as in `signature.verify`.
     """
     reader = _Reader(since, signers)
     for folder in folders:
         reader.folder(folder)
+    reader.cut_off()
     return Collection(reader.verdicts, tuple(reader.troubles), tuple(reader.series))
 
 
@@ -141,6 +158,7 @@ class _Reader:
     verdicts: dict[str, list[MachineVerdict]] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     series: dict[Series, int] = field(default_factory=dict)
+    begun: dict[str, tuple[datetime, str, Path]] = field(default_factory=dict)
 
     def folder(self, folder: Path) -> None:
         """Read one folder, which holds a folder for each machine."""
@@ -158,53 +176,67 @@ class _Reader:
         if not machines and before == len(self.troubles):
             self._trouble(None, Message("fleet_no_machines", {"path": shown(folder)}))
 
+    def cut_off(self) -> None:
+        """Name the machines whose newest run has no verdict: they died in it, or it goes on."""
+        for name, (at, run, path) in self.begun.items():
+            dated = (one for one in self.verdicts[name] if one.began is not None)
+            if all((one.began, one.run_id) < (at, run) for one in dated):
+                self._trouble(name, Message("fleet_cut_off", {"path": shown(path)}))
+
     def _machine(self, name: str, folder: Path) -> None:
         found = self.verdicts.setdefault(name, [])
         before = len(self.troubles)
         files: set[tuple[int, int]] = set()
-        digests = {one.sha256 for one in found}
-        for path in self._files(name, folder):
-            try:
-                status = path.stat()
-                if (status.st_dev, status.st_ino) in files:  # `latest` beside the run itself
-                    continue
-                files.add((status.st_dev, status.st_ino))
-                content = _content(path)
-            except OSError as error:
-                self._trouble(
-                    name, Message("fleet_unread", {"path": shown(path), "why": _why(error)})
-                )
-                continue
-            digest = hashlib.sha256(content).hexdigest()
-            if digest in digests:  # packed and not, or in two of the folders
-                continue
-            digests.add(digest)
-            try:
-                file = verdict_json.read(content)
-                signer = self._signer(path, content, file)
-                written = min(max(status.st_mtime, 0.0), _LATEST)
-                at = datetime.fromtimestamp(written, UTC)
-                found.append(self._verdict(name, path, file, digest, signer, at))
-            except UnreadableVerdict as error:
-                self._trouble(
-                    name, Message("fleet_no_verdict", {"path": shown(path), "what": error.message})
-                )
-            except signature.SignatureError as error:
-                self._trouble(
-                    name, Message("fleet_altered", {"path": shown(path), "what": error.message})
-                )
-            except (CommandError, OSError) as error:
-                self._trouble(
-                    name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
-                )
-        if not files and before == len(self.troubles):
+        newer, older = self._files(name, folder)
+        for path in newer:
+            self._file(name, path, files)
+        signed = self.signers is not None
+        while older and not any(
+            one.proves(signed=signed) != "UNJUDGED" and not one.is_ahead(one.written)
+            for one in found
+        ):
+            self._file(name, older.pop(), files)
+        if not files and before == len(self.troubles) and name not in self.begun:
             self._trouble(name, Message("fleet_no_run", {"path": shown(folder)}))
 
-    def _files(self, name: str, folder: Path) -> list[Path]:
-        """The files of a machine that are to be read: its own, and those of its newer runs."""
+    def _file(self, name: str, path: Path, files: set[tuple[int, int]]) -> None:
+        """Read one verdict of a machine, unless it is one of these files or known already."""
+        found = self.verdicts[name]
+        try:
+            status = path.stat()
+            if (status.st_dev, status.st_ino) in files:  # `latest` beside the run itself
+                return
+            files.add((status.st_dev, status.st_ino))
+            content = _content(path)
+        except OSError as error:
+            self._trouble(name, Message("fleet_unread", {"path": shown(path), "why": _why(error)}))
+            return
+        digest = hashlib.sha256(content).hexdigest()
+        if any(one.sha256 == digest for one in found):  # packed and not, or in two of the folders
+            return
+        try:
+            file = verdict_json.read(content)
+            signer = self._signer(path, content, file)
+            written = min(max(status.st_mtime, 0.0), _LATEST)
+            at = datetime.fromtimestamp(written, UTC)
+            found.append(self._verdict(name, path, file, digest, signer, at))
+        except UnreadableVerdict as error:
+            self._trouble(
+                name, Message("fleet_no_verdict", {"path": shown(path), "what": error.message})
+            )
+        except signature.SignatureError as error:
+            self._trouble(
+                name, Message("fleet_altered", {"path": shown(path), "what": error.message})
+            )
+        except (CommandError, OSError) as error:
+            self._trouble(
+                name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
+            )
+
+    def _files(self, name: str, folder: Path) -> tuple[list[Path], list[Path]]:
+        """The files of a machine: its own and those of its newer runs, and the older, in order."""
         own: list[Path] = []
         runs: list[tuple[datetime, Path]] = []
-        cut_off: list[tuple[datetime, Path]] = []
         for path in self._entries(folder, name):
             if path.name in (run_folder.VERDICT, PACKED):
                 own.append(path)
@@ -217,12 +249,11 @@ class _Reader:
                 elif first is not None:
                     own.append(first)
                 elif dated is not None:
-                    cut_off.append((dated, path))
+                    begun = dated, path.name, path
+                    self.begun[name] = max(begun, self.begun.get(name, begun))
         runs.sort()
-        # A machine that died in its newest run has no verdict of it: an older one does not count.
-        if runs and cut_off and max(cut_off) > runs[-1]:
-            self._trouble(name, Message("fleet_cut_off", {"path": shown(max(cut_off)[1])}))
-        return own + _newer(runs, self.since)
+        older = [path for at, path in runs[:-1] if at < self.since]
+        return own + [path for _, path in runs[len(older) :]], older
 
     def _signer(self, path: Path, content: bytes, file: File) -> str | None:
         if not signature.is_signed(path.parent):
@@ -326,11 +357,6 @@ def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:
     found: dict[str, NotPassed] = {row.check: "error" for row in file.unjudged}
     found.update({row.check: "fail" for row in file.violations})
     return tuple(sorted(found.items()))
-
-
-def _newer(runs: Sequence[tuple[datetime, Path]], since: datetime) -> list[Path]:
-    """The runs, oldest first, that began at this time or later, and the newest of all."""
-    return [path for at, path in runs[:-1] if at >= since] + [path for _, path in runs[-1:]]
 
 
 def _content(path: Path) -> bytes:

@@ -232,8 +232,7 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
     if unknown:
         sentence = (
             f"{key} is no key that rigproof knows: correct its spelling or remove it "
-            "(README, "
-            "“Machine files”)"
+            "(docs/machine-files.md)"
         )
     elif missing:
         sentence = f"{key} is missing: add it"

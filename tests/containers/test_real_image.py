@@ -93,6 +93,8 @@ def test_every_pin_and_every_proof_is_told(built: ImageRef) -> None:
         "stress-ng",
         "stressapptest",
         "fio",
+        "smartctl",
+        "dmidecode",
     ],
 )
 def test_a_tool_lacks_nothing_but_the_driver(

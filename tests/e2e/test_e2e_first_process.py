@@ -48,6 +48,9 @@ def test_a_termination_notice_ends_the_run_as_unjudged(rig: Rig, program: list[s
     started = rig.start(argv[1:] if scripted else argv, program=program, variables=variables)
     folder = rig.started_run(before)
     wait_for(lambda: processes(folder.name, "fakes/stress-ng"))
+    if scripted:  # before anything is heated, for a node that loses power then
+        (begun,) = (verdicts / "gpu-1").iterdir()
+        assert begun.name.endswith("Z-0")
     os.kill(first_process(started), signal.SIGTERM)
     run = rig.finish(started, before, began)
     run.assert_agrees()
@@ -55,7 +58,9 @@ def test_a_termination_notice_ends_the_run_as_unjudged(rig: Rig, program: list[s
     assert "cpu.stress_ng: did not finish: stopped by SIGTERM" in run.texts("unjudged")
     assert orphans.find(folder.name) == {}
     if scripted:
-        kept = json.loads((verdicts / "gpu-1" / "verdict.json").read_bytes())
+        (home,) = (verdicts / "gpu-1").iterdir()
+        assert home.name == folder.name
+        kept = json.loads((home / "verdict.json").read_bytes())
         assert (kept["run_id"], kept["verdict"]) == (folder.name, "UNJUDGED")
 
 

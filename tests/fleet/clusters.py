@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 Object = dict[str, Any]
+CREATED = "2026-11-26T01:00:00Z"
 
 
 def node(
@@ -44,15 +45,26 @@ def node(
     }
 
 
-def job(name: str, node: str | None, *, ended: str | None = None) -> Object:
-    """A Job with our label; `ended` is the condition that ended it."""
+def job(name: str, node: str | None, *, ended: str | None = None, at: str = CREATED) -> Object:
+    """A Job with our label; `ended` is the condition that ended it, `at` when it was made."""
     conditions = [{"type": ended, "status": "True"}] if ended else []
     notes = {"rigproof/node": node} if node else {}
     return {
-        "metadata": {"name": name, "annotations": notes},
+        "metadata": {
+            "name": name,
+            "uid": f"uid-{name}",
+            "creationTimestamp": at,
+            "annotations": notes,
+        },
         "spec": {},
         "status": {"conditions": [{"type": "Suspended", "status": "False"}, *conditions]},
     }
+
+
+def created(applied: Object, *, ended: str | None = None) -> Object:
+    """What the API makes of a Job that is applied."""
+    made = job(applied["metadata"]["name"], None, ended=ended)
+    return {**made, **applied, "metadata": {**made["metadata"], **applied["metadata"]}}
 
 
 def devices(node: str | None, driver: str = "gpu.nvidia.com", count: int = 8) -> Object:
@@ -61,6 +73,6 @@ def devices(node: str | None, driver: str = "gpu.nvidia.com", count: int = 8) ->
     return {"metadata": {"name": "s"}, "spec": spec | ({"nodeName": node} if node else {})}
 
 
-def listed(items: Iterable[Object]) -> str:
+def as_list(items: Iterable[Object]) -> str:
     """What kubectl prints of these objects."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)})

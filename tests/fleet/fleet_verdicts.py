@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.reports import verdict_json
 from acceptance.reports.verdict_json import Bounds, Check, Figure, File, Row
 
+# What the fixture `fleet` is: exit code, lines on standard output, standard error.
+Call = Callable[..., tuple[int, list[str], str]]
 NOW = datetime(2026, 11, 26, 7, 0, tzinfo=UTC)
 LAST_NIGHT = "2026-11-26T01-00-00Z-0001"
 RATE = "gemm_bf16"

@@ -120,10 +120,20 @@ class Cluster:
         own = {name: f"--{name}={self.folder}/munge.{end}" for name, end in _MUNGE.items()}
         self._daemon("munged", "--force", *own.values())
         until((self.folder / "munge.sock").exists, 10, "munged's socket")
-        self._daemon("slurmctld")
+        self.start_controller()
         for number in range(1, self.count + 1):
             self.boot(f"n{number}")
         self.until_states({f"n{number}": "idle" for number in range(1, self.count + 1)})
+
+    def start_controller(self) -> None:
+        """Start the controller; it goes on with what it has saved."""
+        self._daemon("slurmctld")
+
+    def stop_controller(self) -> None:
+        """End the controller as its service does, and wait until it is gone."""
+        pid = int((self.folder / "slurmctld.pid").read_text())
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not Path(f"/proc/{pid}").exists(), 20, "the end of the controller")
 
     def boot(self, node: str) -> None:
         """Start the daemon of one node."""
@@ -141,11 +151,11 @@ class Cluster:
         found = []
         for path in Path("/proc").glob("[0-9]*/environ"):
             try:
-                told = path.read_bytes().split(b"\0")
+                environment = path.read_bytes().split(b"\0")
             except OSError:
                 continue
             wanted = {f"SLURMD_NODENAME={node}".encode(), f"SLURM_CONF={self.conf}".encode()}
-            if wanted <= set(told):
+            if wanted <= set(environment):
                 found.append(int(path.parent.name))
         return found
 

@@ -197,3 +197,47 @@ def test_versions_that_differ_in_a_batch() -> None:
 def test_a_version_that_is_not_known_everywhere_is_listed() -> None:
     (one,) = differing_versions({"a": {"bios": "1"}, "b": {}}, ["bios"])
     assert (one.usual, one.others, one.unread) == ("1", (), ("b",))
+
+
+def test_a_cause_is_named_below_one_percent() -> None:
+    """Of 30 machines in two racks some are flagged, all of them of one rack."""
+    some = {f"m{n:02d}": {"rack": "a" if n < 10 else "b"} for n in range(30)}
+    chances = {}
+    for count in range(2, 9):
+        flagged = flags(list(some)[:count], [0])
+        chances[count] = 2 * tail(count, 10, count, 30)
+        assert bool(find_causes(flagged, some, {}).common) == (chances[count] < 0.01)
+    assert any(0.01 < chance < 0.02 for chance in chances.values())
+
+
+def test_two_machines_are_a_cause_and_one_is_none() -> None:
+    some = {f"m{n:04d}": {"rack": f"r{n // 2}"} for n in range(4000)}
+    (cause,) = find_causes(flags(["m0010", "m0011"], [0]), some, {}).common
+    assert cause.attributes == (Attribute("rack", "r5"),)
+    assert not find_causes(flags(["m0010"]), some, {}).common
+
+
+def test_one_machine_may_not_have_a_slot_of_its_own() -> None:
+    with pytest.raises(ValueError, match="'slot' is the attribute of cards"):
+        find_causes((), {"a": {"rack": "1"}, "b": {"slot": "2"}}, {})
+
+
+def test_machines_that_are_explained_take_no_further_part() -> None:
+    """A slow rack whose machines have one driver, and two more machines that have it too: after the
+    rack, two of 18 are no sign of the driver.
+    """
+    some = {f"m{n:03d}": {"rack": f"r{n // 16:02d}", "driver": "1"} for n in range(256)}
+    for name in (*list(some)[64:80], *list(some)[100:102]):
+        some[name]["driver"] = "2"
+    rack = list(some)[64:80]
+    found = find_causes(flags([*rack, "m200"], [0]), some, slots(some))
+    assert [cause.attributes for cause in found.common] == [(Attribute("rack", "r04"),)]
+    assert [one.machine for one in found.single] == ["m200"]
+
+
+def test_of_attributes_of_the_same_machines_the_weakest_evidence_counts() -> None:
+    """The BIOS was read of four machines only, the driver of all."""
+    some = {f"m{n:03d}": {"driver": "2" if n < 4 else "1"} for n in range(200)}
+    for name in list(some)[:4]:
+        some[name]["bios"] = "9"
+    assert not find_causes(flags(list(some)[:4], [0]), some, {}).common

@@ -8,8 +8,8 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -122,10 +122,114 @@ def test_a_verdict_is_fresh_for_some_hours(
     assert word(found, "a") == expected
 
 
-def test_a_stale_fail_is_no_fresh_verdict(tmp_path: Path) -> None:
-    place(tmp_path, "a", verdict("FAIL", run_id("2026-11-20T01:00")))
+def test_a_fail_does_not_expire_and_is_tested_again(tmp_path: Path) -> None:
+    old = run_id("2026-11-20T01:00")
+    place(tmp_path, "a", verdict("FAIL", old), under=old)
+    (one,) = judged(tmp_path)[0].due
+    assert (one.verdict, one.missing, one.proved) == ("FAIL", True, False)
+    assert words.text(one.reason or "").startswith("gemm.rate[bf16]: ")
+
+
+def runs(folder: Path, history: str) -> None:
+    """Runs of a machine, one each ten hours: words that end with the newest, of last night.
+
+    `-` is a run without a verdict, `TORN` one whose file is half written.
+    """
+    for number, name in enumerate(reversed(history.split())):
+        began = datetime(2026, 11, 26, 1, tzinfo=UTC) - timedelta(hours=10 * number)
+        run = run_id(f"{began:%Y-%m-%dT%H:%M}")
+        path = folder / "a" / run / "verdict.json"
+        path.parent.mkdir(parents=True)
+        if name == "TORN":
+            path.write_bytes(b"{")
+        elif name != "-":
+            whole, _, part = name.partition("/")
+            file = verdict(whole, run, scope="partial" if part else "full")  # type: ignore[arg-type]
+            place(folder, "a", file, under=run, written=NOW - timedelta(hours=10 * number))
+
+
+@pytest.mark.parametrize(
+    ("history", "expected", "proved"),
+    [
+        ("FAIL UNJUDGED", "FAIL", True),
+        ("FAIL PASS/part", "FAIL", True),
+        ("FAIL -", "FAIL", True),
+        ("FAIL TORN", "FAIL", True),
+        ("FAIL UNJUDGED PASS/part -", "FAIL", False),
+        ("FAIL PASS", "PASS", True),
+        ("FAIL PASS UNJUDGED", "UNJUDGED", False),
+        ("FAIL PASS -", "UNJUDGED", False),
+        ("FAIL PASS TORN", "UNJUDGED", False),
+        ("FAIL/part UNJUDGED", "FAIL", True),
+        ("PASS FAIL FAIL PASS/part", "FAIL", True),
+        ("PASS UNJUDGED", "UNJUDGED", False),
+        ("PASS -", "UNJUDGED", False),
+        ("- PASS", "PASS", True),
+        ("-", "UNJUDGED", False),
+        # The FAIL is older than the runs that are read otherwise.
+        ("FAIL" + 9 * " UNJUDGED", "FAIL", False),
+        ("FAIL" + 9 * " UNJUDGED" + " -", "FAIL", False),
+        ("FAIL PASS" + 9 * " UNJUDGED", "UNJUDGED", False),
+    ],
+)
+def test_a_fail_stands_until_a_newer_pass_of_a_whole_run(
+    tmp_path: Path, history: str, expected: VerdictWord, proved: bool
+) -> None:
+    runs(tmp_path, history)
+    (one,) = judged(tmp_path)[0].due
+    assert (one.verdict, one.proved) == (expected, proved)
+
+
+def test_what_does_not_count_ends_no_fail(tmp_path: Path) -> None:
+    """A PASS of the future, and an unsigned one where signers are named."""
+    runs(tmp_path, "FAIL PASS")
+    assert word(judged(tmp_path)[0], "a") == "PASS"
+    assert word(judged(tmp_path, signed=True)[0], "a") == "FAIL"
+    (newest,) = (tmp_path / "a").glob(LAST_NIGHT)
+    later = run_id("2026-11-27T01:00")
+    place(tmp_path, "a", verdict("PASS", later), under=later)
+    for path in (newest / "verdict.json", newest):
+        path.unlink() if path.is_file() else path.rmdir()
     found, _ = judged(tmp_path)
-    assert (word(found, "a"), standing(found, "a").missing) == ("UNJUDGED", True)
+    assert word(found, "a") == "FAIL"
+    assert "the machine's clock" in reason(found, "a")
+
+
+def test_a_fail_of_long_ago_is_read_where_signers_are_named(tmp_path: Path) -> None:
+    """The unsigned PASS after it does not count, so it is not the last that is looked at."""
+    runs(tmp_path, "FAIL PASS" + 9 * " UNJUDGED")
+    (tmp_path / "signers").write_text("")
+    found = verdicts.collect([tmp_path], NOW - FRESH, tmp_path / "signers")
+    assert night.judge(found, ["a"], NOW, FRESH, signed=True).due[0].verdict == "FAIL"
+    assert len(found.verdicts["a"]) == 11
+    assert len(judged(tmp_path)[1].verdicts["a"]) == 10, "back to the PASS"
+
+
+def test_an_unsigned_pass_ends_no_fail_in_the_table_either(tmp_path: Path) -> None:
+    runs(tmp_path, "FAIL PASS")
+    found = verdicts.collect([tmp_path], NOW - FRESH)
+    failed, passed = sorted(found.verdicts["a"], key=lambda one: one.run_id)
+    found = replace(found, verdicts={"a": (replace(failed, signer="key"), passed)})
+    judged_ = night.judge(found, None, NOW, FRESH, signed=True)
+    assert (judged_.due[0].verdict, judged_.due[0].proved) == ("FAIL", True)
+    rows = [row for table in night.tables(found, judged_, {}, NOW).values() for row in table.rows]
+    assert {row.run_id: row.verdict for row in rows}.get(LAST_NIGHT, "UNJUDGED") == "UNJUDGED"
+    assert "FAIL" in {row.verdict for row in rows}
+
+
+def test_a_fail_stays_in_its_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    evening = run_id("2026-11-25T20:00")
+    place(tmp_path, "a", verdict("FAIL", evening, values=(1.0,)), under=evening)
+    place(tmp_path, "a", verdict("UNJUDGED", values=(2.0,)), under=LAST_NIGHT)
+    found, collection = judged(tmp_path)
+    ((_, table),) = night.tables(collection, found, {}, NOW).items()
+    assert [(row.verdict, row.run_id) for row in table.rows] == [("FAIL", evening)]
+    newer = place(tmp_path / "later", "a", verdict("UNJUDGED", values=(2.0,)))
+    after, collected = judged(newer.parent.parent)
+    ((_, update),) = night.tables(collected, after, {}, NOW).items()
+    for one, two in ((table, update), (update, table)):
+        assert night.merged(one, two).rows == table.rows
 
 
 def test_a_machine_of_another_fleet_does_not_count(tmp_path: Path) -> None:
@@ -578,11 +682,14 @@ def test_a_doubted_machine_has_a_row_without_values(tmp_path: Path) -> None:
     assert table.values.shape == (1, 0)
 
 
+@pytest.mark.parametrize("nested", [True, False])
 @pytest.mark.parametrize(("word", "said"), [("PASS", "UNJUDGED"), ("FAIL", "FAIL")])
-def test_a_run_that_was_cut_off_is_no_pass(tmp_path: Path, word: VerdictWord, said: str) -> None:
+def test_a_run_that_was_cut_off_is_no_pass(
+    tmp_path: Path, word: VerdictWord, said: str, nested: bool
+) -> None:
     """The machine died in the run after its PASS: the folder of that run has no verdict."""
     earlier, later = run_id("2026-11-26T01:00"), run_id("2026-11-26T05:00")
-    place(tmp_path, "a", verdict(word, earlier), under=earlier)
+    place(tmp_path, "a", verdict(word, earlier), under=earlier if nested else "")
     (tmp_path / "a" / later).mkdir()
     found, _ = judged(tmp_path)
     (standing,) = found.due

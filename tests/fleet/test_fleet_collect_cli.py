@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
-from fleet_verdicts import place, verdict
+from fleet_verdicts import Call, place, verdict
 
-from acceptance.__main__ import main
 from acceptance.core.verdict import VerdictWord
 from acceptance.reports.verdict_json import File
 
-Call = Callable[..., tuple[int, list[str], str]]
-
 
 @pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Call:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*arguments: str) -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", "collect", *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
-
-    return run
+def call(fleet: Call) -> Call:
+    return partial(fleet, "collect")
 
 
 def fresh(word: VerdictWord, machine: str, hours: float = 3.0) -> File:

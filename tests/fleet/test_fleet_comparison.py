@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fleet_verdicts import place, verdict
+from fleet_verdicts import Call, place, verdict
 
 from acceptance import resources
-from acceptance.__main__ import main
 from acceptance.core import parts
 from acceptance.fleet import comparison, locations
 from acceptance.fleet.common_cause import Attribute
@@ -265,22 +264,11 @@ def test_nothing_to_compare() -> None:
     assert not both(table(np.full((3, CARDS), np.nan))).compared
 
 
-Call = Callable[..., tuple[int, list[str]]]
-
-
-@pytest.fixture(name="call")
-def call_fixture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def call(fleet: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, list[str]]]:
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.setenv("TZ", "UTC")
-
-    def call(*arguments: str) -> tuple[int, list[str]]:
-        code = main(["fleet", "collect", *arguments])
-        return code, capsys.readouterr().out.splitlines()
-
-    return call
+    return lambda *arguments: fleet("collect", *arguments)[:2]
 
 
 def fill(folder: Path, ages_h: Iterable[float], machines: int = 8) -> None:

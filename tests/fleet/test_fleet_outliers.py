@@ -396,3 +396,48 @@ def test_bad_input_is_refused() -> None:
     for spread in (-0.01, np.inf):
         with pytest.raises(ValueError, match="spread of a column"):
             replace(known, spread=np.array([0.0, spread]))
+
+
+def one_column(*sizes: int, drop: float = 0.0) -> list[Group]:
+    """Groups of machines that are all alike, but for the last of each."""
+    found = []
+    for number, size in enumerate(sizes):
+        values = np.full((size, 1), 100.0)
+        values[-1] -= 100.0 * drop
+        found.append(Group(names(size, f"g{number}-"), values))
+    return found
+
+
+def limits_of(groups: list[Group], known: Columns) -> list[float]:
+    compared = [compare(group.values, known.higher_is_better) for group in groups]
+    return [float(limits[0]) for limits in thresholds(compared, known)]
+
+
+def test_a_group_of_32_tells_its_own_spread_and_one_of_31_does_not() -> None:
+    known = columns(1)
+    assert limits_of(one_column(31), known) == [pytest.approx(3.3 * 0.01 + 0.057)]
+    assert limits_of(one_column(32), known) == [pytest.approx((4 + 48 / 32) * 0.01)]
+    assert limits_of(one_column(64), known) == [pytest.approx((4 + 48 / 64) * 0.01)]
+
+
+def test_the_widest_published_spread_is_assumed_of_up_to_four_machines() -> None:
+    known = columns(1)
+    assert limits_of(one_column(4), known) == [pytest.approx(3.3 * 0.01 + 0.10)]
+    assert limits_of(one_column(5), known) == [pytest.approx(3.3 * 0.01 + 0.057)]
+
+
+def test_the_pool_is_of_small_groups_of_three_and_more() -> None:
+    known = columns(1)
+    of_three = [3] * 33
+    assert limits_of(one_column(*of_three), known)[0] == pytest.approx(3.3 * 0.01 + 0.10)
+    assert limits_of(one_column(*of_three, 2), known)[0] == pytest.approx(3.3 * 0.01 + 0.10)
+    pooled = limits_of(one_column(*of_three, 3, 2, 32), known)
+    assert pooled[0] == pytest.approx((3.7 + 48 / 102) * 0.01)
+    assert pooled[-2] == pytest.approx(3.3 * 0.01 + 0.10), "two machines are held to no pool"
+
+
+def test_a_drop_of_just_the_threshold_is_flagged() -> None:
+    known = columns(1, noise=0.0001)
+    for drop, flagged in ((0.03, {"g0-00199"}), (0.02, set())):
+        group = one_column(200, drop=drop)
+        assert {one for one, _ in found(nights(known, group, group))} == flagged

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,41 +15,27 @@ import jenkins_schema
 import numpy as np
 import pages
 import pytest
-from fleet_verdicts import RATE, place, verdict
+from fleet_verdicts import RATE, Call, place, verdict
 from junitparser import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
-from acceptance.__main__ import main
+from acceptance.core.language import ENGLISH
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, report, verdicts
 from acceptance.fleet.common_cause import Causes
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.report import FleetReport
-from acceptance.fleet.views import metrics, page, table
+from acceptance.fleet.views import metrics, page, table, terminal
 from acceptance.reports import verdict_json
 
-Call = Callable[..., tuple[int, list[str], str]]
 MODEL, DRIVER = "NVIDIA H200", "580.95"
 CHECK = "gemm.rate[bf16]"
 
 
 @pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Call:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*arguments: str, verb: str = "report") -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", verb, *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
-
-    return run
+def call(fleet: Call) -> Call:
+    return lambda *arguments, verb="report": fleet(verb, *arguments)
 
 
 def machine(
@@ -424,14 +409,25 @@ def test_nights_that_were_kept_are_reported(call: Call, tmp_path: Path) -> None:
     assert f"  {CHECK}: 1 fail, 1 error: b, c" in out
     assert out[-1].startswith("FAIL: 7 machines due: 4 PASS, 1 FAIL, 2 UNJUDGED")
     code, out, _ = call("--nights", "nights", "--fresh", "1")
-    assert code == 3
-    assert out[-1].startswith("UNJUDGED: 7 machines due: 0 PASS, 0 FAIL, 7 UNJUDGED")
+    assert code == 1, "a FAIL does not expire"
+    assert out[-1].startswith("FAIL: 7 machines due: 0 PASS, 1 FAIL, 6 UNJUDGED (6 without")
 
 
 def test_an_old_night_is_no_pass() -> None:
     found = report.of_nights({"2026-11-20": kept(a=row("a", hours=130))}, None, NOW, FRESH)
     assert standings(found) == {"a": ("UNJUDGED", True)}
     assert found.verdict == "UNJUDGED"
+
+
+def test_a_kept_fail_stands_until_a_newer_pass() -> None:
+    nights = {
+        "2026-11-20": kept(a=row("a", "FAIL", 130), b=row("b", "FAIL", 130)),
+        "2026-11-21": kept(a=row("a", "UNJUDGED", 106), b=row("b", hours=106)),
+        "2026-11-25": kept(b=row("b", "UNJUDGED")),
+    }
+    found = report.of_nights(nights, None, NOW, FRESH)
+    assert standings(found) == {"a": ("FAIL", True), "b": ("UNJUDGED", False)}
+    assert [title for title, _ in terminal.groups(found, ENGLISH)] == ["FAIL", "UNJUDGED"]
 
 
 def test_a_kept_row_without_a_run_is_no_pass() -> None:

@@ -4,23 +4,27 @@ what it makes of their answers. Their lines are those of Slurm 22.05.
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cases import each
-from fleet_verdicts import place, verdict
+from fleet_verdicts import Call, place, verdict
 
 from acceptance import resources
-from acceptance.__main__ import main
+from acceptance.cli import fleet_slurm
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import slurm
+from acceptance.fleet import lock, slurm
 from acceptance.fleet.slurm import Job, Node, Queued, SlurmError
 
 RESERVED = (
-    "ReservationName=mend StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "
+    "ReservationName=repair StartTime={start} EndTime=2026-11-27T06:03:47 Duration=02:00:00 "
     "Nodes=n[1,3] NodeCnt=2 CoreCnt=2 Features=(null) PartitionName=(null) "
     "Flags={flags} TRES=cpu=2 Users=root Groups=(null) Accounts=(null) "
     "Licenses=(null) State={state} BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)\n"
@@ -98,7 +102,7 @@ def test_a_reservation() -> None:
     text = RESERVED.format(start="2026-11-27T04:03:47", flags="MAINT,SPEC_NODES", state="ACTIVE")
     at = datetime(2026, 11, 27, 4, 3, 47).astimezone(UTC)
     flags = frozenset({"MAINT", "SPEC_NODES"})
-    assert slurm.parse_reservation(text) == ("mend", at, "n[1,3]", flags, True)
+    assert slurm.parse_reservation(text) == ("repair", at, "n[1,3]", flags, True)
     for broken in ("", text + text, text.replace("StartTime=2026-11-27T", "StartTime=")):
         with pytest.raises(SlurmError, match="scontrol show reservation printed a line"):
             slurm.parse_reservation(broken)
@@ -113,7 +117,7 @@ def test_our_jobs() -> None:
 
 
 @each(
-    "component, told",
+    "component, reason",
     [
         ("gpu3", "rigproof FAIL: gpu3 gemm.rate[bf16] RUN"),
         (None, "rigproof FAIL: gemm.rate[bf16] RUN"),
@@ -121,9 +125,9 @@ def test_our_jobs() -> None:
         ("x'\n\"$(id)\x1b|=\u00e9", "rigproof FAIL: x_____id_____ gemm.rate[bf16] RUN"),
     ],
 )
-def test_the_reason_of_a_drain(component: str | None, told: str) -> None:
+def test_the_reason_of_a_drain(component: str | None, reason: str) -> None:
     """Who can write to the shared folder has written its parts: only plain letters stay."""
-    assert slurm.reason(component, "gemm.rate[bf16]", "RUN") == told
+    assert slurm.reason(component, "gemm.rate[bf16]", "RUN") == reason
 
 
 def test_the_first_20_letters_of_a_reason_name_the_gpu() -> None:
@@ -141,11 +145,11 @@ def test_one_exclusive_job_is_pinned_to_a_node() -> None:
     )
     more = Job(
         *(Path("/d/job"), Path("/s"), Path("/o"), 90, ("rigproof",), "pyxis", "img"),
-        *("lic", "gpu", "mend"),
+        *("lic", "gpu", "repair"),
     )
     argv = more.argv("n2")
     assert argv[-6:] == ("/d/job", "/s", "/o", "pyxis", "img", "rigproof")
-    assert {"--licenses=lic", "--partition=gpu", "--reservation=mend"} <= set(argv)
+    assert {"--licenses=lic", "--partition=gpu", "--reservation=repair"} <= set(argv)
 
 
 def test_the_job_is_there_in_a_checkout() -> None:
@@ -204,26 +208,13 @@ class Slurm:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     found = Slurm(tmp_path)
     monkeypatch.setenv("PATH", str(found.bin), prepend=":")
-    monkeypatch.setattr(sys, "path", list(sys.path))
     return found
 
 
-Call = Callable[..., tuple[int, list[str], str]]
-
-
 @pytest.fixture
-def call(site: Slurm, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+def call(fleet: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch) -> Call:
     monkeypatch.setenv("COLUMNS", "400")
-
-    def run(*arguments: str) -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", "submit", "--slurm", str(site.shared), *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
-
-    return run
+    return partial(fleet, "submit", "--slurm", str(site.shared))
 
 
 def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm) -> None:
@@ -240,6 +231,38 @@ def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm)
     assert site.calls("scontrol update") == []
 
 
+def test_only_a_fresh_pass_or_fail_spares_a_node_its_test(call: Call, site: Slurm) -> None:
+    """An UNJUDGED machine has not been proved, and a FAIL that stands is tested again some day."""
+    names = ("failed", "lately", "old", "passed", "unjudged")
+    site.says("sinfo -N", "".join(row(name, "idle") for name in names))
+    site.hold("passed", "PASS")
+    site.hold("unjudged", "UNJUDGED")
+    site.hold("failed", "FAIL", hours=5)
+    site.hold("failed", "UNJUDGED")
+    site.hold("old", "FAIL", hours=50)
+    site.hold("lately", "FAIL", hours=50)
+    site.hold("lately", "UNJUDGED")
+    code, out, _ = call("--licence", "rigproof")
+    assert (code, out) == (
+        0,
+        [
+            "fresh verdict, not tested again: failed, passed",
+            "submitted: lately (7), old (7), unjudged (7)",
+        ],
+    )
+
+
+def test_a_fail_is_drained_for_until_a_newer_pass(call: Call, site: Slurm) -> None:
+    run = site.hold("n1", "FAIL", hours=50)
+    site.hold("n1", "UNJUDGED")
+    site.hold("n2", "FAIL", hours=5)
+    site.hold("n2", "PASS")
+    call("--licence", "rigproof", "--drain")
+    assert site.calls("scontrol update") == [
+        f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}"
+    ]
+
+
 def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
     _, out, _ = call()
     assert out == [
@@ -248,7 +271,7 @@ def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
     ]
 
 
-def test_nodes_that_take_no_job_are_told(call: Call, site: Slurm) -> None:
+def test_nodes_that_take_no_job_are_named(call: Call, site: Slurm) -> None:
     away = row("n1", "down+not_responding", "Not responding") + row("n2", "idle+reserved")
     site.says("sinfo -N", away + row("n3", "idle"))
     site.says("squeue -h", "3|PENDING|n3|PartitionTimeLimit\n")
@@ -292,9 +315,9 @@ def test_drains_only_when_asked_and_undrains_only_what_is_ours(call: Call, site:
     assert out[1] == "n2: resumed, it passed"
 
 
-def reserve(site: Slurm, hours: float = 1.0, **told: str) -> None:
+def reserve(site: Slurm, hours: float = 1.0, **values: str) -> None:
     start = datetime.now().astimezone() - timedelta(hours=hours)
-    more = {"flags": "MAINT,IGNORE_JOBS", "state": "ACTIVE", **told}
+    more = {"flags": "MAINT,IGNORE_JOBS", "state": "ACTIVE", **values}
     text = RESERVED.format(start=f"{start:%Y-%m-%dT%H:%M:%S}", **more)
     site.says("scontrol show reservation", text)
 
@@ -319,16 +342,16 @@ def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, si
         + row("n3", f"idle+{both}")
         + row("n4", f"idle+drain+{both}", "somebody's"),
     )
-    code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
+    code, out, _ = call("--licence", "rigproof", "--reservation", "repair")
     assert code == 3  # n4
     assert site.calls("scontrol update") == [
         f"scontrol update NodeName=n3 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {failed}",
-        "scontrol update ReservationName=mend Nodes=n1,n3,n4",
+        "scontrol update ReservationName=repair Nodes=n1,n3,n4",
         "scontrol update NodeName=n1 State=RESUME",
     ]
     (sent,) = site.calls("sbatch")
     assert "--nodelist=n1 " in sent
-    assert "--reservation=mend" in sent
+    assert "--reservation=repair" in sent
     assert "n4: idle+drain+maintenance+reserved (somebody's): not submitted" in out
 
 
@@ -349,13 +372,13 @@ def drained(site: Slurm) -> None:
 def test_a_node_whose_job_is_refused_stays_drained(call: Call, site: Slurm) -> None:
     drained(site)
     site.says("sbatch --parsable", "sbatch: error: no\n", code=1)
-    assert call("--licence", "rigproof", "--reservation", "mend")[0] == 3
+    assert call("--licence", "rigproof", "--reservation", "repair")[0] == 3
     assert site.calls("scontrol update") == []
 
 
 def test_a_repaired_node_that_gave_no_verdict_is_drained_again(call: Call, site: Slurm) -> None:
     drained(site)
-    code, out, _ = call("--licence", "rigproof", "--reservation", "mend", "--wait")
+    code, out, _ = call("--licence", "rigproof", "--reservation", "repair", "--wait")
     assert (code, out[0]) == (3, "submitted: n1 (7)")
     assert site.calls("scontrol update") == [
         "scontrol update NodeName=n1 State=RESUME",
@@ -368,19 +391,19 @@ def test_a_reservation_ends_with_its_last_node(call: Call, site: Slurm) -> None:
     show(site, "n1")
     site.hold("n1", "PASS", hours=0.5)
     site.says("sinfo -N", row("n1", "idle+maintenance+reserved"))
-    code, out, _ = call("--licence", "rigproof", "--reservation", "mend")
-    assert (code, out[0]) == (0, "released from the reservation mend: n1")
-    assert site.calls("scontrol delete") == ["scontrol delete ReservationName=mend"]
+    code, out, _ = call("--licence", "rigproof", "--reservation", "repair")
+    assert (code, out[0]) == (0, "released from the reservation repair: n1")
+    assert site.calls("scontrol delete") == ["scontrol delete ReservationName=repair"]
 
 
-@pytest.mark.parametrize("told", [{"flags": "SPEC_NODES"}, {"state": "INACTIVE"}])
+@pytest.mark.parametrize("values", [{"flags": "SPEC_NODES"}, {"state": "INACTIVE"}])
 def test_only_a_maintenance_reservation_in_force(
-    call: Call, site: Slurm, told: dict[str, str]
+    call: Call, site: Slurm, values: dict[str, str]
 ) -> None:
-    reserve(site, **told)
-    code, out, err = call("--licence", "rigproof", "--reservation", "mend")
+    reserve(site, **values)
+    code, out, err = call("--licence", "rigproof", "--reservation", "repair")
     assert (code, out) == (2, [])
-    assert "mend is no maintenance reservation in force: create it with `scontrol create" in err
+    assert "repair is no maintenance reservation in force: create it with `scontrol create" in err
 
 
 def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
@@ -392,6 +415,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
     code, out, _ = call("--licence", "rigproof", "--wait")
     assert code == 3
+    assert "n2: its job cannot start (None): end the cause, or `scancel 3`" in out
     assert "UNJUDGED n2: there is no verdict" in out
     assert out[-1].startswith("UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED")
 
@@ -407,6 +431,9 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
         (["--kubernetes", "x"], "not allowed with"),
         (["--taint"], "--taint is an option of --kubernetes: leave it out with --slurm"),
         (["--dry-run"], "--dry-run is an option of --kubernetes: leave it out with --slurm"),
+        (["--image", "x"], "--image is of no use with --runtime host: name the runtime"),
+        (["--wait-minutes", "5"], "--wait-minutes is the limit of --wait: give that too"),
+        (["--wait", "--wait-minutes", "0"], "no whole number from 1 to 1000000"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -434,3 +461,204 @@ def test_a_shared_folder_that_is_not_there(site: Slurm, call: Call) -> None:
     code, _, err = call()
     assert code == 2
     assert "cannot be written (No such file or directory): give a folder that every node" in err
+
+
+class Clock:
+    """Stands for `time` of a wait: a pause takes no time, and `slept` says how long it was."""
+
+    def __init__(self, wake: Callable[[float], None]) -> None:
+        self.slept = 0.0
+        self.pauses: list[float] = []
+        self.wake = wake
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        self.pauses.append(seconds)
+        self.wake(self.slept)
+
+    def monotonic(self) -> float:
+        return self.slept
+
+
+def wait_by(monkeypatch: pytest.MonkeyPatch, wake: Callable[[float], None]) -> Clock:
+    clock = Clock(wake)
+    monkeypatch.setattr(fleet_slurm, "time", clock)
+    return clock
+
+
+def test_a_refused_call_is_tried_again_while_waiting(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller restarts, and the jobs have ended when it is back."""
+
+    def wake(slept: float) -> None:
+        if slept > 1.0:
+            site.says("squeue -h", "slurm_load_jobs error: Unable to contact\n", code=1)
+        if slept > 60.0:
+            site.says("squeue -h", "")
+            site.hold("n1", "PASS", hours=0.0)
+            site.hold("n2", "PASS", hours=0.0)
+
+    site.says("squeue -h", "7|RUNNING|n1|None\n8|RUNNING|n2|None\n")
+    clock = wait_by(monkeypatch, wake)
+    code, out, err = call("--licence", "rigproof", "--wait")
+    assert (code, err) == (0, "")
+    assert out[-1].startswith("PASS: 2 machines due: 2 PASS")
+    assert clock.pauses[-5:] == [2.0, 5.0, 10.0, 20.0, 40.0]
+
+
+def test_a_controller_that_stays_away_ends_a_wait(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is still submitted is named."""
+
+    def wake(_: float) -> None:
+        site.says("squeue -h", "slurm_load_jobs error: Unable to contact\n", code=1)
+
+    clock = wait_by(monkeypatch, wake)
+    site.says("squeue -h", "3|RUNNING|n1|None\n")
+    code, out, err = call("--licence", "rigproof", "--wait")
+    assert (code, err) == (
+        3,
+        "rigproof: Slurm refused 8 times in a row (squeue refused: slurm_load_jobs error: Unable "
+        "to contact); these jobs stay submitted: n1 (3): call again with --wait when it answers\n",
+    )
+    assert out == ["a job waits or runs already: n1", "submitted: n2 (7)"]
+    assert 180 < clock.slept < 300
+
+
+@each(
+    "reason",
+    [
+        *("PartitionNodeLimit", "PartitionTimeLimit", "QOSMaxWallDurationPerJobLimit"),
+        *("AssocMaxGRESPerJob", "JobHeldUser", "InvalidQOS", "launch failed requeued held"),
+    ],
+)
+def test_reasons_that_do_not_pass(reason: str) -> None:
+    assert Queued("1", True, "n1", reason).never_starts
+    assert not Queued("1", False, "n1", reason).never_starts
+
+
+@each("reason", ["None", "Priority", "Licenses", "Resources", "Reservation", "BeginTime"])
+def test_reasons_that_pass(reason: str) -> None:
+    assert not Queued("1", True, "n1", reason).never_starts
+
+
+def test_a_job_that_never_starts_is_named_and_not_waited_for(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reason has to stay for some minutes: one of before the node was resumed goes."""
+
+    def wake(slept: float) -> None:
+        reason = "PartitionNodeLimit" if slept > 30.0 else "Resources"
+        site.says("squeue -h", f"3|PENDING|n1|PartitionNodeLimit\n4|PENDING|n2|{reason}\n")
+
+    clock = wait_by(monkeypatch, wake)
+    wake(0.0)
+    code, out, _ = call("--licence", "rigproof", "--wait")
+    assert code == 3
+    assert [one for one in out if "cannot start" in one] == [
+        f"n{n}: its job cannot start (PartitionNodeLimit): end the cause, or `scancel {n + 2}`"
+        for n in (1, 2)
+    ]
+    assert 180 <= clock.slept < 220
+
+
+@pytest.mark.parametrize(
+    ("arguments", "minutes"),
+    [
+        (["--licence", "rigproof", "--minutes", "2"], 6),  # 3 jobs, 2 at once
+        (["--minutes", "2"], 4),
+        (["--wait-minutes", "3"], 3),
+    ],
+)
+def test_a_wait_has_a_limit(
+    call: Call,
+    site: Slurm,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    minutes: int,
+) -> None:
+    clock = wait_by(monkeypatch, lambda _: None)
+    site.says("sinfo -N", "".join(row(f"n{n}", "idle") for n in (1, 2, 3)))
+    site.says("squeue -h", "3|PENDING|n1|Licenses\n4|RUNNING|n2|None\n5|PENDING|n3|Priority\n")
+    code, out, _ = call("--wait", *arguments)
+    assert code == 3
+    jobs = "n1 (3: Licenses), n2 (4: running), n3 (5: Priority)"
+    assert f"not tested after {minutes} min, their jobs stay in the queue: {jobs}" in out
+    assert clock.slept == pytest.approx(minutes * 60)
+
+
+# Two calls at once: the first reading of the queue waits for that of the other call, which can come
+# only where nothing keeps the calls apart, and a job is in the queue some time after sbatch began.
+RACING = {
+    "squeue": """\
+cat queue
+echo >>readings
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ "$(wc -l <readings)" -lt 2 ] || exit 0
+    sleep 0.1
+done
+""",
+    "sbatch": """\
+sleep 0.3
+for word in "$@"; do case $word in --nodelist=*) node=${word#--nodelist=} ;; esac; done
+echo "$$|PENDING|$node|None" >>queue
+echo $$
+""",
+}
+
+
+def test_two_calls_at_once_submit_each_node_once(site: Slurm) -> None:
+    for name, text in RACING.items():
+        (site.bin / name).write_text(f'#!/bin/sh\ncd "${{0%/*}}"\n{text}')
+    (site.bin / "queue").touch()
+    argv = [sys.executable, "-m", "acceptance", "fleet", "submit", "--slurm", str(site.shared)]
+    env = {**os.environ, "COLUMNS": "400"}
+    calls = [
+        subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True, cwd=site.bin)
+        for _ in range(2)
+    ]
+    printed = sorted(one.communicate(timeout=60)[0].splitlines()[-1] for one in calls)
+    assert [one.returncode for one in calls] == [0, 0]
+    queue = (site.bin / "queue").read_text().splitlines()
+    assert sorted(line.split("|")[2] for line in queue) == ["n1", "n2"]
+    assert printed[0] == "a job waits or runs already: n1 (None), n2 (None)"
+    assert printed[1].startswith("submitted: n1 (")
+
+
+def test_a_call_that_submits_for_long_is_named(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "_LOCK_S", 0.0)
+    (site.shared / ".jobs").mkdir()
+    with slurm.submitting(site.shared):
+        code, out, err = call("--licence", "rigproof")
+    assert (code, out, err.count("\n")) == (3, [], 1)
+    holder = f"process {os.getpid()}, since 20"
+    assert f"another call submits for {site.shared} at this moment (" in err
+    assert holder in err
+    assert site.calls("sbatch") == []
+    assert call("--licence", "rigproof")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOLCK, "cannot be locked (No locks available), and two calls at once could test a"),
+        (errno.EACCES, "cannot be written (Permission denied): give a folder that every node and"),
+    ],
+)
+def test_a_folder_without_locks_is_refused(
+    call: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch, number: int, said: str
+) -> None:
+    """Some shared file systems have none: then nothing keeps two calls apart."""
+
+    def refuse(_file: int, _kind: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(lock.fcntl, "flock", refuse)
+    code, out, err = call("--licence", "rigproof")
+    assert (code, out, err.count("\n")) == (2, [], 1)
+    assert f"/.jobs/.submit.lock {said}" in err
+    assert site.calls("sbatch") == []

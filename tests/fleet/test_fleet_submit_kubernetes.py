@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import kubernetes_validate
 import pytest
 import yaml
-from clusters import Object, devices, job, listed, node
-from fleet_verdicts import place, verdict
+from clusters import Object, as_list, created, devices, job, node
+from fleet_verdicts import Call, place, verdict
 from kustomized import KUBECTL, site
 
-from acceptance.__main__ import main
 from acceptance.core.verdict import VerdictWord
 
 # What needs no cluster is kubectl's own.
@@ -33,7 +32,6 @@ patch) cd "$OLDPWD" && exec {kubectl} "$@" ;;
 *) exit 9 ;;
 esac
 """
-Call = Callable[..., tuple[int, list[str], str]]
 
 
 class Cluster:
@@ -46,7 +44,7 @@ class Cluster:
         self.holds("resourceslices", [])
 
     def holds(self, kind: str, items: Iterable[Object]) -> None:
-        (self.folder / f"{kind}.json").write_text(listed(items), encoding="utf-8")
+        (self.folder / f"{kind}.json").write_text(as_list(items), encoding="utf-8")
 
     @property
     def applied(self) -> list[Object]:
@@ -77,21 +75,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 @pytest.fixture
-def call(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Call:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-    def run(*arguments: str) -> tuple[int, list[str], str]:
-        try:
-            code = main(["fleet", "submit", *arguments])
-        except SystemExit as left:  # argparse
-            code = int(left.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out.splitlines(), captured.err
-
-    return run
+def call(fleet: Call) -> Call:
+    return partial(fleet, "submit")
 
 
 def kinds(objects: list[Object]) -> list[str]:
@@ -145,6 +130,7 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "failed": ("FAIL", 3),
         "stopped": ("UNJUDGED", 3),
         "old": ("PASS", 40),
+        "failed-long-ago": ("FAIL", 40),
     }
     for name, (word, hours) in verdicts.items():
         run = f"{now - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0001"
@@ -158,23 +144,75 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "not submitted: passed: its fresh verdict is PASS",
         "not submitted: failed: its fresh verdict is FAIL",
     ]
-    assert nodes_of(cluster.applied) == ["stopped", "old", "new"]
+    assert nodes_of(cluster.applied) == ["stopped", "old", "failed-long-ago", "new"]
     code, lines, _ = call(*argv, "--fresh", "60")
     assert nodes_of(cluster.applied) == ["stopped", "new"]
     (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
     call(*argv, "--signer", "key.pub")
     # A FAIL stays one, signed or not.
-    assert nodes_of(cluster.applied) == ["passed", "stopped", "old", "new"]
+    tested = ["passed", "stopped", "old", "failed-long-ago", "new"]
+    assert nodes_of(cluster.applied) == tested
+
+
+def runs(folder: Path, name: str, *history: tuple[VerdictWord, float]) -> None:
+    """Runs of a node that began some hours ago; one of hours below 0 has no verdict."""
+    for word, hours in history:
+        at = datetime.now(UTC) - timedelta(hours=abs(hours))
+        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+        file = verdict(word, run, serial=name, machine_id=name)
+        path = place(folder, name, file, under=run, written=at)
+        if hours < 0:
+            path.unlink()
+
+
+def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path: Path) -> None:
+    """Labels, taints and what is tested again all go by the one rule."""
+    held = tmp_path / "verdicts"
+    runs(held, "stands", ("FAIL", 5), ("UNJUDGED", 3))
+    runs(held, "old", ("FAIL", 50), ("UNJUDGED", 3))
+    runs(held, "repaired", ("FAIL", 5), ("PASS", 3))
+    runs(held, "died", ("PASS", 5), ("UNJUDGED", -3))
+    waiting = [node(name, taint="rigproof/failed") for name in ("repaired", "died")]
+    cluster.holds("nodes", [node("stands"), node("old"), *waiting])
+    argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(held))
+    assert call(*argv, "--label", "--taint")[0] == 0
+    assert nodes_of(cluster.applied) == ["old", "died"]
+    assert [one for one in cluster.calls if one.startswith(("label", "taint"))] == [
+        "label nodes stands old rigproof/verdict=FAIL --overwrite",
+        "label nodes repaired rigproof/verdict=PASS --overwrite",
+        "label nodes died rigproof/verdict=UNJUDGED --overwrite",
+        "taint nodes stands old rigproof/failed=:NoSchedule",
+        "taint nodes repaired rigproof/failed:NoSchedule-",
+    ]
 
 
 def test_a_node_is_not_submitted_twice(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
     call("--kubernetes", str(site(tmp_path / "site")))
-    jobs = [one | {"status": {}} for one in cluster.applied if one["kind"] == "Job"]
+    jobs = [created(one) for one in cluster.applied if one["kind"] == "Job"]
     cluster.holds("jobs", [*jobs[:1], job("last-night", "gpu-2", ended="Failed")])
     _, lines, _ = call("--kubernetes", str(site(tmp_path / "site")))
     assert lines[0] == f"not submitted: gpu-1: the Job {jobs[0]['metadata']['name']} has not ended"
     assert nodes_of(cluster.applied) == ["gpu-2"]
+
+
+def test_calls_at_the_same_moment_make_the_same_jobs(
+    call: Call, cluster: Cluster, tmp_path: Path
+) -> None:
+    """The API has each once; after it has ended, the next Job is another."""
+    cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
+    cluster.holds("jobs", [job("last-night", "gpu-2", ended="Failed")])
+
+    def names() -> set[str]:
+        assert call("--kubernetes", str(site(tmp_path / "site")))[0] == 0
+        return {one["metadata"]["name"] for one in cluster.applied if one["kind"] == "Job"}
+
+    first = names()
+    assert names() == first
+    assert len(first) == 2
+    ended = [created(one, ended="Complete") for one in cluster.applied if one["kind"] == "Job"]
+    cluster.holds("jobs", ended)
+    assert not names() & first
 
 
 def test_by_claim_the_drivers_nodes_are_tested(
@@ -224,7 +262,7 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
 
 def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "mended": "PASS"}
+    words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "repaired": "PASS"}
     for name, word in words.items():
         run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
         file = verdict(word, run, serial=name, machine_id=name)
@@ -236,7 +274,7 @@ def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_pat
             node("bad"),
             node("new"),
             node("cpu-1", 0),
-            *(node(name, taint="rigproof/failed") for name in ("mended", "waits")),
+            *(node(name, taint="rigproof/failed") for name in ("repaired", "waits")),
         ],
     )
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
@@ -245,18 +283,31 @@ def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_pat
         return [one for one in cluster.calls if one.startswith(("label", "taint"))]
 
     assert call(*argv)[0] == 0
-    assert call(*argv, "--label", "--taint", "--dry-run")[0] == 0
-    assert marks() == []
+    code, lines, _ = call(*argv, "--label", "--taint", "--dry-run")
+    assert (code, marks()) == (0, [])
+    asked = [one.removeprefix("# kubectl ") for one in lines if one.startswith("#")]
+    assert kinds(list(yaml.safe_load_all("\n".join(lines)))) == ["ConfigMap", "Job", "Job"]
     assert call(*argv, "--label", "--taint")[0] == 0
-    assert marks() == [
-        "label nodes good mended rigproof/verdict=PASS --overwrite",
+    assert marks() == asked
+    assert asked == [
+        "label nodes good repaired rigproof/verdict=PASS --overwrite",
         "label nodes bad rigproof/verdict=FAIL --overwrite",
         "label nodes new waits rigproof/verdict=UNJUDGED --overwrite",
         "taint nodes bad rigproof/failed=:NoSchedule",
-        "taint nodes mended rigproof/failed:NoSchedule-",
+        "taint nodes repaired rigproof/failed:NoSchedule-",
     ]
-    code, _, error = call(*argv[:2], "--label")
-    assert (code, error.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("option", ["--label", "--taint", "--signer", "--fresh"])
+def test_what_goes_by_verdicts_needs_their_folder(
+    call: Call, cluster: Cluster, tmp_path: Path, option: str
+) -> None:
+    value = {"--signer": ["key.pub"], "--fresh": ["60"]}.get(option, [])
+    (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
+    code, out, error = call("--kubernetes", str(site(tmp_path / "site")), option, *value)
+    cure = "name their folder with --verdicts FOLDER"
+    assert (code, out, error) == (2, [], f"rigproof: {option} goes by verdicts: {cure}\n")
+    assert not cluster.applied
 
 
 def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path) -> None:

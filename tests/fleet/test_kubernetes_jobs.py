@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 import kubernetes_validate
 import pytest
-from clusters import devices, job, listed, node
+from clusters import as_list, created, devices, job, node
 from hypothesis import given
 from hypothesis import strategies as st
 from kustomized import DEPLOY, build, site
@@ -18,7 +17,6 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import kubernetes
 from acceptance.fleet.kubernetes import KubernetesError, Manifest, ManifestError
 
-AT = datetime(2026, 11, 27, 1, 0, 5, tzinfo=UTC)
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=40)
 NAMES = st.lists(
@@ -48,7 +46,7 @@ def refusals(
     tested: dict[str, VerdictWord] | None = None,
 ) -> tuple[list[str], dict[str, str], list[str]]:
     """The nodes that are chosen, why the others are not, and which of these are harmless."""
-    found = kubernetes.nodes(listed(cluster))
+    found = kubernetes.nodes(as_list(cluster))
     chosen, refused = kubernetes.choose(found, names, lent, jobs or {}, tested or {})
     return (
         [one.name for one in chosen],
@@ -104,7 +102,7 @@ def test_the_nodes_that_are_named_are_due() -> None:
 
 
 def test_with_claims_the_driver_says_which_nodes_have_gpus() -> None:
-    slices = listed(
+    slices = as_list(
         [devices("gpu-1"), devices("nic-1", "dra.net"), devices(None), devices("gpu-3", count=0)]
     )
     lent = kubernetes.with_devices(slices)
@@ -114,7 +112,7 @@ def test_with_claims_the_driver_says_which_nodes_have_gpus() -> None:
 
 
 def test_jobs_that_have_ended_do_not_count() -> None:
-    text = listed(
+    text = as_list(
         [
             job("a", "gpu-1"),
             job("b", "gpu-2", ended="Complete"),
@@ -136,13 +134,13 @@ def test_a_count_that_is_no_number_is_not_read() -> None:
     odd = node("gpu-1")
     odd["status"]["allocatable"]["nvidia.com/gpu"] = "8k"
     with pytest.raises(KubernetesError, match=r"gpu-1: nvidia[.]com/gpu is 8k"):
-        kubernetes.nodes(listed([odd]))
+        kubernetes.nodes(as_list([odd]))
 
 
 def test_a_job_is_pinned_and_takes_the_gpus_that_are_lent(manifests: dict[str, Manifest]) -> None:
-    (chosen,) = kubernetes.nodes(listed([node("gpu-1.example.org", 7, all_gpus=8)]))
+    (chosen,) = kubernetes.nodes(as_list([node("gpu-1.example.org", 7, all_gpus=8)]))
     before = json.dumps(manifests["least"].job)
-    made = kubernetes.job(manifests["least"], chosen, AT)
+    made = kubernetes.job(manifests["least"], chosen, None)
     assert json.dumps(manifests["least"].job) == before
     inside = made["spec"]["template"]["spec"]
     assert inside["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "7"}
@@ -158,7 +156,7 @@ def test_a_job_is_pinned_and_takes_the_gpus_that_are_lent(manifests: dict[str, M
         ]
     }
     assert "node-of-this-job" not in json.dumps(made)
-    assert kubernetes.unfinished(listed([{**made, "status": {}}])) == {
+    assert kubernetes.unfinished(as_list([created(made)])) == {
         "gpu-1.example.org": made["metadata"]["name"]
     }
 
@@ -171,8 +169,8 @@ def test_a_request_is_the_limit(tmp_path: Path) -> None:
             resources = one["spec"]["template"]["spec"]["containers"][0]["resources"]
             resources["requests"]["nvidia.com/gpu"] = "8"
     manifest = kubernetes.manifest("".join(map(json.dumps, objects)), "site")
-    (chosen,) = kubernetes.nodes(listed([node("gpu-1", 4)]))
-    made = kubernetes.job(manifest, chosen, AT)["spec"]["template"]["spec"]["containers"][0]
+    (chosen,) = kubernetes.nodes(as_list([node("gpu-1", 4)]))
+    made = kubernetes.job(manifest, chosen, None)["spec"]["template"]["spec"]["containers"][0]
     assert made["resources"]["requests"]["nvidia.com/gpu"] == "4"
     assert made["resources"]["limits"]["nvidia.com/gpu"] == "4"
     assert made["resources"]["requests"]["cpu"] == "1"
@@ -183,11 +181,36 @@ def test_a_request_is_the_limit(tmp_path: Path) -> None:
 def test_a_rendered_job_is_what_the_api_takes(
     manifests: dict[str, Manifest], overlay: str, version: str
 ) -> None:
-    (chosen,) = kubernetes.nodes(listed([node("1e3")]))
-    made = kubernetes.job(manifests[overlay], chosen, AT)
+    (chosen,) = kubernetes.nodes(as_list([node("1e3")]))
+    made = kubernetes.job(manifests[overlay], chosen, None)
     kubernetes_validate.validate(made, version, strict=True)
     limits = made["spec"]["template"]["spec"]["containers"][0]["resources"].get("limits")
     assert limits == (None if overlay == "full-dra" else {"nvidia.com/gpu": "8"})
+
+
+def test_the_name_of_a_job_follows_from_the_job_before_it(manifests: dict[str, Manifest]) -> None:
+    """Calls at the same moment make the same Job; the next one is another."""
+    nodes = kubernetes.nodes(as_list([node("gpu-1"), node("gpu-2")]))
+    names = [
+        kubernetes.job(manifests["least"], one, last)["metadata"]["name"]
+        for one in nodes
+        for last in (None, "uid-a", "uid-b", None)
+    ]
+    assert len(set(names)) == 6
+    assert (names[0], names[4]) == (names[3], names[7])
+
+
+def test_the_last_job_of_a_node_is_the_newest() -> None:
+    text = as_list(
+        [
+            job("b", "gpu-1", ended="Failed", at="2026-11-26T01:00:00Z"),
+            job("a", "gpu-1", ended="Complete", at="2026-11-27T01:00:00Z"),
+            job("c", "gpu-1", at="2026-11-25T01:00:00Z"),
+            job("d", None),
+            job("e", "gpu-2"),
+        ]
+    )
+    assert kubernetes.last_jobs(text) == {"gpu-1": "uid-a", "gpu-2": "uid-e"}
 
 
 @given(st.lists(NAMES, min_size=2, max_size=5, unique=True))
@@ -195,7 +218,7 @@ def test_names_are_labels_and_never_shared(names: list[str]) -> None:
     labels = [kubernetes.label(name) for name in names]
     assert len(set(labels)) == len(names)
     for one in labels:
-        whole = f"rigproof-{one}-{AT:%Y%m%dt%H%M%S}"
+        whole = f"rigproof-{one}-{'0' * 8}"
         # The Job's controller adds a dash and five letters for the pod.
         assert len(whole) + 6 <= 63
         assert DNS_LABEL.fullmatch(whole)

@@ -276,4 +276,6 @@ def test_the_plugin_is_mounted_into_node_problem_detector(tmp_path: Path) -> Non
     # gives the reason of health to an unknown status too.
     assert "skip_initial_status" not in plugin["pluginConfig"]
     assert "Pass" not in plugin["conditions"][0]["reason"]
-    assert f'"$(outer schema)" = {verdict_json.SCHEMA} ' in files["data"]["read-verdict"]
+    reader = (DEPLOY.parent / "slurm" / "verdict").read_text(encoding="utf-8")
+    assert files["data"]["verdict"] == reader, "one reader for both engines"
+    assert f'"schema": {verdict_json.SCHEMA},' in reader

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from fleet_verdicts import NOW, place, verdict
-from kustomized import DEPLOY
+from fleet_verdicts import verdict
+from kustomized import DEPLOY, build, one
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, verdicts
@@ -21,12 +21,17 @@ from acceptance.reports import plain_json
 from acceptance.reports.verdict_json import File, Row
 
 ACCEPT = DEPLOY / "base" / "accept"
-READER = DEPLOY / "node-problem-detector" / "read-verdict"
+PLUGIN = """\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+components: [{component}]
+"""
+RUN_ID = "2026-11-27T01-00-00Z-0001"
 # A run that writes its files when it ends, or is told to end.
 RUN = """\
 #!/bin/sh
 while [ "$1" != --run-dir-file ]; do shift; done
-run=${{2%/*}}/run-1
+run=${{2%/*}}/{run}
 code={code}
 finish() {{
     mkdir -p "$run" && echo "$code" >"$run/verdict.json" && {more}
@@ -40,14 +45,17 @@ finish
 """
 
 
-def run_script(tmp_path: Path, code: int = 0, more: str = ":", wait: bool = False) -> list[str]:
+def run_script(
+    tmp_path: Path, code: int = 0, more: str = ":", wait: bool = False, run: str = RUN_ID
+) -> list[str]:
     """The script's command line, with a made-up rigproof on PATH."""
     out, bin_folder = tmp_path / "out", tmp_path / "bin"
     for folder in (out, bin_folder, tmp_path / "verdicts"):
         folder.mkdir(exist_ok=True)
     fake = bin_folder / "rigproof"
     fake.write_text(
-        RUN.format(code=code, more=more, out=out, wait="yes" if wait else ""), encoding="utf-8"
+        RUN.format(code=code, more=more, out=out, run=run, wait="yes" if wait else ""),
+        encoding="utf-8",
     )
     fake.chmod(0o755)
     return ["/bin/sh", str(ACCEPT), "--profile", "smoke"]
@@ -69,29 +77,39 @@ def accept(tmp_path: Path, argv: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def content(tmp_path: Path) -> dict[str, str]:
-    """What lies in the node's folder, drafts included."""
+    """What lies in the node's folder by its path, drafts included; of an empty folder `empty`."""
     folder = tmp_path / "verdicts" / "gpu-1"
-    return {one.name: one.read_text(encoding="utf-8").strip() for one in folder.iterdir()}
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8").strip()
+        if path.is_file()
+        else "empty"
+        for path in folder.rglob("*")
+        if path.is_file() or not list(path.iterdir())
+    }
 
 
 @pytest.mark.parametrize("code", [0, 1, 3])
 def test_the_verdict_comes_into_the_shared_folder(tmp_path: Path, code: int) -> None:
     done = accept(tmp_path, run_script(tmp_path, code))
     assert (done.returncode, done.stderr) == (code, "")
-    assert content(tmp_path) == {"verdict.json": str(code)}
+    assert content(tmp_path) == {f"{RUN_ID}/verdict.json": str(code)}
 
 
-def test_a_signed_verdict_comes_with_its_evidence(tmp_path: Path) -> None:
-    signed = 'echo told >"$run/evidence.txt" && echo sig >"$run/evidence.txt.sig"'
+def test_a_signed_verdict_comes_with_its_evidence_and_beside_no_other(tmp_path: Path) -> None:
+    signed = 'echo evidence >"$run/evidence.txt" && echo sig >"$run/evidence.txt.sig"'
     accept(tmp_path, run_script(tmp_path, 0, signed))
-    assert content(tmp_path) == {
-        "verdict.json": "0",
-        "evidence.txt": "told",
-        "evidence.txt.sig": "sig",
+    first = {
+        f"{RUN_ID}/verdict.json": "0",
+        f"{RUN_ID}/evidence.txt": "evidence",
+        f"{RUN_ID}/evidence.txt.sig": "sig",
     }
+    assert content(tmp_path) == first
     shutil.rmtree(tmp_path / "out")  # the next pod has a folder of its own, and does not sign
-    accept(tmp_path, run_script(tmp_path, 1))
-    assert content(tmp_path) == {"verdict.json": "1"}
+    accept(tmp_path, run_script(tmp_path, 1, run=RUN_ID.replace("0001", "0002")))
+    assert content(tmp_path) == {
+        **first,
+        f"{RUN_ID.replace('0001', '0002')}/verdict.json": "1",
+    }
 
 
 def test_a_run_that_never_began_changes_nothing(tmp_path: Path) -> None:
@@ -102,34 +120,61 @@ def test_a_run_that_never_began_changes_nothing(tmp_path: Path) -> None:
     done = accept(tmp_path, argv)
     assert done.returncode == 2
     assert "no run was started" in done.stderr
-    assert content(tmp_path) == {"verdict.json": "1"}
+    assert content(tmp_path) == {f"{RUN_ID}/verdict.json": "1"}
 
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_pass_that_is_not_kept_is_no_success(tmp_path: Path, code: int) -> None:
-    argv = run_script(tmp_path, code)
-    (tmp_path / "verdicts" / "gpu-1").write_text("a file in the way", encoding="utf-8")
-    done = accept(tmp_path, argv)
+    home = tmp_path / "verdicts" / "gpu-1"
+    in_the_way = f'rm -rf "{home}" && echo "a file in the way" >"{home}"'
+    done = accept(tmp_path, run_script(tmp_path, code, in_the_way))
     assert done.returncode == (code or 3)
     assert "the verdict is not in" in done.stderr
 
 
+def test_nothing_heats_where_no_verdict_could_be_kept(tmp_path: Path) -> None:
+    argv = run_script(tmp_path)
+    (tmp_path / "verdicts" / "gpu-1").write_text("a file in the way", encoding="utf-8")
+    done = accept(tmp_path, argv)
+    assert done.returncode == 3
+    assert "no run was started, since" in done.stderr
+    assert not (tmp_path / "out" / "started").exists()
+
+
+def word_of(folder: Path) -> str:
+    """What `fleet collect` says of the node."""
+    now, age = datetime.now(UTC), timedelta(hours=30)
+    return night.judge(verdicts.collect([folder], now - age), None, now, age).due[0].verdict
+
+
 def test_a_run_without_a_verdict_leaves_no_pass(tmp_path: Path) -> None:
-    """The node has a PASS from before, and died in its run; its next verdict counts again."""
     folder = tmp_path / "verdicts"
-    place(folder, "gpu-1")
-    now, age = NOW, timedelta(hours=30)
-
-    def word() -> str:
-        return night.judge(verdicts.collect([folder], now - age), None, now, age).due[0].verdict
-
-    assert word() == "PASS"
+    path = lay(folder, made("PASS", 3))
+    assert word_of(folder) == "PASS"
     done = accept(tmp_path, run_script(tmp_path, more='rm "$run/verdict.json"'))
     assert done.returncode == 3
     assert "ended with code 0 and no verdict" in done.stderr
-    assert word() == "UNJUDGED"
-    assert accept(tmp_path, run_script(tmp_path)).returncode == 0
-    assert [path.name for path in (folder / "gpu-1").iterdir()] == ["verdict.json"]
+    assert word_of(folder) == "UNJUDGED"
+    assert read(folder)[0] == 2
+    path.write_bytes(plain_json.render(made("FAIL", 3)))
+    assert word_of(folder) == "FAIL"
+
+
+def test_a_node_that_loses_power_in_its_run_leaves_no_pass(tmp_path: Path) -> None:
+    """Everything of the pod is gone at once: what it wrote before is all that speaks of its run."""
+    folder = tmp_path / "verdicts"
+    lay(folder, made("PASS", 3))
+    argv = run_script(tmp_path, wait=True)
+    with subprocess.Popen(argv, env=environment(tmp_path), start_new_session=True) as started:
+        wait_for((tmp_path / "out" / "started").exists)
+        os.killpg(started.pid, signal.SIGKILL)
+    assert word_of(folder) == "UNJUDGED"
+    assert read(folder)[0] == 2
+    (begun,) = (folder / "gpu-1").glob("*-0")
+    begun.rename(folder / "gpu-1" / f"{made('PASS', 2).run_id[:-4]}0")  # as if two hours ago
+    assert (word_of(folder), read(folder)[0]) == ("UNJUDGED", 2)
+    lay(folder, made("PASS", 1))
+    assert (word_of(folder), read(folder)[0]) == ("PASS", 0)
 
 
 def test_a_run_that_was_killed_is_no_fail(tmp_path: Path) -> None:
@@ -152,13 +197,31 @@ def test_a_termination_notice_reaches_the_run_and_its_verdict_is_kept(tmp_path: 
         started.send_signal(signal.SIGTERM)
         started.send_signal(signal.SIGTERM)
         assert started.wait(20) == 3
-    assert content(tmp_path) == {"verdict.json": "3"}
+    assert content(tmp_path) == {f"{RUN_ID}/verdict.json": "3"}
+
+
+def plugin(folder: Path) -> Path:
+    """The plugin's program as node-problem-detector has it: beside the ConfigMap's other files."""
+    home = folder / ".plugin"
+    home.mkdir(exist_ok=True)
+    (home / "kustomization.yaml").write_text(
+        PLUGIN.format(component=os.path.relpath(DEPLOY / "node-problem-detector", home.resolve())),
+        encoding="utf-8",
+    )
+    for name, text in one(build(home), "ConfigMap")["data"].items():
+        (home / name).write_text(text, encoding="utf-8")
+        (home / name).chmod(0o555)
+    return home / "read-verdict"
 
 
 def read(folder: Path, node: str = "gpu-1", hours: str = "30") -> tuple[int, str]:
-    """The reader's exit code and the one line that it prints."""
+    """The plugin's exit code and the one line that it prints."""
+    return ask(plugin(folder), folder, node, hours)
+
+
+def ask(program: Path, folder: Path, node: str = "gpu-1", hours: str = "30") -> tuple[int, str]:
     done = subprocess.run(
-        ["/bin/sh", str(READER), str(folder), hours],
+        [str(program), str(folder), hours],
         env={"PATH": os.environ["PATH"], "NODE_NAME": node},
         capture_output=True,
         text=True,
@@ -184,8 +247,8 @@ def made(word: VerdictWord, hours: float, **more: object) -> File:
 
 def lay(folder: Path, file: File) -> Path:
     """Write a verdict of the node as rigproof writes it."""
-    path = folder / "gpu-1" / "verdict.json"
-    path.parent.mkdir()
+    path = folder / "gpu-1" / file.run_id / "verdict.json"
+    path.parent.mkdir(parents=True)
     path.write_bytes(plain_json.render(file))
     return path
 
@@ -195,16 +258,15 @@ def lay(folder: Path, file: File) -> Path:
     [
         ("PASS", 3, 0, "PASS, TIME"),
         ("PASS", 29, 0, "PASS, TIME"),
-        ("PASS", 31, 2, "stale: PASS, TIME, no test since"),
+        ("PASS", 31, 2, "stale: no test since TIME"),
         ("FAIL", 3, 1, "FAIL, TIME: gemm.rate[bf16]"),
         ("FAIL", 300, 1, "FAIL, TIME: gemm.rate[bf16]"),
-        ("FAIL", -30, 1, "FAIL, at a time that is wrong: gemm.rate[bf16]"),
+        ("FAIL", -30, 1, "FAIL, TIME: gemm.rate[bf16]"),
         ("UNJUDGED", 3, 2, "UNJUDGED, TIME: gemm.rate[bf16]"),
-        ("UNJUDGED", 31, 2, "stale: UNJUDGED, TIME, no test since"),
-        ("PASS", -1, 2, "the run is of the future: a clock is wrong (PASS, TIME)"),
+        ("UNJUDGED", 31, 2, "stale: no test since TIME"),
     ],
 )
-def test_the_reader_tells_the_newest_verdict(
+def test_the_reader_shows_the_newest_verdict(
     tmp_path: Path, word: VerdictWord, hours: float, code: int, line: str
 ) -> None:
     file = made(word, hours)
@@ -212,10 +274,28 @@ def test_the_reader_tells_the_newest_verdict(
     assert read(tmp_path) == (code, line.replace("TIME", shown_time(file)))
 
 
+def test_a_fail_stands_until_a_newer_pass_of_a_whole_run(tmp_path: Path) -> None:
+    failed = made("FAIL", 100)
+    lay(tmp_path, failed)
+    for newer in (made("UNJUDGED", 4), made("PASS", 3, scope="partial")):
+        lay(tmp_path, newer)
+        assert read(tmp_path) == (1, f"FAIL, {shown_time(failed)}: gemm.rate[bf16]")
+    lay(tmp_path, made("PASS", 2))
+    assert read(tmp_path)[0] == 0
+
+
+def test_a_pass_of_the_future_is_unknown(tmp_path: Path) -> None:
+    lay(tmp_path, made("PASS", -1))
+    code, line = read(tmp_path)
+    assert code == 2
+    assert line.startswith("the newest run has no whole verdict, or one of the future: ")
+
+
 def test_a_partial_pass_is_unknown(tmp_path: Path) -> None:
     file = made("PASS", 1, scope="partial")
     lay(tmp_path, file)
-    assert read(tmp_path) == (2, f"PASS, {shown_time(file)}, of a part of the node only")
+    said = f"the newest run, {shown_time(file)}, is of a part of the node only"
+    assert read(tmp_path) == (2, said)
 
 
 def test_a_long_check_is_cut(tmp_path: Path) -> None:
@@ -263,12 +343,11 @@ def test_no_verdict_is_unknown(tmp_path: Path) -> None:
     assert read(tmp_path, hours="many") == (2, "read-verdict: HOURS is no number")
 
 
-def test_a_run_that_left_no_verdict_ends_a_pass_and_no_fail(tmp_path: Path) -> None:
-    path = lay(tmp_path, made("PASS", 1))
-    (path.parent / "verdict.json.gz").touch()
-    assert read(tmp_path) == (2, "the newest run left no verdict")
-    path.write_bytes(plain_json.render(made("FAIL", 1)))
-    assert read(tmp_path)[0] == 1
+def test_a_plugin_without_its_reader_is_unknown(tmp_path: Path) -> None:
+    lay(tmp_path, made("PASS", 1))
+    program = plugin(tmp_path)
+    (program.parent / "verdict").unlink()
+    assert ask(program, tmp_path) == (2, "read-verdict: the reader `verdict` does not answer")
 
 
 def test_a_check_with_other_than_plain_letters_is_not_shown(tmp_path: Path) -> None:

@@ -60,14 +60,23 @@ class Site:
     def shared(self) -> Path:
         return self.home / "shared"
 
-    def submit(self, *arguments: str, code: int = 0) -> str:
-        """Call `rigproof fleet submit --slurm`; returns what it printed."""
+    def begin(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start `rigproof fleet submit --slurm`."""
         own = ("--command", str(self.home / "rigproof"), "--out", str(self.home / "local"))
         argv = [str(RIGPROOF), "fleet", "submit", "--slurm", str(self.shared), *own, *arguments]
         env = {**self.cluster.env(), "COLUMNS": "300"}
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=100)
-        assert done.returncode == code, (done, self.log())
-        return done.stdout + done.stderr
+        both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(argv, env=env, text=True, **both)
+
+    def end(self, call: subprocess.Popen[str], code: int = 0) -> str:
+        """What a call prints until it has ended."""
+        printed = call.communicate(timeout=100)[0]
+        assert call.returncode == code, (printed, self.log())
+        return printed
+
+    def submit(self, *arguments: str, code: int = 0) -> str:
+        """Call `rigproof fleet submit --slurm`; returns what it printed."""
+        return self.end(self.begin(*arguments), code)
 
     def log(self) -> list[str]:
         """What the fake has logged: one line when it begins, one when it ends."""
@@ -123,7 +132,7 @@ def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
     yield Site(cluster, tmp_path)
     subprocess.run(["scancel", "--me"], env=cluster.env(), timeout=20, capture_output=True)
     until(lambda: not cluster.ask("squeue", "-h"), 30, "an empty queue")
-    gone = ["scontrol", "delete", "ReservationName=mend"]
+    gone = ["scontrol", "delete", "ReservationName=repair"]
     subprocess.run(gone, env=cluster.env(), timeout=20, capture_output=True)
     for node, state in cluster.states().items():
         if {"drain", "down"} & set(state.split("+")):
@@ -170,6 +179,25 @@ def test_a_second_call_submits_no_node_twice(site: Site) -> None:
     assert "a job waits or runs already: n1" in site.submit("--nodes", "n1")
 
 
+def test_two_calls_at_once_submit_no_node_twice(site: Site) -> None:
+    for number in range(1, 5):
+        (site.home / f"hangs-n{number}").touch()
+    printed = [site.end(one) for one in [site.begin() for _ in range(2)]]
+    assert sum("submitted: n1 (" in one for one in printed) == 1, printed
+    assert sum("a job waits or runs already: n1" in one for one in printed) == 1, printed
+    queue = site.cluster.ask("squeue", "-h", "-o", "%n").split()
+    assert sorted(queue) == ["n1", "n2", "n3", "n4"]
+
+
+def test_a_wait_goes_on_when_the_controller_restarts(site: Site) -> None:
+    call = site.begin("--nodes", "n[1-2]", "--wait")
+    until(lambda: any(one.startswith("began") for one in site.log()), 20, "a job")
+    site.cluster.stop_controller()
+    time.sleep(3.0)
+    site.cluster.start_controller()
+    assert "PASS: 2 machines due: 2 PASS" in site.end(call)
+
+
 def test_a_node_that_dies_in_the_middle_has_no_verdict_and_is_tested_when_it_is_back(
     site: Site,
 ) -> None:
@@ -180,7 +208,7 @@ def test_a_node_that_dies_in_the_middle_has_no_verdict_and_is_tested_when_it_is_
     site.cluster.until_states({"n3": "down+not_responding"}, 60)
     told = site.submit("--nodes", "n3,n4", "--wait", code=3)
     assert "n3: down+not_responding (Not responding): not submitted" in told
-    assert "UNJUDGED n3: there is no verdict" in told
+    assert "is the newest run and has no verdict" in told
     assert "UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED (1 without" in told
     (site.home / "hangs-n3").unlink()
     site.cluster.boot("n3")
@@ -194,15 +222,16 @@ def test_drained_for_a_fail_and_undrained_for_a_pass(site: Site) -> None:
     site.hold("n2", "FAIL")
     site.hold("n3", "PASS")
     site.cluster.ask("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=new cable")
-    done = site.home / "done"
+    done, go = site.home / "done", site.home / "go"
     user = ("--parsable", "-w", "n2", "--chdir=/", "--output=/dev/null")
-    site.cluster.ask("sbatch", *user, f"--wrap=sleep 6; touch {done}")
+    site.cluster.ask("sbatch", *user, f"--wrap=until [ -e {go} ]; do sleep 0.2; done; touch {done}")
     site.cluster.until_states({"n2": "allocated"})
     assert "drained" not in site.submit("--nodes", "n[2-3]"), "not unless asked"
     site.submit("--nodes", "n[2-3]", "--drain")
     assert site.cluster.states()["n2"] == "allocated+drain"
     assert site.reason("n2").startswith("rigproof FAIL: gemm.rate[bf16] 20")
     assert not done.exists()
+    go.touch()
     until(done.exists, 20, "the end of the user's job")
     site.cluster.until_states({"n2": "idle+drain"})
     site.hold("n2", "PASS", hours=0.5)
@@ -220,23 +249,23 @@ def test_a_repaired_node_is_tested_in_its_reservation_and_released_on_pass(site:
         "--nodes", "n[1-2]", "--fresh", "0.1", code=3
     )
     (site.home / "word-n2").write_text("FAIL")
-    mend = ("ReservationName=mend", "StartTime=now", "Duration=60", "Users=root")
-    made = ("scontrol", "create", "reservation", *mend, "Flags=MAINT,IGNORE_JOBS", "Nodes=n[1-2]")
+    repair = ("ReservationName=repair", "StartTime=now", "Duration=60", "Users=root")
+    made = ("scontrol", "create", "reservation", *repair, "Flags=MAINT,IGNORE_JOBS", "Nodes=n[1-2]")
     site.cluster.ask(*made)
     time.sleep(1.1)  # a run of the second in which it begins is an earlier one
-    told = site.submit("--reservation", "mend", "--wait", code=1)
-    assert "released from the reservation mend: n1" in told
-    assert sorted(site.log()) == ["began n1 mend", "began n2 mend", "ended n1", "ended n2"]
-    held = site.cluster.ask("scontrol", "show", "reservation", "mend", "-o")
+    told = site.submit("--reservation", "repair", "--wait", code=1)
+    assert "released from the reservation repair: n1" in told
+    assert sorted(site.log()) == ["began n1 repair", "began n2 repair", "ended n1", "ended n2"]
+    held = site.cluster.ask("scontrol", "show", "reservation", "repair", "-o")
     assert "Nodes=n2 " in held
     site.cluster.until_states({"n1": "idle", "n2": "idle+drain+maintenance+reserved"})
     assert site.reason("n2").startswith("rigproof FAIL: gemm.rate[bf16]")
     # A new repair is a new reservation.
-    site.cluster.ask("scontrol", "delete", "ReservationName=mend")
+    site.cluster.ask("scontrol", "delete", "ReservationName=repair")
     site.cluster.ask(*made[:-1], "Nodes=n2")
     time.sleep(1.1)
     (site.home / "word-n2").unlink()
-    site.submit("--reservation", "mend", "--wait")
+    site.submit("--reservation", "repair", "--wait")
     assert site.cluster.ask("scontrol", "show", "reservation").startswith("No reservations")
     site.cluster.until_states({"n1": "idle", "n2": "idle"})
 
@@ -301,4 +330,5 @@ def test_a_run_that_is_cancelled_ends_as_unjudged_and_its_verdict_arrives(site: 
     until(lambda: not site.cluster.ask("squeue", "-h"), 30, "the end of the job")
     (kept,) = (site.shared / "n1").glob("20*/verdict.json")
     assert json.loads(kept.read_text())["verdict"] == "UNJUDGED"
-    assert "fresh verdict, not tested again: n1" in site.submit("--nodes", "n1")
+    (site.home / "hangs-n1").touch()
+    assert "submitted: n1 (" in site.submit("--nodes", "n1"), "it has not been proved"

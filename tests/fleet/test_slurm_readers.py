@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import hypothesis
 import pytest
 from cases import each
 from fleet_verdicts import verdict
+from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import night, verdicts
 from acceptance.reports import plain_json
 from acceptance.reports.verdict_json import SCHEMA
+
+Gate = Callable[..., tuple[int, list[str]]]
 
 
 def hold(
@@ -97,6 +104,95 @@ def test_a_newer_run_without_a_verdict(
     assert read(readers, runs)[0] == said
 
 
+# The words of a machine's runs, the newest last: `-` has no verdict, `torn` a part of one.
+RUNS = ("PASS", "FAIL", "UNJUDGED", "PASS/part", "FAIL/part", "UNJUDGED/part", "-")
+
+
+def hold_all(folder: Path, history: Sequence[str], hours: float) -> None:
+    """Runs of a machine, the newest begun some hours ago, and one each hour before."""
+    folder.mkdir(parents=True)
+    for number, kind in enumerate(reversed(history)):
+        word, _, part = kind.partition("/")
+        known = word if word in ("PASS", "FAIL", "UNJUDGED") else "PASS"
+        scope = "partial" if part else "full"
+        _, file = hold(folder, known, hours + number, scope=scope)  # type: ignore[arg-type]
+        if kind == "-":
+            file.unlink()
+        elif kind == "torn":
+            file.write_bytes(file.read_bytes()[:-3])
+
+
+@each(
+    "history, said",
+    [
+        ("FAIL UNJUDGED", "FAIL"),
+        ("FAIL PASS/part", "FAIL"),
+        ("FAIL torn", "FAIL"),
+        ("FAIL - UNJUDGED - torn", "FAIL"),
+        ("FAIL PASS", "PASS"),
+        ("FAIL PASS UNJUDGED", "UNJUDGED"),
+        ("FAIL PASS/part UNJUDGED/part", "FAIL"),
+        ("FAIL/part UNJUDGED", "FAIL"),
+        ("FAIL PASS -", "TORN"),
+        ("FAIL PASS torn", "TORN"),
+        ("PASS FAIL PASS", "PASS"),
+        ("- torn PASS", "PASS"),
+        ("PASS PASS/part", "PARTIAL"),
+        ("PASS torn UNJUDGED", "UNJUDGED"),
+        ("-", "TORN"),
+    ],
+)
+def test_a_fail_stands_until_a_newer_pass_of_a_whole_run(
+    readers: Path, tmp_path: Path, history: str, said: str
+) -> None:
+    folder = tmp_path / history.replace("/", "_")
+    hold_all(folder, history.split(), 1.0)
+    assert read(readers, folder)[0] == said
+
+
+def test_an_older_fail_has_its_own_age_and_run(readers: Path, tmp_path: Path) -> None:
+    run, _ = hold(tmp_path / "runs", "FAIL", hours=50.0)
+    hold(tmp_path / "runs", "UNJUDGED")
+    word, age, named = read(readers, tmp_path / "runs")
+    assert (word, named) == ("FAIL", run)
+    assert 180000 <= int(age) < 180100
+
+
+def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path: Path) -> None:
+    """By reading three lines of each: the reader of a prolog has five seconds."""
+    runs = tmp_path / "runs"
+    run, _ = hold(runs, "FAIL", hours=3000.0)
+    _, file = hold(runs, "UNJUDGED", hours=2000.5)
+    for hours in range(1, 1000):
+        at = datetime.now(UTC) - timedelta(hours=hours)
+        other = runs / f"{at:%Y-%m-%dT%H-%M-%SZ}-0a1f"
+        other.mkdir()
+        (other / "verdict.json").hardlink_to(file)
+    assert read(readers, runs)[::2] == ["FAIL", run]
+
+
+@hypothesis.settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    history=strategies.lists(strategies.sampled_from(RUNS), min_size=1, max_size=6),
+    newest=strategies.sampled_from([*RUNS, "torn"]),
+    hours=strategies.sampled_from([1.0, 28.0, 40.0]),
+)
+def test_the_rule_is_one_in_shell_and_in_python(
+    readers: Path, history: list[str], newest: str, hours: float
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        hold_all(folder / "n1", [*history, newest], hours)
+        done = start(readers / "verdict", str(folder / "n1"), "108000")
+        now, fresh = datetime.now(UTC), timedelta(hours=30)
+        found = verdicts.collect([folder], now - fresh)
+        judged = night.judge(found, ["n1"], now, fresh).due[0].verdict
+    said = done.stdout.split()[0]
+    assert judged == (said if said in ("PASS", "FAIL") else "UNJUDGED")
+
+
 def test_no_verdict(readers: Path, tmp_path: Path) -> None:
     for folder in (tmp_path / "runs", tmp_path / "gone"):
         assert read(readers, folder) == ["MISSING", "-", "-"]
@@ -133,13 +229,20 @@ def test_text_of_a_verdict_is_never_executed(readers: Path, tmp_path: Path) -> N
     folder = tmp_path / "runs" / "2099-01-01T$(touch here)Z-;touch here"
     folder.mkdir()
     shutil.copy(tmp_path / "runs" / run / "verdict.json", folder)
+    assert read(readers, tmp_path / "runs")[::2] == ["FAIL", run]
+    shutil.rmtree(tmp_path / "runs" / run)
     assert read(readers, tmp_path / "runs") == ["TORN", "-", "-"]
     assert not [path for path in tmp_path.rglob("here")], before
 
 
 def test_a_verdict_of_the_future_is_not_trusted(readers: Path, tmp_path: Path) -> None:
-    hold(tmp_path / "runs", hours=-1.0)
-    assert read(readers, tmp_path / "runs")[0] == "TORN"
+    runs = tmp_path / "runs"
+    hold(runs, hours=-1.0)
+    assert read(readers, runs)[0] == "TORN"
+    run, _ = hold(runs, "FAIL", hours=1.0)
+    assert read(readers, runs)[::2] == ["FAIL", run], "it ends no FAIL"
+    run, _ = hold(runs, "FAIL", hours=-2.0)
+    assert read(readers, runs) == ["FAIL", "0", run], "a FAIL stays"
 
 
 @each(
@@ -147,8 +250,9 @@ def test_a_verdict_of_the_future_is_not_trusted(readers: Path, tmp_path: Path) -
     [
         ("PASS", 1.0, "missing stale torn unjudged partial", 0),
         ("FAIL", 1.0, "", 1),
-        ("FAIL", 31.0, "", 0),
-        ("FAIL", 31.0, "stale", 1),
+        ("FAIL", 31.0, "", 1),
+        ("FAIL", -1.0, "", 1),
+        ("UNJUDGED", 31.0, "unjudged", 0),
         ("PASS", 31.0, "torn stale", 1),
         ("UNJUDGED", 1.0, "", 0),
         ("UNJUDGED", 1.0, "unjudged", 1),
@@ -197,6 +301,115 @@ def test_settings_that_are_wrong_block_nothing(readers: Path, tmp_path: Path) ->
     (readers / "verdict").unlink()
     assert start(readers / "prolog", SLURM_JOB_USER="bob").returncode == 0
     assert start(readers / "healthcheck").returncode == 0
+
+
+@pytest.fixture(params=["dash", "bash --posix"])
+def gate(request: pytest.FixtureRequest, readers: Path) -> Gate:
+    """Write the settings and ask the gate: exit code, and what is wrong with the settings."""
+    shell, *options = request.param.split()
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell}")
+
+    def ask(settings: bytes, *user: str) -> tuple[int, list[str]]:
+        (readers / "settings").write_bytes(settings)
+        done = start(Path(program), *options, str(readers / "gate"), *user)
+        return done.returncode, done.stderr.splitlines()
+
+    return ask
+
+
+def test_forms_of_settings_that_are_no_mistakes(gate: Gate, tmp_path: Path) -> None:
+    """Line ends of Windows, blanks, and no end of the last line."""
+    hold(tmp_path / "runs", hours=2.0)
+    folder = f"folder={tmp_path}/runs".encode()
+    for settings in (
+        folder + b"\r\n\r\n# a comment\r\nfresh=60\r\nblock=torn stale\r\n",
+        b"fresh=60\nblock=stale\n" + folder,
+        b" fresh = 60 \n\tblock = \tstale\t\n" + folder + b" \n",
+        folder + b"\nblock=stale\nfresh=60",
+        folder + b"\nfresh=60\nblock=stale",
+    ):
+        assert gate(settings) == (1, []), settings
+        assert gate(settings + b"\r\nowners=bob\\x a.b-c_d@e 7", "7")[0] == 0, settings
+        assert gate(settings.replace(b"stale", b"torn"))[0] == 0, settings
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "code"),
+    [
+        ("fresh=30h", "fresh=30h is no number of seconds: 108000 is taken", 0),
+        ("fresh=", "fresh= is no number of seconds: 108000 is taken", 0),
+        ("fresh=9999999999", "fresh=9999999999 is no number of seconds: 108000 is taken", 0),
+        ('folder="{runs}"', 'folder="{runs}" is no absolute path: {runs} is read', 0),
+        ("folder=runs", "folder=runs is no absolute path: {runs} is read", 0),
+        ("block=stale,torn", "block: stale,torn blocks nothing: missing, stale, torn, unj", 0),
+        ("block=STALE missing", "block: STALE blocks nothing: missing, stale, torn, unjudged", 0),
+        ("block=stale often", "block: often blocks nothing: missing, stale, torn, unjudged", 1),
+        ("owners=root,rigproof", "owners=root,rigproof are no users with blanks between", 1),
+        ("owners=*", "owners=* are no users with blanks between: root rigproof are taken", 1),
+        ("blok=stale", "blok is no setting: folder, fresh, owners and block are", 1),
+        ("export block=", "export block is no setting: folder, fresh, owners and block are", 1),
+        ("block", "'block' is no setting: write name=value", 1),
+        ("\x1b[31m", "'?[31m' is no setting: write name=value", 1),
+        ("fresh=108000\nfresh=108000", "fresh stands twice: the last one counts", 1),
+    ],
+)
+def test_mistakes_in_settings_are_named(
+    gate: Gate, tmp_path: Path, wrong: str, said: str, code: int
+) -> None:
+    """A stale verdict, which blocks by `block=stale` unless the mistake is what decides it."""
+    runs = tmp_path / "runs"
+    hold(runs, hours=31.0)
+    settings = f"folder={runs}\nblock=stale\n" + wrong.format(runs=runs)
+    found, lines = gate(settings.encode(), "bob", "1000")
+    number = 4 if "\n" in wrong else 3
+    assert found == code, lines
+    assert all("stands twice: the last one counts" in one for one in lines[:-1])
+    assert lines[-1].startswith(f"settings, line {number}: {said.format(runs=runs)}")
+
+
+def test_a_fail_blocks_whatever_is_wrong_with_the_settings(gate: Gate, tmp_path: Path) -> None:
+    hold(tmp_path / "runs", "FAIL")
+    code, lines = gate(f"folder={tmp_path}/runs\nfresh=1d\nblock=x\n".encode())
+    assert (code, len(lines)) == (1, 2)
+
+
+def test_settings_that_cannot_be_read(gate: Gate, readers: Path) -> None:
+    assert gate(b"")[1] == [
+        "settings, line 0: the file is missing, empty or cannot be read: its defaults are taken"
+    ]
+    (readers / "read-settings").unlink()
+    assert gate(b"")[0] == 2, "no block"
+
+
+def test_mistakes_in_settings_are_logged(readers: Path, tmp_path: Path) -> None:
+    """By the health check and the prolog, beside what they say of the verdict."""
+    logger = tmp_path / "bin/logger"
+    logger.parent.mkdir()
+    logger.write_text(f'#!/bin/sh\nif [ $# -gt 2 ]; then echo "$3"; else cat; fi >>{tmp_path}/log')
+    logger.chmod(0o755)
+    own = {"PATH": f"{logger.parent}:/usr/bin:/bin", "SLURM_JOB_USER": "bob", "SLURM_JOB_ID": "7"}
+
+    def logged(program: str) -> tuple[int, str, str]:
+        (tmp_path / "log").write_text("")
+        done = start(readers / program, **own)
+        return done.returncode, done.stdout, (tmp_path / "log").read_text()
+
+    assert logged("healthcheck") == (0, "", "")
+    assert logged("prolog") == (0, "", "")
+    with (readers / "settings").open("a") as file:
+        file.write("blok=stale")
+    wrong = "settings, line 2: blok is no setting: folder, fresh, owners and block are\n"
+    assert logged("healthcheck") == (0, "", wrong)
+    assert logged("prolog") == (0, "", wrong)
+    run, _ = hold(tmp_path / "runs", "FAIL")
+    failed = f"rigproof FAIL: {run}\n"
+    assert logged("healthcheck") == (0, "", wrong + failed)
+    assert logged("prolog") == (1, failed, f"{wrong}job 7 not admitted: {failed}")
+    (readers / "gate").unlink()
+    code, _, text = logged("healthcheck")
+    assert (code, "gate" in text) == (0, True)
 
 
 def test_the_check_of_nhc(readers: Path, tmp_path: Path) -> None:
@@ -250,7 +463,26 @@ def test_a_job_without_a_verdict_says_so(readers: Path, tmp_path: Path) -> None:
     done = job(tmp_path, readers, "host", "")
     assert done.returncode == 2
     assert "rigproof job on n1: ended with code 2 and no verdict" in done.stderr
-    assert not (tmp_path / "shared").exists()
+    assert list((tmp_path / "shared/n1").iterdir()) == [], "no run was started"
+
+
+def test_a_job_that_dies_in_its_run_leaves_no_pass(readers: Path, tmp_path: Path) -> None:
+    """Its folder is begun before the run, and stays where the node can say no more."""
+    node = tmp_path / "shared/n1"
+    hold(node, "PASS", hours=2.0)
+    assert read(readers, node)[0] == "PASS"
+    (tmp_path / "command.run").mkdir()
+    assert job(tmp_path, readers, "host", "").returncode == 1
+    assert read(readers, node)[0] == "TORN"
+    assert len(list(node.iterdir())) == 2
+
+
+def test_a_job_whose_folder_cannot_be_made_starts_nothing(readers: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared").write_text("a file in the way")
+    done = job(tmp_path, readers, "host", "")
+    assert done.returncode == 3
+    assert "cannot be made" in done.stderr
+    assert not (tmp_path / "command.argv").exists()
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,13 @@ def title(report: FleetReport, language: Language) -> str:
 
 def groups(report: FleetReport, language: Language) -> Iterator[tuple[str, list[Row]]]:
     """The due machines that are no PASS: those without a fresh verdict, FAIL, UNJUDGED."""
-    missing = [row for row in report.due if row.missing]
-    if missing:
+    unjudged = [row for row in report.due if row.verdict == "UNJUDGED"]
+    if missing := [row for row in unjudged if row.missing]:
         yield language("without a fresh verdict"), missing
-    for word in ("FAIL", "UNJUDGED"):
-        if rows := [row for row in report.due if row.verdict == word and not row.missing]:
-            yield word, rows
+    if failed := [row for row in report.due if row.verdict == "FAIL"]:
+        yield "FAIL", failed
+    if rows := [row for row in unjudged if not row.missing]:
+        yield "UNJUDGED", rows
 
 
 def machine_line(row: Row, report: FleetReport, language: Language) -> str:
