@@ -4,12 +4,15 @@ limits, and in sessions of the product.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import journals
 import pytest
+import runs
 from cases import each
 from gpu_machine import look, tree_of
 from suite_box import Box, Said, ask, planned
@@ -24,6 +27,7 @@ from acceptance.machine.inventory import Inventory, NetworkLink
 from acceptance.machine.machine_file import DeclaredLink, Machine
 from acceptance.observe import draft
 from acceptance.observe import network as observe_network
+from acceptance.reports import junit
 from acceptance.reports.page import machine as page_machine
 from acceptance.suites import network
 from selftest import network_card
@@ -272,6 +276,28 @@ def test_before_and_after_in_sessions(tmp_path: Path, monkeypatch: pytest.Monkey
     assert box.measured("network_link_share") == {ENS7: 1.0, ENS8: 0.25, MLX9: 1.0}
     assert box.measured("network_port_lost") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
     assert box.measured("network_link_downs") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
+
+
+@each(
+    "measurement, value, cause",
+    [
+        ("network_link_share", 0.5, "the card or its riser is not all the way in"),
+        ("network_rate_ratio", 0.25, "a bad cable or transceiver"),
+        ("network_rate_share", 0.5, "a bad cable or transceiver"),
+        ("network_port_lost", 1.0, "a cable or transceiver that lost its contact"),
+        ("network_errors", 2.0, "a dirty fibre"),
+        ("network_link_downs", 1.0, "a dirty fibre"),
+    ],
+)
+def test_the_junit_names_port_and_cause(
+    tmp_path: Path, measurement: str, value: float, cause: str
+) -> None:
+    made = journals.without_siblings(plan_of(laid(tmp_path, *CARDS)))
+    done = runs.judged(journals.entries(journals.bodies(made, {(measurement, ENS7): value})))
+    text = html.unescape(junit.render(done).decode())
+    assert f"{measurement} on net:ens7: measured {value:g}, limit" in text
+    assert cause in text
+    assert done.verdict.verdict == "FAIL"
 
 
 def test_a_card_of_a_hypervisor_is_not_due(tmp_path: Path) -> None:
