@@ -193,6 +193,8 @@ def run(args: argparse.Namespace) -> int:
         reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}
         nights = night.tables(found, judged, reasons, now)
         if args.out is not None:
+            texts = [words.message(one.message) for one in found.troubles]
+            nights = night.with_troubles(nights, found, texts, now)
             for path in parquet.write(args.out, nights):
                 screen.path(str(path))
             # The last may only name machines that are missing.
@@ -273,6 +275,8 @@ def show(
     for trouble in judged.troubles:
         if trouble.machine is None or reasons.get(trouble.machine) != trouble.message:
             screen.say(words.message(trouble.message, language), "yellow")
+    for remark in judged.remarks:
+        screen.say(words.message(remark, language))
     for one in judged.others:
         screen.say(
             language(

@@ -5,7 +5,7 @@ flagged have this value. The chance of as many or more among machines drawn at r
 (hypergeometric, exact), times the number of values tried (Bonferroni), must be below CHANCE, and
 two machines at least must be among them. The least likely value is named first, and its machines
 are set aside before the rest is tried again, so that several causes are found side by side. Values
-that the same machines have cannot be told apart and are named together. Slots are tried on cards,
+that the same machines have look alike and are named together. Slots are tried on cards,
 everything else on machines, since the cards of one machine share its rack, driver and firmware.
 """
 

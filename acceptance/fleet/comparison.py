@@ -2,7 +2,7 @@
 
 Compared are rates and times whose family says their noise, in groups of machines of which equal
 values are to be expected: ALIKE. What the outliers have in common, and versions that differ in a
-batch, are told of the last night.
+batch, are those of the last night.
 """
 
 from __future__ import annotations
@@ -241,11 +241,11 @@ def sentences(found: Comparison) -> tuple[Message, ...]:
 
 
 def _counted(found: Comparison) -> Message:
-    told: dict[str, Value] = {"compared": found.compared, "measured": found.measured}
+    values: dict[str, Value] = {"compared": found.compared, "measured": found.measured}
     if not found.twice:
-        return Message("fleet_compared_once", told)
+        return Message("fleet_compared_once", values)
     slow = len({flag.machine for flag in found.flags})
-    return Message("fleet_compared", {**told, "twice": found.twice, "slow": slow})
+    return Message("fleet_compared", {**values, "twice": found.twice, "slow": slow})
 
 
 def _names(names: Sequence[str]) -> Listed:
@@ -258,7 +258,7 @@ def _share(value: float) -> Quantity:
 
 def _cause(one: Cause) -> Message:
     machines = sorted({card.machine for card in one.parts})
-    told: dict[str, Value] = {
+    values: dict[str, Value] = {
         "attributes": Listed(tuple(f"{name} {value}" for name, value in one.attributes)),
         "hits": one.flagged_having,
         "having": one.having,
@@ -268,7 +268,7 @@ def _cause(one: Cause) -> Message:
         "machines": _names(machines),
     }
     slot = any(attribute.name == SLOT for attribute in one.attributes)
-    return Message("fleet_cause_of_cards" if slot else "fleet_cause", told)
+    return Message("fleet_cause_of_cards" if slot else "fleet_cause", values)
 
 
 def _slow(one: SingleMachine, flags: Iterable[Flag]) -> Message:
@@ -296,14 +296,14 @@ def _slow(one: SingleMachine, flags: Iterable[Flag]) -> Message:
 
 
 def _apart(one: Apart) -> Message:
-    told: dict[str, Value] = {
+    values: dict[str, Value] = {
         "better": one.better,
         "worse": one.worse,
         "component": str(one.series.component),
         "measurement": one.series.measurement,
         "drop": _share(one.drop),
     }
-    return Message("fleet_apart", told)
+    return Message("fleet_apart", values)
 
 
 def _differs(one: BatchVersions) -> Message:
@@ -313,13 +313,13 @@ def _differs(one: BatchVersions) -> Message:
         one.versions.others,
         one.versions.unread,
     )
-    told = [
+    texts = [
         Message("fleet_version_on", {"version": version, "machines": _names(machines)})
         for version, machines in others
     ]
     if unread:
-        told.append(Message("fleet_version_unread", {"machines": _names(unread)}))
-    listed: dict[str, Value] = {"batch": one.batch, "name": name, "others": Listed(tuple(told))}
+        texts.append(Message("fleet_version_unread", {"machines": _names(unread)}))
+    values: dict[str, Value] = {"batch": one.batch, "name": name, "others": Listed(tuple(texts))}
     if usual:
-        listed["usual"] = usual
-    return Message("fleet_versions", listed)
+        values["usual"] = usual
+    return Message("fleet_versions", values)

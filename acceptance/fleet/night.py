@@ -6,13 +6,15 @@ from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptance.core import plain_text
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Listed, Message, Text
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet.identity import Identities, Later, MachineRun, identify
 from acceptance.fleet.verdicts import (
     Collection,
     MachineVerdict,
@@ -20,11 +22,12 @@ from acceptance.fleet.verdicts import (
     Series,
     Trouble,
     night_of,
-    shown,
+    quoted,
 )
 
 # Copying a folder writes its files in any order, within minutes.
 COPYING = timedelta(hours=1)
+NAMES = 8  # in a sentence; a view with room has all
 RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
 
 
@@ -39,9 +42,9 @@ def stands(was: VerdictWord, newer: VerdictWord) -> bool:
     return was == "FAIL" and newer == "UNJUDGED"
 
 
-def worst(words: Iterable[VerdictWord]) -> VerdictWord:
+def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
     """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
-    return max(words, key=lambda word: RANK[word], default="PASS")
+    return max(verdicts, key=lambda word: RANK[word], default="PASS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +69,14 @@ class Standing:
 class Judged:
     """A fleet at one moment: the machines that are due, those that are not, and the troubles.
 
-    The due ones without a fresh verdict come first, then FAIL, UNJUDGED, PASS; by name.
+    The due ones without a fresh verdict come first, then FAIL, UNJUDGED, PASS; by name. `remarks`
+    say what was taken for one machine, or for several.
     """
 
     due: tuple[Standing, ...]
     others: tuple[Standing, ...]
     troubles: tuple[Trouble, ...]
+    remarks: tuple[Message, ...] = ()
 
     def count(self, word: VerdictWord) -> int:
         """How many due machines have this verdict."""
@@ -113,6 +118,11 @@ def judge(
             wrong.setdefault(trouble.machine, []).append(trouble.message)
     for name, message in _shared(found.verdicts):
         wrong.setdefault(name, []).append(message)
+    identities = identify(
+        one.identity(began, passed=one.proves(signed=signed) == "PASS" and not one.is_ahead(now))
+        for held in found.verdicts.values()
+        for began, one in _dated(held)
+    )
     names = dict.fromkeys([*(due or ()), *found.verdicts])
     standings = [
         _standing(
@@ -121,6 +131,7 @@ def judge(
             wrong.get(name, ()),
             now,
             fresh,
+            identities,
             signed=signed,
         )
         for name in names
@@ -131,7 +142,40 @@ def judge(
         tuple(one for one in standings if one.machine in chosen),
         tuple(one for one in standings if one.machine not in chosen),
         found.troubles,
+        (*copies(identities), *_replaced(found, identities, now - fresh)),
     )
+
+
+def copies(identities: Identities) -> Iterator[Message]:
+    """The machine ids and board serials that machines of several names have."""
+    for (what, text), names in sorted(identities.copied.items()):
+        if len(names) > 1:
+            machines = Listed(names[:NAMES], max(0, len(names) - NAMES))
+            code = "fleet_copied_id" if what == "machine_id" else "fleet_copied_serial"
+            yield Message(code, {"id": plain_text.quote(text), "machines": machines})
+
+
+def _replaced(found: Collection, identities: Identities, since: datetime) -> Iterator[Message]:
+    """The machines that have had other GPUs since this time."""
+    for name, held in found.verdicts.items():
+        runs = [one.identity(began) for began, one in _dated(held) if began >= since]
+        for one, other in pairwise(runs):
+            if identities.replaced(one, other):
+                runs_of = {"machine": name, "run": one.run_id, "other": other.run_id}
+                yield Message("fleet_replaced", runs_of)
+
+
+def of_another(later: Later, gpus: Names[str]) -> Message:
+    """Why a verdict of these GPUs does not count: what a later run under another name says."""
+    other = later.run
+    values = {"other": other.name, "run": other.run_id}
+    if later.kind == "run":
+        return Message("fleet_shared", {"other": other.name})
+    if later.kind == "gpu":
+        moved = Listed(tuple(sorted(map(plain_text.quote, other.gpus & frozenset(gpus)))))
+        return Message("fleet_gpu_elsewhere", {**values, "gpus": moved})
+    code = "fleet_two_names" if later.kind == "machine" else "fleet_perhaps_two_names"
+    return Message(code, values)
 
 
 def _shared(verdicts: Mapping[str, Sequence[MachineVerdict]]) -> Iterator[tuple[str, Message]]:
@@ -152,6 +196,7 @@ def _standing(
     wrong: Sequence[Message],
     now: datetime,
     fresh: timedelta,
+    identities: Identities,
     *,
     signed: bool,
 ) -> Standing:
@@ -179,8 +224,8 @@ def _standing(
         return doubted(Message("fleet_ahead", {"run": ahead[0].run_id}), *ahead)
     newest = dated[-1]
     recent = [one for one in dated if one.is_fresh(now, fresh)]
-    if other := next((one for one in recent if _is_another(one, newest)), None):
-        values = {"path": shown(other.path), "other": shown(newest.path)}
+    if pair := _two_machines(moments, identities, now - fresh):
+        values = {"path": quoted(pair[0].path), "other": quoted(pair[1].path)}
         return doubted(Message("fleet_two_machines", values), *recent)
     if later := [one for one in recent if one.written > newest.written + COPYING]:
         values = {"run": later[-1].run_id, "other": newest.run_id}
@@ -189,6 +234,11 @@ def _standing(
         hours = round((now - moments[-1][0]) / timedelta(hours=1))
         reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
         return Standing(name, "UNJUDGED", reason, True, None)
+    if elsewhere := identities.later(newest.identity(moments[-1][0])):
+        reason = of_another(elsewhere, newest.parts)
+        if elsewhere.kind == "machine" and elsewhere.run.passed:  # no FAIL stands after that
+            return Standing(name, "UNJUDGED", reason, False, None)
+        return doubted(reason)
     if signed and counts.signer is None:
         return doubted(Message("fleet_unsigned"))
     if counts.partial and counts.verdict == "PASS":
@@ -213,15 +263,15 @@ def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVe
     return sorted(held, key=lambda one: (one[0], one[1].run_id))
 
 
-def _is_another(one: MachineVerdict, other: MachineVerdict) -> bool:
-    """Whether two verdicts are of two machines: by their ids, or because they share no GPU.
-
-    Machines that were made from one image may have one id.
-    """
-    ids = one.machine_id, other.machine_id
-    if None not in ids and ids[0] != ids[1]:
-        return True
-    return bool(one.parts and other.parts and not one.parts & other.parts)
+def _two_machines(
+    dated: Sequence[tuple[datetime, MachineVerdict]], identities: Identities, since: datetime
+) -> tuple[MachineVerdict, MachineVerdict] | None:
+    """Two verdicts since this time that are not of one machine, the older first."""
+    recent = [(one, one.identity(began)) for began, one in dated if began >= since]
+    for (one, run), (other, next_run) in pairwise(recent):
+        if identities.differ(run, next_run):
+            return one, other
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,18 +297,39 @@ class Row:
     not_passed: tuple[tuple[str, NotPassed], ...] = ()
     parts: tuple[str, ...] = ()
 
+    def identity(self, began: datetime) -> MachineRun:
+        """What it says of which machine it is of; `began` is its own.
+
+        How long the run took is not kept. A run that is UNJUDGED may have been partial.
+        """
+        groups = dict(self.groups)
+        return MachineRun(
+            self.machine,
+            self.run_id or "",
+            began,
+            began,
+            groups.get("machine_id"),
+            groups.get("board_serial"),
+            frozenset(self.parts),
+            self.verdict != "UNJUDGED",
+            self.verdict == "PASS",
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NightTable:
     """What was measured in one night.
 
     `values` has a row for each machine and a column for each series, both sorted; NaN where a
-    machine did not measure it.
+    machine did not measure it. `troubles` has what could not be read, by the fleet's folder, as
+    pairs of machine and sentence: each folder that was read last for this night, None where that is
+    not known.
     """
 
     rows: tuple[Row, ...]
     series: tuple[Series, ...]
     values: NDArray[np.float64]
+    troubles: Mapping[str, tuple[tuple[str | None, str], ...]] | None = None
 
 
 def tables(
@@ -292,6 +363,22 @@ def tables(
     return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }
+
+
+def with_troubles(
+    nights: Mapping[str, NightTable], found: Collection, texts: Sequence[str], now: datetime
+) -> dict[str, NightTable]:
+    """The nights of a collection with what could not be read, in the words of `texts`.
+
+    It is kept in the last night, that of `now` where there is none.
+    """
+    kept: dict[str, list[tuple[str | None, str]]] = {folder: [] for folder in found.folders}
+    for one, text in zip(found.troubles, texts, strict=True):
+        kept[one.folder].append((one.machine, text))
+    last = max(nights, default=night_of(now))
+    table = nights[last] if nights else _table((), found.series)
+    troubles = {folder: tuple(held) for folder, held in kept.items()}
+    return {**nights, last: replace(table, troubles=troubles)}
 
 
 def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
@@ -348,11 +435,12 @@ def _table(
     )
 
 
-def merged(old: NightTable, new: NightTable) -> NightTable:
+def merge(old: NightTable, new: NightTable) -> NightTable:
     """One table of two collections, of one night or two: the verdict that counts, nothing lost.
 
     A row without a run takes no values away from the one that is there: where it is in doubt it
-    makes the verdict worse, and where the verdict was only missing it changes nothing.
+    makes the verdict worse, and where the verdict was only missing it changes nothing. Of a folder
+    that was read again, what could not be read before may be readable by now.
     """
     before = {row.machine: place for place, row in enumerate(old.rows)}
     after = {row.machine: place for place, row in enumerate(new.rows)}
@@ -375,7 +463,16 @@ def merged(old: NightTable, new: NightTable) -> NightTable:
             values[number, of_new] = new.values[after[name]]
         else:
             values[number, of_old] = old.values[before[name]]
-    return NightTable(tuple(rows), series, values)
+    return NightTable(tuple(rows), series, values, merge_troubles(old, new))
+
+
+def merge_troubles(
+    old: NightTable, new: NightTable
+) -> Mapping[str, tuple[tuple[str | None, str], ...]] | None:
+    """What could not be read, by folder as it was read last; None where neither table knows."""
+    if old.troubles is None or new.troubles is None:
+        return new.troubles if old.troubles is None else old.troubles
+    return {**old.troubles, **new.troubles}
 
 
 def _kept(was: Row, now: Row) -> Row:

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ import numpy as np
 from acceptance.core import parts, plain_text, regular_file
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import lock
-from acceptance.fleet.night import NightTable, Row, merged
+from acceptance.fleet.night import NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
 from acceptance.wording.errors import WordedError
@@ -37,6 +37,8 @@ _TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
 _NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
 _PARTS = msgspec.json.Decoder(tuple[str, ...])
+_TROUBLES = msgspec.json.Decoder(dict[str, tuple[tuple[str | None, str], ...]])
+_TROUBLES_KEY = "rigproof_troubles"  # in the file's metadata: no row of a machine or value
 _NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
 _WAIT_S = 60.0  # another collector writes a night in seconds
 # Nothing is fetched from the network, and one night fits beside other work.
@@ -80,7 +82,7 @@ def path_of(out: Path, night: str) -> Path:
 
 
 def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
-    """Write the nights, each merged with its file if there is one; returns the files.
+    """Write the nights, each with what its file has already; returns the files.
 
     A file that cannot be read is left as it is. Raises NightFileError and NoDuckdb.
     """
@@ -92,7 +94,7 @@ def write(out: Path, nights: Mapping[str, NightTable]) -> list[Path]:
                 draft.unlink()
             for night, table in nights.items():
                 path = path_of(out, night)
-                whole = merged(_read(connection, path), table) if path.exists() else table
+                whole = merge(_read(connection, path), table) if path.exists() else table
                 _write(connection, path, whole)
                 made.append(path)
     return made
@@ -189,7 +191,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
             UNION ALL
             SELECT c.measurement, c.component, c.check_id, c.unit, m.machine, v."value", {nothing}
             FROM cells v JOIN columns c ON c.s = v.s JOIN machines m ON m.m = v.m
-        ) TO '{str(draft).replace("'", "''")}' (FORMAT parquet, COMPRESSION zstd)
+        ) TO {_literal(str(draft))} (FORMAT parquet, COMPRESSION zstd{_metadata(table)})
     """
     try:
         _run(connection, query, path)
@@ -204,17 +206,32 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
             connection.unregister(name)
 
 
+def _metadata(table: NightTable) -> str:
+    """The option of COPY that keeps what could not be read; none where that is not known."""
+    if table.troubles is None:
+        return ""
+    text = msgspec.json.encode(table.troubles).decode()
+    return f", KV_METADATA {{{_TROUBLES_KEY}: {_literal(text)}}}"
+
+
+def _literal(text: str) -> str:
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"
+
+
 def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     regular_file.require(path)
     # A view cannot take its file as a parameter.
-    place = str(path).replace("'", "''").replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
-    _run(connection, f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet('{place}')", path)
-    told = ", ".join("epoch(began)" if name == "began" else f'"{name}"' for name in _MACHINE)
+    place = _literal(re.sub(r"([\[*?])", r"[\1]", str(path)))
+    _run(connection, f"CREATE OR REPLACE TEMP VIEW night AS FROM read_parquet({place})", path)
+    columns = {row[0] for row in _run(connection, "DESCRIBE night", path).fetchall()}
+    facts_of = ", ".join(_column(name, columns) for name in _MACHINE)
     found = _run(
         connection,
-        f"SELECT machine, {told} FROM night WHERE measurement IS NULL ORDER BY machine",
+        f"SELECT machine, {facts_of} FROM night WHERE measurement IS NULL ORDER BY machine",
         path,
     ).fetchall()
+    troubles = _read_troubles(connection, place, path)
     rows = []
     for machine, *facts in found:
         fact = dict(zip(_MACHINE, facts, strict=True))
@@ -268,7 +285,27 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
     values[np.asarray(cells["m"]), np.asarray(cells["s"])] = np.asarray(cells["value"])
     for name in ("names", "columns"):
         connection.unregister(name)
-    return NightTable(tuple(rows), tuple(series), values)
+    return NightTable(tuple(rows), tuple(series), values, troubles)
+
+
+def _column(name: str, columns: Container[str]) -> str:
+    """A column of machines as it is asked for; facts that a file does not know yet are NULL."""
+    if name == "began":
+        return "epoch(began)"
+    known = name in columns or name not in GROUP_KEYS
+    return f'"{name}"' if known else "NULL"
+
+
+def _read_troubles(
+    connection: DuckDBPyConnection, place: str, path: Path
+) -> Mapping[str, tuple[tuple[str | None, str], ...]] | None:
+    """What could not be read, as the metadata say; None where they say nothing of it."""
+    query = f"SELECT value FROM parquet_kv_metadata({place}) WHERE key = '{_TROUBLES_KEY}'::BLOB"
+    kept = _run(connection, query, path).fetchone()
+    try:
+        return None if kept is None else _TROUBLES.decode(kept[0])
+    except msgspec.MsgspecError as error:
+        raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
 
 
 def _run(connection: DuckDBPyConnection, query: str, path: Path) -> DuckDBPyConnection:

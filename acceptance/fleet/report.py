@@ -22,8 +22,9 @@ from acceptance.core.message import Message, Text
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night
 from acceptance.fleet.comparison import Comparison
+from acceptance.fleet.identity import Identities, identify
 from acceptance.fleet.night import Judged, NightTable, Row
-from acceptance.fleet.verdicts import GROUP_KEYS, Collection, Trouble
+from acceptance.fleet.verdicts import GROUP_KEYS, Collection
 
 # Rates that say most of a machine, for views with room for a few; of each the lowest component.
 KEY_RATES = (
@@ -34,6 +35,16 @@ BINS = 40  # of a distribution
 _FACTS = tuple(key for key in GROUP_KEYS if key != "machine_file")
 
 
+class Unread(NamedTuple):
+    """What could not be read; `machine` is None where that belongs to none.
+
+    The message is in English where it was kept.
+    """
+
+    machine: str | None
+    message: Text
+
+
 @dataclass(frozen=True, slots=True)
 class FleetReport:
     """A fleet at one moment.
@@ -41,7 +52,8 @@ class FleetReport:
     `night` is the evening of the last kept night, None for the verdicts in folders. `due` and
     `others` (not due) are in the order of `night.Judged`. `reasons` say why machines are no PASS.
     `last` is when the newest run of each machine began, one that is not fresh included. `values`
-    has the machines that are due. `before` is the night before, with its evening.
+    has the machines that are due. `before` is the night before, with its evening. `remarks` are as
+    of `night.Judged`.
     """
 
     now: datetime
@@ -49,11 +61,12 @@ class FleetReport:
     due: tuple[Row, ...]
     others: tuple[Row, ...]
     reasons: Mapping[str, Text]
-    troubles: tuple[Trouble, ...]
+    troubles: tuple[Unread, ...]
     last: Mapping[str, datetime]
     values: NightTable
     before: tuple[str, NightTable] | None = None
     compared: Comparison | None = None
+    remarks: tuple[Message, ...] = ()
 
     def count(self, word: VerdictWord) -> int:
         """How many due machines have this verdict."""
@@ -76,8 +89,8 @@ class FleetReport:
         return 1 - self.count("PASS") / len(self.due) if self.due else 1.0
 
     @property
-    def other_troubles(self) -> list[Message]:
-        """The troubles that are not told already as the reason of a due machine."""
+    def other_troubles(self) -> list[Text]:
+        """The troubles that are not already the reason of a due machine."""
         due = {row.machine for row in self.due}
         return [
             one.message
@@ -103,9 +116,10 @@ def of_folders(found: Collection, judged: Judged, now: datetime) -> FleetReport:
         tuple(rows[one.machine] for one in judged.due),
         others,
         {one.machine: one.reason for one in standings if one.reason is not None},
-        judged.troubles,
+        tuple(Unread(one.machine, one.message) for one in judged.troubles),
         last,
         table,
+        remarks=judged.remarks,
     )
 
 
@@ -114,15 +128,22 @@ def of_nights(
 ) -> FleetReport:
     """The report of kept nights: of each machine the run counts that `night.stands` says.
 
-    `due` names those that are due, None all that are there. Raises ValueError where there is no
-    night.
+    `due` names those that are due, None all that are there. What could not be read is what the
+    newest night knows of each folder. Raises ValueError where there is no night.
     """
-    table = functools.reduce(night.merged, (nights[date] for date in sorted(nights)))
+    dates = sorted(nights)
+    table = functools.reduce(night.merge, (nights[date] for date in dates))
+    identities = identify(
+        row.identity(row.began)
+        for date in dates
+        for row in nights[date].rows
+        if row.began is not None
+    )
     chosen = None if due is None else set(due)
     reasons: dict[str, Text] = {}
     rows = []
     for row in (*table.rows, *_absent(table, due)):
-        judged, reason = _aged(row, now, fresh)
+        judged, reason = _elsewhere(identities, *_aged(row, now, fresh))
         rows.append(judged)
         if reason is not None:
             reasons[row.machine] = reason
@@ -139,10 +160,30 @@ def of_nights(
         tuple(row for row in rows if chosen is None or row.machine in chosen),
         tuple(row for row in rows if chosen is not None and row.machine not in chosen),
         reasons,
-        (),
+        tuple(_troubles(nights, table)),
         began,
         table if chosen is None else _only(table, chosen),
+        remarks=tuple(night.copies(identities)),
     )
+
+
+def _troubles(nights: Mapping[str, NightTable], whole: NightTable) -> Iterator[Unread]:
+    """What could not be read of the folders when each of them was read last."""
+    last = max(nights)
+    if nights[last].troubles is None:
+        yield Unread(None, Message("fleet_troubles_unknown", {"night": last}))
+    for troubles in (whole.troubles or {}).values():
+        yield from (Unread(machine, text) for machine, text in troubles)
+
+
+def _elsewhere(identities: Identities, row: Row, reason: Text | None) -> tuple[Row, Text | None]:
+    """A kept machine and why it is no PASS, where its machine was tested later by another name."""
+    later = None if row.began is None else identities.later(row.identity(row.began))
+    if later is None:
+        return row, reason
+    passed = later.kind == "machine" and later.run.passed
+    word = "UNJUDGED" if passed else night.worst((row.verdict, "UNJUDGED"))
+    return Row(row.machine, word), night.of_another(later, row.parts)
 
 
 def _absent(table: NightTable, due: Names[str] | None) -> Iterator[Row]:
@@ -453,6 +494,8 @@ def changes(report: FleetReport) -> Changes | None:
 def _facts(was: Row, now: Row) -> Iterator[tuple[str, str | None, str | None]]:
     old, new = dict(was.groups), dict(now.groups)
     for key in _FACTS:
+        if key == "board_serial" and not (key in old and key in new):
+            continue  # only root can read it
         if old.get(key) != new.get(key):
             yield key, old.get(key), new.get(key)
     if was.parts and now.parts and was.parts != now.parts:

@@ -27,6 +27,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due
+from acceptance.fleet.identity import MachineRun
 from acceptance.journal import run_folder
 from acceptance.process.command import CommandError
 from acceptance.reports import verdict_json
@@ -44,6 +45,7 @@ _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
 GROUP_KEYS = (
     *("gpu_model", "gpus", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "virtual"),
     *("machine_file", "station", "image", "image_inputs", "image_id", "rigproof", "machine_id"),
+    "board_serial",
 )
 
 
@@ -70,6 +72,7 @@ class MachineVerdict:
     were planned; `not_passed` are those that failed (fail) or left something unjudged (error),
     `run` among them for what concerns the whole run. `parts` are serial numbers and UUIDs of GPUs.
     `places` are the columns of `values` in the collection's series; only measured values are there.
+    `seconds` are those of its checks, but for those beside others: the run took longer.
     """
 
     machine: str
@@ -91,11 +94,23 @@ class MachineVerdict:
     values: NDArray[np.float64]
     check: str | None = None
     component: str | None = None
+    seconds: float = 0.0
 
-    @property
-    def machine_id(self) -> str | None:
-        """The id of the machine's installation."""
-        return self.groups.get("machine_id")
+    def identity(self, began: datetime, *, passed: bool = False) -> MachineRun:
+        """What it says of which machine it is of; `began` is its own, `passed` whether it counts as
+        a PASS.
+        """
+        return MachineRun(
+            self.machine,
+            self.run_id,
+            began,
+            began + timedelta(seconds=self.seconds),
+            self.groups.get("machine_id"),
+            self.groups.get("board_serial"),
+            self.parts,
+            not self.partial,
+            passed,
+        )
 
     def proves(self, *, signed: bool) -> VerdictWord:
         """Its word; UNJUDGED of a PASS of a part, or of an unsigned one if it is to be `signed`."""
@@ -113,16 +128,21 @@ class MachineVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What could not be read; `machine` is None where that belongs to none."""
+    """What could not be read; `machine` is None where that belongs to none.
 
+    `folder` is the fleet's folder that it lies in.
+    """
+
+    folder: str
     machine: str | None
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The verdicts of the machines in some folders, and what could not be read."""
+    """The verdicts of the machines in some folders, and what could not be read in these."""
 
+    folders: tuple[str, ...]
     verdicts: Mapping[str, Sequence[MachineVerdict]]
     troubles: tuple[Trouble, ...]
     series: tuple[Series, ...]
@@ -137,9 +157,11 @@ def collect(folders: Iterable[Path], since: datetime, signers: Path | None = Non
     """
     reader = _Reader(since, signers)
     for folder in folders:
-        reader.folder(folder)
+        reader.read(folder)
     reader.cut_off()
-    return Collection(reader.verdicts, tuple(reader.troubles), tuple(reader.series))
+    return Collection(
+        tuple(reader.folders), reader.verdicts, tuple(reader.troubles), tuple(reader.series)
+    )
 
 
 def began(run_id: str) -> datetime | None:
@@ -158,30 +180,33 @@ class _Reader:
     verdicts: dict[str, list[MachineVerdict]] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     series: dict[Series, int] = field(default_factory=dict)
-    begun: dict[str, tuple[datetime, str, Path]] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+    begun: dict[str, tuple[datetime, str, Path, str]] = field(default_factory=dict)
 
-    def folder(self, folder: Path) -> None:
+    def read(self, folder: Path) -> None:
         """Read one folder, which holds a folder for each machine."""
+        self.folders.append(str(folder.absolute()))
         machines, before = 0, len(self.troubles)
         for path in self._entries(folder, None):
             name = path.name
             if name in (run_folder.VERDICT, PACKED):
-                self._trouble(None, Message("fleet_no_machine_folder", {"path": shown(path)}))
+                self._trouble(None, Message("fleet_no_machine_folder", {"path": quoted(path)}))
             elif self._is_folder(path, name):
                 if due.is_name(name):
                     machines += 1
                     self._machine(name, path)
                 else:
-                    self._trouble(None, Message("fleet_no_name", {"path": shown(path)}))
+                    self._trouble(None, Message("fleet_no_name", {"path": quoted(path)}))
         if not machines and before == len(self.troubles):
-            self._trouble(None, Message("fleet_no_machines", {"path": shown(folder)}))
+            self._trouble(None, Message("fleet_no_machines", {"path": quoted(folder)}))
 
     def cut_off(self) -> None:
         """Name the machines whose newest run has no verdict: they died in it, or it goes on."""
-        for name, (at, run, path) in self.begun.items():
+        for name, (at, run, path, folder) in self.begun.items():
             dated = (one for one in self.verdicts[name] if one.began is not None)
             if all((one.began, one.run_id) < (at, run) for one in dated):
-                self._trouble(name, Message("fleet_cut_off", {"path": shown(path)}))
+                message = Message("fleet_cut_off", {"path": quoted(path)})
+                self.troubles.append(Trouble(folder, name, message))
 
     def _machine(self, name: str, folder: Path) -> None:
         found = self.verdicts.setdefault(name, [])
@@ -197,7 +222,7 @@ class _Reader:
         ):
             self._file(name, older.pop(), files)
         if not files and before == len(self.troubles) and name not in self.begun:
-            self._trouble(name, Message("fleet_no_run", {"path": shown(folder)}))
+            self._trouble(name, Message("fleet_no_run", {"path": quoted(folder)}))
 
     def _file(self, name: str, path: Path, files: set[tuple[int, int]]) -> None:
         """Read one verdict of a machine, unless it is one of these files or known already."""
@@ -209,7 +234,7 @@ class _Reader:
             files.add((status.st_dev, status.st_ino))
             content = _content(path)
         except OSError as error:
-            self._trouble(name, Message("fleet_unread", {"path": shown(path), "why": _why(error)}))
+            self._trouble(name, Message("fleet_unread", {"path": quoted(path), "why": _why(error)}))
             return
         digest = hashlib.sha256(content).hexdigest()
         if any(one.sha256 == digest for one in found):  # packed and not, or in two of the folders
@@ -222,15 +247,15 @@ class _Reader:
             found.append(self._verdict(name, path, file, digest, signer, at))
         except UnreadableVerdict as error:
             self._trouble(
-                name, Message("fleet_no_verdict", {"path": shown(path), "what": error.message})
+                name, Message("fleet_no_verdict", {"path": quoted(path), "what": error.message})
             )
         except signature.SignatureError as error:
             self._trouble(
-                name, Message("fleet_altered", {"path": shown(path), "what": error.message})
+                name, Message("fleet_altered", {"path": quoted(path), "what": error.message})
             )
         except (CommandError, OSError) as error:
             self._trouble(
-                name, Message("fleet_unverified", {"path": shown(path), "what": said(error)})
+                name, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
             )
 
     def _files(self, name: str, folder: Path) -> tuple[list[Path], list[Path]]:
@@ -249,7 +274,7 @@ class _Reader:
                 elif first is not None:
                     own.append(first)
                 elif dated is not None:
-                    begun = dated, path.name, path
+                    begun = dated, path.name, path, self.folders[-1]
                     self.begun[name] = max(begun, self.begun.get(name, begun))
         runs.sort()
         older = [path for at, path in runs[:-1] if at < self.since]
@@ -259,8 +284,8 @@ class _Reader:
         if not signature.is_signed(path.parent):
             return None
         found = signature.verify_verdict(path.parent, self.signers, content)
-        told = file.provenance.get("machine_id", found.machine_id)
-        if (found.run_id, found.machine_id) != (file.run_id, told):
+        machine_id = file.provenance.get("machine_id", found.machine_id)
+        if (found.run_id, found.machine_id) != (file.run_id, machine_id):
             raise signature.SignatureError("evidence_of_another_run", run=file.run_id)
         return found.signer or found.key
 
@@ -311,6 +336,7 @@ class _Reader:
             np.array(list(measured.values()), np.float64),
             reasons[0].check if reasons else None,
             None if not reasons or reasons[0].component is UNSET else reasons[0].component,
+            _seconds(file),
         )
 
     def _entries(self, folder: Path, machine: str | None) -> Iterator[Path]:
@@ -319,7 +345,7 @@ class _Reader:
             found = sorted(folder.iterdir())
         except OSError as error:
             self._trouble(
-                machine, Message("fleet_unread", {"path": shown(folder), "why": _why(error)})
+                machine, Message("fleet_unread", {"path": quoted(folder), "why": _why(error)})
             )
             return
         yield from (path for path in found if not path.name.startswith("."))
@@ -331,15 +357,15 @@ class _Reader:
             if error.errno != errno.ENOENT:  # a link to nothing, or it has gone meanwhile
                 owner = machine if due.is_name(machine) else None
                 self._trouble(
-                    owner, Message("fleet_unread", {"path": shown(path), "why": _why(error)})
+                    owner, Message("fleet_unread", {"path": quoted(path), "why": _why(error)})
                 )
             return False
 
     def _trouble(self, machine: str | None, message: Message) -> None:
-        self.troubles.append(Trouble(machine, message))
+        self.troubles.append(Trouble(self.folders[-1], machine, message))
 
 
-def shown(path: Path) -> str:
+def quoted(path: Path) -> str:
     """A path for a message: its folders may be anybody's."""
     return plain_text.quote(str(path), 400)
 
@@ -357,6 +383,14 @@ def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:
     found: dict[str, NotPassed] = {row.check: "error" for row in file.unjudged}
     found.update({row.check: "fail" for row in file.violations})
     return tuple(sorted(found.items()))
+
+
+def _seconds(file: File) -> float:
+    """How long a run took at least: its checks, without those that ran beside loads of GPUs.
+
+    At most a day: a verdict may say anything.
+    """
+    return min(sum(one.seconds for one in file.checks if one.session != "host-load"), 86400.0)
 
 
 def _content(path: Path) -> bytes:

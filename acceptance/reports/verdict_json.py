@@ -415,6 +415,7 @@ def _machine(run: Run) -> dict[str, str]:
     board, nvml = run.inventory.board, run.inventory.nvml
     found = {
         "machine_id": run.start.machine_id,
+        "board_serial": board.serial,
         "gpu_model": _each_once(device.name for device in nvml.devices),
         "gpus": str(len(nvml.devices) or ""),
         "gpu_vbios": _each_once(device.vbios for device in nvml.devices),

@@ -1,4 +1,4 @@
-"""A fleet's verdicts: what is found, what is told of bad ones, and the word on each machine."""
+"""A fleet's verdicts: what is found, what is said of bad ones, and the word on each machine."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_fail_stays_in_its_night(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     after, collected = judged(newer.parent.parent)
     ((_, update),) = night.tables(collected, after, {}, NOW).items()
     for one, two in ((table, update), (update, table)):
-        assert night.merged(one, two).rows == table.rows
+        assert night.merge(one, two).rows == table.rows
 
 
 def test_a_machine_of_another_fleet_does_not_count(tmp_path: Path) -> None:
@@ -375,10 +375,10 @@ def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> No
     BAD[name].make(tmp_path)
     found, _ = judged(tmp_path, due_=("bad", "good"))
     assert (word(found, "good"), word(found, "bad")) == ("PASS", "UNJUDGED")
-    told = [words.message(one.message) for one in found.troubles]
-    assert len(told) == 1
-    assert BAD[name].said in told[0]
-    assert str(tmp_path / "bad") in told[0]
+    texts = [words.message(one.message) for one in found.troubles]
+    assert len(texts) == 1
+    assert BAD[name].said in texts[0]
+    assert str(tmp_path / "bad") in texts[0]
     assert found.verdict == "UNJUDGED"
 
 
@@ -387,18 +387,18 @@ def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
     place(tmp_path, "a\nFAIL b\x1b[31m")
     found, _ = judged(tmp_path)
     assert [one.machine for one in found.due] == ["good"]
-    (told,) = (words.message(one.message) for one in found.troubles)
-    assert r"a\nFAIL b\x1b[31m is no name of a machine" in told
-    assert told.isprintable()
+    (texts,) = (words.message(one.message) for one in found.troubles)
+    assert r"a\nFAIL b\x1b[31m is no name of a machine" in texts
+    assert texts.isprintable()
 
 
 def test_folders_that_are_not_there_or_one_too_deep(tmp_path: Path) -> None:
     place(tmp_path, "a")
     found, _ = judged(tmp_path, tmp_path / "gone", tmp_path / "a")
-    told = [words.message(one.message) for one in found.troubles]
-    assert len(told) == 2
-    assert told[0] == f"{tmp_path}/gone cannot be read (No such file or directory)"
-    assert told[1].startswith(f"{tmp_path}/a/verdict.json belongs to no machine")
+    texts = [words.message(one.message) for one in found.troubles]
+    assert len(texts) == 2
+    assert texts[0] == f"{tmp_path}/gone cannot be read (No such file or directory)"
+    assert texts[1].startswith(f"{tmp_path}/a/verdict.json belongs to no machine")
     assert word(found, "a") == "PASS"
 
 
@@ -441,7 +441,7 @@ def test_a_link_to_nothing_and_drafts_of_copiers_are_no_verdicts(tmp_path: Path)
 
 
 def test_verdicts_that_arrive_while_others_are_read(tmp_path: Path) -> None:
-    """What was listed is read whole; what comes later is taken by the next collection."""
+    """What was found is read whole; what comes later is taken by the next collection."""
     fleet, names = tmp_path / "fleet", [f"m{number:03}" for number in range(200)]
     fleet.mkdir()
     place(fleet, names[0])
@@ -481,18 +481,139 @@ def test_a_failure_says_its_first_finding(tmp_path: Path) -> None:
 def test_two_machines_of_one_name(tmp_path: Path, other: VerdictWord) -> None:
     earlier = run_id("2026-11-25T22:00")
     place(tmp_path / "one", "a", verdict("PASS"))
-    place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2"))
+    place(tmp_path / "two", "a", verdict(other, earlier, machine_id="id-2", serial="GPU-2"))
     found, _ = judged(tmp_path / "one", tmp_path / "two")
     assert "two machines have this name" in reason(found, "a")
     assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
 
 
-def test_two_machines_made_from_one_image_are_told_apart_by_their_gpus(tmp_path: Path) -> None:
-    earlier = run_id("2026-11-25T22:00")
+@pytest.mark.parametrize("other", ["PASS", "FAIL"])
+def test_two_machines_with_copied_disks_and_one_name_differ_in_their_gpus(
+    tmp_path: Path, other: VerdictWord
+) -> None:
+    """They were tested at once, which one machine with replaced GPUs cannot be."""
     place(tmp_path, "a", verdict("PASS"), under="1")
-    place(tmp_path, "a", verdict("PASS", earlier, serial="GPU-2"), under="2")
+    place(tmp_path, "a", verdict(other, run_id("2026-11-26T00:58"), serial="GPU-2"), under="2")
     found, _ = judged(tmp_path)
     assert "two machines have this name" in reason(found, "a")
+    assert word(found, "a") == ("FAIL" if other == "FAIL" else "UNJUDGED")
+
+
+@pytest.mark.parametrize("before", ["PASS", "FAIL"])
+def test_a_machine_whose_gpus_were_all_replaced_is_one(tmp_path: Path, before: VerdictWord) -> None:
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", verdict(before, earlier, serial="GPU-2"), under="1")
+    place(tmp_path, "a", verdict("PASS"), under="2")
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "PASS"
+    assert [words.message(one) for one in found.remarks] == [
+        f"a: all GPUs of run {LAST_NIGHT} are others than those of run {earlier}, so it counts as "
+        "one machine whose GPUs were replaced"
+    ]
+
+
+def test_a_machine_that_was_installed_anew_is_one_by_its_gpus(tmp_path: Path) -> None:
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", verdict("FAIL", earlier, machine_id="before"), under="1")
+    place(tmp_path, "a", verdict("PASS"), under="2")
+    assert word(judged(tmp_path)[0], "a") == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "expected"),
+    [
+        ("PASS", "PASS", {"long": "UNJUDGED", "short": "PASS"}),
+        ("PASS", "FAIL", {"long": "UNJUDGED", "short": "FAIL"}),
+        ("FAIL", "PASS", {"long": "UNJUDGED", "short": "PASS"}),
+        ("FAIL", "UNJUDGED", {"long": "FAIL", "short": "UNJUDGED"}),
+    ],
+)
+def test_a_machine_with_two_names_counts_for_the_newest(
+    tmp_path: Path, older: VerdictWord, newer: VerdictWord, expected: dict[str, VerdictWord]
+) -> None:
+    place(tmp_path, "long", verdict(older, run_id("2026-11-25T22:00")))
+    place(tmp_path, "short", verdict(newer))
+    found, collection = judged(tmp_path, due_=("long", "short"))
+    assert {one.machine: one.verdict for one in found.due} == expected
+    assert reason(found, "long").startswith("this machine was tested later under the name short")
+    ((_, kept),) = night.tables(collection, found, {}, NOW).items()
+    assert {row.machine: row.run_id for row in kept.rows} == {"long": None, "short": LAST_NIGHT}
+
+
+def test_what_does_not_count_ends_no_fail_of_a_machine_with_two_names(tmp_path: Path) -> None:
+    """A PASS of the future, and an unsigned one where signers are named."""
+    place(tmp_path, "long", verdict("FAIL", run_id("2026-11-25T22:00")))
+    place(tmp_path, "short", verdict("PASS"))
+    assert word(judged(tmp_path)[0], "long") == "UNJUDGED"
+    assert word(judged(tmp_path, signed=True)[0], "long") == "FAIL"
+    place(tmp_path, "short", verdict("PASS", run_id("2026-11-27T01:00")))
+    assert word(judged(tmp_path)[0], "long") == "FAIL"
+
+
+def test_a_fail_that_is_not_fresh_ends_by_a_pass_under_another_name(tmp_path: Path) -> None:
+    place(tmp_path, "long", verdict("FAIL", run_id("2026-11-20T22:00")))
+    assert word(judged(tmp_path)[0], "long") == "FAIL"
+    place(tmp_path, "short", verdict("PASS"))
+    assert word(judged(tmp_path)[0], "long") == "UNJUDGED"
+
+
+def test_the_very_same_run_under_two_names_counts_for_none(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("PASS"))
+    place(tmp_path, "b", verdict("PASS", notes=("worded again",)))
+    found, _ = judged(tmp_path)
+    assert found.count("PASS") == 0
+    assert reason(found, "a").startswith("b has the very same verdict")
+
+
+def test_a_gpu_that_is_in_another_machine_by_now(tmp_path: Path) -> None:
+    """Machine a was not tested after one of its two GPUs was put into b."""
+
+    def with_gpus(*serials: str, **more: object) -> File:
+        made = verdict("PASS", values=(1.0,) * len(serials), **more)
+        (check,) = made.checks
+        figures = tuple(
+            msgspec.structs.replace(one, serial=serial)
+            for one, serial in zip(check.measurements, serials, strict=True)
+        )
+        return msgspec.structs.replace(
+            made, checks=(msgspec.structs.replace(check, measurements=figures),)
+        )
+
+    earlier = run_id("2026-11-25T22:00")
+    place(tmp_path, "a", with_gpus("G1", "G2", run=earlier, machine_id="a"))
+    place(tmp_path, "b", with_gpus("G2", "G3", machine_id="b"))
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), word(found, "b")) == ("UNJUDGED", "PASS")
+    assert reason(found, "a").startswith("b had G2 of this verdict later")
+
+
+def test_a_copied_machine_id_identifies_no_machine(tmp_path: Path) -> None:
+    for number, name in enumerate("abc"):
+        place(tmp_path, name, verdict("PASS", run_id(f"2026-11-26T01:0{number}"), serial=name))
+    found, _ = judged(tmp_path)
+    assert found.verdict == "PASS"
+    assert [words.message(one) for one in found.remarks] == [
+        "machine id id-1 is on several machines (a, b, c), so it does not identify them: give each "
+        "an id of its own (`rm /etc/machine-id; systemd-machine-id-setup`)"
+    ]
+
+
+def test_one_machine_id_with_other_gpus_under_two_names_is_no_pass_of_both(tmp_path: Path) -> None:
+    """Whether it is a copied disk, or one machine with other GPUs, is open."""
+    place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T20:00"), serial="a"))
+    place(tmp_path, "b", verdict("PASS", serial="b"))
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), word(found, "b")) == ("UNJUDGED", "PASS")
+    assert "may be this machine under another name" in reason(found, "a")
+
+
+def test_boards_with_serials_distinguish_copied_disks(tmp_path: Path) -> None:
+    for name, hour in (("a", "20"), ("b", "23")):
+        made = verdict("PASS", run_id(f"2026-11-25T{hour}:00"), serial=name)
+        facts = {**made.provenance, "board_serial": f"S-{name}"}
+        place(tmp_path, name, msgspec.structs.replace(made, provenance=facts))
+    found, _ = judged(tmp_path)
+    assert found.verdict == "PASS"
 
 
 def test_a_machine_that_was_installed_anew_long_ago_is_one(tmp_path: Path) -> None:
@@ -515,14 +636,14 @@ def test_one_verdict_under_two_names_counts_for_none(tmp_path: Path) -> None:
 def test_a_clock_that_is_a_day_ahead(tmp_path: Path, held: VerdictWord) -> None:
     place(tmp_path, "a", verdict(held, run_id("2026-11-27T01:00")))
     found, _ = judged(tmp_path)
-    assert "mend the machine's clock" in reason(found, "a")
+    assert "correct the machine's clock" in reason(found, "a")
     assert word(found, "a") == ("FAIL" if held == "FAIL" else "UNJUDGED")
 
 
 def test_a_clock_that_was_ahead_is_found_a_day_later_too(tmp_path: Path) -> None:
     place(tmp_path, "a", verdict("PASS"), written=NOW - timedelta(days=1))
     found, _ = judged(tmp_path)
-    assert "mend the machine's clock" in reason(found, "a")
+    assert "correct the machine's clock" in reason(found, "a")
 
 
 def test_a_clock_that_is_a_day_behind_is_stale(tmp_path: Path) -> None:

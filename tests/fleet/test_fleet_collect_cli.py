@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from fleet_verdicts import Call, place, verdict
 
 from acceptance.core.verdict import VerdictWord
+from acceptance.reports import verdict_json
 from acceptance.reports.verdict_json import File
+from acceptance.run import signature
 
 
 @pytest.fixture
 def call(fleet: Call) -> Call:
-    return partial(fleet, "collect")
+    return lambda *arguments, verb="collect": fleet(verb, *arguments)
 
 
 def fresh(word: VerdictWord, machine: str, hours: float = 3.0) -> File:
@@ -147,7 +151,7 @@ def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.Monk
         (["fleet", "--due", "gone"], "gone: the list of due machines cannot be read"),
         (["fleet", "--due", "x", "--due-slurm"], "not allowed with"),
         (["fleet", "--signer", "gone"], "gone"),
-        (["fleet", "--locations", "gone"], "gone: what is told of the machines cannot be read"),
+        (["fleet", "--locations", "gone"], "gone: what is known of the machines cannot be read"),
         (["fleet", "--fresh", "0"], "no number of hours"),
         (["fleet", "--fresh", "nan"], "no number of hours"),
         (["fleet", "--fail-on", "5"], "no share from 0 to 1"),
@@ -159,6 +163,143 @@ def test_usage_errors_are_one_sentence(call: Call, arguments: list[str], said: s
     assert (code, out) == (2, [])
     assert said in err
     assert err.count("\n") == 1
+
+
+# --- a fleet with every fault at once ---
+
+
+def plant(
+    folder: Path,
+    name: str,
+    hours: float = 3.0,
+    word: VerdictWord = "PASS",
+    *,
+    of: str | None = None,
+    gpus: str | None = None,
+    **more: object,
+) -> Path:
+    """A run of a machine some hours ago; `of` is its machine id, `gpus` are its GPUs."""
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    made = verdict(word, run, machine_id=of or name, serial=gpus or f"GPU-{name}", **more)
+    written = min(at + timedelta(minutes=5), datetime.now(UTC))
+    return place(folder, name, made, under=run, written=written)
+
+
+def sign_and_alter(path: Path, key: Path) -> None:
+    """Sign a verdict as `rigproof sign` does, then make a PASS of its FAIL."""
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "box@lab", "-f", str(key)], check=True
+    )
+    content = path.read_bytes()
+    file = verdict_json.read(content)
+    statement = (
+        f"rigproof evidence 1\nrun {file.run_id}\nmachine {file.provenance['machine_id']}\n"
+        f"evidence {'0' * 64}\nverdict.json {hashlib.sha256(content).hexdigest()}\n"
+    ).encode()
+    (path.parent / signature.STATEMENT).write_bytes(statement)
+    (path.parent / signature.SIGNATURE).write_bytes(signature._signature(statement, key))
+    passed = msgspec.structs.replace(file, verdict="PASS", exit_code=0, violations=())
+    path.write_bytes(msgspec.json.encode(passed))
+
+
+@pytest.mark.tools
+def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
+    call: Call, tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet"
+    plant(fleet, "good")
+    plant(fleet, "stale", 50)
+    sign_and_alter(plant(fleet, "altered", word="FAIL"), tmp_path / "key")
+    plant(fleet, "ahead", -21)
+    plant(fleet, "behind", 27 + 5)
+    plant(fleet, "twins", 9, of="t-1", gpus="T1")
+    plant(fleet, "twins", 3, of="t-2", gpus="T2")
+    plant(fleet, "renamed", 9, of="one", gpus="ONE")
+    plant(fleet, "name", 3, of="one", gpus="ONE")
+    plant(fleet, "replaced", 9, "FAIL", gpus="OLD")
+    plant(fleet, "replaced", 3, gpus="NEW")
+    plant(fleet, "clone-1", 3.0, of="copied")
+    plant(fleet, "clone-2", 3.1, of="copied")
+    plant(fleet, "stranger", word="FAIL")
+    future = plant(fleet, "future")
+    future.write_bytes(future.read_bytes().replace(b'"schema":5', b'"schema":6,"new":[]'))
+    torn = plant(fleet, "torn")
+    torn.write_bytes(torn.read_bytes()[:-30])
+    (fleet / "empty/notes").mkdir(parents=True)
+    plant(fleet, "a\nPASS b")
+    due = sorted({path.name for path in fleet.iterdir()} - {"stranger", "a\nPASS b"} | {"untested"})
+    (tmp_path / "due").write_text("".join(f"{name}\n" for name in due))
+
+    code, out, err = call("fleet", "--due", "due", "--out", "nights")
+    assert (code, err) == (3, "")
+    assert out[-1] == (
+        "UNJUDGED: 15 machines due: 5 PASS, 0 FAIL, 10 UNJUDGED (7 without a fresh verdict)"
+    )
+    expected = {
+        "stale": "no fresh verdict: the newest run, ",
+        "behind": "no fresh verdict: the newest run, ",
+        "untested": "there is no verdict",
+        "empty": "fleet/empty holds no run with a verdict",
+        "altered": "its signature does not hold",
+        "ahead": "correct the machine's clock",
+        "twins": "two machines have this name",
+        "renamed": "this machine was tested later under the name name",
+        "future": "format 6, newer than this rigproof reads (5)",
+        "torn": "is no verdict of rigproof",
+    }
+    for name, sentence in expected.items():
+        (line,) = (one for one in out if one.startswith(f"UNJUDGED {name}: "))
+        assert sentence in line
+    for sentence in (
+        r"fleet/a\nPASS b is no name of a machine",
+        "not due: stranger: FAIL, which does not count",
+        "machine id copied is on several machines (clone-1, clone-2)",
+        "replaced: all GPUs of run ",
+    ):
+        assert len([one for one in out if one.startswith(sentence)]) == 1
+    assert all(line.isprintable() for line in out)
+
+    code, again, _ = call("--nights", "nights", "--due", "due", verb="report")
+    assert (code, again[-1].split(" (")[0]) == (3, out[-1].split(" (")[0])
+    assert again[again.index("What could not be read:") + 1].startswith(r"  fleet/a\nPASS b is no")
+    for sentence in expected.values():
+        assert any(sentence in line for line in again)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_one_machine_under_two_names_never_passes_twice(
+    call: Call, tmp_path: Path, kept: bool
+) -> None:
+    """Also where the older run is known from a kept night alone."""
+    (tmp_path / "due").write_text("gpu-01\ngpu-01.lab\n")
+    out = ("--out", "nights") if kept else ()
+    plant(tmp_path / "fleet", "gpu-01", 20, of="x", gpus="X")
+    assert call("fleet", "--due", "due", *out)[0] == 3
+    if kept:
+        (tmp_path / "fleet").rename(tmp_path / "earlier")
+    plant(tmp_path / "fleet", "gpu-01.lab", 3, of="x", gpus="X")
+    code, lines, _ = call("fleet", "--due", "due", *out)
+    assert code == 3
+    assert "1 PASS, 0 FAIL, 1 UNJUDGED" in lines[-1]
+    if kept:
+        code, lines, _ = call("--nights", "nights", "--due", "due", verb="report")
+        assert code == 3
+        assert "1 PASS, 0 FAIL, 1 UNJUDGED" in lines[-1]
+    assert any("gpu-01.lab" in line and "gpu-01:" in line for line in lines)
+
+
+def test_a_machine_with_new_gpus_counts_once_and_its_old_verdict_not_at_all(
+    call: Call, tmp_path: Path
+) -> None:
+    plant(tmp_path / "fleet", "a", 9, "FAIL", gpus="OLD")
+    plant(tmp_path / "fleet", "a", 3, gpus="NEW")
+    code, out, _ = call("fleet")
+    assert (code, out[-1]) == (0, "PASS: 1 machine due: 1 PASS, 0 FAIL, 0 UNJUDGED")
+    plant(tmp_path / "fleet", "a", 1, "UNJUDGED", gpus="OLD")  # both sets are still there
+    code, out, _ = call("fleet")
+    assert code == 1
+    assert "two machines have this name" in out[0]
 
 
 def test_chinese(call: Call, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Nights in Parquet: whole at every moment, merged by the newest verdict, asked through DuckDB."""
+"""Nights in Parquet: whole at every moment, joined by the newest verdict, asked through DuckDB."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, parquet, verdicts
 from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.verdicts import Series, began
+from acceptance.wording import words
 
 FRESH = timedelta(hours=30)
 NIGHT = "2026-11-25"
@@ -36,7 +38,9 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tables(folder: Path, due: tuple[str, ...] | None = None) -> dict[str, NightTable]:
     found = verdicts.collect([folder], NOW - FRESH)
-    return night.tables(found, night.judge(found, due, NOW, FRESH), {}, NOW)
+    texts = [words.message(one.message) for one in found.troubles]
+    made = night.tables(found, night.judge(found, due, NOW, FRESH), {}, NOW)
+    return night.with_troubles(made, found, texts, NOW)
 
 
 def same(one: NightTable, other: NightTable) -> bool:
@@ -59,9 +63,9 @@ def table(one: Row, *values: float, series: tuple[Series, ...] = (A,)) -> NightT
 def test_the_newest_verdict_of_a_machine_wins() -> None:
     assert AT is not None
     old, new = table(row("PASS"), 1.0), table(row("FAIL", AT + timedelta(hours=1)), 2.0)
-    assert same(night.merged(old, new), new)
-    assert same(night.merged(new, old), new)
-    assert same(night.merged(old, table(row("UNJUDGED"), 3.0)), table(row("UNJUDGED"), 3.0))
+    assert same(night.merge(old, new), new)
+    assert same(night.merge(new, old), new)
+    assert same(night.merge(old, table(row("UNJUDGED"), 3.0)), table(row("UNJUDGED"), 3.0))
 
 
 def test_a_machine_of_which_only_one_table_knows_stays() -> None:
@@ -69,21 +73,30 @@ def test_a_machine_of_which_only_one_table_knows_stays() -> None:
     two = NightTable((Row("k", "FAIL", run_id="r", began=AT),), (B,), np.array([[2.0]]))
     nan = np.nan
     whole = NightTable((*two.rows, *one.rows), (A, B), np.array([[nan, 2.0], [1.0, nan]]))
-    assert same(night.merged(one, two), whole)
-    assert same(night.merged(two, one), whole)
+    assert same(night.merge(one, two), whole)
+    assert same(night.merge(two, one), whole)
 
 
 def test_doubt_makes_a_verdict_worse_and_loses_no_value() -> None:
     doubted = table(row("UNJUDGED", None, None, reason="torn"), series=())
-    kept = night.merged(table(row("PASS"), 1.0), doubted)
+    kept = night.merge(table(row("PASS"), 1.0), doubted)
     assert same(kept, table(row("UNJUDGED", reason="torn"), 1.0))
-    assert night.merged(table(row("FAIL"), 1.0), doubted).rows[0].verdict == "FAIL"
-    assert night.merged(kept, table(row("PASS"), 1.0)).rows[0].verdict == "PASS"
+    assert night.merge(table(row("FAIL"), 1.0), doubted).rows[0].verdict == "FAIL"
+    assert night.merge(kept, table(row("PASS"), 1.0)).rows[0].verdict == "PASS"
 
 
 def test_a_verdict_takes_the_place_of_none() -> None:
     none = table(row("UNJUDGED", None, None, reason="no verdict"), series=())
-    assert same(night.merged(none, table(row("PASS"), 1.0)), table(row("PASS"), 1.0))
+    assert same(night.merge(none, table(row("PASS"), 1.0)), table(row("PASS"), 1.0))
+
+
+def test_what_could_not_be_read_is_that_of_each_folders_last_collection() -> None:
+    one = replace(table(row("PASS"), 1.0), troubles={"/x": ((None, "gone"),), "/y": (("m", "t"),)})
+    two = replace(table(row("PASS"), 1.0), troubles={"/x": ()})
+    unknown = table(row("PASS"), 1.0)
+    assert night.merge(one, two).troubles == {"/x": (), "/y": (("m", "t"),)}
+    assert night.merge(unknown, two).troubles == night.merge(two, unknown).troubles == {"/x": ()}
+    assert night.merge(unknown, unknown).troubles is None
 
 
 # --- the file ---
@@ -188,6 +201,54 @@ def test_the_checks_and_gpus_of_a_machine_are_kept(tmp_path: Path) -> None:
     one = Row("m", "FAIL", checks=3, not_passed=(('a.b["c"]', "fail"),), parts=("GPU-1", "中"))
     (made,) = parquet.write(tmp_path, {"2026-11-25": NightTable((one,), (), np.empty((1, 0)))})
     assert parquet.read(made).rows == (one,)
+
+
+def test_what_could_not_be_read_is_kept(tmp_path: Path) -> None:
+    fleet = tmp_path / "it's"
+    place(fleet, "a")
+    (fleet / "a b").mkdir()
+    (fleet / "torn").mkdir()
+    (fleet / "torn/verdict.json").write_text("{")
+    (path,) = parquet.write(tmp_path, tables(fleet))
+    kept = parquet.read(path).troubles
+    assert kept is not None
+    ((folder, troubles),) = kept.items()
+    assert folder == str(fleet)
+    assert [machine for machine, _ in troubles] == [None, "torn"]
+    assert all(str(fleet) in text for _, text in troubles)
+
+
+def test_a_night_without_a_machine_keeps_what_could_not_be_read(tmp_path: Path) -> None:
+    made = tables(tmp_path / "gone")
+    (path,) = parquet.write(tmp_path, made)
+    assert same(parquet.read(path), made[NIGHT])
+    assert parquet.read(path).troubles == made[NIGHT].troubles
+
+
+def _copy(made: Path, query: str, options: str = "") -> Path:
+    """Another night's file, made from what is asked of a file."""
+    other = made.with_name("night-2026-11-24.parquet")
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"CREATE TABLE night AS FROM read_parquet('{made}')")
+        connection.execute(f"COPY ({query}) TO '{other}' (FORMAT parquet{options})")
+    return other
+
+
+def test_a_night_of_an_older_rigproof_knows_no_serial_and_not_what_was_unread(
+    tmp_path: Path,
+) -> None:
+    place(tmp_path / "fleet", "a")
+    (made,) = parquet.write(tmp_path, tables(tmp_path / "fleet"))
+    older = parquet.read(_copy(made, "SELECT * EXCLUDE (board_serial) FROM night"))
+    assert same(older, parquet.read(made))
+    assert older.troubles is None
+
+
+def test_what_somebody_else_wrote_of_troubles_is_refused(tmp_path: Path) -> None:
+    (made,) = parquet.write(tmp_path, {"2026-11-25": table(row("PASS"), 1.0)})
+    other = _copy(made, "SELECT * FROM night", ", KV_METADATA {rigproof_troubles: '[1]'}")
+    with pytest.raises(parquet.NightFileError, match="no file of a night"):
+        parquet.read(other)
 
 
 def test_a_disk_that_does_not_take_it_changes_nothing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from acceptance.fleet.night import NightTable, Row
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import metrics, page, table, terminal
 from acceptance.reports import verdict_json
+from acceptance.wording import words
 
 MODEL, DRIVER = "NVIDIA H200", "580.95"
 CHECK = "gemm.rate[bf16]"
@@ -294,7 +296,7 @@ def test_the_page_has_its_parts(call: Call, tmp_path: Path) -> None:
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
     pages.assert_inert(text, _TAGS, _ATTRIBUTES)
     seen = pages.page(text)
-    told = pages.words(seen)
+    words_ = pages.words(seen)
     heads = [pages.words(one) for one in seen.xpath("//h2")]
     assert heads[0] == "Machines that are not PASS"
     assert {"Machines by check", "Distributions", "Oldest verdicts"} < set(heads)
@@ -306,7 +308,7 @@ def test_the_page_has_its_parts(call: Call, tmp_path: Path) -> None:
     (spread,) = seen.xpath(f"//table[@class='spread']//tr[starts-with(th, '{RATE}')]")
     assert "slow gpu0" in pages.words(spread)
     assert spread.xpath(".//path[@class='x']")
-    assert "PASS -> FAIL (1): b" in told
+    assert "PASS -> FAIL (1): b" in words_
 
 
 def test_what_is_the_same_everywhere_is_folded_up(call: Call, tmp_path: Path) -> None:
@@ -324,8 +326,8 @@ def test_the_page_speaks_chinese(call: Call, tmp_path: Path) -> None:
     fleet(tmp_path / "fleet")
     _, out, _ = call("fleet", "--page", "p.html", "--lang", "zh-CN")
     assert out[-1].startswith("FAIL: 7 台应测机器")
-    told = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
-    assert "最旧的裁决" in told
+    words_ = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
+    assert "最旧的裁决" in words_
 
 
 # A verdict is UTF-8, so that half a letter cannot be in it.
@@ -349,13 +351,13 @@ def test_hostile_text_stays_text(call: Call, tmp_path: Path, text: str) -> None:
     code, out, err = call("fleet", *files)
     assert (code, err) == (1, "")
     assert not any(hostile.HARMFUL.search(line) for line in out)
-    shown = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
-    for element in shown.iter():
+    seen = pages.page((tmp_path / "p.html").read_text(encoding="utf-8"))
+    for element in seen.iter():
         assert element.tag in _TAGS
         assert set(element.attrib) <= _ATTRIBUTES
         assert element.get("href", "#")[0] == "#"
-    assert shown.xpath("//table[@class='fleet-checks']")
-    assert shown.xpath("//table[@class='spread']")
+    assert seen.xpath("//table[@class='fleet-checks']")
+    assert seen.xpath("//table[@class='spread']")
     junit = (tmp_path / "j.xml").read_bytes()
     assert jenkins_schema.faults(junit) == []
     assert b"[[ATTACHMENT" not in junit
@@ -363,10 +365,10 @@ def test_hostile_text_stays_text(call: Call, tmp_path: Path, text: str) -> None:
     assert len(rows(tmp_path / "c.csv")) == 3
     cells = [cell for row in rows(tmp_path / "c.csv") for cell in row.values()]
     assert not any(hostile.HARMFUL.search(cell) for cell in cells)
-    told = metric(
+    verdicts_ = metric(
         (tmp_path / "m.prom").read_text(encoding="utf-8"), "rigproof_fleet_machine_verdict"
     )
-    assert set(told) == {(name, "FAIL") for name in NAMES}
+    assert set(verdicts_) == {(name, "FAIL") for name in NAMES}
 
 
 def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() -> None:
@@ -374,10 +376,10 @@ def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() ->
     assert len(text) < 1_000_000
     seen = pages.page(text)
     assert len(seen.xpath("//tr")) < 1_000
-    told = pages.words(seen)
-    assert "FAIL (1000)" in told
-    assert "and 800 more; --csv and --junit write all" in told
-    assert "gpu-00001 gpu0: 560 (20.0 % worse)" in told
+    words_ = pages.words(seen)
+    assert "FAIL (1000)" in words_
+    assert "and 800 more; --csv and --junit write all" in words_
+    assert "gpu-00001 gpu0: 560 (20.0 % worse)" in words_
     assert table.render(fleet_reports.many(10_000)).count(b"\n") == 10_001
 
 
@@ -386,7 +388,7 @@ def test_a_page_of_ten_thousand_machines_is_small_and_leaves_no_machine_out() ->
 
 def kept(**rows_: Row) -> NightTable:
     made = tuple(sorted(rows_.values(), key=lambda row: row.machine))
-    return NightTable(made, (), np.empty((len(made), 0)))
+    return NightTable(made, (), np.empty((len(made), 0)), {})
 
 
 NOW = datetime(2026, 11, 26, 7, 0, tzinfo=UTC)
@@ -411,6 +413,65 @@ def test_nights_that_were_kept_are_reported(call: Call, tmp_path: Path) -> None:
     code, out, _ = call("--nights", "nights", "--fresh", "1")
     assert code == 1, "a FAIL does not expire"
     assert out[-1].startswith("FAIL: 7 machines due: 0 PASS, 1 FAIL, 6 UNJUDGED (6 without")
+
+
+def test_a_kept_night_says_what_could_not_be_read(call: Call, tmp_path: Path) -> None:
+    machine(tmp_path / "fleet", "a")
+    (tmp_path / "fleet/b c").mkdir()
+    (tmp_path / "due").write_text("a\n")
+    arguments = ("fleet", "--due", "due", "--out", "nights")
+    assert call(*arguments, verb="collect")[0] == 3
+    code, out, _ = call("--nights", "nights", "--due", "due")
+    assert code == 3
+    assert out[out.index("What could not be read:") + 1].startswith("  fleet/b c is no name")
+    assert call("--nights", "nights", "--due", "due", "--fail-on", "1")[0] == 3
+    (tmp_path / "fleet/b c").rmdir()
+    assert call(*arguments, verb="collect")[0] == 0
+    assert call("--nights", "nights", "--due", "due")[0] == 0
+
+
+def test_the_reason_of_a_kept_machine_is_said_once(call: Call, tmp_path: Path) -> None:
+    machine(tmp_path / "fleet", "a")
+    (tmp_path / "fleet/torn").mkdir()
+    (tmp_path / "fleet/torn/verdict.json").write_text("{")
+    call("fleet", "--out", "nights", verb="collect")
+    code, out, _ = call("--nights", "nights")
+    assert code == 3
+    assert sum("fleet/torn/verdict.json" in line for line in out) == 1
+
+
+def test_a_night_that_does_not_say_what_could_not_be_read_is_no_pass() -> None:
+    silent = replace(kept(a=row("a")), troubles=None)
+    found = report.of_nights({"2026-11-24": kept(), "2026-11-25": silent}, None, NOW, FRESH)
+    assert (found.verdict, standings(found)["a"]) == ("UNJUDGED", ("PASS", False))
+    (text,) = (words.text(one) for one in found.other_troubles)
+    assert text.startswith("the night of 2026-11-25 does not say what could not be read")
+    again = report.of_nights({"2026-11-24": silent, "2026-11-25": kept()}, None, NOW, FRESH)
+    assert again.other_troubles == []
+
+
+@pytest.mark.parametrize(("newer", "older"), [("PASS", "UNJUDGED"), ("UNJUDGED", "FAIL")])
+def test_a_machine_with_two_names_in_kept_nights_counts_once(
+    newer: VerdictWord, older: VerdictWord
+) -> None:
+    facts: dict[str, Any] = {"parts": ("GPU-1",), "groups": (("machine_id", "x"),)}
+    nights = {
+        "2026-11-24": kept(a=row("a", "FAIL" if older == "FAIL" else "PASS", 29, **facts)),
+        "2026-11-25": kept(b=replace(row("b", newer, **facts), run_id="run-2")),
+    }
+    found = report.of_nights(nights, None, NOW, FRESH)
+    assert standings(found) == {"a": (older, False), "b": (newer, False)}
+    assert "under the name b" in words.text(found.reasons["a"])
+
+
+def test_a_machine_id_that_is_on_several_machines_is_a_remark(call: Call, tmp_path: Path) -> None:
+    for name in "ab":
+        machine(tmp_path / "fleet", name, facts={"machine_id": "x"})
+    code, out, _ = call("fleet", "--junit", "j.xml")
+    assert code == 0
+    (line,) = (line for line in out if "machine id x is on several machines (a, b)" in line)
+    assert out.index(line) > out.index("Machines beside each other:")
+    assert "machine id x is on several" in (tmp_path / "j.xml").read_text()
 
 
 def test_an_old_night_is_no_pass() -> None:
@@ -469,24 +530,26 @@ def test_changes_since_the_night_before() -> None:
         c=row("c"),
     )
     now = kept(
-        a=row("a", "FAIL", parts=("GPU-1", "GPU-3"), groups=(("kernel", "6.8"),)),
+        a=row(
+            "a", "FAIL", parts=("GPU-1", "GPU-3"), groups=(("board_serial", "S"), ("kernel", "6.8"))
+        ),
         b=row("b"),
         d=row("d"),
     )
     found = report.of_nights({"2026-11-25": now}, None, NOW, FRESH)
     compared = Comparison((), 0, 0, 0, (), (), (), Causes((), ()), ())
     found = report.with_earlier(found, {"2026-11-24": before, "2026-11-25": now}, compared)
-    told = report.changes(found)
-    assert told is not None
-    assert [(one.was, one.now, one.machines) for one in told.verdicts] == [
+    turns = report.changes(found)
+    assert turns is not None
+    assert [(one.was, one.now, one.machines) for one in turns.verdicts] == [
         ("PASS", "FAIL", ("a",)),
         ("FAIL", "PASS", ("b",)),
     ]
-    assert [(one.what, one.was, one.now, one.machines) for one in told.facts] == [
+    assert [(one.what, one.was, one.now, one.machines) for one in turns.facts] == [
         ("GPUs", "GPU-2", "GPU-3", ("a",)),
         ("kernel", "6.1", "6.8", ("a",)),
     ]
-    assert (told.new, told.gone) == (("d",), ("c",))
+    assert (turns.new, turns.gone) == (("d",), ("c",))
 
 
 def test_nothing_is_compared_without_a_night_before() -> None:

@@ -143,6 +143,14 @@ def test_its_shape() -> None:
     assert content["provenance"] == {**samples.PROVENANCE, "machine_id": "machine-1"}
 
 
+def test_the_board_is_named_where_its_serial_could_be_read() -> None:
+    board = samples.INVENTORY["board"]
+    for more, named in (({"serial": "S-1"}, "S-1"), ({}, None)):
+        found = samples.seen(samples.passing(), {**samples.INVENTORY, "board": {**board, **more}})
+        facts = read(verdict_json.render(found))["provenance"]
+        assert (facts.get("board_serial"), facts["bios_version"]) == (named, "1")
+
+
 def test_what_is_not_known_is_absent() -> None:
     content = read(verdict_json.render(samples.mixed()))
     figures = {

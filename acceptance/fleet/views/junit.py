@@ -41,18 +41,20 @@ def _suites(report: FleetReport) -> Iterator[TestSuite]:
 
 
 def _fleet(report: FleetReport) -> TestSuite:
-    """What could not be read, and what machines say beside each other, which fails nothing."""
+    """What could not be read, and remarks, which fail nothing."""
     suite = TestSuite(FLEET)
     suite.add_property("verdict", report.verdict)
     case = TestCase(FLEET, classname="rigproof.fleet", time=0.0)
-    lines = [safe_line(words.message(one)) for one in report.other_troubles]
+    lines = [safe_line(words.text(one)) for one in report.other_troubles]
     if not report.due:
         lines.append("no machine is due")
     if lines:
         case.result = [result(Error, "\n".join(lines), "unjudged")]
+    remarks = list(report.remarks)
     if report.compared is not None:
-        told = comparison.sentences(report.compared)
-        case.system_out = "\n".join(safe_line(words.message(one)) for one in told)
+        remarks += comparison.sentences(report.compared)
+    if remarks:
+        case.system_out = "\n".join(safe_line(words.message(one)) for one in remarks)
     suite.add_testcase(case)
     return suite
 

@@ -21,7 +21,7 @@ from acceptance.reports import templating
 from acceptance.wording import words
 
 MOST = 200  # machines of a list
-OPEN = 20  # of these, those that are shown at once
+OPEN = 20  # of these, those that are open at once
 ROWS = 60  # machines of the matrix
 CHECKS = 30  # columns of the matrix
 NAMED = 20  # machines named in a sentence, or in a cell
@@ -64,7 +64,7 @@ def render(report: FleetReport, language: Language = ENGLISH) -> str:
             closing=terminal.closing_of(report, language),
             groups=list(terminal.groups(report, language)),
             reason=lambda row: words.text(report.reasons.get(row.machine, ""), language),
-            troubles=[words.message(one, language) for one in report.other_troubles],
+            troubles=[words.text(one, language) for one in report.other_troubles],
             matrix=found,
             checks=found.checks[:CHECKS],
             rows=[row for row in found.rows if any(cells(row, found))],

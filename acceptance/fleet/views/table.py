@@ -34,7 +34,7 @@ def _rows(report: FleetReport) -> Iterator[list[object]]:
     yield [*HEAD, *(f"{rate.measurement} ({rate.unit})" for rate in rates)]
     for row in report.due:
         facts = dict(row.groups)
-        told: dict[str, str | None] = {
+        cells: dict[str, str | None] = {
             **facts,
             "machine": row.machine,
             "verdict": row.verdict,
@@ -48,6 +48,6 @@ def _rows(report: FleetReport) -> Iterator[list[object]]:
         }
         measured = (rate.lowest.get(row.machine) for rate in rates)
         yield [
-            *(cell(one_line(told.get(key) or "")) for key in HEAD),
+            *(cell(one_line(cells.get(key) or "")) for key in HEAD),
             *("" if value is None else number(value) for value in measured),
         ]

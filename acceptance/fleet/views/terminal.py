@@ -32,10 +32,10 @@ def closing_line(
     """
     due = language.ngettext("{n} machine due", "{n} machines due", sum(counts))
     named = zip(counts, ("PASS", "FAIL", "UNJUDGED"), strict=True)
-    told = ", ".join(f"{count} {word}" for count, word in named)
+    text = ", ".join(f"{count} {word}" for count, word in named)
     if missing:
-        told += language(" ({number} without a fresh verdict)", number=missing)
-    return f"{verdict}: {due}: {told}"
+        text += language(" ({number} without a fresh verdict)", number=missing)
+    return f"{verdict}: {due}: {text}"
 
 
 def closing_of(report: FleetReport, language: Language = ENGLISH) -> str:
@@ -52,7 +52,7 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
         for row in rows[:MOST]:
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
-    troubles = [words.message(one, language) for one in report.other_troubles]
+    troubles = [words.text(one, language) for one in report.other_troubles]
     _block(screen, language("What could not be read"), troubles, language)
     for text in (not_due(report, language), unsigned(report, language)):
         if text:
@@ -69,8 +69,8 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
     found = fleet_report.changes(report)
     if found is not None and report.before is not None:
         heading = language("Changed since the night of {night}", night=report.before[0])
-        told = list(changed(found, language)) or [language("nothing")]
-        _block(screen, heading, told, language)
+        lines = list(changed(found, language)) or [language("nothing")]
+        _block(screen, heading, lines, language)
     screen.say(closing_of(report, language), f"bold {_STYLE[report.verdict]}")
 
 
@@ -118,10 +118,10 @@ def unsigned(report: FleetReport, language: Language, most: int = NAMES) -> str:
 
 def names(machines: Sequence[str], language: Language, most: int = NAMES) -> str:
     """Some machines by name, and how many there are beside them."""
-    told = ", ".join(machines[:most])
+    text = ", ".join(machines[:most])
     if (rest := len(machines) - most) > 0:
-        told += language.ngettext(" and {n} more", " and {n} more", rest)
-    return told
+        text += language.ngettext(" and {n} more", " and {n} more", rest)
+    return text
 
 
 def checks(report: FleetReport, language: Language) -> list[str]:
@@ -139,15 +139,14 @@ def checks(report: FleetReport, language: Language) -> list[str]:
 
 def outcomes(count: dict[str, int], language: Language) -> str:
     """How many machines have each outcome of a check."""
-    told = ((count["fail"], language("fail")), (count["error"], language("error")))
-    return ", ".join(f"{number} {word}" for number, word in told if number)
+    counts = ((count["fail"], language("fail")), (count["error"], language("error")))
+    return ", ".join(f"{number} {word}" for number, word in counts if number)
 
 
 def beside(report: FleetReport, language: Language) -> list[str]:
-    """Outliers, common causes and differing versions, in sentences."""
-    if report.compared is None:
-        return []
-    return [words.message(one, language) for one in comparison.sentences(report.compared)]
+    """Copied ids, replaced GPUs, outliers, common causes, differing versions, in sentences."""
+    compared = comparison.sentences(report.compared) if report.compared is not None else ()
+    return [words.message(one, language) for one in (*report.remarks, *compared)]
 
 
 def age(since: timedelta | None, language: Language) -> str:
