@@ -162,9 +162,9 @@ def run(
         "turns": options.turns,
     }
     with tempfile.TemporaryDirectory() as folder:
-        rank = NodeRank(options.rank, "default", Path(folder))
+        rank: GpuRank = NodeRank(options.rank, "default", Path(folder))
 
-        def body(one: NodeRank, connection: Connection) -> None:
+        def body(one: GpuRank, connection: Connection) -> None:
             load_libraries()
             _, leads = connection.recv()
             if leads is not None:
@@ -190,7 +190,7 @@ def run(
     output.end()
 
 
-def _run_rank(run: PairRun, rank: NodeRank, greeting: rendezvous.Greeting) -> None:
+def _run_rank(run: PairRun, rank: GpuRank, greeting: rendezvous.Greeting) -> None:
     peer, ranks, options = run.peer, run.ranks, run.options
     assert peer is not None
     ranks.start(lambda _moment: rendezvous.interface(peer.local))
