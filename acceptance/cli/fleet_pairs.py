@@ -13,7 +13,7 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core.language import Language
-from acceptance.core.limit import number
+from acceptance.core.limit import MIB, number
 from acceptance.core.message import Message
 from acceptance.fleet import due, locations, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
@@ -40,6 +40,7 @@ _SRUN = "srun --quiet --overlap --nodes=1 --ntasks=1 --nodelist={node}"
 _ALLOCATION = "SLURM_JOB_NODELIST"
 _ADDRESS = "address"  # the column of --locations
 _WITHIN, _GRACE = 180.0, 45.0
+_MOST = {"nccl": 128 * MIB, "gloo": 16 * MIB}  # a processor verifies 16 MiB in half a second
 _END_S = 5.0  # that a program has to end itself before it is killed
 
 
@@ -89,7 +90,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--most",
         metavar="BYTES",
         type=_size,
-        help="largest size, 4096, 32768 and so on, eight times each (default: 16777216)",
+        help="largest size, 4096, 32768 and so on, eight times each (default: 128 MiB, gloo 16 MiB)",
     )
     parser.add_argument(
         "--locations",
@@ -225,9 +226,8 @@ def _load(args: argparse.Namespace, rank: int, address: str) -> Iterator[str]:
     """The command line of the load on a node."""
     yield from (args.python, "-m", _LOAD, "--backend", args.backend, "--rank", str(rank))
     yield from ("--address", address, "--port", str(args.port), "--gpu", str(args.gpu))
+    yield from ("--most", str(args.most or _MOST[args.backend]))
     yield from ("--within", f"{args.within:g}", "--grace", f"{args.grace:g}")
-    if args.most is not None:
-        yield from ("--most", str(args.most))
 
 
 def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Language) -> None:
@@ -236,21 +236,22 @@ def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Langu
     for node, half in zip(test.pair, test.halves, strict=True):
         if half.wrong:
             told = language.ngettext("{n} wrong element", "{n} wrong elements", half.wrong)
-            screen.say(f"  {node}: {told}")
+            screen.say(f"{node}: {told}")
         if half.reason is not None:
-            screen.say(f"  {node}: {words.text(half.reason, language)}")
+            screen.say(f"{node}: {words.text(half.reason, language)}")
     for slow in judged.slow.get(test.pair, ()):
-        screen.say(f"  {_slow(slow, language)}")
+        screen.say(_slow(slow, language))
 
 
 def _slow(slow: Slow, language: Language) -> str:
+    drop, limit = (f"{100 * share:.0f}" for share in (slow.drop, slow.threshold))
     return language(
         "{rate}: {value} GB/s, {drop} % below the other pairs ({usual} GB/s); limit {limit} %",
         rate=slow.rate,
         value=number(slow.value),
         usual=number(slow.usual),
-        drop=f"{100 * slow.drop:.0f}",
-        limit=f"{100 * slow.threshold:.0f}",
+        drop=drop,
+        limit=limit,
     )
 
 
@@ -273,12 +274,13 @@ def _show(judged: Judged, screen: Terminal, language: Language) -> None:
         text = language("{first} and {second} are slower than the one other pair", **pair._asdict())
         screen.say(text, "yellow")
         for slow in found:
-            screen.say(f"  {_slow(slow, language)}")
+            screen.say(_slow(slow, language))
     if not judged.compared:
         screen.say(language("no other pair to compare rates with: only the results were verified"))
     nodes = language.ngettext("{n} node", "{n} nodes", len(judged.nodes))
     tests = language.ngettext("{n} test", "{n} tests", len(judged.tests))
-    screen.say(f"{judged.verdict}: {nodes}, {tests}", f"bold {_STYLE[judged.verdict]}")
+    text = language("{verdict}: {nodes}, {tests}", verdict=judged.verdict, nodes=nodes, tests=tests)
+    screen.say(text, f"bold {_STYLE[judged.verdict]}")
 
 
 def _record(

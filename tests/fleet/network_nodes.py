@@ -18,7 +18,7 @@ LAUNCHER = """\
 import subprocess, sys
 name, *argv = sys.argv[1:]
 argv += {more}.get(name, [])
-program = subprocess.Popen(["ip", "netns", "exec", name, *argv], stdout=subprocess.PIPE, text=True)
+program = subprocess.Popen([*{inside}, name, *argv], stdout=subprocess.PIPE, text=True)
 for line in program.stdout:
     if name in {cut} and "collective_all_reduce" in line:
         subprocess.run(["ip", "-n", name, "link", "set", "direct", "down"], check=True)
@@ -50,9 +50,17 @@ def wire(namespace: str, device: str, rate: str) -> None:
 class Network:
     """Nodes at one switch; `leave` removes all of it."""
 
-    def __init__(self, count: int, folder: Path, attach: Callable[[str], None] | None = None):
-        """`attach` makes the namespace of a node; without it each is an empty new one."""
-        self.folder = folder
+    def __init__(
+        self,
+        count: int,
+        folder: Path,
+        inside: Sequence[str] = ("ip", "netns", "exec"),
+        started: Callable[[str], int] | None = None,
+    ) -> None:
+        """`inside` runs a command on a node whose name follows it; `started` starts the node and
+        gives the id of a process there. Without it a node is its network alone.
+        """
+        self.folder, self.inside, self.started = folder, tuple(inside), started
         self.made: list[str] = []
         self.nodes = tuple(f"rigproof{os.getpid()}n{number}" for number in range(1, count + 1))
         self.switch = f"rigproof{os.getpid()}switch"
@@ -63,14 +71,17 @@ class Network:
             command("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
             command("ip", "-n", self.switch, "link", "set", "bridge", "up")
             for number, node in enumerate(self.nodes, 1):
-                self._make(node) if attach is None else attach(node)
+                self._make(node)
                 self._join(number, node)
         except BaseException:
             self.leave()
             raise
 
     def _make(self, namespace: str) -> None:
-        command("ip", "netns", "add", namespace)
+        if self.started is None or namespace == self.switch:
+            command("ip", "netns", "add", namespace)
+        else:
+            command("ip", "netns", "attach", namespace, str(self.started(namespace)))
         self.made.append(namespace)
 
     def _join(self, number: int, node: str) -> None:
@@ -101,7 +112,7 @@ class Network:
 
     def launcher(self) -> Path:
         path = self.folder / "launcher.py"
-        path.write_text(LAUNCHER.format(more=self.more, cut=self.cut))
+        path.write_text(LAUNCHER.format(more=self.more, cut=self.cut, inside=self.inside))
         return path
 
     def files(self) -> tuple[Path, Path]:

@@ -67,6 +67,7 @@ from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 NAME = "collective_pair"
 NODES = 2
 MOST = 16 * 2**20
+_GONE_S = 1.0  # for the end of the other program to arrive here
 _NETWORK = ("NCCL_", "GLOO_")  # what the site says of its network
 PORT = 29500  # as torch's own programs have it
 
@@ -182,6 +183,10 @@ def run(
                     turns = PairRun(options, rank.arm, ranks, output, time.monotonic(), peer=peer)
                     _run_rank(turns, rank, greeting)
                     peer.finish(options.grace)
+                except RankLost:
+                    # A rank fails for want of the other, too.
+                    peer.require_alive(_GONE_S)
+                    raise
                 finally:
                     if rank.log.is_file():
                         text = rank.log.read_text(encoding="utf-8", errors="replace")

@@ -22,6 +22,7 @@ import acceptance
 
 SIOCGIFADDR = 0x8915  # linux/sockios.h
 _MOST = 4096  # bytes of a greeting
+_GREETING_S = 5.0  # a stranger that says nothing does not keep the other node out
 _PAUSE_S = 0.2  # between two tries to connect
 _DONE = b"done\n"
 _MAPPED = "::ffff:"  # before an IPv4 address on a socket of both families
@@ -63,9 +64,9 @@ class Peer:
         """The address of this node on the way to the other."""
         return str(self._connection.getsockname()[0]).removeprefix(_MAPPED)
 
-    def require_alive(self) -> None:
-        """Raise PeerLost where the other program has ended."""
-        readable, _, _ = select.select([self._connection], [], [], 0)
+    def require_alive(self, within_s: float = 0.0) -> None:
+        """Raise PeerLost where the other program has ended, or ends within this time."""
+        readable, _, _ = select.select([self._connection], [], [], within_s)
         if readable:
             try:
                 gone = not self._connection.recv(1, socket.MSG_PEEK)
@@ -94,18 +95,23 @@ def meet(rank: int, address: str, port: int, greeting: Greeting, within_s: float
 
     Raises PeerLost where it does not come within the time, or its greeting differs.
     """
-    own = {**greeting, "rank": rank}
     end = time.monotonic() + within_s
-    line = json.dumps(own).encode() + b"\n"
+    line = json.dumps({**greeting, "rank": rank}).encode() + b"\n"
     connection, told = (_accepted if rank == 0 else _connected)(address, port, line, end)
-    if (other := told.pop("rank", None)) != 1 - rank:
-        raise PeerLost(f"both programs were started as rank {rank}, or the other as {other!r}")
-    for key in sorted(greeting.keys() | told.keys()):
-        if told.get(key) != greeting.get(key):
-            raise PeerLost(
-                f"the other node has another {key}: {told.get(key)}, and {greeting.get(key)} here"
-            )
+    if differs := _difference(rank, greeting, told):
+        connection.close()
+        raise PeerLost(differs)
     return Peer(connection)
+
+
+def _difference(rank: int, own: Greeting, told: dict[str, object]) -> str | None:
+    """How the other's greeting does not fit."""
+    if (other := told.pop("rank", None)) != 1 - rank:
+        return f"both programs were started as rank {rank}, or the other as {other!r}"
+    for key in sorted(own.keys() | told.keys()):
+        if told.get(key) != own.get(key):
+            return f"the other node has another {key}: {told.get(key)}, and {own.get(key)} here"
+    return None
 
 
 def _accepted(
@@ -126,7 +132,7 @@ def _accepted(
             except TimeoutError:
                 break
             try:
-                told = _greeting(connection, end)
+                told = _greeting(connection, min(end, time.monotonic() + _GREETING_S))
                 connection.sendall(line)
             except (OSError, ValueError):
                 connection.close()
