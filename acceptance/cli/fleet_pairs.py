@@ -142,6 +142,11 @@ def run(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     nodes = _nodes(args)
     told = {} if args.locations is None else locations.read(args.locations)
     limits = pair_tests.read_limits(resources.locate("pairs.toml"))
+    if args.out is not None:
+        try:
+            args.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NoFleet(f"--out {args.out} cannot be made: {error.strerror}") from error
     began = datetime.now(UTC)
     judged = pair_tests.judge(nodes, (), limits)
     number_ = 0

@@ -180,6 +180,7 @@ def test_an_allocation_of_slurm_is_tested_by_srun(
         (["--launch", "ssh '{node}"], 2, "No closing quotation"),
         (["--launch", ""], 2, "write {node}"),
         (["--launch", "env {node}"], 0, "name the nodes"),
+        (["--launch", "env {node}", "--out", "/dev/null/x"], 2, "/dev/null/x cannot be made"),
         (["--launch", "env {node}"], 1, "n1 is the only node: a pair needs two"),
         (["--slurm"], 2, "--slurm needs an allocation: salloc"),
         (["--launch", "env {node}", "--most", "5"], 2, "'5' is none of 8, 64"),
