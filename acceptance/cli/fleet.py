@@ -183,14 +183,14 @@ def run(args: argparse.Namespace) -> int:
     """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
     Raises DueError, LocationsError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.show`, `fleet_pairs.run` and the engines' `submit` raise.
+    NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit` raise.
     """
     language = closing.language_of(args)
     if args.what == "submit":
         return _submit(args, language)
     if args.what == "pairs":
         screen = Terminal.on_stdout(language)
-        code = fleet_pairs.run(args, screen, language)
+        code = fleet_pairs.test_pairs(args, screen, language)
         closing.require_output(screen)
         return code
     if args.signer is not None:

@@ -90,7 +90,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--most",
         metavar="BYTES",
         type=_size,
-        help="largest size, 4096, 32768 and so on, eight times each (default: 128 MiB, gloo 16 MiB)",
+        help="largest size, 4096, 32768, eight times each (default: 128 MiB, with gloo 16 MiB)",
     )
     parser.add_argument(
         "--locations",
@@ -132,7 +132,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(parser)
 
 
-def run(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
     """Test the pairs round by round and name what is bad; returns the exit code.
 
     Raises NoFleet, DueError, LocationsError, SlurmError, CommandError, JournalError where the file

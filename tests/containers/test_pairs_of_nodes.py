@@ -59,7 +59,7 @@ def outcome(made: Network) -> tuple[int, dict[str, Any]]:
     nodes, addresses = made.files()
     argv = [sys.executable, "-m", "acceptance", "fleet", "pairs", str(nodes)]
     argv += ["--launch", f"{sys.executable} {made.launcher()} {{node}}", "--backend", "gloo"]
-    argv += ["--python", PYTHON or "python", "--locations", str(addresses), "--grace", "30"]
+    argv += ["--python", PYTHON or "python", "--locations", str(addresses), "--grace", "60"]
     argv += ["--most", "2097152", "--at-once", "3", "--out", str(made.folder)]
     environ = network_nodes.ENVIRONMENT
     done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=environ, timeout=900)
