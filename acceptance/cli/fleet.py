@@ -183,7 +183,8 @@ def run(args: argparse.Namespace) -> int:
     """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
     Raises DueError, LocationsError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit` raise.
+    NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit`
+    raise.
     """
     language = closing.language_of(args)
     if args.what == "submit":

@@ -140,7 +140,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     """
     launcher = _launcher(args)
     nodes = _nodes(args)
-    told = {} if args.locations is None else locations.read(args.locations)
+    places = {} if args.locations is None else locations.read(args.locations)
     limits = pair_tests.read_limits(resources.locate("pairs.toml"))
     if args.out is not None:
         try:
@@ -149,18 +149,19 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
             raise NoFleet(f"--out {args.out} cannot be made: {error.strerror}") from error
     began = datetime.now(UTC)
     judged = pair_tests.judge(nodes, (), limits)
-    number_ = 0
+    round_ = 0
     try:
         while now := pairs.next_tests(nodes, judged.passed):
-            number_ += 1
-            tested = language.ngettext("{n} pair", "{n} pairs", len(now))
-            screen.say(language("round {number}: {pairs}", number=number_, pairs=tested))
+            round_ += 1
+            count = language.ngettext("{n} pair", "{n} pairs", len(now))
+            screen.say(language("round {number}: {pairs}", number=round_, pairs=count))
             for begin in range(0, len(now), args.at_once):
                 batch = now[begin : begin + args.at_once]
-                new = _tested(args, launcher, batch, number_, told)
+                new = _test(args, launcher, batch, round_, places)
                 judged = pair_tests.judge(nodes, (*judged.tests, *new), limits)
+            passed = judged.passed
             for test in judged.tests:
-                if test.round == number_ and not judged.passed[test.pair]:
+                if test.round == round_ and not passed[test.pair]:
                     _show_test(test, judged, screen, language)
     finally:  # after Ctrl-C too
         if args.out is not None:
@@ -198,19 +199,19 @@ def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
     return found
 
 
-def _tested(
+def _test(
     args: argparse.Namespace,
     launcher: Sequence[str],
     batch: Sequence[NodePair],
     round_: int,
-    told: dict[str, dict[str, str]],
+    places: dict[str, dict[str, str]],
 ) -> list[PairTest]:
     """The tests of these pairs, side by side. Raises CommandError; then none is left running."""
     running: list[RunningProgram] = []
     deadline = Deadline.after(args.within + _END_S)
     try:
         for pair in batch:
-            address = told.get(pair.first, {}).get(_ADDRESS, pair.first)
+            address = places.get(pair.first, {}).get(_ADDRESS, pair.first)
             for rank, node in enumerate(pair):
                 argv = [one.replace(NODE, node) for one in launcher]
                 argv += _load(args, rank, address)
@@ -240,8 +241,8 @@ def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Langu
     screen.say(language("{first} and {second}: bad", **test.pair._asdict()), "red")
     for node, half in zip(test.pair, test.halves, strict=True):
         if half.wrong:
-            told = language.ngettext("{n} wrong element", "{n} wrong elements", half.wrong)
-            screen.say(f"{node}: {told}")
+            wrong = language.ngettext("{n} wrong element", "{n} wrong elements", half.wrong)
+            screen.say(f"{node}: {wrong}")
         if half.reason is not None:
             screen.say(f"{node}: {words.text(half.reason, language)}")
     for slow in judged.slow.get(test.pair, ()):

@@ -81,7 +81,7 @@ class Half:
     """What the program of one node proves.
 
     `began` is whether it met the other one; `reason` why it gives no proof. `wrong` counts elements
-    that are wrong at this node, or of a program that died the wrong results it had told.
+    that are wrong at this node, or of a program that died the wrong results it had printed.
     """
 
     rates: Mapping[str, float]
@@ -113,8 +113,8 @@ def read_half(rank: int, done: ProgramResult) -> Half:
         _value(output, "collective_send_receive_miscompares", way),
     )
     reason = _reason(output, rank, rates, counts)
-    told = sum(int(count) for count in counts if not math.isnan(count))
-    return Half({} if reason else rates, max(wrong, told), began, reason)
+    counted = sum(int(count) for count in counts if not math.isnan(count))
+    return Half({} if reason else rates, max(wrong, counted), began, reason)
 
 
 def _reason(
@@ -239,6 +239,7 @@ class Judged:
 def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -> Judged:
     """Judge the tests so far. Raises ValueError as `pairs.blame`."""
     first = [one for one in tests if one.round == 1 and one.proven]
+    within = {one.pair for one in first}
     found: dict[NodePair, list[Slow]] = {}
     apart: dict[NodePair, list[Slow]] = {}
     compared = False
@@ -246,12 +247,12 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
         ordered = sorted(one.rates[rate] for one in first)
         threshold = _threshold(ordered, limits)
         for one in tests:
-            others = len(ordered) - (one in first)
+            others = len(ordered) - (one.pair in within)
             if not one.proven or not others:
                 continue
             compared = True
             value = one.rates[rate]
-            usual = _usual(ordered, value if one in first else None)
+            usual = _usual(ordered, value if one.pair in within else None)
             drop = 1 - value / usual
             if drop > threshold:
                 into = found if others > 1 else apart

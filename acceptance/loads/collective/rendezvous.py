@@ -79,10 +79,10 @@ class Peer:
         """Say that all is measured, and wait until the other says so. Raises PeerLost."""
         try:
             self._connection.sendall(_DONE)
-            told = _line(self._connection, time.monotonic() + within_s)
+            last = _line(self._connection, time.monotonic() + within_s)
         except OSError as error:
             raise PeerLost(f"the other node is gone: {error}") from None
-        if told != _DONE:
+        if last != _DONE:
             raise PeerLost("the program of the other node ended before it had measured all")
 
     def close(self) -> None:
@@ -97,24 +97,24 @@ def meet(rank: int, address: str, port: int, greeting: Greeting, within_s: float
     """
     end = time.monotonic() + within_s
     line = json.dumps({**greeting, "rank": rank}).encode() + b"\n"
-    connection, told = (_accepted if rank == 0 else _connected)(address, port, line, end)
-    if differs := _difference(rank, greeting, told):
+    connection, other = (_accept if rank == 0 else _connect)(address, port, line, end)
+    if differs := _difference(rank, greeting, other):
         connection.close()
         raise PeerLost(differs)
     return Peer(connection)
 
 
-def _difference(rank: int, own: Greeting, told: dict[str, object]) -> str | None:
+def _difference(rank: int, own: Greeting, other: dict[str, object]) -> str | None:
     """How the other's greeting does not fit."""
-    if (other := told.pop("rank", None)) != 1 - rank:
-        return f"both programs were started as rank {rank}, or the other as {other!r}"
-    for key in sorted(own.keys() | told.keys()):
-        if told.get(key) != own.get(key):
-            return f"the other node has another {key}: {told.get(key)}, and {own.get(key)} here"
+    if (found := other.pop("rank", None)) != 1 - rank:
+        return f"both programs were started as rank {rank}, or the other as {found!r}"
+    for key in sorted(own.keys() | other.keys()):
+        if other.get(key) != own.get(key):
+            return f"the other node has another {key}: {other.get(key)}, and {own.get(key)} here"
     return None
 
 
-def _accepted(
+def _accept(
     _address: str, port: int, line: bytes, end: float
 ) -> tuple[socket.socket, dict[str, object]]:
     """The connection of the first that sends a greeting; others are not spoken to."""
@@ -132,16 +132,16 @@ def _accepted(
             except TimeoutError:
                 break
             try:
-                told = _greeting(connection, min(end, time.monotonic() + _GREETING_S))
+                other = _greeting(connection, min(end, time.monotonic() + _GREETING_S))
                 connection.sendall(line)
             except (OSError, ValueError):
                 connection.close()
                 continue
-            return connection, told
+            return connection, other
     raise PeerLost(f"the other node did not come to port {port} in time")
 
 
-def _connected(
+def _connect(
     address: str, port: int, line: bytes, end: float
 ) -> tuple[socket.socket, dict[str, object]]:
     """A connection, tried again until the other listens."""
@@ -165,10 +165,10 @@ def _connected(
 
 
 def _greeting(connection: socket.socket, end: float) -> dict[str, object]:
-    told = json.loads(_line(connection, end))
-    if not isinstance(told, dict):
+    greeting = json.loads(_line(connection, end))
+    if not isinstance(greeting, dict):
         raise ValueError("no greeting")
-    return told
+    return greeting
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
