@@ -14,7 +14,7 @@ import msgspec
 
 from selftest import fault, trial
 from selftest.catalogue import Say, Theatre, corner
-from selftest.fault import Fault, Named, NvmeDrive, Scratch, WrongDisk
+from selftest.fault import Fault, Named, NetworkCard, NvmeDrive, Scratch, WrongDisk
 from selftest.row import FalseAlarms
 
 CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log"  # collectives need torch, on the host too
@@ -71,10 +71,10 @@ basis = "the self-test's disk is busy"
 """
 
 
-def disks() -> tuple[Named, ...]:
-    """Clean runs of the storage checks: files written and read back, a drive with a sheet whose
-    link has two lanes of the first generation, paced below what these carry, and a drive whose
-    report is the same before and after.
+def parts() -> tuple[Named, ...]:
+    """Clean runs of network cards, and of the storage checks: files written and read back, a drive
+    with a sheet whose link has two lanes of the first generation, paced below what these carry, and
+    a drive whose report is the same before and after.
     """
     link = "2.5 GT/s PCIe"
     slow_slot = NvmeDrive(
@@ -102,10 +102,13 @@ def disks() -> tuple[Named, ...]:
         nvme=slow_slot,
         wrong_disk=WrongDisk("pace", 430),
     )
+    ports = (NetworkCard("ens7"), NetworkCard("ens8"), NetworkCard("mlx9_0/1"))
+    cards = Fault("nothing", (), 0, only="network", station="host", cards=ports)
     return (
         Named("harness", "clean-disk-written", written),
         Named("harness", "clean-disk-read", read),
         Named("harness", "clean-disk-report", _reported()),
+        Named("harness", "clean-network-cards", cards),
     )
 
 
@@ -123,8 +126,10 @@ def _reported() -> Fault:
 
 
 def play(theatre: Theatre, count: int, jobs: int, say: Say) -> FalseAlarms:
-    """So many clean runs of described machines, and those of disks, through the whole harness."""
-    wanted = (*runs(count), *disks())
+    """So many clean runs of described machines, and those of disks and network cards, through the
+    whole harness.
+    """
+    wanted = (*runs(count), *parts())
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_play, theatre, named) for named in wanted]
         for number, done in enumerate(as_completed(waiting), start=1):

@@ -123,6 +123,21 @@ class NvmeDrive(_Strict, frozen=True):
     slot_max_width: int = 4
 
 
+class NetworkCard(_Strict, frozen=True):
+    """A network card of PCI Express with a port that is up: `ens7` or, of InfiniBand, `mlx7_0/1`.
+
+    The slot has sixteen lanes. `below` is a folder of sys/devices for its PCI function, by default
+    one of its own. `then` are files of the port, with what they hold once the fault's
+    `cards_during` runs.
+    """
+
+    name: str
+    speed_mbps: int = 400_000
+    width: int = 16
+    below: str = ""
+    then: dict[str, str] = {}
+
+
 class Load(_Strict, frozen=True):
     """How a load of ours comes out: `fault` names what the GPU does wrong, `gpu` which, `share`
     what is left of its rate.
@@ -208,7 +223,8 @@ class Fault(_Strict, frozen=True):
     `also` are checks that may speak too, as regular expressions of their ids: every other check of
     the run must pass. `code` is rigproof's exit status. `station` is where the load session runs.
     `timeline_from` is the check with whose beginning the timeline of the described machine begins,
-    for all programs of the host. `pipe` makes the machine file a named pipe that nobody writes to.
+    for all programs of the host. `cards_during` is the check with whose beginning network cards
+    change. `pipe` makes the machine file a named pipe that nobody writes to.
     """
 
     what: str
@@ -228,6 +244,8 @@ class Fault(_Strict, frozen=True):
     scratch: Scratch | None = None
     wrong_disk: WrongDisk | None = None
     nvme: NvmeDrive | None = None
+    cards: tuple[NetworkCard, ...] = ()
+    cards_during: str | None = None
     kernel_log: KernelLog | None = None
     kill: Kill | None = None
     reboot: Reboot | None = None
@@ -247,7 +265,7 @@ class Fault(_Strict, frozen=True):
             ("NVML", bool(self.nvml)),
             ("program", bool(self.tools or self.programs)),
             ("load", bool(self.loads)),
-            ("files", bool(self.files or self.scratch or self.nvme)),
+            ("files", bool(self.files or self.scratch or self.nvme or self.cards)),
             ("preloaded library", self.wrong_disk is not None),
             ("kernel log", self.kernel_log is not None),
             ("process", self.kill is not None),
@@ -315,6 +333,8 @@ def _troubles(fault: Fault) -> Iterator[str]:
         yield "restarts the machine at no moment, or at two: give its reboot `step` or `during`"
     if fault.code == 0:
         yield "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3"
+    if any(card.then for card in fault.cards) and fault.cards_during is None:
+        yield "changes network cards at no moment: give `cards_during`, a check"
     if (fault.scratch or fault.wrong_disk or fault.nvme) and fault.station == "docker":
         yield "puts a fault below files of the host, and tests in a container: take station = host"
     if fault.machine is None and (fault.nvml or fault.tools):

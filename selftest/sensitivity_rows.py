@@ -222,6 +222,20 @@ COUNTED = (
         ALONE,
     ),
     Asked("lanes, or a generation, of a disk's link missing", r"disk_link_share", ALL),
+    Asked("lanes, or a generation, of a network card's link missing", r"network_link_share", ALL),
+    Asked(
+        "a lower rate of a network port",
+        r"network_rate_(ratio|share)",
+        ALL,
+    ),
+    Asked(
+        "packets of a network port with errors, times that its link went down, ports that are lost",
+        r"network_(port_lost|errors|link_downs)",
+        ALL,
+        less=False,
+    ),
+    Asked("symbol errors of a network port", r"network_symbol_errors", ALL, less=False),
+    Asked("packets that arrived marked as bad", r"network_remote_errors", ALL, less=False),
     Asked("degrees of a disk above its own threshold", r"disk_temperature_margin", ALL),
     Asked(
         "two sources on a path between GPUs that exclude each other",

@@ -36,7 +36,7 @@ from acceptance.journal import clock, reader
 from acceptance.process import orphans
 from acceptance.run import unfinished
 from acceptance.wording import words
-from selftest import fault_baseline, nvme_drive, power, scratch_folder, wrong_disk
+from selftest import fault_baseline, network_card, nvme_drive, power, scratch_folder, wrong_disk
 from selftest.edits import Document, edited
 from selftest.fault import Born, Fault, KernelLog, Reboot
 from selftest.images import Images
@@ -161,6 +161,8 @@ class Stage:
             self.rig.variables |= wrong_disk.environment(library, self.fault.wrong_disk, self.home)
         if self.fault.nvme is not None:
             nvme_drive.lay(self.root, self.home, self.fault.nvme)
+        for number, card in enumerate(self.fault.cards):
+            network_card.lay(self.root, number, card)
         mounts = ""
         if self.fault.scratch is not None:
             mounts = scratch_folder.lay(self.home / "scratch", self.fault.scratch)
@@ -345,12 +347,15 @@ class Stage:
             if kill
             else said.during
             if said and said.during
-            else self.fault.timeline_from
+            else self.fault.timeline_from or self.fault.cards_during
         )
         if check is None:
             return
         folder = self._run_folder(started, before, check)
         self.rig.reached(folder, check, self.fault.within_s)
+        if self.fault.cards_during is not None:
+            for card in self.fault.cards:
+                network_card.change(self.root, card)
         if said is not None and said.during is not None:
             if said.beside:
                 wait_for(lambda: {said.during, said.beside} <= set(now_running(folder)), ENDS_S)

@@ -11,7 +11,7 @@ from acceptance import resources
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
 from acceptance.expect import collected, measurements, sheet
-from acceptance.fleet import due, kubernetes, locations, parquet, slurm
+from acceptance.fleet import due, kubernetes, locations, pair_tests, parquet, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -78,6 +78,7 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     HistoryError,
     parquet.NightFileError,
     kubernetes.KubernetesError,
+    pair_tests.PairLimitsError,
 )
 
 

@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from acceptance import resources
-from acceptance.cli import closing, fleet_kubernetes, fleet_report, fleet_slurm, options
+from acceptance.cli import (
+    closing,
+    fleet_kubernetes,
+    fleet_pairs,
+    fleet_report,
+    fleet_slurm,
+    options,
+)
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
 from acceptance.core.language import ENGLISH, Language
@@ -86,6 +93,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _fail_on(report)
     options.language(report)
     _submit_arguments(what)
+    text = "test collectives between two nodes at a time, and name what is bad: node or link"
+    fleet_pairs.arguments(options.add(what, "pairs", text, fleet_pairs.EPILOG))
 
 
 def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
@@ -168,11 +177,17 @@ def run(args: argparse.Namespace) -> int:
     """Collect, report, or have a fleet tested; returns the exit code of the verb's epilog.
 
     Raises DueError, LocationsError, SignatureError where the signers cannot be read, NoDuckdb,
-    NightFileError, and what `fleet_report.show` and the engines' `submit` raise.
+    NightFileError, and what `fleet_report.show`, `fleet_pairs.test_pairs` and the engines' `submit`
+    raise.
     """
     language = closing.language_of(args)
     if args.what == "submit":
         return _submit(args, language)
+    if args.what == "pairs":
+        screen = Terminal.on_stdout(language)
+        code = fleet_pairs.test_pairs(args, screen, language)
+        closing.require_output(screen)
+        return code
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None

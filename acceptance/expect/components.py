@@ -16,7 +16,7 @@ from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
 from acceptance.loads.train.names import NEO_GIB
-from acceptance.machine import scratch_place, topology
+from acceptance.machine import network_card, scratch_place, topology
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
@@ -112,6 +112,7 @@ def resolve(
         "declared-link": tuple(Part("net", link.name) for link in machine.network)
         if machine
         else (),
+        **_network(machine, inventory, names),
         "gpu-expected": tuple(names if expected is None else expected),
         **_scratches(inventory, scratches, gpus=bool(names)),
         **_gpus(machine, inventory, names),
@@ -125,6 +126,47 @@ def _linked(inventory: Inventory) -> tuple[Component, ...]:
         for disk in known(inventory.disks)
         if disk.kind != "virtual" and disk.transport in ("nvme", "sata")
     )
+
+
+def _network(
+    machine: Machine | None, inventory: Inventory, names: Sequence[Component]
+) -> dict[str, tuple[Component, ...]]:
+    """The classes of network ports and cards, by what the kernel showed of them before the run."""
+    ports = network_card.ports(known(inventory.links))
+    virtualised = bool(inventory.cpu.virtualised)
+    equal = {one for group in network_siblings(machine, inventory) for one in group}
+    counting = {
+        f"network-port-{kind}": tuple(
+            port.component for port in ports if not port.counters.keys().isdisjoint(counters)
+        )
+        for kind, counters in (
+            (name.removeprefix("network_").replace("_", "-"), counters)
+            for name, counters in network_card.COUNTERS.items()
+        )
+    }
+    return {
+        "network-port": tuple(port.component for port in ports),
+        "network-port-rated": tuple(port.component for port in ports if network_card.rated(port)),
+        "network-port-with-peers": tuple(p.component for p in ports if p.component in equal),
+        "network-card-linked": tuple(
+            card.component
+            for card in network_card.cards(ports).values()
+            if network_card.shows_link(card, virtualised=virtualised)
+        ),
+        "gpu-networked": tuple(
+            gpu.name for gpu in gpus(inventory, names) if network_card.nearest(inventory, gpu)
+        ),
+        **counting,
+    }
+
+
+def network_siblings(
+    machine: Machine | None, inventory: Inventory
+) -> tuple[tuple[Component, ...], ...]:
+    """The groups of network ports of which equal rates are to be expected."""
+    declared = machine.network if machine else ()
+    named = [link.name for link in declared if link.speed_mbps is not None]
+    return network_card.equal_ports(known(inventory.links), named)
 
 
 def any_profile(
@@ -332,6 +374,7 @@ def siblings(
         "gpu-neo-with-peers": by_model,
         "gpu-with-link-peers": tuple(link_siblings(machine, inventory, names).values()),
         "gpu-pair-with-peers": pair_siblings(machine, inventory, names),
+        "network-port-with-peers": network_siblings(machine, inventory),
         **disk_siblings(inventory, scratches),
     }
 
@@ -366,6 +409,8 @@ def not_offered(components: Mapping[str, tuple[Component, ...]]) -> tuple[Messag
         found.append(Message("no_other_core"))
     if not components["disk"]:
         found.append(Message("no_disk"))
+    if not components["network-port"]:
+        found.append(Message("no_network_card"))
     return (*found, *_gpus_do_not_offer(components))
 
 

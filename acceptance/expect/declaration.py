@@ -76,6 +76,9 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         if link.speed_mbps is not None:
             basis = says(f"{link.name}, speed_mbps", link.speed_mbps)
             yield fact("link_speed", component, at_least(link.speed_mbps, "Mbit/s", basis))
+        for number in link.gpus:
+            basis = says(f"{link.name}, gpus", list(link.gpus))
+            yield fact("gpu_network_differs", Gpu(number), must_be_zero(basis))
     yield from _gpus(machine, file)
     yield from _gpu_pairs(machine, file)
 

@@ -25,6 +25,7 @@ _DATA = (
     "measurements",
     "models",
     "noise.toml",
+    "pairs.toml",
     "profiles.toml",
 )
 

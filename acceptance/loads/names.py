@@ -61,6 +61,8 @@ COLLECTIVE_OF_PATH = {
 COLLECTIVE_OF_RANK = {"collective_miscompares": "count"}
 # In every format besides float32 where so many ranks have exact sums.
 COLLECTIVE_SUMS: tuple[CollectiveCheck, ...] = ("all_reduce", "reduce_scatter")
+# Between two nodes, besides a send-receive each way.
+COLLECTIVE_PAIR_OPERATIONS: tuple[CollectiveCheck, ...] = ("all_reduce", "all_gather")
 COLLECTIVES = "collectives"
 COLLECTIVE_COLUMNS = (
     "arm",

@@ -317,7 +317,11 @@ class NetworkLink:
     `speed_mbps` is given while the link is up. `virtual` means that the device belongs to a
     hypervisor, not to a card. `bus` is that of the device itself ("pci", "usb", "virtio", ...);
     `is_virtual_function` marks an SR-IOV virtual function of a card. `pcie_speed_gts` (of one lane)
-    and `pcie_width` (lanes) are those of the card's PCIe link.
+    and `pcie_width` (lanes) are those of the card's PCIe link, `max_pcie_*` the card's maximum,
+    `slot_max_pcie_*` that of the port above it. `device_id` is "15b3:1021", `guid` that of an
+    RDMA device. `state` is the kernel's word for the link ("up", "ACTIVE"), `phys_state` that for
+    the physical layer of an InfiniBand port ("LinkUp"). `rdma` names the RDMA port of an Ethernet
+    interface, such as "mlx5_0/1". `counters` are the kernel's error counters by their file names.
     """
 
     name: str
@@ -332,6 +336,16 @@ class NetworkLink:
     is_virtual_function: bool | None = None
     pcie_speed_gts: float | None = None
     pcie_width: int | None = None
+    max_pcie_speed_gts: float | None = None
+    max_pcie_width: int | None = None
+    slot_max_pcie_speed_gts: float | None = None
+    slot_max_pcie_width: int | None = None
+    device_id: str | None = None
+    guid: str | None = None
+    state: str | None = None
+    phys_state: str | None = None
+    rdma: str | None = None
+    counters: dict[str, int] = field(default_factory=dict)
 
     @property
     def component(self) -> Component:

@@ -120,10 +120,15 @@ class DeclaredScratch(Strict, frozen=True):
 
 
 class DeclaredLink(Strict, frozen=True):
-    """`[[network]]`: one network link by name, with its speed in Mbit/s."""
+    """`[[network]]`: one network link by name, with its speed in Mbit/s.
+
+    `gpus` are the numbers of the GPUs (gpu0 is 0) to which its card is the nearest, or one of the
+    nearest.
+    """
 
     name: Text
     speed_mbps: Positive | None = None
+    gpus: tuple[_GpuNumber, ...] = ()
 
 
 class DeclaredGpu(Strict, frozen=True):
@@ -351,6 +356,7 @@ def _problems(machine: Machine) -> Iterator[Problem]:
             )
     yield from _scratch_problems(machine)
     yield from _pair_problems(machine)
+    yield from _network_problems(machine)
     listed = sum(gpu.count for gpu in machine.gpu)
     if listed and machine.gpus not in (None, listed):
         yield ["gpus"], f"gpus is {machine.gpus} but the gpu tables list {listed}: make them agree"
@@ -403,6 +409,26 @@ def _pair_problems(machine: Machine) -> Iterator[Problem]:
         elif pair.path is None and pair.p2p is None and pair.write_gbs is None:
             yield key, f"{key_text} declares nothing: add path, p2p or write_gbs"
         seen.add(both)
+
+
+def _network_problems(machine: Machine) -> Iterator[Problem]:
+    count = machine.gpu_count()
+    for index, link in enumerate(machine.network):
+        key: KeyPath = ["network", index, "gpus"]
+        if link.gpus and count is None:
+            yield (
+                key,
+                f"{spell(key)} names GPUs, and the file does not say how many there are: add gpus",
+            )
+        elif link.gpus and max(link.gpus) >= (count or 0):
+            numbers = f"numbered from 0 to {count - 1}" if count else "none"
+            yield (
+                key,
+                (
+                    f"{spell(key)} names GPU {max(link.gpus)}, but the declared GPUs are "
+                    f"{numbers}: correct it"
+                ),
+            )
 
 
 def _repeated(names: Iterable[str | None]) -> Iterator[tuple[int, str]]:

@@ -11,10 +11,10 @@ from itertools import combinations
 from pathlib import Path
 
 from acceptance.core.limit import GIB
-from acceptance.machine import topology
+from acceptance.machine import network_card, topology
 from acceptance.machine.channels import channels
 from acceptance.machine.gpu import gpus
-from acceptance.machine.inventory import Inventory, known
+from acceptance.machine.inventory import Inventory, NetworkLink, known
 from acceptance.machine.pcie import generation, lower_maximum
 from acceptance.machine.waiver_lines import VIRTUAL_DISK, of_skip, toml_text
 from acceptance.wording import words
@@ -161,6 +161,8 @@ def _devices(inventory: Inventory) -> Iterator[str]:
             yield ""
             yield "[[network]]"
             yield from _pairs(name=link.name, speed_mbps=link.speed_mbps)
+            if near := _near(inventory, link):
+                yield f"gpus = {near}"
     virtual = [disk for disk in known(inventory.disks) if disk.kind == "virtual"]
     if virtual:
         yield ""
@@ -168,6 +170,21 @@ def _devices(inventory: Inventory) -> Iterator[str]:
     for disk in virtual:
         for line in of_skip("storage.smart_health", disk.component, VIRTUAL_DISK):
             yield f"# {line}"
+
+
+def _near(inventory: Inventory, link: NetworkLink) -> list[int]:
+    """The numbers of the GPUs to which a link's card is the nearest, or one of the nearest.
+
+    Left out are GPUs to which every card is equally near.
+    """
+    cards = network_card.cards(known(inventory.links))
+    numbers = []
+    for number, gpu in enumerate(gpus(inventory)):
+        found = network_card.nearest(inventory, gpu)
+        near = [port.pci_address for port in found[1]] if found is not None else []
+        if link.pci_address in near and len(near) < len(cards):
+            numbers.append(number)
+    return numbers
 
 
 def _gpu_pairs(inventory: Inventory) -> Iterator[str]:

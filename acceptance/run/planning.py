@@ -405,6 +405,7 @@ def without_places(declared: Machine | None, inventory: Inventory) -> Machine | 
         declared,
         gpu=declared.gpu if alike else (),
         gpu_pair=(),
+        network=tuple(msgspec.structs.replace(link, gpus=()) for link in declared.network),
         limit=tuple(row for row in declared.limit if not _of_a_gpu(row.component)),
         waiver=tuple(row for row in declared.waiver if not _of_some_gpus(row.component, count)),
     )

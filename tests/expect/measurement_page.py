@@ -24,7 +24,7 @@ _COMPONENTS = (
     (r"socket", "`socketN`"),
     (r"disk(-.*)?", "`disk:<name>`"),
     (r"declared-disk", "`declared-disk:<n>`"),
-    (r"declared-link", "`net:<name>`"),
+    (r"declared-link|network-(card|port)(-.*)?", "`net:<name>`"),
     (r"dimm", "`dimm:<slot>`"),
     (r"cpu(-.*)?", "`cpu`"),
     (r"(\w+)", r"`\1`"),

@@ -24,6 +24,17 @@ from acceptance.process.deadline import Deadline
 from acceptance.wording import words
 
 NOTHING: frozenset[str] = frozenset()
+NETWORK = (
+    "gpu-networked",
+    "network-card-linked",
+    "network-port",
+    "network-port-errors",
+    "network-port-link-downs",
+    "network-port-rated",
+    "network-port-remote-errors",
+    "network-port-symbol-errors",
+    "network-port-with-peers",
+)
 EVERYTHING = frozenset({"cpu_temperature_c", "cpu_throttle_count", "load_1m"})
 
 
@@ -92,6 +103,7 @@ def test_a_machine_that_declares_nothing() -> None:
         "dimm": (),
         "declared-disk": (),
         "declared-link": (),
+        **dict.fromkeys(NETWORK, ()),
         "gpu": (Gpu(0), Gpu(1)),
         "gpu-expected": (Gpu(0), Gpu(1)),
         "gpus": (GPUS,),
@@ -260,6 +272,7 @@ def test_what_a_machine_does_not_show_is_said() -> None:
         "processor throttling",
         "single cores",
         "disk health",
+        "network cards",
     ]
     one = replace(seen, cpu=replace(seen.cpu, core_groups=(CoreGroup("all", ((0,),)),)))
     assert [
@@ -267,6 +280,7 @@ def test_what_a_machine_does_not_show_is_said() -> None:
     ] == [
         "slow cores",
         "disk health",
+        "network cards",
     ]
 
 

@@ -29,7 +29,14 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (data / name / "x.toml").write_text(name)
     (data / "locale/zh_CN").mkdir(parents=True)
     (data / "locale/zh_CN/x.po").write_text("po")
-    for name in ("causes.toml", "changes.toml", "drift.toml", "noise.toml", "profiles.toml"):
+    for name in (
+        "causes.toml",
+        "changes.toml",
+        "drift.toml",
+        "noise.toml",
+        "pairs.toml",
+        "profiles.toml",
+    ):
         (data / name).write_text(name)
     at(package, monkeypatch)
     return tmp_path / "box"
@@ -44,7 +51,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 14
+    assert len(files) == 15
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())

@@ -283,6 +283,21 @@ def refused(folder: Path, content: bytes) -> str:
             "network (number 2) names eth0 again",
         ),
         (
+            'gpus = 2\n[[network]]\nname = "eth0"\ngpus = [0, 2]',
+            6,
+            "network (number 1).gpus names GPU 2, but the declared GPUs are numbered from 0 to 1",
+        ),
+        (
+            'gpus = 0\n[[network]]\nname = "eth0"\ngpus = [0]',
+            6,
+            "network (number 1).gpus names GPU 0, but the declared GPUs are none: correct it",
+        ),
+        (
+            '[[network]]\nname = "eth0"\ngpus = [0]',
+            5,
+            "names GPUs, and the file does not say how many there are: add gpus",
+        ),
+        (
             '[[gpu]]\naddress = "0000:01:00.0"\n[[gpu]]\n[[gpu]]\naddress = "0000:01:00.0"',
             6,
             "gpu (number 3) names 0000:01:00.0",

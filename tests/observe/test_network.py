@@ -8,6 +8,8 @@ from machine_tree import Tree
 from acceptance.machine.inventory import NetworkLink
 from acceptance.observe import network as observe_network
 from acceptance.observe.sysfs import SysfsError
+from selftest import network_card
+from selftest.fault import NetworkCard
 
 
 @pytest.fixture
@@ -29,6 +31,7 @@ def test_a_card_that_is_up(tree: Tree) -> None:
             False,
             "0000:05:00.0",
             is_virtual_function=False,
+            state="up",
         ),
     )
 
@@ -94,6 +97,7 @@ def test_infiniband_ports(tree: Tree) -> None:
             False,
             "0000:81:00.0",
             is_virtual_function=False,
+            state="ACTIVE",
         ),
         NetworkLink(
             "mlx5_0/2",
@@ -105,6 +109,7 @@ def test_infiniband_ports(tree: Tree) -> None:
             False,
             "0000:81:00.0",
             is_virtual_function=False,
+            state="DOWN",
         ),
         NetworkLink(
             "mlx5_0/4",
@@ -116,6 +121,7 @@ def test_infiniband_ports(tree: Tree) -> None:
             False,
             "0000:81:00.0",
             is_virtual_function=False,
+            state="ACTIVE",
         ),
     )
 
@@ -150,3 +156,106 @@ def test_a_card_behind_a_controller_has_no_pcie_link_of_its_own(tree: Tree) -> N
     (device / "current_link_speed").write_text("8.0 GT/s PCIe\n")
     (link,) = observe_network.read(tree.root)
     assert (link.bus, link.pcie_speed_gts, link.pcie_width) == ("usb", None, None)
+
+
+def test_a_card_with_its_link_and_counters(tree: Tree) -> None:
+    network_card.lay(tree.root, 0, NetworkCard("ens7", width=8))
+    assert observe_network.read(tree.root) == (
+        NetworkLink(
+            "ens7",
+            "ethernet",
+            "mlx5_core",
+            400_000,
+            "b8:00:00:00:00:00",
+            True,
+            False,
+            "9998:01:00.0",
+            bus="pci",
+            is_virtual_function=False,
+            pcie_speed_gts=32.0,
+            pcie_width=8,
+            max_pcie_speed_gts=32.0,
+            max_pcie_width=16,
+            slot_max_pcie_speed_gts=32.0,
+            slot_max_pcie_width=16,
+            device_id="15b3:1021",
+            state="up",
+            counters={"rx_errors": 0, "tx_errors": 0, "rx_crc_errors": 0, "carrier_changes": 2},
+        ),
+    )
+
+
+def test_an_infiniband_card(tree: Tree) -> None:
+    card = NetworkCard("mlx7_0/1", then={"counters/symbol_error": "N/A (no PMA)"})
+    network_card.lay(tree.root, 3, card)
+    (link,) = observe_network.read(tree.root)
+    assert (link.name, link.guid, link.state, link.phys_state, link.rdma) == (
+        "mlx7_0/1",
+        "0011:2233:4455:6603",
+        "ACTIVE",
+        "LinkUp",
+        None,
+    )
+    assert set(link.counters) == {
+        "symbol_error",
+        "link_error_recovery",
+        "link_downed",
+        "port_rcv_errors",
+        "port_rcv_remote_physical_errors",
+        "local_link_integrity_errors",
+        "excessive_buffer_overrun_errors",
+    }
+    network_card.change(tree.root, card)  # a device without performance management
+    (link,) = observe_network.read(tree.root)
+    assert "symbol_error" not in link.counters
+    assert len(link.counters) == 6
+
+
+def test_an_rdma_port_is_one_with_its_interface(tree: Tree) -> None:
+    network_card.lay(tree.root, 0, NetworkCard("ens7"))
+    function = "sys/devices/pci9998:00/9998:00:01.0/9998:01:00.0"
+    device = f"{function}/infiniband/rocep1s0"
+    tree.write(f"{device}/node_guid", "0011:2233:4455:6677\n")
+    for number, downed in ((1, 4), (2, 9)):
+        tree.files(f"{device}/ports/{number}", link_layer="Ethernet", state="4: ACTIVE")
+        tree.files(f"{device}/ports/{number}/counters", link_downed=downed)
+    tree.link(f"{device}/device", function)
+    tree.link("sys/class/infiniband/rocep1s0", device)
+    (link,) = observe_network.read(tree.root)
+    assert (link.rdma, link.guid) == ("rocep1s0/1", "0011:2233:4455:6677")
+    assert (link.counters["link_downed"], link.counters["carrier_changes"]) == (4, 2)
+    tree.files("sys/class/net/ens7", dev_port=1)
+    (link,) = observe_network.read(tree.root)
+    assert (link.rdma, link.counters["link_downed"]) == ("rocep1s0/2", 9)
+
+
+def test_counters_of_virtual_devices_are_not_read(tree: Tree) -> None:
+    tree.nic("eth0", driver="virtio_net")
+    tree.link("sys/class/net/eth0/device/subsystem", "sys/bus/pci")
+    tree.files("sys/class/net/eth0/statistics", rx_errors=3)
+    (link,) = observe_network.read(tree.root)
+    assert link.counters == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("ens7", "operstate", "sideways"),
+        ("ens7", "statistics/rx_errors", "many"),
+        ("ens7", "statistics/rx_errors", "-1"),
+        ("ens7", "carrier_changes", "2.5"),
+        ("mlx7_0/1", "state", "ACTIVE"),
+        ("mlx7_0/1", "state", "4: SLEEPY"),
+        ("mlx7_0/1", "phys_state", "LinkUp"),
+        ("mlx7_0/1", "link_layer", "Carrier pigeon"),
+        ("mlx7_0/1", "counters/link_downed", "N/A"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_its_file(
+    tree: Tree, name: str, file: str, text: str
+) -> None:
+    card = NetworkCard(name, then={file: text})
+    network_card.lay(tree.root, 0, card)
+    network_card.change(tree.root, card)
+    with pytest.raises(SysfsError, match=f"{file} holds '{text.rpartition(': ')[2]}'"):
+        observe_network.read(tree.root)

@@ -716,6 +716,7 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
         "processor temperature",
         "processor throttling",
         "disk health",
+        "network cards",
         "the speed of the disks, and what they give back",
     ]
     assert re.fullmatch(
@@ -727,7 +728,7 @@ def test_what_is_not_offered_is_not_tested(prepare: Callable[..., PreparedRun], 
     tree.files("sys/class/hwmon/hwmon0", name="k10temp", temp1_input=40_000)
     made = prepare("")
     assert due(made, "cpu_temperature") == [CPU]
-    assert len(made.plan.not_tested) == 4
+    assert len(made.plan.not_tested) == 5
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ HEAT = "watch.heat gpu_temperature gpu1"
 
 def test_every_frozen_run_is_still_played() -> None:
     played = {
-        f"{one.family}/{one.name}" for one in (*read(), *clean.runs(max(WHOLE)), *clean.disks())
+        f"{one.family}/{one.name}" for one in (*read(), *clean.runs(max(WHOLE)), *clean.parts())
     }
     assert set(frozen._frozen()) <= played
 

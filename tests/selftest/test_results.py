@@ -150,7 +150,7 @@ def test_what_is_done_is_told_as_it_goes_with_how_much_there_is(
     monkeypatch.setattr(Theatre, "play", lambda _, named: (rows[named.name],))
     faults = [Named("slow", name, Fault("nothing", (), 0)) for name in rows]
     assert set(theatre.play_all(faults, 1, said.append)) == {CAUGHT, MISSED}
-    monkeypatch.setattr(clean, "disks", lambda: ())
+    monkeypatch.setattr(clean, "parts", lambda: ())
     monkeypatch.setattr(clean, "_play", lambda _, named: (named.name, ""))
     assert clean.play(theatre, 2, 2, said.append).alarms == 0
     assert [line.partition(": ")[0] for line in said] == [

@@ -59,7 +59,9 @@ def planned(
         cannot_detect=(),
         components=components.resolve(declared, inventory, frozenset(), found, scratches=scratches),
         not_offered=(),
-        book=planning.book(None, None, inventory, found, of_disks),
+        book=planning.book(
+            declared, "machine.toml" if declared else None, inventory, found, of_disks
+        ),
         waivers=(),
         declared_in=None,
         only=only,

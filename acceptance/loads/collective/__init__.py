@@ -1,1 +1,1 @@
-"""The load of collective operations between all GPUs, every element verified."""
+"""The loads of collectives, every element verified: between all GPUs, and between two nodes."""

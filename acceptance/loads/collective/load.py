@@ -108,7 +108,8 @@ def _ranks(text: str) -> int:
     return int(text)
 
 
-def _size(text: str) -> int:
+def size(text: str) -> int:
+    """A size of the ladder in bytes."""
     if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or int(text) not in ladder.SIZES:
         raise argparse.ArgumentTypeError(
             f"{text!r} is none of the sizes {', '.join(map(str, ladder.SIZES))}"
@@ -116,7 +117,8 @@ def _size(text: str) -> int:
     return int(text)
 
 
-def _turns(text: str) -> int:
+def turns(text: str) -> int:
+    """A number of turns."""
     if not re.fullmatch(r"[1-9]\d{0,2}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of turns from 1 to 999")
     return int(text)
@@ -134,13 +136,13 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--most",
-        type=_size,
+        type=size,
         default=ladder.SIZES[-1],
         help="the largest size in bytes (default %(default)s)",
     )
     parser.add_argument(
         "--turns",
-        type=_turns,
+        type=turns,
         default=5,
         help="that count, of each size, besides one to warm up (default %(default)s)",
     )
@@ -235,7 +237,6 @@ class ArmRun:
         return self._step(Step(operation, dtype, share, self.turns, random))
 
     def _step(self, step: Step | LatencyStep) -> dict[GpuRank, Done]:
-        operation = step.operation
         self.turns += 1
         self.entered.clear()
         self.ranks.start(lambda _moment: step)
@@ -244,14 +245,19 @@ class ArmRun:
         try:
             done = self.collect("done")
         except RankSilent as error:
-            entered = {rank.component for rank in self.entered}
-            every = map(Gpu, range(operation.ranks))
-            absent = [component for component in every if component not in entered]
-            who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
-            raise RankSilent(f"{error}: {who} at {operation.name} of {step.size} bytes") from None
+            raise self.silent(error, step) from None
         for rank, one in done.items():
             self.wrong[step.component(rank.number)] += one.wrong
         return done
+
+    def silent(self, error: RankSilent, step: Step | LatencyStep) -> RankSilent:
+        """The error of a turn that does not end, with the ranks that never arrived."""
+        operation = step.operation
+        entered = {rank.component for rank in self.entered}
+        every = map(Gpu, range(operation.ranks))
+        absent = [component for component in every if component not in entered]
+        who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
+        return RankSilent(f"{error}: {who} at {operation.name} of {step.size} bytes")
 
     def measure(
         self, operation: Operation, dtype: ElementType, size: int, component: Component = GPUS
@@ -330,15 +336,15 @@ class ArmRun:
             self.slow += [
                 (
                     self.arm,
-                    str(_pair(ends)),
-                    str(_pair(one)),
+                    str(path_of(ends)),
+                    str(path_of(one)),
                     round(rates[one], 3),
                     round(again[one], 3),
                 )
                 for one in tried
             ]
         for ends, rate in rates.items():
-            pair = _pair(ends)
+            pair = path_of(ends)
             value = again[ends] if ends in slow else rate
             self.reading("collective_send_receive", "GB/s", pair, value)
             self.reading("collective_send_receive_miscompares", "count", pair, self.wrong[pair])
@@ -346,7 +352,7 @@ class ArmRun:
     def path(self, ends: tuple[int, int], size: int) -> float:
         """Turns of a send-receive of one size; GB/s."""
         operation = Operation("send_receive", self.options.ranks, *ends)
-        return self.measure(operation, "f32", size, _pair(ends))
+        return self.measure(operation, "f32", size, path_of(ends))
 
     def ladder(self, sizes: Sequence[int]) -> None:
         """The size of the readings for the other operations, then all other sizes in turn."""
@@ -389,7 +395,8 @@ def slowest(operation: Operation, done: Mapping[GpuRank, Done]) -> float:
     )
 
 
-def _pair(ends: tuple[int, int]) -> Pair:
+def path_of(ends: tuple[int, int]) -> Pair:
+    """The path from one rank to another."""
     return Pair(Gpu(ends[0]), Gpu(ends[1]))
 
 

@@ -131,21 +131,35 @@ class TorchMemory:
 
 
 class TorchGroup:
-    """A process group of torch.distributed, with one tensor device for each rank."""
+    """A process group of torch.distributed, with one tensor device for each rank.
 
-    def __init__(self, backend: str, rank: int, ranks: int, folder: Path) -> None:
+    Its ranks meet by a file in the folder, those of several machines at `meet`, a URL of torch's;
+    the GPU's number is the rank's unless `gpu` says another.
+    """
+
+    def __init__(
+        self,
+        backend: str,
+        rank: int,
+        ranks: int,
+        folder: Path,
+        meet: str | None = None,
+        gpu: int | None = None,
+    ) -> None:
         import torch
 
         on_gpu = backend == "nccl"
-        self._backend, self._rank, self._ranks, self._folder = backend, rank, ranks, folder
+        self._backend, self._rank, self._ranks = backend, rank, ranks
+        self._place = meet or f"file://{folder}/meet"
         self._met = False
-        self.memory = TorchMemory(f"cuda:{rank}" if on_gpu else "cpu", ranks)
+        device = rank if gpu is None else gpu
+        self.memory = TorchMemory(f"cuda:{device}" if on_gpu else "cpu", ranks)
         self.about, self.uuid = f"torch {torch.__version__}, {backend}", ""
         if on_gpu:
-            self.uuid = str(torch.cuda.get_device_properties(rank).uuid)
-            torch.cuda.set_device(rank)
+            self.uuid = str(torch.cuda.get_device_properties(device).uuid)
+            torch.cuda.set_device(device)
             version = ".".join(map(str, torch.cuda.nccl.version()))
-            self.about = f"{self.about} {version}, {torch.cuda.get_device_name(rank)}"
+            self.about = f"{self.about} {version}, {torch.cuda.get_device_name(device)}"
         else:
             torch.set_num_threads(1)  # the ranks share the processors
         self._gate = self.memory.buffer("f32", 1).fill_(0)
@@ -155,7 +169,7 @@ class TorchGroup:
 
         distributed.init_process_group(
             self._backend,
-            init_method=f"file://{self._folder}/meet",
+            init_method=self._place,
             rank=self._rank,
             world_size=self._ranks,
         )

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
 from acceptance.core.message import Text
+from acceptance.machine import pcie
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Cpu, Inventory, Memory, NvmlDevice
+from acceptance.machine.inventory import Cpu, Inventory, Memory, NetworkLink, NvmlDevice
 from acceptance.machine.observation import NOTHING
 from acceptance.wording import words as wording
 
@@ -59,8 +60,16 @@ def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
         state = None if link.up is None else _("up") if link.up else _("down")
         yield (
             _("network {name}", name=link.name),
-            _joined(state, speed, link.driver or _("no driver"), link.pci_address),
+            _joined(state, speed, link.driver or _("no driver"), link.pci_address, _pcie(link, _)),
         )
+
+
+def _pcie(link: NetworkLink, _: Language) -> str | None:
+    """The PCI Express link of a network card."""
+    generation = pcie.generation(link.pcie_speed_gts)
+    if generation is None or link.pcie_width is None:
+        return None
+    return _("PCIe generation {number} x{lanes}", number=generation, lanes=link.pcie_width)
 
 
 def _joined(*parts: str | None) -> str:

@@ -1,0 +1,326 @@
+"""`rigproof fleet pairs`: collectives between two nodes at a time, until what is bad has a name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from acceptance import resources
+from acceptance.cli import options
+from acceptance.cli.fleet_report import NoFleet
+from acceptance.core.language import Language
+from acceptance.core.limit import MIB, number
+from acceptance.core.message import Message
+from acceptance.fleet import due, locations, pair_tests, pairs, slurm
+from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
+from acceptance.fleet.pairs import NodePair
+from acceptance.journal import run_folder
+from acceptance.loads.collective.ladder import SIZES
+from acceptance.process import command
+from acceptance.process.command import RunningProgram
+from acceptance.process.deadline import Deadline
+from acceptance.reports import plain_json
+from acceptance.reports.terminal import Terminal
+from acceptance.wording import words
+
+FILE = "pairs.json"
+NODE = "{node}"
+EPILOG = (
+    "Exit codes: 0 every pair passed, 1 a bad node or link is named, 3 something is not judged, 2 "
+    "usage error."
+)
+EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
+_STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
+_LOAD = "acceptance.loads.collective.pair"
+_SRUN = "srun --quiet --overlap --nodes=1 --ntasks=1 --nodelist={node}"
+_ALLOCATION = "SLURM_JOB_NODELIST"
+_ADDRESS = "address"  # the column of --locations
+_WITHIN, _GRACE = 180.0, 45.0
+_MOST = {"nccl": 128 * MIB, "gloo": 16 * MIB}  # a processor verifies 16 MiB in half a second
+_END_S = 5.0  # that a program has to end itself before it is killed
+
+
+def _size(text: str) -> int:
+    """A size of the load."""
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if value not in SIZES:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(map(str, SIZES))}")
+    return value
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof fleet pairs`."""
+    parser.add_argument(
+        "nodes",
+        metavar="NODES",
+        nargs="?",
+        type=options.path,
+        help="file with a node on each line, in the order of rack and switch",
+    )
+    engine = parser.add_mutually_exclusive_group(required=True)
+    engine.add_argument(
+        "--launch",
+        metavar="TEMPLATE",
+        help="starts a program on a node, such as 'ssh {node}' or 'ip netns exec {node}'",
+    )
+    engine.add_argument(
+        "--slurm",
+        action="store_true",
+        help="srun, in the allocation that this runs in; its nodes are tested without NODES",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("nccl", "gloo"),
+        default="nccl",
+        help="nccl between GPUs, or gloo between processors (default: nccl)",
+    )
+    parser.add_argument(
+        "--gpu",
+        metavar="N",
+        type=int,
+        choices=range(16),
+        default=0,
+        help="the GPU of each node (default: 0)",
+    )
+    parser.add_argument(
+        "--most",
+        metavar="BYTES",
+        type=_size,
+        help="largest size, 4096, 32768, eight times each (default: 128 MiB, with gloo 16 MiB)",
+    )
+    parser.add_argument(
+        "--locations",
+        metavar="FILE",
+        type=options.path,
+        help="CSV with columns `machine` and `address`: where other nodes reach it (its name)",
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=int, default=29500, help="of each node (default: 29500)"
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PATH",
+        default="python3",
+        help="on the nodes: a Python with rigproof and torch (default: python3)",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="S",
+        type=options.seconds,
+        default=_WITHIN,
+        help="seconds of one test, its start included (default: 180)",
+    )
+    parser.add_argument(
+        "--grace",
+        metavar="S",
+        type=options.seconds,
+        default=_GRACE,
+        help="seconds that a node may be late for the other (default: 45)",
+    )
+    parser.add_argument(
+        "--at-once",
+        metavar="PAIRS",
+        type=options.number,
+        default=64,
+        help="pairs that are tested side by side (default: 64)",
+    )
+    options.out(parser, None, f"folder for {FILE}, such as that of the verdicts")
+    options.language(parser)
+
+
+def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -> int:
+    """Test the pairs round by round and name what is bad; returns the exit code.
+
+    Raises NoFleet, DueError, LocationsError, SlurmError, CommandError, JournalError where the file
+    cannot be written, and PairLimitsError.
+    """
+    launcher = _launcher(args)
+    nodes = _nodes(args)
+    places = {} if args.locations is None else locations.read(args.locations)
+    limits = pair_tests.read_limits(resources.locate("pairs.toml"))
+    if args.out is not None:
+        try:
+            args.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NoFleet(f"--out {args.out} cannot be made: {error.strerror}") from error
+    began = datetime.now(UTC)
+    judged = pair_tests.judge(nodes, (), limits)
+    round_ = 0
+    try:
+        while now := pairs.next_tests(nodes, judged.passed):
+            round_ += 1
+            count = language.ngettext("{n} pair", "{n} pairs", len(now))
+            screen.say(language("round {number}: {pairs}", number=round_, pairs=count))
+            for begin in range(0, len(now), args.at_once):
+                batch = now[begin : begin + args.at_once]
+                new = _test(args, launcher, batch, round_, places)
+                judged = pair_tests.judge(nodes, (*judged.tests, *new), limits)
+            passed = judged.passed
+            for test in judged.tests:
+                if test.round == round_ and not passed[test.pair]:
+                    _show_test(test, judged, screen, language)
+    finally:  # after Ctrl-C too
+        if args.out is not None:
+            content = plain_json.render(_record(args, judged, limits, began))
+            run_folder.write_whole(args.out / FILE, content, then=Message("pairs_again"))
+    _show(judged, screen, language)
+    if args.out is not None:
+        screen.path(str(args.out / FILE))
+    return EXIT[judged.verdict]
+
+
+def _launcher(args: argparse.Namespace) -> tuple[str, ...]:
+    template = _SRUN if args.slurm else args.launch
+    try:
+        found = tuple(shlex.split(template))
+    except ValueError as error:
+        raise NoFleet(f"--launch {template}: {error}") from error
+    if not found or not any(NODE in one for one in found):
+        raise NoFleet(f"--launch {template}: write {NODE} where the node's name belongs")
+    return (command.find(found[0], "slurm-client" if args.slurm else None), *found[1:])
+
+
+def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
+    allocation = os.environ.get(_ALLOCATION)
+    if args.slurm and not allocation:
+        raise NoFleet("--slurm needs an allocation: salloc --nodes=N rigproof fleet pairs --slurm")
+    if args.nodes is None:
+        if not args.slurm or allocation is None:
+            raise NoFleet("name the nodes: give a file with one on each line")
+        found = slurm.expand(allocation)
+    else:
+        found = due.read(args.nodes)
+    if len(found) < 2:
+        raise NoFleet(f"{found[0]} is the only node: a pair needs two")
+    return found
+
+
+def _test(
+    args: argparse.Namespace,
+    launcher: Sequence[str],
+    batch: Sequence[NodePair],
+    round_: int,
+    places: dict[str, dict[str, str]],
+) -> list[PairTest]:
+    """The tests of these pairs, side by side. Raises CommandError; then none is left running."""
+    running: list[RunningProgram] = []
+    deadline = Deadline.after(args.within + _END_S)
+    try:
+        for pair in batch:
+            address = places.get(pair.first, {}).get(_ADDRESS, pair.first)
+            for rank, node in enumerate(pair):
+                argv = [one.replace(NODE, node) for one in launcher]
+                argv += _load(args, rank, address)
+                running.append(command.start(argv, deadline=deadline))
+        done = [one.wait() for one in running]
+    except BaseException:
+        for one in running:
+            one.stop()
+        raise
+    halves = [pair_tests.read_half(place % 2, one) for place, one in enumerate(done)]
+    return [
+        PairTest(pair, round_, (first, second))
+        for pair, first, second in zip(batch, halves[::2], halves[1::2], strict=True)
+    ]
+
+
+def _load(args: argparse.Namespace, rank: int, address: str) -> Iterator[str]:
+    """The command line of the load on a node."""
+    yield from (args.python, "-m", _LOAD, "--backend", args.backend, "--rank", str(rank))
+    yield from ("--address", address, "--port", str(args.port), "--gpu", str(args.gpu))
+    yield from ("--most", str(args.most or _MOST[args.backend]))
+    yield from ("--within", f"{args.within:g}", "--grace", f"{args.grace:g}")
+
+
+def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Language) -> None:
+    """Print why a pair did not pass."""
+    screen.say(language("{first} and {second}: bad", **test.pair._asdict()), "red")
+    for node, half in zip(test.pair, test.halves, strict=True):
+        if half.wrong:
+            wrong = language.ngettext("{n} wrong element", "{n} wrong elements", half.wrong)
+            screen.say(f"{node}: {wrong}")
+        if half.reason is not None:
+            screen.say(f"{node}: {words.text(half.reason, language)}")
+    for slow in judged.slow.get(test.pair, ()):
+        screen.say(_slow(slow, language))
+
+
+def _slow(slow: Slow, language: Language) -> str:
+    drop, limit = (f"{100 * share:.0f}" for share in (slow.drop, slow.threshold))
+    return language(
+        "{rate}: {value} GB/s, {drop} % below the other pairs ({usual} GB/s); limit {limit} %",
+        rate=slow.rate,
+        value=number(slow.value),
+        usual=number(slow.usual),
+        drop=drop,
+        limit=limit,
+    )
+
+
+def _show(judged: Judged, screen: Terminal, language: Language) -> None:
+    """Print what is bad, what is not known, and the closing line."""
+    blame = judged.blame
+    for node in judged.bad:
+        screen.say(language("bad node: {node}", node=node), "red")
+    for pair in blame.links:
+        screen.say(language("bad link: {first} - {second}", **pair._asdict()), "red")
+    for node in judged.unreached:
+        text = language("not judged: {node}: its program met no other node's", node=node)
+        screen.say(text, "yellow")
+    for pair in blame.unattributed:
+        text = language("{first} or {second} or their link is bad", **pair._asdict())
+        screen.say(text, "yellow")
+    for node in blame.untested:
+        screen.say(language("not tested: {node}", node=node), "yellow")
+    for pair, found in judged.apart.items():
+        text = language("{first} and {second} are slower than the one other pair", **pair._asdict())
+        screen.say(text, "yellow")
+        for slow in found:
+            screen.say(_slow(slow, language))
+    if not judged.compared:
+        screen.say(language("no other pair to compare rates with: only the results were verified"))
+    nodes = language.ngettext("{n} node", "{n} nodes", len(judged.nodes))
+    tests = language.ngettext("{n} test", "{n} tests", len(judged.tests))
+    text = language("{verdict}: {nodes}, {tests}", verdict=judged.verdict, nodes=nodes, tests=tests)
+    screen.say(text, f"bold {_STYLE[judged.verdict]}")
+
+
+def _record(
+    args: argparse.Namespace, judged: Judged, limits: PairLimits, began: datetime
+) -> dict[str, Any]:
+    """What the file holds."""
+    blame, passed = judged.blame, judged.passed
+    return {
+        "rigproof_pairs": 1,
+        "verdict": judged.verdict,
+        "began": f"{began:%Y-%m-%dT%H:%M:%SZ}",
+        "ended": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "backend": args.backend,
+        "nodes": judged.nodes,
+        "bad_nodes": judged.bad,
+        "bad_links": blame.links,
+        "not_reached": judged.unreached,
+        "unattributed": blame.unattributed,
+        "not_tested": blame.untested,
+        "limits": limits,
+        "tests": [
+            {
+                "round": one.round,
+                "nodes": one.pair,
+                "passed": passed[one.pair],
+                "rates": one.rates,
+                "slow": [slow._asdict() for slow in judged.slow.get(one.pair, ())],
+                "apart": [slow._asdict() for slow in judged.apart.get(one.pair, ())],
+                "wrong": [half.wrong for half in one.halves],
+                "began": one.began,
+                "reasons": [
+                    None if half.reason is None else words.text(half.reason) for half in one.halves
+                ],
+            }
+            for one in judged.tests
+        ],
+    }

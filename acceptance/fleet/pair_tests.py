@@ -1,0 +1,283 @@
+"""Tests of pairs of nodes: what the two programs of a test prove, and which pairs are slow. Pure.
+
+A test passes if both programs ran whole, each measured all rates, every element is right, and no
+rate is slow. It is *broken* where a program gave no proof.
+
+A rate is compared with the median of the other pairs of the first round, in which all are tested
+side by side; of an even number of others, the worse of the middle two. It is slow if its drop below
+that is beyond the threshold: from `limits.few.below` pairs on the practical share, or what the
+pairs of the round make by chance, as for outliers (`outliers`); of fewer, the share for few. With
+one other pair, a pair that is too far below it is *apart* from it, and none is to blame. What is
+slow in half of the pairs is not found.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+
+from acceptance import resources
+from acceptance.core.bounds import NORMAL
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Text, known
+from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.strict import Strict
+from acceptance.fleet import pairs
+from acceptance.fleet.outliers import FACTOR, FACTOR_OF_FEW
+from acceptance.fleet.pairs import Blame, NodePair
+from acceptance.loads import protocol
+from acceptance.loads.names import COLLECTIVE_PAIR_OPERATIONS, COLLECTIVE_RATES, COLLECTIVES
+from acceptance.loads.protocol import Hello, LoadOutput, ProtocolError
+from acceptance.process.command import ProgramResult
+
+LOAD = "collective_pair"
+_GPUS = Gpu(0), Gpu(1)
+_WAYS = {"first->second": Pair(*_GPUS), "second->first": Pair(*reversed(_GPUS))}
+# The rates of a pair: their readings. Those of the two ways bear the name of the path.
+RATES: Mapping[str, tuple[str, Component]] = {
+    **{name: (COLLECTIVE_RATES[name], GPUS) for name in COLLECTIVE_PAIR_OPERATIONS},
+    **{name: ("collective_send_receive", path) for name, path in _WAYS.items()},
+}
+Word = Literal["PASS", "FAIL", "UNJUDGED"]
+_Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
+class PairLimitsError(Exception):
+    """rigproof's own file of limits is wrong; the message names file and entry."""
+
+
+class _Practical(Strict, frozen=True):
+    share: _Share
+    basis: str
+
+
+class _Few(Strict, frozen=True):
+    below: Annotated[int, msgspec.Meta(ge=3)]
+    share: _Share
+    basis: str
+
+
+class PairLimits(Strict, frozen=True):
+    """The shares by which a rate may lie below the others, each with its basis."""
+
+    practical: _Practical
+    few: _Few
+
+
+def read_limits(path: Path) -> PairLimits:
+    """The limits of a file. Raises PairLimitsError."""
+    return resources.read(path, PairLimits, PairLimitsError)
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """What the program of one node proves.
+
+    `began` is whether it met the other one; `reason` why it gives no proof. `wrong` counts elements
+    that are wrong at this node, or of a program that died the wrong results it had printed.
+    """
+
+    rates: Mapping[str, float]
+    wrong: int
+    began: bool
+    reason: Text | None = None
+
+
+def read_half(rank: int, done: ProgramResult) -> Half:
+    """What a program that has ended proves."""
+    first = done.stdout.partition("\n")[0]
+    try:
+        began = isinstance(protocol.decode(first), Hello)
+    except ProtocolError:
+        began = False
+    wrong = len(protocol.salvage(done.stdout))
+    if done.returncode != 0 or done.timed_out or done.truncated:
+        last = done.last_lines(1) if done.stderr.strip() else None
+        how = known(how=done.describe(), last=last)
+        return Half({}, wrong, began, Message("pair_program", how))
+    try:
+        output = protocol.parse(done.stdout)
+    except ProtocolError as error:
+        return Half({}, wrong, began, error.message)
+    rates = {name: _value(output, *reading) for name, reading in RATES.items()}
+    way = Pair(_GPUS[1 - rank], _GPUS[rank])
+    counts = (
+        _value(output, "collective_miscompares", _GPUS[rank]),
+        _value(output, "collective_send_receive_miscompares", way),
+    )
+    reason = _reason(output, rank, rates, counts)
+    counted = sum(int(count) for count in counts if not math.isnan(count))
+    return Half({} if reason else rates, max(wrong, counted), began, reason)
+
+
+def _reason(
+    output: LoadOutput, rank: int, rates: Mapping[str, float], counts: Sequence[float]
+) -> Text | None:
+    """Why an output is no proof, although it is whole."""
+    if output.load != LOAD or output.parameters.get("rank") != rank:
+        return Message("pair_foreign", {"load": output.load})
+    if output.injected is not None:
+        return Message("pair_injected", {"fault": output.injected})
+    unmeasured = [name for name, value in rates.items() if not value > 0]
+    if any(math.isnan(count) for count in counts):
+        unmeasured.append("wrong elements")
+    if unmeasured:
+        return Message("pair_unmeasured", {"what": ", ".join(unmeasured)})
+    due = {*COLLECTIVE_PAIR_OPERATIONS, "send_receive"}
+    if missing := sorted(due - _compared(output)):
+        return Message("pair_uncompared", {"what": ", ".join(missing)})
+    return None
+
+
+def _value(output: LoadOutput, name: str, component: Component) -> float:
+    """A reading; NaN where there is none."""
+    found = (one.value for one in output.readings if (one.name, one.component) == (name, component))
+    return next(found, math.nan)
+
+
+def _compared(output: LoadOutput) -> set[str]:
+    """The operations of which elements were compared."""
+    found = set()
+    for table in output.tables:
+        if table.name == COLLECTIVES and {"operation", "compared"} <= set(table.columns):
+            operation, compared = map(table.columns.index, ("operation", "compared"))
+            for row in table.rows:
+                count = row[compared]
+                if isinstance(count, float | int) and count > 0:
+                    found.add(str(row[operation]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """The test of a pair in a round, which counts from 1."""
+
+    pair: NodePair
+    round: int
+    halves: tuple[Half, Half]
+
+    @property
+    def began(self) -> bool:
+        """Whether the two programs met."""
+        return all(half.began for half in self.halves)
+
+    @property
+    def proven(self) -> bool:
+        """Whether all was measured and no element is wrong: then the rates are judged."""
+        return all(half.reason is None and not half.wrong for half in self.halves)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The rates in GB/s, of the slower node; none where a program gave no proof."""
+        first, second = (half.rates for half in self.halves)
+        return {name: min(first[name], second[name]) for name in first.keys() & second.keys()}
+
+
+class Slow(NamedTuple):
+    """A rate that is beyond the threshold; `drop` and `threshold` are shares of `usual`."""
+
+    rate: str
+    value: float
+    usual: float
+    drop: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The tests of pairs, the rates that are slow, and what that proves of nodes and links."""
+
+    nodes: tuple[str, ...]
+    tests: tuple[PairTest, ...]
+    slow: Mapping[NodePair, tuple[Slow, ...]]
+    apart: Mapping[NodePair, tuple[Slow, ...]]
+    compared: bool  # whether rates were held against those of another pair
+
+    @property
+    def passed(self) -> dict[NodePair, bool]:
+        """The result of each test."""
+        return {one.pair: one.proven and one.pair not in self.slow for one in self.tests}
+
+    @property
+    def blame(self) -> Blame:
+        """What is bad."""
+        return pairs.blame(self.nodes, self.passed)
+
+    @property
+    def unreached(self) -> tuple[str, ...]:
+        """The nodes to blame whose program never met another one: nothing of them was measured."""
+        met = {
+            node
+            for one in self.tests
+            if one.began or any(half.wrong for half in one.halves)
+            for node in one.pair
+        }
+        return tuple(node for node in self.blame.nodes if node not in met)
+
+    @property
+    def bad(self) -> tuple[str, ...]:
+        """The other nodes to blame."""
+        return tuple(node for node in self.blame.nodes if node not in self.unreached)
+
+    @property
+    def verdict(self) -> Word:
+        """The word on all nodes and links."""
+        blame = self.blame
+        if self.bad or blame.links:
+            return "FAIL"
+        open_ = blame.nodes or blame.unattributed or blame.untested or self.apart
+        return "UNJUDGED" if open_ or not self.tests else "PASS"
+
+
+def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -> Judged:
+    """Judge the tests so far. Raises ValueError as `pairs.blame`."""
+    first = [one for one in tests if one.round == 1 and one.proven]
+    within = {one.pair for one in first}
+    found: dict[NodePair, list[Slow]] = {}
+    apart: dict[NodePair, list[Slow]] = {}
+    compared = False
+    for rate in RATES:
+        ordered = sorted(one.rates[rate] for one in first)
+        threshold = _threshold(ordered, limits)
+        for one in tests:
+            others = len(ordered) - (one.pair in within)
+            if not one.proven or not others:
+                continue
+            compared = True
+            value = one.rates[rate]
+            usual = _usual(ordered, value if one.pair in within else None)
+            drop = 1 - value / usual
+            if drop > threshold:
+                into = found if others > 1 else apart
+                into.setdefault(one.pair, []).append(Slow(rate, value, usual, drop, threshold))
+    return Judged(
+        tuple(nodes),
+        tuple(tests),
+        {pair: tuple(slow) for pair, slow in found.items()},
+        {pair: tuple(slow) for pair, slow in apart.items()},
+        compared,
+    )
+
+
+def _usual(ordered: Sequence[float], own: float | None) -> float:
+    """The median of rates in rising order without the own one; the lower of the middle two."""
+    if own is None:
+        return ordered[(len(ordered) - 1) // 2]
+    middle = (len(ordered) - 2) // 2
+    return ordered[middle if bisect_left(ordered, own) > middle else middle + 1]
+
+
+def _threshold(ordered: Sequence[float], limits: PairLimits) -> float:
+    """The largest drop that means nothing."""
+    count = len(ordered)
+    if count < limits.few.below:
+        return limits.few.share
+    deviation = NORMAL * median(abs(1 - value / _usual(ordered, value)) for value in ordered)
+    return max(limits.practical.share, (FACTOR + FACTOR_OF_FEW / count) * deviation)

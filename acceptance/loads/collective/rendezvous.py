@@ -1,0 +1,197 @@
+"""Two programs on two nodes meet over TCP, compare their versions, and see when the other is gone.
+
+Each sends one line of JSON with its greeting, and the two must agree. The connection stays open, so
+that the end of a program is known to the other at once; the last line on it says that it has
+measured all. Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.metadata
+import json
+import select
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import acceptance
+
+SIOCGIFADDR = 0x8915  # linux/sockios.h
+_MOST = 4096  # bytes of a greeting
+_GREETING_S = 5.0  # a stranger that says nothing does not keep the other node out
+_PAUSE_S = 0.2  # between two tries to connect
+_DONE = b"done\n"
+_MAPPED = "::ffff:"  # before an IPv4 address on a socket of both families
+_CODE = (".py", ".cu")
+Greeting = Mapping[str, str | int | list[int]]
+
+
+class PeerLost(Exception):
+    """The other node's program did not come, is another version, or is gone."""
+
+
+def program_digest() -> str:
+    """SHA-256 of the code that this program consists of: the loads, and the vocabulary of core."""
+    package = Path(acceptance.__file__).resolve().parent
+    digest = hashlib.sha256()
+    for path in sorted(one for room in ("core", "loads") for one in (package / room).rglob("*")):
+        if path.suffix in _CODE:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(package).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def library_version() -> str:
+    """The version of torch; empty where it is not installed."""
+    try:
+        return importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+class Peer:
+    """The connection to the other node's program."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    @property
+    def local(self) -> str:
+        """The address of this node on the way to the other."""
+        return str(self._connection.getsockname()[0]).removeprefix(_MAPPED)
+
+    def require_alive(self, within_s: float = 0.0) -> None:
+        """Raise PeerLost where the other program has ended, or ends within this time."""
+        readable, _, _ = select.select([self._connection], [], [], within_s)
+        if readable:
+            try:
+                gone = not self._connection.recv(1, socket.MSG_PEEK)
+            except OSError as error:
+                raise PeerLost(f"the other node is gone: {error.strerror}") from None
+            if gone:
+                raise PeerLost("the program of the other node has ended")
+
+    def finish(self, within_s: float) -> None:
+        """Say that all is measured, and wait until the other says so. Raises PeerLost."""
+        try:
+            self._connection.sendall(_DONE)
+            last = _line(self._connection, time.monotonic() + within_s)
+        except OSError as error:
+            raise PeerLost(f"the other node is gone: {error}") from None
+        if last != _DONE:
+            raise PeerLost("the program of the other node ended before it had measured all")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def meet(rank: int, address: str, port: int, greeting: Greeting, within_s: float) -> Peer:
+    """Meet the other rank of two: rank 0 listens on `port`, rank 1 connects to `address`.
+
+    Raises PeerLost where it does not come within the time, or its greeting differs.
+    """
+    end = time.monotonic() + within_s
+    line = json.dumps({**greeting, "rank": rank}).encode() + b"\n"
+    connection, other = (_accept if rank == 0 else _connect)(address, port, line, end)
+    if differs := _difference(rank, greeting, other):
+        connection.close()
+        raise PeerLost(differs)
+    return Peer(connection)
+
+
+def _difference(rank: int, own: Greeting, other: dict[str, object]) -> str | None:
+    """How the other's greeting does not fit."""
+    if (found := other.pop("rank", None)) != 1 - rank:
+        return f"both programs were started as rank {rank}, or the other as {found!r}"
+    for key in sorted(own.keys() | other.keys()):
+        if other.get(key) != own.get(key):
+            return f"the other node has another {key}: {other.get(key)}, and {own.get(key)} here"
+    return None
+
+
+def _accept(
+    _address: str, port: int, line: bytes, end: float
+) -> tuple[socket.socket, dict[str, object]]:
+    """The connection of the first that sends a greeting; others are not spoken to."""
+    both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    try:
+        listening = socket.create_server(("", port), family=family, dualstack_ipv6=both)
+    except OSError as error:
+        raise PeerLost(f"port {port} of this node cannot be used: {error.strerror}") from None
+    with listening:
+        while (left := end - time.monotonic()) > 0:
+            listening.settimeout(left)
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                break
+            try:
+                other = _greeting(connection, min(end, time.monotonic() + _GREETING_S))
+                connection.sendall(line)
+            except (OSError, ValueError):
+                connection.close()
+                continue
+            return connection, other
+    raise PeerLost(f"the other node did not come to port {port} in time")
+
+
+def _connect(
+    address: str, port: int, line: bytes, end: float
+) -> tuple[socket.socket, dict[str, object]]:
+    """A connection, tried again until the other listens."""
+    why = "no time"
+    while (left := end - time.monotonic()) > 0:
+        try:
+            connection = socket.create_connection((address, port), timeout=left)
+        except OSError as error:
+            why = error.strerror or str(error)
+            time.sleep(min(_PAUSE_S, max(0.0, end - time.monotonic())))
+            continue
+        try:
+            connection.sendall(line)
+            return connection, _greeting(connection, end)
+        except (OSError, ValueError) as error:
+            connection.close()
+            raise PeerLost(
+                f"{address} port {port} did not answer as our program: {error}"
+            ) from None
+    raise PeerLost(f"{address} port {port} was not reached in time: {why}")
+
+
+def _greeting(connection: socket.socket, end: float) -> dict[str, object]:
+    greeting = json.loads(_line(connection, end))
+    if not isinstance(greeting, dict):
+        raise ValueError("no greeting")
+    return greeting
+
+
+def _line(connection: socket.socket, end: float) -> bytes:
+    """One line, or what came of it before the other closed. Raises OSError."""
+    found = b""
+    while len(found) < _MOST and not found.endswith(b"\n"):
+        connection.settimeout(max(0.001, end - time.monotonic()))
+        # a byte at a time: what follows the line stays in the socket
+        if not (byte := connection.recv(1)):
+            break
+        found += byte
+    return found
+
+
+def interface(address: str) -> str | None:
+    """The network interface that has this IPv4 address; None where none has it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            try:
+                answer = fcntl.ioctl(asked.fileno(), SIOCGIFADDR, request)
+            except OSError:  # it has no address
+                continue
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None

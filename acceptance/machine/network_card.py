@@ -1,0 +1,181 @@
+"""Network cards: which ports are a machine's own, which are equal, and how their counters grew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message
+from acceptance.machine import disk_link, topology
+from acceptance.machine.disk_link import LinkShare, PcieLink
+from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import Inventory, NetworkLink
+
+# Measurement -> the counters of which it is the largest growth.
+COUNTERS: Mapping[str, tuple[str, ...]] = {
+    "network_errors": (
+        "port_rcv_errors",
+        "local_link_integrity_errors",
+        "excessive_buffer_overrun_errors",
+        "rx_errors",
+        "tx_errors",
+        "rx_crc_errors",
+    ),
+    "network_symbol_errors": ("symbol_error",),
+    "network_remote_errors": ("port_rcv_remote_physical_errors",),
+    "network_link_downs": ("link_downed", "link_error_recovery", "carrier_changes"),
+}
+# The highest value of an InfiniBand counter, at which it stays: of 16, 8 and 4 bits (InfiniBand
+# Architecture Specification, PortCounters; drivers/infiniband/core/sysfs.c of the kernel).
+_FULL = {
+    "symbol_error": 0xFFFF,
+    "port_rcv_errors": 0xFFFF,
+    "port_rcv_remote_physical_errors": 0xFFFF,
+    "link_error_recovery": 0xFF,
+    "link_downed": 0xFF,
+    "local_link_integrity_errors": 0xF,
+    "excessive_buffer_overrun_errors": 0xF,
+}
+# From the nearest to the farthest (`topology.LEGEND`).
+PATHS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+
+
+def ports(links: Iterable[NetworkLink]) -> tuple[NetworkLink, ...]:
+    """The ports of the machine's own cards.
+
+    Left out are devices of a hypervisor, functions that SR-IOV cut out of a card, cards on USB,
+    and wireless ones; and IP over InfiniBand, which has its InfiniBand port.
+    """
+    own = [
+        link
+        for link in links
+        if link.bus == "pci"
+        and link.pci_address is not None
+        and not link.virtual
+        and not link.is_virtual_function
+        and link.kind != "wireless"
+    ]
+    functions = {link.pci_address for link in own if _is_infiniband_port(link)}
+    return tuple(
+        link
+        for link in own
+        if link.kind != "infiniband"
+        or _is_infiniband_port(link)
+        or link.pci_address not in functions
+    )
+
+
+def _is_infiniband_port(link: NetworkLink) -> bool:
+    return "/" in link.name
+
+
+def cards(links: Iterable[NetworkLink]) -> dict[str, NetworkLink]:
+    """The first port of each card by PCI address; InfiniBand ports take precedence."""
+    found: dict[str, NetworkLink] = {}
+    for port in sorted(ports(links), key=lambda port: not _is_infiniband_port(port)):
+        found.setdefault(str(port.pci_address), port)
+    return dict(sorted(found.items()))
+
+
+def pcie_link(port: NetworkLink) -> PcieLink:
+    """The PCI Express link of a port's card."""
+    return PcieLink(
+        address=str(port.pci_address),
+        speed_gts=port.pcie_speed_gts,
+        width=port.pcie_width,
+        max_speed_gts=port.max_pcie_speed_gts,
+        max_width=port.max_pcie_width,
+        slot_max_speed_gts=port.slot_max_pcie_speed_gts,
+        slot_max_width=port.slot_max_pcie_width,
+    )
+
+
+def shows_link(port: NetworkLink, *, virtualised: bool) -> bool:
+    """Whether the kernel shows a PCI Express link of the card.
+
+    A card of the chipset has none. In a virtual machine the current link must be known too: a
+    function that was passed through may hide it.
+    """
+    if virtualised:
+        return disk_link.share(pcie_link(port)) is not None
+    return port.max_pcie_width is not None or port.pcie_width is not None
+
+
+def link_share(port: NetworkLink) -> LinkShare | None:
+    """The card's link against the most that card and slot can have together; None if unknown."""
+    return disk_link.share(pcie_link(port))
+
+
+def rated(port: NetworkLink) -> bool:
+    """Whether a port is up and the driver reports its rate."""
+    return bool(port.up) and port.speed_mbps is not None
+
+
+def equal_ports(
+    links: Sequence[NetworkLink], declared: Collection[str]
+) -> tuple[tuple[Component, ...], ...]:
+    """The ports that are up of which equal rates are to be expected, two and more each.
+
+    They are of cards of one model. A port whose speed is declared, by its own name or by that of
+    its IP over InfiniBand, is held to that instead.
+    """
+    named = {
+        link.pci_address for link in links if link.kind == "infiniband" and link.name in declared
+    }
+    groups: dict[tuple[str, str | None], list[Component]] = {}
+    for port in ports(links):
+        own = port.name in declared or (port.kind == "infiniband" and port.pci_address in named)
+        if rated(port) and port.device_id is not None and not own:
+            groups.setdefault((port.device_id, port.kind), []).append(port.component)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+
+def growth(
+    before: Mapping[str, int], after: Mapping[str, int], names: Sequence[str]
+) -> tuple[float | None, Message | None]:
+    """The largest growth of these counters, and a message that names all that grew.
+
+    Counters that were absent before are left out. Where none grew and one cannot be compared, the
+    growth is None, and the message says why.
+    """
+    rose: dict[str, int] = {}
+    unknown: list[Message] = []
+    for name in names:
+        if name not in before:
+            continue
+        about = {"counter": name}
+        if name not in after:
+            unknown.append(Message("network_counter_gone", about))
+        elif after[name] < before[name]:
+            unknown.append(Message("network_counter_reset", about))
+        elif before[name] == _FULL.get(name):
+            unknown.append(Message("network_counter_full", {**about, "value": before[name]}))
+        elif after[name] > before[name]:
+            rose[name] = after[name] - before[name]
+    if rose:
+        grew = tuple(
+            Message("network_counter_rose", {"counter": name, "count": count})
+            for name, count in rose.items()
+        )
+        return float(max(rose.values())), Message(
+            "network_counters_rose", {"counters": Listed(grew)}
+        )
+    if unknown:
+        return None, Message("clauses", {"why": tuple(unknown)})
+    return 0.0, None
+
+
+def nearest(inventory: Inventory, gpu: Gpu) -> tuple[str, tuple[NetworkLink, ...]] | None:
+    """The shortest path from a GPU to any network card, and the first ports of the cards there.
+
+    None where the place of the GPU, or of every card, is unknown.
+    """
+    places = inventory.places
+    if gpu.pci_address not in places:
+        return None
+    found: dict[str, list[NetworkLink]] = {}
+    for address, port in cards(inventory.links or ()).items():
+        if address in places:
+            path = topology.path(places[gpu.pci_address], places[address])
+            found.setdefault(path, []).append(port)
+    return next(((path, tuple(found[path])) for path in PATHS if path in found), None)

@@ -1,0 +1,236 @@
+"""The network cards before and after the run: their PCI Express links, the rates of their ports,
+what they counted, and which GPU each is near."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from acceptance.core import message
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message, Text
+from acceptance.core.parts import Gpu as GpuName
+from acceptance.machine import network_card
+from acceptance.machine.gpu import Gpu, uuids
+from acceptance.machine.inventory import Inventory, NetworkLink, known
+from acceptance.machine.machine_file import Machine
+from acceptance.observe import network
+from acceptance.session.check import Check
+
+Ports = Mapping[Component, NetworkLink]
+
+
+@pytest.fixture
+def ports_before(inventory: Inventory) -> Ports:
+    """The ports as the inventory before the run has them, by component."""
+    return _by_component(network_card.ports(known(inventory.links)))
+
+
+@pytest.fixture
+def ports_now(root: Path) -> Ports:
+    """The ports at this moment, by component."""
+    return _by_component(network_card.ports(network.read(root)))
+
+
+def _by_component(ports: Sequence[NetworkLink]) -> Ports:
+    return {port.component: port for port in ports}
+
+
+def _serials(ports: Ports) -> dict[Component, str | None]:
+    """What identifies each port: the GUID of an RDMA device, else the MAC address."""
+    return {name: port.guid or port.mac for name, port in ports.items()}
+
+
+def _present(ports_before: Ports, ports_now: Ports, name: Component) -> NetworkLink | None:
+    """A port as it is now; None if it is gone, or another card has its name."""
+    before, now = ports_before[name], ports_now.get(name)
+    return now if now is not None and now.pci_address == before.pci_address else None
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("network_link_share")
+def test_links(ports_before: Ports, ports_now: Ports, check: Check) -> None:
+    """The PCI Express link of every network card before the run, against the most that card and
+    slot can have together.
+
+    Measured: generation and lanes as a share of the data rate; a card does not slow its link down
+    to save power. Not measured: data over the link.
+    """
+    _links(ports_before, ports_now, check)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("network_link_share")
+def test_links_after(ports_before: Ports, ports_now: Ports, check: Check) -> None:
+    """The PCI Express link of every network card after the run, against the most that card and
+    slot can have together.
+
+    Measured: generation and lanes as a share of the data rate. A link that lost lanes in the heat
+    of the run shows here. Not measured: data over the link.
+    """
+    _links(ports_before, ports_now, check)
+
+
+def _links(ports_before: Ports, ports_now: Ports, check: Check) -> None:
+    shares: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    skipped: dict[Component, Text] = {}
+    for name in check.components("network_link_share"):
+        port = _present(ports_before, ports_now, name)
+        found = None if port is None else network_card.link_share(port)
+        if found is not None:
+            shares[name], notes[name] = found.share, found.told
+        else:
+            skipped[name] = Message("network_port_gone" if port is None else "network_link_unread")
+    serials = _serials(ports_before)
+    check("network_link_share", shares, skipped=skipped, notes=notes, serials=serials)
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("network_rate", "network_rate_ratio")
+def test_rates(ports_before: Ports, ports_now: Ports, check: Check) -> None:
+    """The rate of every port that is up, also as a ratio to the ports of equal cards.
+
+    Measured: the rate on which the two ends agreed, by the kernel. A port whose speed the machine
+    file declares is compared with that (inventory.network) and not with others. Not measured: data
+    over the network.
+    """
+    rates: dict[Component, float] = {}
+    unread: dict[Component, Text] = {}
+    for name in check.components("network_rate"):
+        port = _present(ports_before, ports_now, name)
+        if port is not None and port.up and port.speed_mbps is not None:
+            rates[name] = float(port.speed_mbps)
+        else:
+            unread[name] = Message("network_port_down" if port is not None else "network_port_gone")
+    serials = _serials(ports_before)
+    check("network_rate", rates, skipped=unread, serials=serials)
+    lone = dict.fromkeys(check.components("network_rate_ratio"), Message("network_no_equal"))
+    check.ratio("network_rate_ratio", skipped={**lone, **unread}, serials=serials)
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("gpu_network_distance", "gpu_network_differs")
+def test_affinity(
+    inventory: Inventory, machine: Machine | None, due_gpus: tuple[Gpu, ...], check: Check
+) -> None:
+    """Which network card is nearest to each GPU, and whether it is the declared one.
+
+    Measured: how far it is in the PCI tree, by the kernel: 1 one switch (PIX), 2 several bridges
+    (PXB), 3 the host bridge (PHB), 4 the NUMA node (NODE), 5 another one (SYS). Not measured: data
+    between them.
+    """
+    distances: dict[Component, float] = {}
+    differs: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    links = {link.name: link for link in known(inventory.links)}
+    for gpu in due_gpus:
+        found = network_card.nearest(inventory, gpu)
+        if found is None:
+            continue
+        path, nearest = found
+        distances[gpu.name] = float(network_card.PATHS.index(path) + 1)
+        names = Listed(tuple(port.name for port in nearest))
+        notes[gpu.name] = Message("network_cards_near", {"path": path, "cards": names})
+        addresses = {port.pci_address for port in nearest}
+        declared = [
+            link.name
+            for link in (machine.network if machine else ())
+            if gpu.name in {GpuName(number) for number in link.gpus}
+        ]
+        differs[gpu.name] = float(
+            any(name not in links or links[name].pci_address not in addresses for name in declared)
+        )
+    serials = uuids(due_gpus)
+    check("gpu_network_distance", distances, notes=notes, serials=serials)
+    unknown = dict.fromkeys(
+        check.components("gpu_network_differs"), Message("network_place_unknown")
+    )
+    due = check.components("gpu_network_differs")
+    check(
+        "gpu_network_differs",
+        {name: value for name, value in differs.items() if name in due},
+        skipped=unknown,
+        notes=notes,
+        serials=serials,
+    )
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("network_port_lost", "network_rate_share")
+def test_ports(ports_before: Ports, ports_now: Ports, check: Check) -> None:
+    """Every port that was up before the run is up after it, at its rate.
+
+    Measured: ports that are down now, or gone with their card, and the rate after the run as a
+    share of that before. A port that was down before is no fault. Not measured: data over the
+    network.
+    """
+    lost: dict[Component, float] = {}
+    shares: dict[Component, float] = {}
+    notes: dict[Component, Text | None] = {}
+    unread: dict[Component, Text] = {}
+    rated = check.components("network_rate_share")
+    for name in check.components("network_port_lost"):
+        before, now = ports_before[name], _present(ports_before, ports_now, name)
+        fell = now is None or (bool(before.up) and not now.up)
+        lost[name] = float(fell)
+        if fell:
+            notes[name] = _fall(now)
+        if name not in rated:
+            continue
+        if fell:
+            shares[name] = 0.0
+        elif now is None or now.speed_mbps is None:
+            unread[name] = Message("speed_not_told")
+        else:
+            shares[name] = now.speed_mbps / known(before.speed_mbps)
+            notes[name] = Message(
+                "network_rate_moved", {"before": known(before.speed_mbps), "after": now.speed_mbps}
+            )
+    serials = _serials(ports_before)
+    check("network_port_lost", lost, notes=notes, serials=serials)
+    check("network_rate_share", shares, skipped=unread, notes=notes, serials=serials)
+
+
+def _fall(now: NetworkLink | None) -> Message:
+    if now is None:
+        return Message("network_port_gone")
+    return Message("network_port_fell", message.known(state=now.state, physical=now.phys_state))
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures(
+    "network_errors", "network_symbol_errors", "network_remote_errors", "network_link_downs"
+)
+def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
+    """Errors that every port counted during the run, and how often its link went down.
+
+    Measured: the growth of the kernel's counters from before the run until after it, the largest of
+    each kind. An InfiniBand counter that stood at its highest value, or was set back meanwhile,
+    tells nothing: it is a skip. Not measured: errors before the run.
+    """
+    serials = _serials(ports_before)
+    for measurement, names in network_card.COUNTERS.items():
+        grown: dict[Component, float] = {}
+        notes: dict[Component, Text | None] = {}
+        skipped: dict[Component, Text] = {}
+        for component in check.components(measurement):
+            now = _present(ports_before, ports_now, component)
+            if now is None:
+                skipped[component] = Message("network_port_gone")
+                continue
+            value, note = network_card.growth(ports_before[component].counters, now.counters, names)
+            if value is not None:
+                grown[component], notes[component] = value, note
+            else:
+                assert note is not None  # says why
+                skipped[component] = note
+        check(measurement, grown, skipped=skipped, notes=notes, serials=serials)

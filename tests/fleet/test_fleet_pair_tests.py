@@ -1,0 +1,225 @@
+"""What the two programs of a pair prove, and which pairs are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from cases import each
+from pair_outputs import WAYS, output
+
+from acceptance import resources
+from acceptance.core.parts import Gpu
+from acceptance.fleet.pair_tests import (
+    RATES,
+    Half,
+    Judged,
+    PairLimitsError,
+    PairTest,
+    judge,
+    read_half,
+    read_limits,
+)
+from acceptance.fleet.pairs import NodePair
+from acceptance.loads.miscompare import WrongCollective, WrongValue
+from acceptance.loads.protocol import Output
+from acceptance.process.command import ProgramResult
+from acceptance.wording import words
+
+LIMITS = read_limits(resources.locate("pairs.toml"))
+SOUND = dict.fromkeys(RATES, 10.0)
+
+
+def ended(text: str, code: int = 0, err: str = "", **more: bool) -> ProgramResult:
+    return ProgramResult(("load",), code, text, err, 1.0, **more)
+
+
+def without(text: str, *words: str) -> str:
+    """The output without the lines of these words, with an end that counts right."""
+    lines = [line for line in text.splitlines() if not any(word in line for word in words)]
+    lines[-1] = f'{{"end": true, "readings": {len(lines) - 2}}}'
+    return "\n".join(lines) + "\n"
+
+
+@each("rank", [0, 1])
+def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
+    assert read_half(rank, ended(output(rank))) == Half(SOUND, 0, True)
+    found = read_half(rank, ended(output(rank, wrong=7)))
+    assert (found.wrong, found.reason) == (7, None)
+
+
+@each(
+    "done, began, said",
+    [
+        (
+            ended("", 255, "ssh: no route"),
+            False,
+            "its program ended with exit code 255 after 1.0 s",
+        ),
+        (ended("", 255, "ssh: no route"), False, "ssh: no route"),
+        (ended(output(0), 1), True, "its program ended with exit code 1 after 1.0 s"),
+        (ended(output(0), -9), True, "signal 9"),
+        (ended(output(0), timed_out=True), True, "its program "),
+        (ended(output(0), truncated=True), True, "its program "),
+        (ended(""), False, ""),
+        (ended("Welcome to n1\n" + output(0)), False, "Welcome"),
+        (ended(output(0).replace('{"end"', '{"END"')), True, "END"),
+        (ended(output(0).replace("10.0,", "NaN,").replace("10.0}", "NaN}")), True, "NaN"),
+        (ended(output(0).replace('"value": 10.0', '"value": 0.0', 1)), True, "all_reduce"),
+        (ended(output(1)), True, "another program or rank (collective_pair)"),
+        (ended(output(0).replace("collective_pair", "other")), True, "another program"),
+        (ended(output(0, inject="wrong")), True, "injected on purpose (wrong)"),
+        (ended(without(output(0), "_all_gather")), True, "it did not measure all_gather"),
+        (ended(without(output(0), "_miscompares")), True, "wrong elements"),
+        (ended(without(output(0), "table")), True, "no element of all_gather, all_reduce, send"),
+        (ended(output(0).replace(" 6144,", " 0,", 1)), True, "no element of all_reduce"),
+        (ended(output(0).replace('"compared"', '"others"')), True, "it compared no element"),
+    ],
+)
+def test_what_is_no_proof_has_no_rates(done: ProgramResult, began: bool, said: str) -> None:
+    found = read_half(0, done)
+    assert (found.rates, found.began) == ({}, began)
+    assert found.reason is not None
+    assert said in words.text(found.reason)
+
+
+def test_wrong_results_of_a_program_that_died_are_counted() -> None:
+    import io
+
+    stream = io.StringIO()
+    load = Output(stream)
+    load.hello("collective_pair", {"rank": 1})
+    wrong = WrongCollective(
+        component=WAYS[0],
+        check="send_receive",
+        format="f32",
+        arm="default",
+        size=4096,
+        turn=0,
+        elements=3,
+        unwritten=0,
+        first=(WrongValue(index=(0,), expected="1", got="2"),),
+    )
+    load.miscompare(wrong)
+    found = read_half(1, ended(stream.getvalue(), 1))
+    assert (found.wrong, found.began) == (1, True)
+    assert str(Gpu(1)) in str(wrong.component)
+
+
+def of_rates(rates: Sequence[float]) -> list[PairTest]:
+    half = [Half(dict.fromkeys(RATES, rate), 0, True) for rate in rates]
+    return [
+        PairTest(NodePair(f"n{2 * k:04}", f"n{2 * k + 1:04}"), 1, (one, one))
+        for k, one in enumerate(half)
+    ]
+
+
+def judged(tests: Sequence[PairTest], count: int | None = None) -> Judged:
+    return judge([f"n{k:04}" for k in range(count or 2 * len(tests))], tests, LIMITS)
+
+
+def test_the_slower_node_counts() -> None:
+    fast = Half(SOUND, 0, True)
+    slow = Half({**SOUND, "all_gather": 4.0}, 0, True)
+    (one,) = of_rates([10.0])
+    assert PairTest(one.pair, 1, (fast, slow)).rates == {**SOUND, "all_gather": 4.0}
+    assert PairTest(one.pair, 1, (Half({}, 0, True, "why"), slow)).rates == {}
+
+
+def test_a_pair_is_slow_beyond_the_limit_alone() -> None:
+    limit = 10.0 * (1 - LIMITS.few.share)
+    found = judged(of_rates([10.0, limit * 1.001, 10.0, 30.0]))
+    assert (found.slow, found.apart, found.compared) == ({}, {}, True)
+    assert found.verdict == "PASS"
+    found = judged(of_rates([10.0, limit * 0.999, 10.0, 30.0]))
+    (pair,) = found.slow
+    assert pair == ("n0002", "n0003")
+    assert {one.rate for one in found.slow[pair]} == set(RATES)
+    assert found.slow[pair][0].usual == 10.0
+    assert found.slow[pair][0].threshold == LIMITS.few.share
+    assert found.passed[pair] is False
+
+
+def test_of_an_even_number_of_others_the_worse_counts() -> None:
+    assert judged(of_rates([6.0, 7.0, 10.0])).slow == {}
+    assert list(judged(of_rates([6.0, 10.0, 10.0])).slow) == [("n0000", "n0001")]
+
+
+def test_of_two_pairs_none_is_blamed() -> None:
+    found = judged(of_rates([10.0, 5.0]))
+    assert found.slow == {}
+    assert list(found.apart) == [("n0002", "n0003")]
+    assert (found.verdict, found.bad) == ("UNJUDGED", ())
+    assert judged(of_rates([10.0, 9.0])).verdict == "PASS"
+
+
+def test_one_pair_has_nothing_to_compare_with() -> None:
+    found = judged(of_rates([10.0]))
+    assert (found.compared, found.verdict) == (False, "PASS")
+
+
+def test_many_pairs_know_their_spread() -> None:
+    """The practical limit where they are alike, and a wider one where they differ."""
+    alike = [10.0] * 63
+    assert judged(of_rates([*alike, 9.1])).slow == {}
+    (found,) = judged(of_rates([*alike, 8.9])).slow.values()
+    assert found[0].threshold == LIMITS.practical.share
+    apart = [9.0, 10.0, 11.0] * 21
+    assert judged(of_rates([*apart, 6.0])).slow == {}
+    assert len(judged(of_rates([*apart, 2.0])).slow) == 1
+
+
+def test_retests_are_held_against_the_first_round() -> None:
+    first = of_rates([10.0, 10.0, 10.0, 2.0])
+    again = [
+        PairTest(NodePair("n0005", "n0006"), 2, of_rates([2.0])[0].halves),
+        PairTest(NodePair("n0004", "n0007"), 2, of_rates([9.5])[0].halves),
+        PairTest(NodePair("n0003", "n0006"), 3, of_rates([2.1])[0].halves),
+    ]
+    found = judged([*first, *again], 8)
+    assert found.bad == ("n0006",)
+    assert found.verdict == "FAIL"
+
+
+def broken(pair: NodePair, round_: int, began: bool) -> PairTest:
+    half = Half({}, 0, began, "gone")
+    return PairTest(pair, round_, (half, half))
+
+
+@each("began, verdict", [(False, "UNJUDGED"), (True, "FAIL")])
+def test_a_node_that_met_no_other_is_not_judged(began: bool, verdict: str) -> None:
+    """A program that died after the two had met is the node's own fault."""
+    tests = of_rates([10.0, 10.0, 10.0])
+    tests[2] = broken(tests[2].pair, 1, began)
+    (good,) = of_rates([10.0])
+    tests += [PairTest(NodePair("n0003", "n0004"), 2, good.halves)]
+    tests += [broken(NodePair("n0002", "n0005"), 2, False)]
+    found = judged(tests)
+    assert found.verdict == verdict
+    assert (found.bad, found.unreached) == (("n0005",), ())[:: 1 if began else -1]
+
+
+def test_a_link_that_never_worked_is_bad() -> None:
+    tests = of_rates([10.0, 10.0, 10.0])
+    tests[2] = broken(tests[2].pair, 1, False)
+    (good,) = of_rates([10.0])
+    tests += [
+        PairTest(NodePair(*pair), 2, good.halves)
+        for pair in (("n0003", "n0004"), ("n0002", "n0005"))
+    ]
+    found = judged(tests)
+    assert (found.verdict, found.blame.links) == ("FAIL", (("n0004", "n0005"),))
+
+
+def test_nothing_tested_is_no_pass() -> None:
+    assert judged([], 2).verdict == "UNJUDGED"
+
+
+def test_a_broken_file_of_limits_names_the_entry(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.toml"
+    path.write_text(
+        'practical = {share = 1.5, basis = "x"}\nfew = {below = 4, share = 0.1, basis = "y"}'
+    )
+    with pytest.raises(PairLimitsError, match=r"pairs.toml: .*practical.share"):
+        read_limits(path)

@@ -1,0 +1,228 @@
+"""`rigproof fleet pairs` with programs that stand for the load: what is started, what is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import each
+
+from acceptance.__main__ import main
+from acceptance.process import command
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+@dataclass
+class Site:
+    """Nodes n1, n2 and so on, and what is wrong with some."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+    out: str = ""
+    err: str = ""
+
+    @property
+    def launch(self) -> str:
+        load = HERE / "pair_outputs.py"
+        return f"env PYTHONPATH={ROOT} {sys.executable} {load} {self.folder} {{node}}"
+
+    def node(self, name: str, **how: Any) -> None:
+        (self.folder / f"{name}.json").write_text(json.dumps(how))
+
+    def run(self, *more: str, count: int = 0, launch: Sequence[str] | None = None) -> int:
+        names = self.folder / "nodes.txt"
+        names.write_text("".join(f"n{number}\n" for number in range(1, count + 1)))
+        argv = ["fleet", "pairs", *([str(names)] if count else [])]
+        code = main([*argv, *(launch or ("--launch", self.launch)), *more])
+        self.out, self.err = self.capsys.readouterr()
+        return code
+
+    def file(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "pairs.json").read_text())
+        return found
+
+    def started(self) -> list[str]:
+        return (self.folder / "log").read_text().splitlines()
+
+
+@pytest.fixture
+def site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Site:
+    return Site(tmp_path, capsys)
+
+
+def test_sound_nodes_pass_in_one_round(site: Site) -> None:
+    assert site.run("--out", str(site.folder), "--backend", "gloo", "--within", "60", count=6) == 0
+    assert site.out.splitlines()[:2] == ["round 1: 3 pairs", "PASS: 6 nodes, 3 tests"]
+    found = site.file()
+    assert found["verdict"] == "PASS"
+    assert [one["nodes"] for one in found["tests"]] == [["n1", "n2"], ["n3", "n4"], ["n5", "n6"]]
+    assert found["tests"][0]["rates"] == dict.fromkeys(
+        ("all_reduce", "all_gather", "first->second", "second->first"), 10.0
+    )
+    assert all(limit["basis"] for limit in found["limits"].values())
+    assert sorted(site.started())[:2] == [
+        "n1 python3 -m acceptance.loads.collective.pair --backend gloo --rank 0 --address n1 "
+        "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45",
+        "n2 python3 -m acceptance.loads.collective.pair --backend gloo --rank 1 --address n1 "
+        "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45",
+    ]
+
+
+@each(
+    "how, code, word, said",
+    [
+        ({"wrong": 2}, 1, "bad_nodes", "n4: 2 wrong elements"),
+        ({"slow": 0.5}, 1, "bad_nodes", "all_reduce: 5 GB/s, 50 % below the other pairs (10 GB/s)"),
+        ({"dies": 1}, 1, "bad_nodes", "n4: its program ended with exit code 9"),
+        ({"absent": 1}, 3, "not_reached", "n4: its program ended with exit code 255"),
+        ({"inject": "wrong"}, 1, "bad_nodes", "n4: a fault was injected on purpose (wrong)"),
+    ],
+)
+def test_a_bad_node_is_named_in_two_more_tests(
+    how: dict[str, Any], code: int, word: str, said: str, tmp_path_factory: Any, capsys: Any
+) -> None:
+    site = Site(tmp_path_factory.mktemp("site"), capsys)
+    site.node("n4", **how)
+    assert site.run("--out", str(site.folder), count=8) == code
+    found = site.file()
+    assert (found[word], found["bad_links"]) == (["n4"], [])
+    assert len(found["tests"]) == 8 / 2 + 2
+    assert said in site.out
+    closing = "not judged: n4: its program met no other node's" if code == 3 else "bad node: n4"
+    assert closing in site.out
+
+
+def test_a_link_is_named_where_both_its_nodes_are_good(site: Site) -> None:
+    site.node("n4", slow=0.5, **{"with": "n3"})
+    assert site.run("--out", str(site.folder), count=8) == 1
+    assert site.file()["bad_links"] == [["n3", "n4"]]
+    assert "bad link: n3 - n4\nFAIL: 8 nodes, 6 tests\n" in site.out
+
+
+def test_a_program_that_hangs_is_ended_at_its_deadline(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acceptance.cli.fleet_pairs._END_S", 0.5)
+    site.node("n2", hangs=1)
+    assert site.run("--within", "2", count=2) == 3
+    assert "n1 or n2 or their link is bad" in site.out
+    assert "n2: its program did not end within 2 s" in site.out or "n2: its program" in site.out
+
+
+def test_of_two_pairs_that_differ_none_is_blamed(site: Site) -> None:
+    site.node("n4", slow=0.5)
+    assert site.run(count=4) == 3
+    assert "n3 and n4 are slower than the one other pair" in site.out
+    assert "all_gather: 5 GB/s, 50 % below the other pairs (10 GB/s); limit 20 %" in site.out
+
+
+def test_one_pair_has_no_rate_to_compare_with(site: Site) -> None:
+    assert site.run(count=2) == 0
+    assert "no other pair to compare rates with: only the results were verified" in site.out
+
+
+def test_nodes_are_reached_at_their_addresses_and_so_many_at_once(site: Site) -> None:
+    table = site.folder / "addresses.csv"
+    table.write_text("machine,address\nn1,10.0.0.1\n")
+    more = ("--locations", str(table), "--at-once", "1", "--port", "4000", "--gpu", "3")
+    assert site.run(*more, "--most", "32768", "--python", "/opt/python", count=4) == 0
+    started = site.started()
+    assert {line.split()[0] for line in started[:2]} == {"n1", "n2"}  # one pair after the other
+    assert {line.partition("--address ")[2] for line in started} == {
+        "10.0.0.1 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
+        "n3 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
+    }
+    assert all(line.split()[1] == "/opt/python" for line in started)
+
+
+def test_in_chinese(site: Site) -> None:
+    site.node("n4", wrong=1)
+    assert site.run("--lang", "zh-CN", count=6) == 1
+    assert "坏节点" in site.out
+    assert "5 次测试" in site.out
+    assert "bad" not in site.out
+
+
+def test_an_allocation_of_slurm_is_tested_by_srun(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (
+        ("scontrol", '[ "$*" = "show hostnames n[1-2]" ] && printf "n1\\nn2\\n"'),
+        (
+            "srun",
+            f'echo "$*" >>{site.folder}/asked; shift 4; node=${{1#--nodelist=}}; shift; '
+            f'exec {site.launch.replace("{node}", "$node")} "$@"',
+        ),
+    ):
+        program = site.folder / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{site.folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
+    assert site.run(launch=["--slurm"]) == 0
+    asked = sorted((site.folder / "asked").read_text().splitlines())
+    options = "--quiet --overlap --nodes=1 --ntasks=1 --nodelist=n1 python3 -m "
+    assert asked[0].startswith(options)
+
+
+@each(
+    "more, count, said",
+    [
+        (["--launch", "ssh n1"], 2, "write {node} where the node's name belongs"),
+        (["--launch", "ssh '{node}"], 2, "No closing quotation"),
+        (["--launch", ""], 2, "write {node}"),
+        (["--launch", "env {node}"], 0, "name the nodes"),
+        (["--launch", "env {node}", "--out", "/dev/null/x"], 2, "/dev/null/x cannot be made"),
+        (["--launch", "env {node}"], 1, "n1 is the only node: a pair needs two"),
+        (["--slurm"], 2, "--slurm needs an allocation: salloc"),
+        (["--launch", "env {node}", "--most", "5"], 2, "'5' is none of 8, 64"),
+        ([], 2, "one of the arguments --launch --slurm is required"),
+    ],
+)
+def test_what_cannot_be_used_says_so_before_anything_starts(
+    more: list[str], count: int, said: str, tmp_path_factory: Any, capsys: Any
+) -> None:
+    site = Site(tmp_path_factory.mktemp("site"), capsys)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SLURM_JOB_NODELIST", raising=False)
+        patch.setattr(command, "find", lambda name, _package=None: name)
+        try:
+            code = site.run(count=count, launch=more or ["--lang", "en"])
+        except SystemExit as error:
+            code = int(str(error.code))
+            site.err = capsys.readouterr().err
+    assert (code, said in site.err) == (2, True), site.err
+
+
+def test_a_launcher_that_is_missing_is_named(site: Site) -> None:
+    assert site.run("--out", str(site.folder), count=2, launch=["--launch", "no-ssh {node}"]) == 3
+    assert "no-ssh" in site.err
+
+
+def test_what_was_started_is_ended_where_a_program_cannot_start(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: list[Any] = []
+    real: Callable[..., Any] = command.start
+
+    def start(*given: Any, **more: Any) -> Any:
+        if len(running) == 3:
+            raise command.CommandError("program_not_started", program="ssh", why="no memory")
+        running.append(real(*given, **more))
+        return running[-1]
+
+    monkeypatch.setattr(command, "start", start)
+    for number in range(1, 5):
+        site.node(f"n{number}", hangs=1)
+    assert site.run("--out", str(site.folder), count=4) == 3
+    assert "no memory" in site.err
+    assert all(one.poll() for one in running)
+    assert site.file()["verdict"] == "UNJUDGED"

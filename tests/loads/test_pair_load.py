@@ -1,0 +1,223 @@
+"""The load of collectives between two nodes as the program it is, both programs on this host."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from cases import each
+from load_program import ROOT, gone, wait_for
+
+from acceptance.core.component import Component
+from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads.collective import rendezvous
+from acceptance.loads.collective.rendezvous import PeerLost, meet
+from acceptance.loads.miscompare import WrongCollective
+from acceptance.loads.protocol import LoadOutput, parse, salvage
+
+HERE = Path(__file__).parent
+HOST = "127.0.0.1"
+Ended = subprocess.CompletedProcess[str]
+
+
+def free_port() -> int:
+    with socket.create_server(("", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+def started(rank: int, port: int, *more: str, words: str = "") -> subprocess.Popen[str]:
+    argv = [sys.executable, str(HERE / "pair_program.py"), "--backend", "gloo"]
+    argv += ["--rank", str(rank), "--address", HOST, "--port", str(port), "--within", "60"]
+    argv += ["--most", "32768", "--turns", "2", "--grace", "20", *more]
+    environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{HERE}", "FAKE_PAIR": words}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environ)
+
+
+def ended(program: subprocess.Popen[str]) -> Ended:
+    out, err = program.communicate(timeout=100)
+    return Ended(program.args, program.returncode, out, err)
+
+
+def both(first: tuple[str, ...] = (), second: tuple[str, ...] = (), words: str = "") -> list[Ended]:
+    """Both programs; `words` are of the second rank."""
+    port = free_port()
+    programs = [started(0, port, *first), started(1, port, *second, words=words)]
+    return [ended(one) for one in programs]
+
+
+def values(output: LoadOutput) -> dict[tuple[str, Component], float]:
+    return {(one.name, one.component): one.value for one in output.readings}
+
+
+def test_each_program_tells_what_its_rank_measured_and_compared() -> None:
+    ways = Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))
+    digests = set()
+    for rank, done in enumerate(both()):
+        assert done.returncode == 0, done.stderr
+        output = parse(done.stdout)
+        found = values(output)
+        assert found == {
+            ("collective_all_reduce", GPUS): pytest.approx(32768 / 1e6),
+            ("collective_all_gather", GPUS): pytest.approx(32768 / 2e6),
+            ("collective_send_receive", ways[0]): pytest.approx(32768 / 1e6),
+            ("collective_send_receive", ways[1]): pytest.approx(32768 / 1e6),
+            ("collective_send_receive_miscompares", ways[1 - rank]): 0,
+            ("collective_miscompares", Gpu(rank)): 0,
+        }
+        assert output.parameters["rank"] == rank
+        digests.add(output.parameters["program"])
+        compared = {
+            (row[1], row[2], row[4]): row[6] for table in output.tables for row in table.rows
+        }
+        elements = 3 * 32768 // 4  # a turn to warm up, and two
+        assert compared["all_reduce", "gpus", 32768] == elements
+        assert compared["all_gather", "gpus", 32768] == elements
+        assert compared["send_receive", str(ways[1 - rank]), 32768] == elements
+        assert compared["send_receive", str(ways[rank]), 32768] == 0
+    assert digests == {rendezvous.program_digest()}
+
+
+def test_an_operation_that_changed_nothing_is_wrong_at_its_rank_alone() -> None:
+    first, second = both(words="lost")
+    assert values(parse(first.stdout))["collective_miscompares", Gpu(0)] == 0
+    output = parse(second.stdout)
+    assert values(output)["collective_miscompares", Gpu(1)] == 3 * (4096 + 32768) // 4
+    wrong = output.miscompares[0]
+    assert isinstance(wrong, WrongCollective)
+    assert (wrong.check, wrong.unwritten) == ("all_reduce", 1024)
+
+
+def test_an_injected_fault_is_counted_and_stamped() -> None:
+    first, second = both(second=("--inject", "wrong"))
+    assert parse(first.stdout).injected is None
+    output = parse(second.stdout)
+    assert output.injected == "wrong"
+    assert values(output)["collective_miscompares", Gpu(1)] == 1
+
+
+@each(
+    "more, said",
+    [
+        (("--turns", "3"), "the other node has another turns: 3, and 2 here"),
+        (("--most", "4096"), "the other node has another most: 4096, and 32768 here"),
+    ],
+)
+def test_nodes_that_would_not_do_the_same_do_not_begin(more: tuple[str, ...], said: str) -> None:
+    first, second = both(second=more)
+    assert (first.returncode, second.returncode) == (1, 1)
+    assert said in first.stderr
+    assert "the other node has another " in second.stderr
+    assert first.stdout == second.stdout == ""
+
+
+def test_a_node_that_dies_ends_the_other_at_once() -> None:
+    first, second = both(("--grace", "50"), words="gone:4")
+    assert second.returncode == -9
+    assert first.returncode == 1
+    assert "has ended" in first.stderr or "is gone" in first.stderr
+    assert '"end"' not in first.stdout
+    assert salvage(first.stdout) == ()
+
+
+def test_a_node_that_never_arrives_is_waited_for_within_the_grace() -> None:
+    port = free_port()
+    first = ended(started(0, port, "--grace", "1"))
+    assert first.returncode == 1
+    assert first.stderr == f"collective_pair: the other node did not come to port {port} in time\n"
+    second = ended(started(1, port, "--grace", "1"))
+    assert second.returncode == 1
+    assert second.stderr.endswith(f"port {port} was not reached in time: Connection refused\n")
+
+
+def test_a_rank_that_hangs_ends_both() -> None:
+    first, second = both(("--grace", "8"), ("--grace", "50", "--inject", "hang"))
+    assert (first.returncode, second.returncode) == (1, 1)
+    assert "the other node does not take part: all_reduce of 4096 bytes" in first.stderr
+
+
+def test_a_program_that_nobody_ends_ends_itself() -> None:
+    program = started(0, free_port(), "--within", "1")
+    assert ended(program).returncode == -14
+    wait_for(lambda: gone(program.pid))
+
+
+class Other(threading.Thread):
+    """Rank 1 as a program that sends this, and closes."""
+
+    def __init__(self, port: int, *lines: bytes) -> None:
+        super().__init__(daemon=True)
+        self.port, self.lines = port, lines
+        self.start()
+
+    def run(self) -> None:
+        for line in self.lines:
+            with suppress(OSError), _connected(self.port) as connection:
+                connection.sendall(line)
+                connection.shutdown(socket.SHUT_WR)
+                connection.recv(4096)
+
+
+def _connected(port: int) -> socket.socket:
+    while True:
+        try:
+            return socket.create_connection((HOST, port))
+        except OSError:
+            threading.Event().wait(0.02)
+
+
+def greeting(**more: str | int) -> bytes:
+    return json.dumps({"program": "one", "rank": 1, **more}).encode() + b"\n"
+
+
+@each(
+    "line, said",
+    [
+        (greeting(program="two"), "the other node has another program: two, and one here"),
+        (greeting(rank=0), "both programs were started as rank 0, or the other as 0"),
+        (greeting(more=1), "the other node has another more: 1, and None here"),
+        (b'{"rank": 1}\n', "the other node has another program: None, and one here"),
+    ],
+)
+def test_a_greeting_that_differs_is_refused(line: bytes, said: str) -> None:
+    port = free_port()
+    Other(port, line)
+    with pytest.raises(PeerLost, match=said):
+        meet(0, HOST, port, {"program": "one"}, 10.0)
+
+
+def test_what_is_no_program_of_ours_is_not_met() -> None:
+    port = free_port()
+    Other(port, b"GET / HTTP/1.1\n", b"[]\n", b"", b"x" * 5000, greeting())
+    peer = meet(0, HOST, port, {"program": "one"}, 20.0)
+    assert peer.local == HOST
+    with pytest.raises(PeerLost):
+        peer.finish(5.0)
+    peer.close()
+
+
+def test_a_listener_that_is_no_program_of_ours_is_refused() -> None:
+    port = free_port()
+
+    def answer() -> None:
+        with socket.create_server((HOST, port)) as listening:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(b"220 ready\n")
+                connection.recv(4096)
+
+    threading.Thread(target=answer, daemon=True).start()
+    with pytest.raises(PeerLost, match="did not answer as our program"):
+        meet(1, HOST, port, {"program": "one"}, 10.0)
+
+
+def test_the_interface_of_an_address() -> None:
+    assert rendezvous.interface(HOST) == "lo"
+    assert rendezvous.interface("192.0.2.1") is None

@@ -1,0 +1,309 @@
+"""The checks of network cards, on cards that are made of files: as functions with their real
+limits, and in sessions of the product.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import journals
+import pytest
+import runs
+from cases import each
+from gpu_machine import look, tree_of
+from suite_box import Box, Said, ask, planned
+
+from acceptance.core.component import Component
+from acceptance.core.language import ENGLISH
+from acceptance.core.parts import Gpu, Part
+from acceptance.core.plan import Plan
+from acceptance.expect import components
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, NetworkLink
+from acceptance.machine.machine_file import DeclaredLink, Machine
+from acceptance.observe import draft
+from acceptance.observe import network as observe_network
+from acceptance.reports import junit
+from acceptance.reports.page import machine as page_machine
+from acceptance.suites import network
+from selftest import network_card
+from selftest.fault import NetworkCard
+
+CARDS = (NetworkCard("ens7"), NetworkCard("ens8"), NetworkCard("mlx9_0/1"))
+ENS7, ENS8, MLX9 = (Part("net", card.name) for card in CARDS)
+
+
+def laid(root: Path, *cards: NetworkCard, gpu_count: int = 0) -> Inventory:
+    """A machine with these cards."""
+    tree = tree_of(root, gpu_count)
+    for number, card in enumerate(cards):
+        network_card.lay(root, number, card)
+    return look(tree, ())
+
+
+def after(inventory: Inventory, **changed: dict[str, Any] | None) -> dict[Component, NetworkLink]:
+    """The ports after the run; of each that is named (ens7, ...) what changed, None: it is gone."""
+    found = {}
+    for link in inventory.links or ():
+        change = changed.get(link.name.partition("_")[0], {})
+        if change is not None:
+            found[link.component] = replace(link, **change)
+    return found
+
+
+def plan_of(inventory: Inventory, machine: Machine | None = None, names: Any = ()) -> Plan:
+    return planned(inventory, names, ["network"], "digest", machine)
+
+
+def said(
+    inventory: Inventory,
+    check: str,
+    function: Callable[..., None],
+    **changed: dict[str, Any] | None,
+) -> Said:
+    """What a check says of the ports before and after the run."""
+    ports = {link.component: link for link in inventory.links or ()}
+    return ask(
+        plan_of(inventory),
+        f"network.{check}",
+        function,
+        ports_before=ports,
+        ports_now=after(inventory, **changed),
+    )
+
+
+def test_sound_cards_pass(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, *CARDS)
+    for check, function in (
+        ("links", network.test_links),
+        ("links_after", network.test_links_after),
+        ("rates", network.test_rates),
+        ("ports", network.test_ports),
+        ("counters", network.test_counters),
+    ):
+        found = said(inventory, check, function)
+        assert (found.outcome, found.skipped()) == ("pass", set()), (check, found.message)
+    assert said(inventory, "rates", network.test_rates).measured("network_rate") == {
+        ENS7: 400_000.0,
+        ENS8: 400_000.0,
+        MLX9: 400_000.0,
+    }
+
+
+def test_a_link_that_is_narrower_or_hidden_or_gone(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, *CARDS)
+    changed = {"ens7": {"pcie_width": 8}, "ens8": {"pcie_width": None}, "mlx9": None}
+    found = said(inventory, "links", network.test_links, **changed)  # type: ignore[arg-type]
+    assert found.outcome == "fail"
+    assert found.measured("network_link_share") == {ENS7: 0.5}
+    assert found.skipped() == {("network_link_share", ENS8), ("network_link_share", MLX9)}
+
+
+def test_a_slow_port_fails_beside_its_equal_and_one_that_fell_is_a_skip(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens7", speed_mbps=100_000), *CARDS[1:])
+    found = said(inventory, "rates", network.test_rates)
+    assert found.outcome == "fail"
+    assert found.measured("network_rate_ratio") == {ENS7: 0.25, ENS8: 4.0}
+    found = said(inventory, "rates", network.test_rates, ens8={"up": False}, mlx9=None)
+    assert found.measured("network_rate") == {ENS7: 100_000.0}
+    assert found.skipped() == {
+        ("network_rate", ENS8),
+        ("network_rate", MLX9),
+        ("network_rate_ratio", ENS7),
+        ("network_rate_ratio", ENS8),
+    }
+
+
+def test_a_declared_speed_takes_a_port_out_of_the_comparison(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens7", speed_mbps=100_000), *CARDS[1:])
+    machine = Machine(
+        schema=1, name="box", network=(DeclaredLink("ens7", 100_000), DeclaredLink("ens8"))
+    )
+    assert components.network_siblings(machine, inventory) == ()
+    classes = components.resolve(machine, inventory, frozenset(), ())
+    assert classes["network-port-with-peers"] == ()
+    assert classes["network-port-rated"] == (ENS7, ENS8, MLX9)
+
+
+@each(
+    "changed, lost, shares",
+    [
+        ({"up": False, "state": "down", "speed_mbps": None}, 1.0, 0.0),
+        (None, 1.0, 0.0),
+        ({"pci_address": "0000:aa:00.0"}, 1.0, 0.0),  # another card has its name
+        ({"speed_mbps": 200_000}, 0.0, 0.5),
+        ({"speed_mbps": None}, 0.0, None),
+    ],
+)
+def test_a_port_after_the_run(
+    tmp_path: Path, changed: dict[str, Any] | None, lost: float, shares: float | None
+) -> None:
+    found = said(laid(tmp_path, *CARDS), "ports", network.test_ports, ens7=changed)
+    assert found.outcome == ("pass" if shares is None else "fail")
+    assert found.measured("network_port_lost") == {ENS7: lost, ENS8: 0.0, MLX9: 0.0}
+    assert found.measured("network_rate_share").get(ENS7) == shares
+    assert found.skipped() == (set() if shares is not None else {("network_rate_share", ENS7)})
+
+
+def test_a_port_that_was_down_before_is_no_fault(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens7"))
+    (link,) = inventory.links or ()
+    down = replace(inventory, links=(replace(link, up=False, speed_mbps=None, state="down"),))
+    found = said(down, "ports", network.test_ports)
+    assert (found.outcome, found.measured("network_port_lost")) == ("pass", {ENS7: 0.0})
+    assert said(down, "ports", network.test_ports, ens7=None).outcome == "fail"
+
+
+@each(
+    "counters, measurement, outcome",
+    [
+        ({"rx_errors": 1}, "network_errors", "fail"),
+        ({"excessive_buffer_overrun_errors": 1}, "network_errors", "fail"),
+        ({"symbol_error": 10}, "network_symbol_errors", "pass"),
+        ({"symbol_error": 11}, "network_symbol_errors", "fail"),
+        ({"port_rcv_remote_physical_errors": 100}, "network_remote_errors", "pass"),
+        ({"port_rcv_remote_physical_errors": 101}, "network_remote_errors", "fail"),
+        ({"carrier_changes": 3}, "network_link_downs", "fail"),
+        ({"link_error_recovery": 1}, "network_link_downs", "fail"),
+    ],
+)
+def test_counters_that_rose(
+    tmp_path: Path, counters: dict[str, int], measurement: str, outcome: str
+) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens7"))
+    (link,) = inventory.links or ()
+    zero = dict.fromkeys(counters, 0) | link.counters
+    before = replace(inventory, links=(replace(link, counters=zero),))
+    found = said(before, "counters", network.test_counters, ens7={"counters": zero | counters})
+    assert (found.outcome, bool(found.measured(measurement)[ENS7])) == (outcome, True)
+
+
+def test_counters_that_tell_nothing_are_skips(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, *CARDS)
+    found = said(inventory, "counters", network.test_counters, ens7={"counters": {}}, mlx9=None)
+    assert found.outcome == "pass"  # skips that nobody waived leave the run unjudged
+    assert {component for _, component in found.skipped()} == {ENS7, MLX9}
+    assert found.measured("network_errors") == {ENS8: 0.0}
+
+
+def affinity(inventory: Inventory, machine: Machine | None) -> Said:
+    names = (Gpu(0), Gpu(1))
+    book = plan_of(inventory, machine, names)
+    return ask(
+        book,
+        "network.affinity",
+        network.test_affinity,
+        inventory=inventory,
+        machine=machine,
+        due_gpus=gpus(inventory, names),
+    )
+
+
+def test_the_nearest_card_of_each_gpu_is_recorded(tmp_path: Path) -> None:
+    near = NetworkCard("ens7", below="pci0000:00/0000:00:01.0")
+    inventory = laid(tmp_path, near, NetworkCard("ens8"), gpu_count=2)
+    found = affinity(inventory, None)
+    assert found.outcome == "pass"
+    assert found.measured("gpu_network_distance") == {Gpu(0): 1.0, Gpu(1): 3.0}
+    assert found.measured("gpu_network_differs") == {}
+
+
+@each(
+    "near, far, differs",
+    [
+        ([0, 1], [], {Gpu(0): 0.0, Gpu(1): 0.0}),
+        ([0], [1], {Gpu(0): 0.0, Gpu(1): 1.0}),
+        ([0, 1], [0], {Gpu(0): 1.0, Gpu(1): 0.0}),
+    ],
+)
+def test_the_declared_card_is_the_nearest(
+    tmp_path: Path, near: list[int], far: list[int], differs: dict[Component, float]
+) -> None:
+    card = NetworkCard("ens7", below="pci0000:00/0000:00:01.0")
+    inventory = laid(tmp_path, card, NetworkCard("ens8"), gpu_count=2)
+    rows = (DeclaredLink("ens7", gpus=tuple(near)), DeclaredLink("ens8", gpus=tuple(far)))
+    machine = Machine(schema=1, name="box", gpus=2, network=rows)
+    found = affinity(inventory, machine)
+    assert found.measured("gpu_network_differs") == differs
+    assert found.outcome == ("fail" if any(differs.values()) else "pass")
+
+
+def test_a_declared_card_that_is_missing_or_has_no_place(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens8"), gpu_count=2)
+    machine = Machine(schema=1, name="box", gpus=2, network=(DeclaredLink("ens7", gpus=(0,)),))
+    found = affinity(inventory, machine)
+    assert (found.outcome, found.measured("gpu_network_differs")) == ("fail", {Gpu(0): 1.0})
+    found = affinity(replace(inventory, places={}), machine)
+    assert (found.outcome, found.skipped()) == ("pass", {("gpu_network_differs", Gpu(0))})
+
+
+def test_the_inventory_shows_a_card_and_the_draft_declares_its_gpus(tmp_path: Path) -> None:
+    near = NetworkCard("ens7", below="pci0000:00/0000:00:01.0", width=8)
+    inventory = laid(tmp_path, near, NetworkCard("ens8"), gpu_count=2)
+    rows = dict(page_machine.parts(inventory, ENGLISH))
+    assert rows["network ens7"] == (
+        "up, 400000 Mbit/s, mlx5_core, 9998:01:00.0, PCIe generation 5 x8"
+    )
+    text = draft.render(inventory)
+    assert 'name = "ens7"\nspeed_mbps = 400000\ngpus = [0, 1]\n' in text
+    assert 'name = "ens8"\nspeed_mbps = 400000\n' in text
+    assert text.count("gpus = [") == 1
+    alone = draft.render(replace(inventory, links=(inventory.links or ())[:1]))
+    assert "gpus = [" not in alone  # nearest of one says nothing
+
+
+def test_before_and_after_in_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the journal holds of a card that loses lanes, and whose port goes down, in the run."""
+    box = Box(tmp_path, monkeypatch, laid(tmp_path / "before", *CARDS))
+    for number, card in enumerate(CARDS):
+        network_card.lay(box.product.root, number, card)
+    before = box.run("network", names=(), name="host-before")
+    assert before == {"network.links": "pass", "network.rates": "pass"}
+    network_card.change(
+        box.product.root, NetworkCard("ens7", then={"operstate": "down", "carrier_changes": "3"})
+    )
+    width = "../../current_link_width"
+    network_card.change(box.product.root, NetworkCard("ens8", then={width: "4"}))
+    assert box.run("network", names=(), name="host-after") == {
+        "network.links_after": "fail",
+        "network.ports": "fail",
+        "network.counters": "fail",
+    }
+    assert box.measured("network_link_share") == {ENS7: 1.0, ENS8: 0.25, MLX9: 1.0}
+    assert box.measured("network_port_lost") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
+    assert box.measured("network_link_downs") == {ENS7: 1.0, ENS8: 0.0, MLX9: 0.0}
+
+
+@each(
+    "measurement, value, cause",
+    [
+        ("network_link_share", 0.5, "the card or its riser is not all the way in"),
+        ("network_rate_ratio", 0.25, "a bad cable or transceiver"),
+        ("network_rate_share", 0.5, "a bad cable or transceiver"),
+        ("network_port_lost", 1.0, "a cable or transceiver that lost its contact"),
+        ("network_errors", 2.0, "a dirty fibre"),
+        ("network_link_downs", 1.0, "a dirty fibre"),
+    ],
+)
+def test_the_junit_names_port_and_cause(
+    tmp_path: Path, measurement: str, value: float, cause: str
+) -> None:
+    made = journals.without_siblings(plan_of(laid(tmp_path, *CARDS)))
+    done = runs.judged(journals.entries(journals.bodies(made, {(measurement, ENS7): value})))
+    text = html.unescape(junit.render(done).decode())
+    assert f"{measurement} on net:ens7: measured {value:g}, limit" in text
+    assert cause in text
+    assert done.verdict.verdict == "FAIL"
+
+
+def test_a_card_of_a_hypervisor_is_not_due(tmp_path: Path) -> None:
+    tree = tree_of(tmp_path, 0)
+    tree.nic("eth0", driver="virtio_net")
+    tree.link("sys/class/net/eth0/device/subsystem", "sys/bus/virtio")
+    assert observe_network.read(tmp_path)[0].virtual
+    classes = components.resolve(None, look(tree, ()), frozenset(), ())
+    assert not any(members for name, members in classes.items() if name.startswith("network"))
