@@ -20,7 +20,7 @@ _COUNTERS = (
     "local_link_integrity_errors",
     "excessive_buffer_overrun_errors",
 )
-_STATISTICS = ("rx_errors", "tx_errors", "rx_crc_errors")
+_STATISTICS = ("rx_errors", "rx_length_errors", "tx_errors", "rx_crc_errors")
 
 
 def lay(root: Path, number: int, card: NetworkCard) -> None:

@@ -36,6 +36,11 @@ _FULL = {
     "local_link_integrity_errors": 0xF,
     "excessive_buffer_overrun_errors": 0xF,
 }
+# Packets of a wrong length are among a port's receive errors: whoever sent them made them so.
+_OF_SENDER = {"rx_errors": "rx_length_errors"}
+# Fewest Ethernet ports of equal cards of which equal rates are to be expected. Of two, one is often
+# for another network (data and management).
+_LEAST_EQUAL = 3
 # From the nearest to the farthest (`topology.LEGEND`).
 PATHS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
@@ -114,9 +119,9 @@ def rated(port: NetworkLink) -> bool:
 def equal_ports(
     links: Sequence[NetworkLink], declared: Collection[str]
 ) -> tuple[tuple[Component, ...], ...]:
-    """The ports that are up of which equal rates are to be expected, two and more each.
+    """The ports that are up of which equal rates are to be expected.
 
-    They are of cards of one model. A port whose speed is declared, by its own name or by that of
+    They are of cards of one model: two and more of InfiniBand, three and more of Ethernet. A port whose speed is declared, by its own name or by that of
     its IP over InfiniBand, is held to that instead.
     """
     named = {
@@ -127,7 +132,11 @@ def equal_ports(
         own = port.name in declared or (port.kind == "infiniband" and port.pci_address in named)
         if rated(port) and port.device_id is not None and not own:
             groups.setdefault((port.device_id, port.kind), []).append(port.component)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    return tuple(
+        tuple(group)
+        for (_, kind), group in groups.items()
+        if len(group) >= (2 if kind == "infiniband" else _LEAST_EQUAL)
+    )
 
 
 def growth(
@@ -150,8 +159,8 @@ def growth(
             unknown.append(Message("network_counter_reset", about))
         elif before[name] == _FULL.get(name):
             unknown.append(Message("network_counter_full", {**about, "value": before[name]}))
-        elif after[name] > before[name]:
-            rose[name] = after[name] - before[name]
+        elif (more := after[name] - before[name] - _by_sender(before, after, name)) > 0:
+            rose[name] = more
     if rose:
         grew = tuple(
             Message("network_counter_rose", {"counter": name, "count": count})
@@ -163,6 +172,12 @@ def growth(
     if unknown:
         return None, Message("clauses", {"why": tuple(unknown)})
     return 0.0, None
+
+
+def _by_sender(before: Mapping[str, int], after: Mapping[str, int], name: str) -> int:
+    """How much of a counter's growth the senders of packets have made."""
+    part = _OF_SENDER.get(name, "")
+    return max(0, after.get(part, 0) - before[part]) if part in before else 0
 
 
 def nearest(inventory: Inventory, gpu: Gpu) -> tuple[str, tuple[NetworkLink, ...]] | None:

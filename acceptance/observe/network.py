@@ -28,7 +28,7 @@ _OPERSTATES = frozenset(
 _LINK_LAYERS = frozenset({"InfiniBand", "Ethernet", "Unknown"})
 _STATES = frozenset({"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER", "UNKNOWN"})
 _NUMBERED = re.compile(r"\d+: (\S.*)")
-_STATISTICS = ("rx_errors", "tx_errors", "rx_crc_errors")
+_STATISTICS = ("rx_errors", "rx_length_errors", "tx_errors", "rx_crc_errors")
 _PORT_COUNTERS = (
     "symbol_error",
     "link_error_recovery",

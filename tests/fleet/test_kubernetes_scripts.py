@@ -31,11 +31,11 @@ RUN_ID = "2026-11-27T01-00-00Z-0001"
 RUN = """\
 #!/bin/sh
 while [ "$1" != --run-dir-file ]; do shift; done
-run=${{2%/*}}/{run}
+run=${{2%/*}}/{run} named=$2
 code={code}
 finish() {{
     mkdir -p "$run" && echo "$code" >"$run/verdict.json" && {more}
-    echo "$run" >"{out}/run-folder"
+    echo "$run" >"$named"
     exit "$code"
 }}
 trap 'code=3; kill $!; finish' TERM
@@ -114,7 +114,6 @@ def test_a_signed_verdict_comes_with_its_evidence_and_beside_no_other(tmp_path: 
 
 def test_a_run_that_never_began_changes_nothing(tmp_path: Path) -> None:
     accept(tmp_path, run_script(tmp_path, 1))
-    (tmp_path / "out" / "run-folder").unlink()
     argv = run_script(tmp_path)
     (tmp_path / "bin" / "rigproof").write_text("#!/bin/sh\nexit 2\n", encoding="utf-8")
     done = accept(tmp_path, argv)

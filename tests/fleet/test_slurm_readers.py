@@ -348,10 +348,11 @@ def test_forms_of_settings_that_are_no_mistakes(gate: Gate, tmp_path: Path) -> N
         ("block=stale often", "block: often blocks nothing: missing, stale, torn, unjudged", 1),
         ("owners=root,rigproof", "owners=root,rigproof are no users with blanks between", 1),
         ("owners=*", "owners=* are no users with blanks between: root rigproof are taken", 1),
-        ("blok=stale", "blok is no setting: folder, fresh, owners and block are", 1),
-        ("export block=", "export block is no setting: folder, fresh, owners and block are", 1),
-        ("block", "'block' is no setting: write name=value", 1),
-        ("\x1b[31m", "'?[31m' is no setting: write name=value", 1),
+        ("blok=stale", "blok is no setting: folder, fresh, owners and block are", 0),
+        ("FOLDER={runs}", "FOLDER is no setting: folder, fresh, owners and block are", 0),
+        ("export block=", "export block is no setting: folder, fresh, owners and block are", 0),
+        ("block", "'block' is no setting: write name=value", 0),
+        ("\x1b[31m", "'?[31m' is no setting: write name=value", 0),
         ("fresh=108000\nfresh=108000", "fresh stands twice: the last one counts", 1),
     ],
 )
@@ -367,6 +368,15 @@ def test_mistakes_in_settings_are_named(
     assert found == code, lines
     assert all("stands twice: the last one counts" in one for one in lines[:-1])
     assert lines[-1].startswith(f"settings, line {number}: {said.format(runs=runs)}")
+
+
+def test_readers_that_are_started_by_a_link(readers: Path, tmp_path: Path) -> None:
+    hold(tmp_path / "runs", "FAIL")
+    (readers / "settings").write_text(f"folder={tmp_path}/runs\n")
+    (tmp_path / "prolog.d").mkdir()
+    link = tmp_path / "prolog.d/50-rigproof"
+    link.symlink_to(readers / "prolog")
+    assert start(link, SLURM_JOB_USER="bob").returncode == 1
 
 
 def test_a_fail_blocks_whatever_is_wrong_with_the_settings(gate: Gate, tmp_path: Path) -> None:

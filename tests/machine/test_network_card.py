@@ -109,8 +109,11 @@ def test_equal_ports_are_up_and_of_one_model() -> None:
     ]
     named = (Part("net", "ens7"), Part("net", "ens8"), Part("net", "ens11"))
     assert network_card.equal_ports(links, ()) == (named,)
-    assert network_card.equal_ports(links, ["ens7"]) == (named[1:],)
-    assert network_card.equal_ports(links, ["ens7", "ens8"]) == ()
+    # Of two ports of Ethernet one is often for another network.
+    assert network_card.equal_ports(links, ["ens7"]) == ()
+    fabric = [replace(CARD, name=f"mlx5_{n}/1", kind="infiniband") for n in range(2)]
+    assert network_card.equal_ports(fabric, ()) == (tuple(one.component for one in fabric),)
+    assert network_card.equal_ports(fabric[1:], ()) == ()
 
 
 @each(
@@ -126,6 +129,20 @@ def test_equal_ports_are_up_and_of_one_model() -> None:
             "rx_errors +1, tx_errors +4",
         ),
         ({"rx_errors": 5}, {}, None, "does not after it"),
+        # a packet of a wrong length is the sender's
+        (
+            {"rx_errors": 5, "rx_length_errors": 3},
+            {"rx_errors": 7, "rx_length_errors": 5},
+            0.0,
+            "",
+        ),
+        (
+            {"rx_errors": 5, "rx_length_errors": 3},
+            {"rx_errors": 8, "rx_length_errors": 5},
+            1.0,
+            "rx_errors +1",
+        ),
+        ({"rx_errors": 5, "rx_length_errors": 3}, {"rx_errors": 6}, 1.0, "rx_errors +1"),
         ({"rx_errors": 5}, {"rx_errors": 4}, None, "rx_errors was set back during the run"),
         ({"port_rcv_errors": 65535}, {"port_rcv_errors": 65535}, None, "stood at 65535 before"),
         ({"local_link_integrity_errors": 15}, {"local_link_integrity_errors": 15}, None, "at 15"),

@@ -180,7 +180,13 @@ def test_a_card_with_its_link_and_counters(tree: Tree) -> None:
             slot_max_pcie_width=16,
             device_id="15b3:1021",
             state="up",
-            counters={"rx_errors": 0, "tx_errors": 0, "rx_crc_errors": 0, "carrier_changes": 2},
+            counters={
+                "rx_errors": 0,
+                "rx_length_errors": 0,
+                "tx_errors": 0,
+                "rx_crc_errors": 0,
+                "carrier_changes": 2,
+            },
         ),
     )
 

@@ -35,6 +35,8 @@ from selftest.fault import NetworkCard
 
 CARDS = (NetworkCard("ens7"), NetworkCard("ens8"), NetworkCard("mlx9_0/1"))
 ENS7, ENS8, MLX9 = (Part("net", card.name) for card in CARDS)
+THREE = (*CARDS, NetworkCard("ens9"))  # of Ethernet, beside InfiniBand
+ENS9 = Part("net", "ens9")
 
 
 def laid(root: Path, *cards: NetworkCard, gpu_count: int = 0) -> Inventory:
@@ -103,19 +105,26 @@ def test_a_link_that_is_narrower_or_hidden_or_gone(tmp_path: Path) -> None:
     assert found.skipped() == {("network_link_share", ENS8), ("network_link_share", MLX9)}
 
 
-def test_a_slow_port_fails_beside_its_equal_and_one_that_fell_is_a_skip(tmp_path: Path) -> None:
-    inventory = laid(tmp_path, NetworkCard("ens7", speed_mbps=100_000), *CARDS[1:])
+def test_a_slow_port_fails_beside_its_equals_and_one_that_fell_is_a_skip(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens7", speed_mbps=100_000), *THREE[1:])
     found = said(inventory, "rates", network.test_rates)
     assert found.outcome == "fail"
-    assert found.measured("network_rate_ratio") == {ENS7: 0.25, ENS8: 4.0}
-    found = said(inventory, "rates", network.test_rates, ens8={"up": False}, mlx9=None)
+    assert found.measured("network_rate_ratio") == {ENS7: 0.25, ENS8: 1.6, ENS9: 1.6}
+    found = said(inventory, "rates", network.test_rates, ens8={"up": False}, ens9=None, mlx9=None)
     assert found.measured("network_rate") == {ENS7: 100_000.0}
     assert found.skipped() == {
-        ("network_rate", ENS8),
-        ("network_rate", MLX9),
-        ("network_rate_ratio", ENS7),
-        ("network_rate_ratio", ENS8),
+        *(("network_rate", name) for name in (ENS8, ENS9, MLX9)),
+        *(("network_rate_ratio", name) for name in (ENS7, ENS8, ENS9)),
     }
+
+
+def test_of_two_ports_none_is_blamed(tmp_path: Path) -> None:
+    """Data and management, of one card: no machine file says which rate is right."""
+    inventory = laid(tmp_path, NetworkCard("ens7", speed_mbps=1_000), *CARDS[1:])
+    found = said(inventory, "rates", network.test_rates)
+    assert found.outcome == "pass"
+    assert found.measured("network_rate_ratio") == {}
+    assert found.measured("network_rate")[ENS7] == 1_000.0
 
 
 def test_a_declared_speed_takes_a_port_out_of_the_comparison(tmp_path: Path) -> None:
@@ -292,7 +301,7 @@ def test_before_and_after_in_sessions(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_junit_names_port_and_cause(
     tmp_path: Path, measurement: str, value: float, cause: str
 ) -> None:
-    made = journals.without_siblings(plan_of(laid(tmp_path, *CARDS)))
+    made = journals.without_siblings(plan_of(laid(tmp_path, *THREE)))
     done = runs.judged(journals.entries(journals.bodies(made, {(measurement, ENS7): value})))
     text = html.unescape(junit.render(done).decode())
     assert f"{measurement} on net:ens7: measured {value:g}, limit" in text
