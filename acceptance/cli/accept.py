@@ -30,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=cli_options.path,
         help="sign run, evidence and verdict with this private key of OpenSSH (`verify` checks it)",
     )
+    cli_options.ocp(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
         signature.require(args.sign)
     found = machine_test.run_test(options, screen, language)
     code = closing.show_verdict(screen, found)
+    code = closing.write_ocp(found, args.ocp, code, language)
     if args.sign is not None and not _signed(found, args.sign, language):
         return code or UNSIGNED
     return code

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
+from acceptance.cli import options
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Message
 from acceptance.journal import run_folder
 from acceptance.journal.run import Run
+from acceptance.journal.segment import JournalError
 from acceptance.reports import advice, languages
 from acceptance.reports.summary import exit_code
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
+from acceptance.wording.errors import said
+
+UNWRITTEN = 3
 
 
 def require_output(screen: Terminal) -> None:
@@ -31,6 +38,24 @@ def language_of(args: argparse.Namespace) -> Language:
     for one in {ENGLISH.code, language.code}:
         words.catalogue(one)
     return language
+
+
+def write_ocp(run: Run, file: Path | None, code: int, language: Language) -> int:
+    """Write the run as OCP output where that was asked for; returns the exit code then.
+
+    A pass whose file could not be written is no 0: whoever reads that file would not know of it.
+    """
+    if file is None:
+        return code
+    # imported here: hardly any call asks for it
+    from acceptance.reports import ocp
+
+    try:
+        run_folder.write_whole(file, ocp.render(run), then=Message("ocp_again"), mode=0o644)
+    except JournalError as error:
+        options.say_error(words.text(said(error), language))
+        return code or UNWRITTEN
+    return code
 
 
 def show_verdict(screen: Terminal, run: Run) -> int:

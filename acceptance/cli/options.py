@@ -65,6 +65,16 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def ocp(parser: argparse.ArgumentParser) -> None:
+    """Add `--ocp`."""
+    parser.add_argument(
+        "--ocp",
+        metavar="FILE",
+        type=path,
+        help="also write the run as OCP Test & Validation output, version 2.0 (JSON Lines)",
+    )
+
+
 def seconds(text: str) -> float:
     """Seconds of a burn, from 1 to 30 days."""
     value = float(text) if text.isascii() and text.replace(".", "", 1).isdigit() else 0.0

@@ -23,6 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=options.path,
         help="also write metrics for node-exporter (*.prom)",
     )
+    options.ocp(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,4 +45,4 @@ def run(args: argparse.Namespace) -> int:
     outputs.write(run, language)
     if textfile is not None:
         notices.textfile(run, textfile)
-    return closing.show_verdict(screen, run)
+    return closing.write_ocp(run, args.ocp, closing.show_verdict(screen, run), language)

@@ -345,6 +345,16 @@ def test_judge_and_report_agree(call: Call, tmp_path: Path) -> None:
         assert (run / name).is_file()
 
 
+def test_a_run_is_written_as_ocp_output_where_asked(call: Call, tmp_path: Path) -> None:
+    record(tmp_path / "run")
+    assert call("report", "run", "--ocp", "run.jsonl")[0] == 0
+    assert b'"result":"PASS"' in (tmp_path / "run.jsonl").read_bytes().splitlines()[-1]
+    code, out, err = call("report", "run", "--ocp", "none/run.jsonl")
+    assert (code, out.splitlines()[-1]) == (3, "PASS: 1 passed")
+    assert err.startswith("rigproof: none/run.jsonl: cannot be written (")
+    assert "rebuild it with `rigproof report --ocp FILE`" in err
+
+
 def test_a_run_is_told_in_the_language_that_is_asked_for(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
