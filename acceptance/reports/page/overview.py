@@ -14,7 +14,6 @@ from statistics import median
 from acceptance.core.component import Component
 from acceptance.core.dtype import burn_name, gemm_names
 from acceptance.core.evidence import Table
-from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
@@ -132,15 +131,23 @@ class _Source:
         found = self.found.get((measurement, component), ())
         return next((one.value for one in found if one.value is not None), None)
 
-    def mark(self, measurements: Iterable[str], *components: Component) -> str:
-        """The worst kind of finding of these measurements, and of their ratios to siblings."""
-        return _worst(
+    def mark(self, shown: Sequence[str], *components: Component, beside: Sequence[str] = ()) -> str:
+        """The worst kind of finding of these measurements, and of their ratios to siblings.
+
+        Of those `beside` them, what was not measured does not count.
+        """
+        more = [
             one
-            for name in measurements
-            for form in (name, f"{name}_ratio")
-            for component in components
-            for one in self.found.get((form, component), ())
-        )
+            for one in self._judged(beside, components)
+            if bars.mark(one) not in ("error", "skip")
+        ]
+        return _worst([*self._judged(shown, components), *more])
+
+    def _judged(self, names: Sequence[str], components: Sequence[Component]) -> Iterator[Judgement]:
+        for name in names:
+            for form in (name, f"{name}_ratio"):
+                for component in components:
+                    yield from self.found.get((form, component), ())
 
     def first(self, names: Iterable[str]) -> str | None:
         """The first of these measurements that any GPU has."""
@@ -162,7 +169,7 @@ class _Source:
             if one.name != gpu.name and one.model == gpu.model
             if (value := of(one)) is not None
         ]
-        if own is None or not others or not 0 < (middle := median(others)) < _MOST:
+        if own is None or not others or not (middle := median(others)) > 0 or own > _MOST:
             return None
         apart = own - middle if unit else own / middle - 1
         far = apart / (DEGREES if unit else SHARE)
@@ -265,8 +272,15 @@ def _card(source: _Source, gpu: Gpu) -> GpuFigures:
 def _state(source: _Source, gpu: Gpu) -> tuple[str, str]:
     """The worst kind of finding that names a GPU, and how many there are."""
     _ = source.language
-    kinds = Counter(
-        finding.kind for finding in source.run.verdict.of_kind(*_WORST) if _names(finding, gpu)
+    judged = [
+        one for (_name, at), known in source.found.items() if gpu.name in at.ends for one in known
+    ]
+    kinds = Counter(map(bars.mark, judged))
+    kinds.update(
+        one.kind
+        for one in source.run.verdict.of_kind(*_WORST)
+        if one.measurement is None and one.component is not None
+        if gpu.name in one.component.ends or str(one.component) == gpu.pci_address
     )
     open_ = kinds["error"] + kinds["skip"]
     if kinds["fail"]:
@@ -277,19 +291,9 @@ def _state(source: _Source, gpu: Gpu) -> tuple[str, str]:
         return "warn", _.ngettext("{n} warning", "{n} warnings", kinds["warn"])
     if kinds["waived"]:
         return "waived", _.ngettext("{n} value waived", "{n} values waived", kinds["waived"])
-    every = (
-        one for (_name, at), known in source.found.items() if gpu.name in at.ends for one in known
-    )
-    if any(one.value is not None for one in every):
+    if any(one.value is not None for one in judged):
         return "pass", _("nothing to note")
     return "skip", _("not measured")
-
-
-def _names(finding: Finding, gpu: Gpu) -> bool:
-    component = finding.component
-    return component is not None and (
-        gpu.name in component.ends or str(component) == gpu.pci_address
-    )
 
 
 def _readings(source: _Source, gpu: Gpu) -> Iterator[Reading]:
@@ -328,11 +332,11 @@ def _rate(
     """A rate with its share of the peak; the mark is of everything it is `about`."""
     _ = source.language
     value = source.value(name, gpu.name)
-    mark = source.mark(about, gpu.name)
+    mark = source.mark((name,), gpu.name, beside=about)
     if value is None:
         return Reading(label, _("not measured"), mark=mark)
     peak = source.peaks.get((about[0], gpu.name))
-    part = f"{100 * value / peak.value:.0f} %" if peak else ""
+    part = f"{number(round(100 * value / peak.value))} %" if peak else ""
     share = _("{share} of peak", share=part) if part else ""
     spot = source.spot(gpu, lambda one: source.value(name, one.name))
     return Reading(label, quantity(value, unit), share, mark, spot)
@@ -344,7 +348,7 @@ def _host_link(source: _Source, gpu: Gpu) -> Reading:
     to, back = next((pair for pair in _HOST_COPIES if source.first(pair)), _HOST_COPIES[0])
     label = _("host link")
     about = (*(name for pair in _HOST_COPIES for name in pair), "gpu_link_gen", "gpu_link_width")
-    mark = source.mark(about, gpu.name)
+    mark = source.mark((to, back), gpu.name, beside=about)
     ways = [source.value(name, gpu.name) for name in (to, back)]
     link = _link(source, gpu)
     if ways == [None, None]:
@@ -401,8 +405,8 @@ def _peer_link(source: _Source, gpu: Gpu) -> Reading:
         return [rate for way in ways if (rate := source.value(name, way)) is not None]
 
     marks = (
-        source.mark((name, "link_contradictions", "p2p_supported"), *pairs),
-        source.mark(("nvlink_active", "nvlink_speed"), gpu.name),
+        source.mark((name,), *pairs, beside=("link_contradictions", "p2p_supported")),
+        source.mark((), gpu.name, beside=("nvlink_active", "nvlink_speed")),
     )
     mark = next((kind for kind in _WORST if kind in marks), "")
     joined = ", ".join(dict.fromkeys(path.joined for path in own if path.joined != "-"))
@@ -434,8 +438,8 @@ def _heat(source: _Source, gpu: Gpu) -> Reading:
     _ = source.language
     track = source.seen.tracks.get(gpu.name)
     names = ("gpu_temperature", "gpu_power")
-    about = (*names, "gpu_temperature_margin", "burn_temperature_spread", *_HELD)
-    mark = source.mark(about, gpu.name)
+    about = ("gpu_temperature_margin", "burn_temperature_spread", *_HELD)
+    mark = source.mark(names, gpu.name, beside=about)
     heat, power = (
         source.value(name, gpu.name) if source.value(name, gpu.name) is not None else most
         for name, most in zip(names, _highest(track), strict=True)
@@ -479,7 +483,11 @@ def _held(source: _Source, gpu: Gpu, track: Track | None) -> str:
     }
     seconds = {name: source.value(name, gpu.name) for name in _HELD}
     if any(value is not None for value in seconds.values()):
-        held = [f"{names[name]} {duration(value)}" for name, value in seconds.items() if value]
+        held = [
+            f"{names[name]} {duration(min(value, _MOST))}"
+            for name, value in seconds.items()
+            if value
+        ]
     elif track is not None:  # the run broke off before its samples were judged
         held = [names["gpu_power_cap"]] if track.capped else []
         held += [_("heat or hardware")] if track.slowed else []
@@ -516,7 +524,7 @@ def _results(source: _Source, gpu: Gpu) -> Reading:
 
 
 def _errors(count: float, _: Language) -> str:
-    return _.ngettext("{n} error", "{n} errors", int(count)) if count else _("no error")
+    return _.ngettext("{n} error", "{n} errors", int(min(count, _MOST))) if count else _("no error")
 
 
 def _products(run: Run) -> Iterator[tuple[Component, float]]:
@@ -548,19 +556,19 @@ def _lines(source: _Source) -> Iterator[tuple[str, str]]:
     if hottest is not None:
         rates.append(_("hottest {value}", value=quantity(round(hottest, 1), "degC")))
     failures = ("cpu_gemm_miscompares_f64", "cpu_gemm_miscompares_f32", "stress_ng_failures")
-    wrong = _wrong(source, (*failures, "burn_cpu_failures"), (CPU,))
+    wrong = _errors_of(source, (*failures, "burn_cpu_failures"), (CPU,))
     if model := machine.processor(inventory, _):
-        yield _("processor"), _joined(_, model, rates, wrong)
+        yield _("processor"), _joined(_, model, [*rates, *wrong])
     copy, tested = source.value("memory_copy", MEMORY), source.value("memory_tested", MEMORY)
     rates = [] if copy is None else [_("copies {value}", value=quantity(copy, "GB/s"))]
     if tested is not None:
         rates.append(_("{value} tested", value=quantity(tested, "GiB")))
     failures = ("stressapptest_errors", "memory_copy_miscompares", "memory_triad_miscompares")
-    wrong = _wrong(
+    wrong = _errors_of(
         source, (*failures, "burn_memory_errors", "memory_random_miscompares"), _ram(source)
     )
     if size := machine.memory(inventory):
-        yield _("memory"), _joined(_, size, rates, wrong)
+        yield _("memory"), _joined(_, size, [*rates, *wrong])
     alike: dict[str, list[Disk]] = {}
     for disk in inventory.disks or ():
         alike.setdefault(_disk(source, disk), []).append(disk)
@@ -574,23 +582,27 @@ def _ram(source: _Source) -> tuple[Component, ...]:
     return MEMORY, *{at for _name, at in source.found if isinstance(at, Socket)}
 
 
-def _wrong(source: _Source, names: Sequence[str], components: Sequence[Component]) -> float | None:
-    """The sum of counted errors; None where none were counted."""
-    found = [
+def _errors_of(
+    source: _Source, names: Iterable[str], components: Sequence[Component]
+) -> tuple[str, ...]:
+    """How many errors were counted, and how many counts were not made; nothing if none was due."""
+    _ = source.language
+    values = [
         one.value
         for name in names
         for component in components
         for one in source.found.get((name, component), ())
-        if one.value is not None
     ]
-    return sum(found) if found else None
+    known = [value for value in values if value is not None]
+    missing = len(values) - len(known)
+    return (
+        *((_errors(sum(known), _),) if known else ()),
+        *((_("{number} not made", number=missing),) if known and missing else ()),
+    )
 
 
-def _joined(_: Language, model: str, rates: Sequence[str], wrong: float | None) -> str:
-    """What a part is, what was measured of it, and the errors that were found."""
-    told = list(rates)
-    if wrong is not None:
-        told.append(_errors(wrong, _))
+def _joined(_: Language, model: str, told: Sequence[str]) -> str:
+    """What a part is, and what was measured of it."""
     return f"{model}: {', '.join(told) or _('not measured')}"
 
 
@@ -608,5 +620,5 @@ def _disk(source: _Source, disk: Disk) -> str:
         if component == disk.component
         and (name.endswith(_ERRORS) or name in ("storage_wrong_blocks", "storage_kept_errors"))
     }
-    wrong = _wrong(source, sorted(names), (disk.component,))
-    return _joined(_, machine.disk(disk, _), rates, wrong)
+    wrong = _errors_of(source, sorted(names), (disk.component,))
+    return _joined(_, machine.disk(disk, _), [*rates, *wrong])

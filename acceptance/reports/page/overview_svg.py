@@ -23,7 +23,7 @@ MARGIN, GAP, PAD = 32, 12, 12
 COLUMNS, CARD = 4, 275  # cards beside each other, and the width of one
 LEAST = 626  # of the whole picture
 MOST_FINDINGS = 3
-_MOST_LINES = 5  # of one text below the cards
+_MOST_LINES = 5  # of one text below the cards; of a finding two
 _HEAD = 34  # of a card
 _LINE, _SMALL = 18, 15  # from one line to the next
 _STRIP, _SPOT = 58, 122  # a strip, and with its text
@@ -81,7 +81,7 @@ def draw(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -
     )
 
 
-def _width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """About how wide a text is."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return size * (wide * _WIDE + (len(text) - wide) * _NARROW)
@@ -93,13 +93,13 @@ def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
     rest = one_line(text)
     while rest and len(lines) < most:
         length = len(rest)
-        while length > 1 and _width(rest[:length], size) > width:
-            length -= max(1, int((_width(rest[:length], size) - width) / size / 2))
+        while length > 1 and text_width(rest[:length], size) > width:
+            length -= max(1, int((text_width(rest[:length], size) - width) / size / 2))
         if length < len(rest) and len(lines) + 1 == most:
             lines.append(rest[: max(1, length - 1)].rstrip() + "\u2026")
             break
         space = rest.rfind(" ", 0, length + 1) if length < len(rest) else -1
-        length = space if space > 0 else length
+        length = space if space > 0.6 * length else length  # Chinese breaks anywhere
         lines.append(rest[:length].rstrip())
         rest = rest[length:].lstrip()
     return lines
@@ -179,7 +179,7 @@ def _rest(drawing: _Drawing, page: PageRun, found: Overview, width: float, top: 
     room, y = width - 2 * MARGIN, top + 8.0
     for text, size, kind in _lines(page, found):
         y += size + 6
-        for line in wrapped(text, room, size, _MOST_LINES):
+        for line in wrapped(text, room, size, 2 if kind in _SIGNS else _MOST_LINES):
             drawing.texts.append(Label(MARGIN, y, line, size, kind))
             y += size + 3
         y -= size + 3
