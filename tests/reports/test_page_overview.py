@@ -24,7 +24,7 @@ from acceptance.core.evidence import Table
 from acceptance.core.limit import Limit
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part, Socket
 from acceptance.core.plan import Due
-from acceptance.core.record import Body, CheckEnded, Measured
+from acceptance.core.record import Body, CheckEnded, Measured, RunClosed
 from acceptance.core.waiver import Waiver
 from acceptance.expect import gpu_limits
 from acceptance.journal.run import Run
@@ -134,7 +134,7 @@ def test_the_figures_that_builders_compare() -> None:
         "FP8 rate": "1288 TFLOP/s | 65 % of peak | -0.9 %",
         "BF16 rate": "680 TFLOP/s | 69 % of peak | -2.9 %",
         "memory copy": "3017 GB/s | 90 % of peak | +0.0 %",
-        "host link": "52.2 / 55 GB/s | PCIe gen 5 x16 | +4.5 %",
+        "host link": "52.2 / 55.0 GB/s | PCIe gen 5 x16 | +4.5 %",
         "peer link": "390 GB/s | +2.6 %",
         "hottest": "78 degC, 709 W | held back: power limit 3 min | +10 degC",
         "results": "no error | 2 comparisons, 34,000 burn products",
@@ -146,7 +146,7 @@ def test_the_figures_that_builders_compare() -> None:
     top = shown(found)
     assert top.find("h2").text == "2 x NVIDIA H100 80GB HBM3, 80 GiB"
     assert pages.words(top).count("Rates are of sustained matrix products") == 1
-    assert readings(found, lang="zh-CN")["主机链路"] == "52.2 / 55 GB/s | PCIe 5.0 x16 | +4.5 %"
+    assert readings(found, lang="zh-CN")["主机链路"] == "52.2 / 55.0 GB/s | PCIe 5.0 x16 | +4.5 %"
 
 
 def test_what_was_not_measured_is_said_and_never_guessed() -> None:
@@ -209,7 +209,7 @@ def test_a_failure_is_told_in_words_on_its_gpu_and_its_line() -> None:
     assert states == ["! 1 warning", "✗ 3 failures"]
     one = readings(found, 1)
     assert one["BF16 rate"].startswith("500 TFLOP/s ✗ fail")
-    assert one["host link"].startswith("50 / 50 GB/s ✗ fail")
+    assert one["host link"].startswith("50.0 / 50.0 GB/s ✗ fail")
     assert one["peer link"].startswith("not measured ✗ fail")
     assert readings(found)["FP8 rate"].startswith("1200 TFLOP/s ! warn")
     assert "✗" not in readings(found)["host link"]
@@ -244,9 +244,9 @@ def test_the_next_best_measurement_of_a_kind_is_shown_for_all() -> None:
     values = of("vram_copy", 3000.0) | of("copy_own_h2d", 25.0) | of("copy_own_d2h", 26.0)
     found = readings(run(values))
     assert found["memory copy"] == "3000 GB/s | 89 % of peak"
-    assert found["host link"] == "25 / 26 GB/s"
+    assert found["host link"] == "25.0 / 26.0 GB/s"
     half = readings(run({**of("copy_h2d", 25.0), ("copy_d2h", Gpu(0)): None}))
-    assert half["host link"] == "25 / - GB/s ? error"
+    assert half["host link"] == "25.0 / - GB/s ? error"
 
 
 def test_peers_without_access_and_the_slowest_of_several() -> None:
@@ -425,6 +425,13 @@ def test_a_picture_names_the_first_findings_and_counts_the_rest() -> None:
     assert "2 more findings" in text
     skipped = said(picture(run({("copy_h2d", Gpu(0)): None})))
     assert "? copy_h2d" in skipped
+
+
+def test_a_picture_says_that_the_run_broke_off() -> None:
+    made = journals.plan()
+    detail = "the machine was restarted before it came to its end"
+    bodies = [*journals.bodies(made)[:-1], RunClosed("link.copy", True, {}, detail)]
+    assert f"The run broke off. {detail}" in said(picture(samples.run(bodies)))
 
 
 @each("text", some([hostile.EVERYTHING, "x" * 5_000, "<b>&amp;", "显" * 400], 4))

@@ -359,7 +359,7 @@ def _host_link(source: _Source, gpu: Gpu) -> Reading:
         known = [rate for rate in rates if rate is not None]
         return min(known) if len(known) == len(rates) else None
 
-    told = " / ".join("-" if way is None else number(round(way, 1)) for way in ways)
+    told = " / ".join("-" if way is None else f"{way:.1f}" for way in ways)
     return Reading(label, f"{told} GB/s", link, mark, source.spot(gpu, slower))
 
 

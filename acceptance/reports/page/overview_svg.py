@@ -14,13 +14,14 @@ from acceptance.core.language import ENGLISH, Language
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.reports import closing, summary
-from acceptance.reports.page import overview, render
+from acceptance.reports.page import overview, render, run_log
 from acceptance.reports.page.overview import GpuFigures, Overview, Reading
 from acceptance.reports.page.sections import PageRun, page_run
 from acceptance.reports.text import one_line
+from acceptance.wording import words
 
 MARGIN, GAP, PAD = 32, 12, 12
-COLUMNS, CARD = 4, 275  # cards beside each other, and the width of one
+COLUMNS, CARD = 4, 275  # cards beside each other, and the width of one of several
 LEAST = 626  # of the whole picture
 MOST_FINDINGS = 3
 _MOST_LINES = 5  # of one text below the cards; of a finding two
@@ -68,7 +69,7 @@ def draw(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -
     width = max(LEAST, 2 * MARGIN + columns * (CARD + GAP) - GAP)
     drawing = _Drawing([], [])
     bottom = _head(drawing, page, found, width)
-    bottom = _cards(drawing, found.gpus, bottom)
+    bottom = _cards(drawing, found.gpus, CARD if columns > 1 else LEAST - 2 * MARGIN, bottom)
     bottom = _rest(drawing, page, found, width, bottom)
     about = overview.about(run, page.seconds, language)
     return render.template("overview.svg.j2").render(
@@ -126,37 +127,38 @@ def _head(drawing: _Drawing, page: PageRun, found: Overview, width: float) -> fl
     return y - 10
 
 
-def _cards(drawing: _Drawing, cards: Sequence[GpuFigures], top: float) -> float:
+def _cards(drawing: _Drawing, cards: Sequence[GpuFigures], wide: float, top: float) -> float:
     """The cards of all GPUs, their lines at one height; returns where they end."""
-    notes = [[_notes(one) for one in card.readings] for card in cards]
+    room = wide - 2 * PAD
+    notes = [[_notes(one, room) for one in card.readings] for card in cards]
     lines = [max(map(len, row)) for row in zip(*notes, strict=True)]
     heights = [_LINE + _SMALL * count + 7 for count in lines]
     height = _HEAD + sum(heights) + 4
     for place, card in enumerate(cards):
-        x = MARGIN + place % COLUMNS * (CARD + GAP)
+        x = MARGIN + place % COLUMNS * (wide + GAP)
         y = top + place // COLUMNS * (height + GAP)
-        right = x + CARD - PAD
-        drawing.boxes.append(Box(x, y, CARD, height, "card"))
+        right = x + wide - PAD
+        drawing.boxes.append(Box(x, y, wide, height, "card"))
         drawing.texts.append(Label(x + PAD, y + 22, card.name, 15, "strong"))
         state = f"{_SIGNS[card.mark]} {card.state}"
         drawing.texts.append(Label(right, y + 22, state, 12, f"strong end {card.mark}"))
         y += _HEAD
         for one, note, tall in zip(card.readings, notes[place], heights, strict=True):
-            _reading(drawing, one, note, x + PAD, y)
+            _reading(drawing, one, note, Box(x + PAD, y, room, 1, "rule"))
             y += tall
     rows = math.ceil(len(cards) / COLUMNS)
     return top + rows * (height + GAP) if cards else top
 
 
-def _notes(one: Reading) -> list[str]:
+def _notes(one: Reading, room: float) -> list[str]:
     """The lines below a value; at least one where there is a strip."""
-    room = CARD - 2 * PAD - (_SPOT if one.spot else 0)
-    return wrapped(one.more, room, 11, 2) or ([""] if one.spot else [])
+    return wrapped(one.more, room - (_SPOT if one.spot else 0), 11, 2) or ([""] if one.spot else [])
 
 
-def _reading(drawing: _Drawing, one: Reading, note: Sequence[str], x: float, y: float) -> None:
-    width = CARD - 2 * PAD
-    drawing.boxes.append(Box(x, y, width, 1, "rule"))
+def _reading(drawing: _Drawing, one: Reading, note: Sequence[str], rule: Box) -> None:
+    """A line of a card below its rule."""
+    x, y, width = rule.x, rule.y, rule.width
+    drawing.boxes.append(rule)
     sign = f" {_SIGNS[one.mark]}" if one.mark else ""
     drawing.texts.append(Label(x, y + 16, one.label, 13, "soft"))
     value = Label(x + width, y + 16, f"{one.value}{sign}", 13, f"strong end {one.mark}".rstrip())
@@ -188,6 +190,8 @@ def _rest(drawing: _Drawing, page: PageRun, found: Overview, width: float, top: 
 
 def _lines(page: PageRun, found: Overview) -> Iterator[tuple[str, float, str]]:
     run, _ = page.run, page.language
+    if closed := run_log.interruption(run.entries):
+        yield f"{_('The run broke off.')} {words.text(closed.detail, _)}", 13, "error"
     kind = "fail" if run.verdict.of_kind("fail") else "error"
     findings = run.verdict.of_kind(*(("fail",) if kind == "fail" else ("error", "skip")))
     told = [
