@@ -33,15 +33,17 @@ class GpuCard:
 def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
     """Everything but the GPUs, as rows of name and text."""
     _ = language
-    yield from fittings(inventory, _)
+    yield from _board(inventory, _)
     for label, text in (
         (_("processor"), processor(inventory, _)),
         (_("memory"), memory(inventory)),
     ):
         if text:
             yield label, text
+    yield from _modules(inventory.memory, _)
     for one in inventory.disks or ():
         yield _("disk {name}", name=one.name), disk(one, _)
+    yield from _network(inventory, _)
 
 
 def processor(inventory: Inventory, language: Language) -> str | None:
@@ -69,9 +71,12 @@ def disk(one: Disk, language: Language) -> str:
 
 def fittings(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
     """What the page's top has no line for: board, software, memory modules, network."""
-    if inventory == NOTHING:
-        return
-    _ = language
+    yield from _board(inventory, language)
+    yield from _modules(inventory.memory, language)
+    yield from _network(inventory, language)
+
+
+def _board(inventory: Inventory, _: Language) -> Iterator[tuple[str, str]]:
     board = inventory.board
     for label, text in (
         (_("board"), _joined(board.vendor, board.name)),
@@ -81,7 +86,9 @@ def fittings(inventory: Inventory, language: Language) -> Iterator[tuple[str, st
     ):
         if text:
             yield label, text
-    yield from _modules(inventory.memory, _)
+
+
+def _network(inventory: Inventory, _: Language) -> Iterator[tuple[str, str]]:
     for link in inventory.links or ():
         speed = f"{link.speed_mbps} Mbit/s" if link.speed_mbps else None
         state = None if link.up is None else _("up") if link.up else _("down")

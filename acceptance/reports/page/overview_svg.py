@@ -15,7 +15,8 @@ from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.reports import closing, summary
 from acceptance.reports.page import overview, render, run_log
-from acceptance.reports.page.overview import GpuFigures, Overview, Reading
+from acceptance.reports.page.gpu_figures import GpuFigures, Reading
+from acceptance.reports.page.overview import Overview
 from acceptance.reports.page.sections import PageRun, page_run
 from acceptance.reports.text import one_line
 from acceptance.wording import words
@@ -113,10 +114,11 @@ def _head(drawing: _Drawing, page: PageRun, found: Overview, width: float) -> fl
     drawing.texts.append(Label(MARGIN, 62, word, 40, f"strong {word}"))
     drawing.texts.append(Label(width - MARGIN, 62, "rigproof", 18, "strong end soft"))
     y = 90.0
-    told = "; ".join((*summary.reservations(run, language), summary.counts(run.verdict, language)))
+    counts = summary.counts(run.verdict, language)
+    outcome = "; ".join((*summary.reservations(run, language), counts))
     about = " · ".join(overview.about(run, page.seconds, language))
     for text, size, kind in (
-        (told, 15, "strong"),
+        (outcome, 15, "strong"),
         (about, 13, "soft"),
         (found.models, 18, "strong"),
     ):
@@ -194,12 +196,12 @@ def _lines(page: PageRun, found: Overview) -> Iterator[tuple[str, float, str]]:
         yield f"{_('The run broke off.')} {words.text(closed.detail, _)}", 13, "error"
     kind = "fail" if run.verdict.of_kind("fail") else "error"
     findings = run.verdict.of_kind(*(("fail",) if kind == "fail" else ("error", "skip")))
-    told = [
+    texts = [
         text for entry in closing.entries(findings, page.places, _) for _checks, text in entry.lines
     ]
-    for text in told[:MOST_FINDINGS]:
+    for text in texts[:MOST_FINDINGS]:
         yield f"{_SIGNS[kind]} {text}", 13, kind
-    if (more := len(told) - MOST_FINDINGS) > 0:
+    if (more := len(texts) - MOST_FINDINGS) > 0:
         yield _.ngettext("{n} more finding", "{n} more findings", more), 13, "soft"
     for name, text in found.lines:
         yield f"{name}: {text}", 13, ""
