@@ -22,7 +22,7 @@ from thoroughness import some
 from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.limit import Limit
-from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part, Socket
+from acceptance.core.parts import CPU, MACHINE, MEMORY, Gpu, Pair, Part, Socket
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured, RunClosed
 from acceptance.core.waiver import Waiver
@@ -41,7 +41,9 @@ SECONDS = ("power_cap", "sw_thermal_slowdown", "hw_thermal_slowdown", "power_bra
 
 
 def unit(measurement: str) -> str:
-    if measurement.endswith(("_miscompares", "_differ", "_errors", "_failures", "_blocks")):
+    if measurement.endswith(
+        ("_miscompares", "_differ", "_errors", "_failures", "_blocks", "gpu_count")
+    ):
         return "count"
     if measurement.removeprefix("gpu_") in SECONDS:
         return "s"
@@ -347,6 +349,19 @@ def test_a_gpu_that_stopped_answering_says_why() -> None:
     device = {"index": 0, "pci_address": "0000:01:00.0", "error": "NVML says: GPU is lost"}
     found = run(of("gpu_answers", 0.0), nvml={"devices": [device]})
     assert "NVML says: GPU is lost" in pages.words(shown(found).find_class("gpu")[0])
+
+
+@each(
+    "due_gpus, found, expected",
+    [(3.0, 1.0, "; 2 GPUs missing"), (1.0, 1.0, ""), (1.0, 2.0, ""), (1e300, 1.0, "")],
+)
+def test_a_missing_gpu_is_named_above_the_cards(
+    due_gpus: float, found: float, expected: str
+) -> None:
+    key = ("gpu_count", MACHINE)
+    limit = Limit("count", "declared", low=due_gpus, high=due_gpus)
+    top = shown(run({key: found}, limits={key: limit}))
+    assert top.find("h2").text == f"NVIDIA H100 80GB HBM3, 80 GiB{expected}"
 
 
 def test_an_event_without_a_measurement_counts_on_its_gpu() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from acceptance.core.component import Component
 from acceptance.core.language import Language
 from acceptance.core.limit import GIB, number
-from acceptance.core.parts import CPU, MEMORY, Socket
+from acceptance.core.parts import CPU, MACHINE, MEMORY, Socket
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import Gpu
@@ -27,6 +27,8 @@ from acceptance.reports.page.gpu_figures import (
 from acceptance.reports.page.timeline import Timeline
 from acceptance.reports.text import duration, one_line
 from acceptance.wording.quantities import quantity
+
+_MOST_GPUS = 1000  # a journal may hold anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,23 @@ def overview(
         f"{several.format(count)}{one_line(model)}{_memory(source.due, model)}"
         for model, count in models.items()
     )
-    return Overview(title or language("No GPU"), cards, lines, _method(source, cards))
+    title = "; ".join(filter(None, (title or language("No GPU"), _missing(source))))
+    return Overview(title, cards, lines, _method(source, cards))
+
+
+def _missing(source: Source) -> str:
+    """How many GPUs were due and not found; "" where none is missing."""
+    missing = max(
+        (
+            one.due.limit.low - one.value
+            for one in source.judged.get(("gpu_count", MACHINE), ())
+            if one.value is not None and one.due.limit is not None and one.due.limit.low is not None
+        ),
+        default=0.0,
+    )
+    if not 0 < missing < _MOST_GPUS:
+        return ""
+    return source.language.ngettext("{n} GPU missing", "{n} GPUs missing", int(missing))
 
 
 def about(run: Run, seconds: float, language: Language) -> tuple[str, ...]:
