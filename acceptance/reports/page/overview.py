@@ -109,9 +109,10 @@ def _method(source: Source, cards: Sequence[GpuFigures]) -> str:
         return ""
     _ = source.language
     method = _(
-        "Rates are of sustained matrix products, every result compared; peaks are dense and "
-        "by the model's sheet. Memory copies count reads and writes. The host link is to / from "
-        "the GPU and pinned memory, the peer link writes to the other GPUs."
+        "Rates are of sustained matrix products on all GPUs at once; peaks are dense and by the "
+        "model's sheet. Memory copies count reads and writes. The host link is to / from the GPU "
+        "and pinned memory, the peer link writes to the other GPUs. Products of the burn are "
+        "compared whole, bit for bit."
     )
     if any(reading.spot for card in cards for reading in card.readings):
         ends = f"{100 * SHARE:.0f} %", quantity(DEGREES, "degC")
