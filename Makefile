@@ -12,6 +12,7 @@ BASE    ?=
 COLD    ?=
 ADD     ?=
 RUN     ?= $(OUT)/latest
+CARD    ?=
 RUNS    ?=
 TORCH_PYTHON ?= python3
 AT      ?=
@@ -23,7 +24,7 @@ REPLACE ?=
 JSON    ?=
 
 # A misspelt setting must not be taken for none: MACHNE=tower.toml would test without its file.
-SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS TORCH_PYTHON \
+SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS CARD TORCH_PYTHON \
             AT USER_UNIT RUN_AS NIGHTLY REPLACE JSON PYTHON TESTS
 # Settings of other programs, and of rigproof's own tests, that recipes find in their environment.
 PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
@@ -111,8 +112,8 @@ inventory: .venv/.run ## show the observed machine (JSON=1; MACHINE=FILE drafts 
 judge: .venv/.run ## judge a recorded run again (RUN=DIR, default: the newest)
 	@$(RIGPROOF) judge "$(RUN)" $(LANGUAGE)
 
-report: .venv/.run ## rebuild the reports of a recorded run (RUN=DIR, default: the newest)
-	@$(RIGPROOF) report "$(RUN)" $(LANGUAGE)
+report: .venv/.run ## rebuild the reports of a recorded run (RUN=DIR, default: the newest; CARD=FILE.svg: the top of the page as a picture)
+	@$(RIGPROOF) report "$(RUN)" $(if $(CARD),--card "$(CARD)") $(LANGUAGE)
 
 compare: .venv/.run ## compare recorded runs (RUNS="DIR DIR")
 	@$(RIGPROOF) compare $(RUNS) $(LANGUAGE)

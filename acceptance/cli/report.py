@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from acceptance.cli import closing, options
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
+from acceptance.journal.run_folder import START_AGAIN, write_whole
 from acceptance.notify import notices, targets
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock, outputs, unfinished
@@ -24,6 +26,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="also write metrics for node-exporter (*.prom)",
     )
     options.ocp(parser)
+    parser.add_argument(
+        "--card",
+        metavar="FILE",
+        type=_picture,
+        help="also write the top of the page as one picture to post (*.svg)",
+    )
+
+
+def _picture(text: str) -> Path:
+    """The file of a picture."""
+    found = options.path(text)
+    if found.suffix != ".svg":
+        raise argparse.ArgumentTypeError(
+            f"{text} is no name of an SVG file, the only format of pictures: end it with .svg"
+        )
+    return found
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
         found = reader.read(args.run_dir)
     run = journal_run.judge(found)
     outputs.write(run, language)
+    if args.card is not None:
+        write_whole(args.card, outputs.card(run, language), then=START_AGAIN)
+        screen.path(str(args.card))
     if textfile is not None:
         notices.textfile(run, textfile)
     return closing.write_ocp(run, args.ocp, closing.show_verdict(screen, run), language)

@@ -29,6 +29,13 @@ ExitCode = Literal[0, 1, 3]
 
 def closing_line(run: Run, language: Language = ENGLISH) -> str:
     """The closing line: the verdict, what it does not cover, and the counts."""
+    about = reservations(run, language)
+    text = f" ({'; '.join(about)})" if about else ""
+    return f"{run.verdict.verdict}{text}: {counts(run.verdict, language)}"
+
+
+def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
+    """What the verdict does not cover."""
     verdict = run.verdict
     about = []
     if verdict.verdict == "PASS" and run.seal.old:
@@ -43,6 +50,11 @@ def closing_line(run: Run, language: Language = ENGLISH) -> str:
         about.append(language("no GPU declared"))
     if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):
         about.append(missing)
+    return tuple(about)
+
+
+def counts(verdict: Verdict, language: Language = ENGLISH) -> str:
+    """How many checks passed, failed, and so on."""
     unrun = [check for check in verdict.checks if was_not_run(check)]
     count = Counter(check.outcome for check in verdict.checks)
     count -= Counter(check.outcome for check in unrun)
@@ -52,22 +64,19 @@ def closing_line(run: Run, language: Language = ENGLISH) -> str:
         "error": language.ngettext("{n} error", "{n} errors", count["error"]),
         "skip": language("{number} skipped", number=count["skip"]),
     }
-    counts = ", ".join(
-        word for outcome, word in words.items() if count[outcome] or outcome == "pass"
-    )
+    told = ", ".join(word for outcome, word in words.items() if count[outcome] or outcome == "pass")
     if unrun:
-        counts += ", " + language("{number} not run", number=len(unrun))
+        told += ", " + language("{number} not run", number=len(unrun))
     if waived := len(verdict.of_kind("waived")):
-        counts += ", " + language("{number} waived", number=waived)
-    text = f" ({'; '.join(about)})" if about else ""
+        told += ", " + language("{number} waived", number=waived)
     if subjects := waived_whole(verdict):
-        counts += "; " + language.ngettext(
+        told += "; " + language.ngettext(
             "{n} subject waived whole: {names}",
             "{n} subjects waived whole: {names}",
             len(subjects),
             names=", ".join(subjects),
         )
-    return f"{verdict.verdict}{text}: {counts}"
+    return told
 
 
 def declares_no_gpu(verdict: Verdict) -> bool:

@@ -47,6 +47,14 @@ def write(run: Run, language: Language = ENGLISH) -> None:
     write_whole(run.folder / VERDICT, verdict_json.render(run))
 
 
+def card(run: Run, language: Language = ENGLISH) -> bytes:
+    """The top of a run's page as one picture, SVG."""
+    from acceptance.expect import gpu_limits
+    from acceptance.reports.page import overview_svg
+
+    return overview_svg.draw(run, gpu_limits.sheets(), language).encode("utf-8")
+
+
 def write_unreadable(run_dir: Path, reason: Message) -> None:
     """The verdict of a run whose journal holds no plan."""
     from acceptance.reports import verdict_json

@@ -135,7 +135,9 @@ def test_a_pass_of_a_machine_without_gpus_says_so(high: float, found: float, tol
     made = journals.plan(journals.check("gpu.present", due), journals.check())
     done = samples.run(journals.bodies(made, {("gpu_count", MACHINE): found}))
     assert shown(done)[-1] == told
-    assert told in render.render(done)
+    header = render.render(done).partition("<main>")[0]
+    assert all(one in header for one in summary.reservations(done))
+    assert summary.counts(done.verdict) in header
     assert f'name="closing_line" value="{told}"'.encode() in junit.render(done)
 
 
@@ -486,8 +488,10 @@ def test_a_pass_says_what_could_not_be_judged(
     assert found.verdict.verdict == "PASS"
     line = summary.closing_line(found)
     assert line.startswith(f"PASS ({told}" if told else "PASS: 1 passed")
-    shown = render.render(found)
-    assert line in shown.partition("<main>")[0].replace("&gt;", ">")
+    header = render.render(found).partition("<main>")[0]
+    assert all(
+        one in header for one in (*summary.reservations(found), summary.counts(found.verdict))
+    )
 
 
 def test_a_figure_that_was_not_taken_is_not_called_unjudged_and_only_a_pass_says_so() -> None:

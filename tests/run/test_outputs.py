@@ -53,7 +53,7 @@ def test_every_view_of_a_run_of_a_version_without_seals_says_that_it_is_not_seal
     assert (content["verdict"], content["provenance"]["evidence"]) == ("PASS", "not sealed")
     assert 'name="evidence" value="not sealed"' in (run_dir / "junit.xml").read_text()
     page = (run_dir / "report.html").read_text(encoding="utf-8")
-    assert '<p class="closing">PASS (not sealed): ' in page
+    assert '<p class="closing">not sealed</p>' in page
     assert "<dt>evidence</dt><dd>not sealed</dd>" in page
 
 

@@ -13,7 +13,7 @@ from acceptance.core.limit import GIB, number
 from acceptance.core.message import Text
 from acceptance.machine import pcie
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.machine.inventory import Cpu, Inventory, Memory, NetworkLink, NvmlDevice
+from acceptance.machine.inventory import Cpu, Disk, Inventory, Memory, NetworkLink, NvmlDevice
 from acceptance.machine.observation import NOTHING
 from acceptance.wording import words as wording
 
@@ -33,28 +33,63 @@ class GpuCard:
 
 def parts(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
     """Everything but the GPUs, as rows of name and text."""
-    if inventory == NOTHING:
-        return
     _ = language
-    cpu, memory, board = inventory.cpu, inventory.memory, inventory.board
+    yield from _board(inventory, _)
+    for label, text in (
+        (_("processor"), processor(inventory, _)),
+        (_("memory"), memory(inventory)),
+    ):
+        if text:
+            yield label, text
+    yield from _modules(inventory.memory, _)
+    for one in inventory.disks or ():
+        yield _("disk {name}", name=one.name), disk(one, _)
+    yield from _network(inventory, _)
+
+
+def processor(inventory: Inventory, language: Language) -> str | None:
+    """The processors' model and counts; None where nothing is known of the machine."""
+    if inventory == NOTHING:
+        return None
+    model = inventory.cpu.model or language("model not shown")
+    return _joined(model, *_counts(inventory.cpu, language))
+
+
+def memory(inventory: Inventory) -> str | None:
+    """The size of the RAM; None where it is not known."""
+    size = inventory.memory.total_bytes
+    return f"{number(size / GIB)} GiB" if size is not None else None
+
+
+def disk(one: Disk, language: Language) -> str:
+    """A disk's model, size and kind."""
+    size = None
+    if one.size_bytes is not None:
+        large = one.size_bytes >= 1e9
+        size = f"{one.size_bytes / (1e9 if large else 1e6):.0f} {'GB' if large else 'MB'}"
+    return _joined(one.model or language("model not shown"), size, one.kind)
+
+
+def fittings(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
+    """What the page's top has no line for: board, software, memory modules, network."""
+    yield from _board(inventory, language)
+    yield from _modules(inventory.memory, language)
+    yield from _network(inventory, language)
+
+
+def _board(inventory: Inventory, _: Language) -> Iterator[tuple[str, str]]:
+    board = inventory.board
     for label, text in (
         (_("board"), _joined(board.vendor, board.name)),
         (_("system"), _joined(board.os, board.kernel)),
         (_("BIOS"), board.bios_version),
         (_("NVIDIA driver"), board.nvidia_driver),
-        (_("processor"), _joined(cpu.model or _("model not shown"), *_counts(cpu, _))),
     ):
         if text:
             yield label, text
-    if memory.total_bytes is not None:
-        yield _("memory"), f"{number(memory.total_bytes / GIB)} GiB"
-    yield from _modules(memory, _)
-    for disk in inventory.disks or ():
-        size = f"{disk.size_bytes / 1e9:.0f} GB" if disk.size_bytes is not None else None
-        yield (
-            _("disk {name}", name=disk.name),
-            _joined(disk.model or _("model not shown"), size, disk.kind),
-        )
+
+
+def _network(inventory: Inventory, _: Language) -> Iterator[tuple[str, str]]:
     for link in inventory.links or ():
         speed = f"{link.speed_mbps} Mbit/s" if link.speed_mbps else None
         state = None if link.up is None else _("up") if link.up else _("down")

@@ -16,7 +16,7 @@ from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.reports import summary, templating
 from acceptance.reports import text as reports_text
-from acceptance.reports.page import run_log, topology
+from acceptance.reports.page import overview, run_log, topology
 from acceptance.reports.page.sections import SECTIONS, page_run
 from acceptance.reports.text import one_line
 from acceptance.wording import words
@@ -48,6 +48,11 @@ def load() -> None:
         environment.get_template(name)
 
 
+def template(name: str) -> jinja2.Template:
+    """A template of the page's folder."""
+    return _environment().get_template(name)
+
+
 def _words(language: Language) -> dict[str, str]:
     """The words for outcomes, marks of values, and severities."""
     return {
@@ -73,25 +78,18 @@ def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH)
         content = section.content(page)
         if content is None:
             continue
-        template = _environment().get_template(section.template)
-        about = {**shared, "id": section.id, "title": content.title}
-        shown.append(Markup(template.render(about, **content.values)))
+        named = {**shared, "id": section.id, "title": content.title}
+        shown.append(Markup(template(section.template).render(named, **content.values)))
         if section.listed:
             contents.append((section.id, content.title))
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            shared,
-            language=language,
-            verdict=run.verdict,
-            closing=summary.closing_line(run, language),
-            host=run.verdict.provenance.get("host", language("this machine")),
-            began=run_log.moment(run.first.utc),
-            seconds=max(run.seconds, page.seen.ended_s - run.first.boot_s),
-            broke_off=closed and words.text(closed.detail, language),
-            selftest=summary.provenance(run, language).get("selftest"),
-            contents=contents,
-            sections=shown,
-        )
+    return template("page.html.j2").render(
+        shared,
+        language=language,
+        verdict=run.verdict,
+        reservations=summary.reservations(run, language),
+        counts=summary.counts(run.verdict, language),
+        about=overview.about(run, page.seconds, language),
+        broke_off=closed and words.text(closed.detail, language),
+        contents=contents,
+        sections=shown,
     )

@@ -24,6 +24,7 @@ from acceptance.reports.page import (
     curves,
     heat,
     machine,
+    overview,
     peaks,
     run_log,
     storage,
@@ -53,6 +54,11 @@ class PageRun:
     damage: tuple[Message, ...]
     places: Locations
     judged: Mapping[MeasurementKey, Judgement]
+
+    @property
+    def seconds(self) -> float:
+        """How long the run went on by its records and its samples."""
+        return max(self.run.seconds, self.seen.ended_s - self.run.first.boot_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,12 @@ def _cards(page: PageRun, title: str, *kinds: str) -> Content | None:
     return Content(title, {"found": found}) if found else None
 
 
+def top(page: PageRun) -> Content | None:
+    """The figures of each GPU that builders compare, and a line for each other part."""
+    found = overview.overview(page.run, page.sheets, page.seen, page.language)
+    return Content(found.models, {"top": found}) if found else None
+
+
 def failed(page: PageRun) -> Content | None:
     """Every failure."""
     return _cards(page, page.language("What failed"), "fail")
@@ -127,7 +139,7 @@ def machine_as_found(page: PageRun) -> Content:
     language, inventory = page.language, page.run.inventory
     matrix = page.run.matrix
     values = {
-        "parts": [*machine.parts(inventory, language), *_filesystems(page)],
+        "parts": [*machine.fittings(inventory, language), *_filesystems(page)],
         "changed": [words.message(one, language) for one in page.run.verdict.changed],
         "gpus": list(machine.gpu_cards(inventory, language)),
         "picture": topology.picture(inventory, matrix, language),
@@ -275,8 +287,9 @@ def untold(page: PageRun) -> Content:
 
 
 def provenance(page: PageRun) -> Content:
-    """Versions, host, image, and the programs that were run."""
+    """What was tested, versions, host, image, and the programs that were run."""
     values = {
+        "verdict": page.run.verdict,
         "provenance": summary.provenance(page.run, page.language),
         "spoken": page.run.seal.spoken,
         "programs": list(run_log.programs(page.run.entries)),
@@ -285,17 +298,18 @@ def provenance(page: PageRun) -> Content:
 
 
 SECTIONS = (
+    Section("overview", "overview.html.j2", top, listed=False),
     Section("failed", "cards.html.j2", failed),
     Section("unjudged", "cards.html.j2", unjudged),
     Section("warned", "cards.html.j2", warned, listed=False),
     Section("waived", "cards.html.j2", waived, listed=False),
+    Section("capacity", "capacity.html.j2", capacity),
     Section("machine", "machine.html.j2", machine_as_found),
     Section("pairs", "pairs.html.j2", pairs),
     Section("measurements", "measurements.html.j2", measurements),
     Section("telemetry", "telemetry.html.j2", telemetry),
     Section("train", "train.html.j2", pulse_trains),
     Section("training", "training.html.j2", trained),
-    Section("capacity", "capacity.html.j2", capacity),
     Section("storage", "storage.html.j2", tested_filesystems),
     Section("tables", "tables.html.j2", text_tables),
     Section("events", "events.html.j2", events, listed=False),
