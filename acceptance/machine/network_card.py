@@ -121,8 +121,9 @@ def equal_ports(
 ) -> tuple[tuple[Component, ...], ...]:
     """The ports that are up of which equal rates are to be expected.
 
-    They are of cards of one model: two and more of InfiniBand, three and more of Ethernet. A port whose speed is declared, by its own name or by that of
-    its IP over InfiniBand, is held to that instead.
+    They are of cards of one model: two and more of InfiniBand, three and more of Ethernet. A port
+    whose speed is declared, by its own name or by that of its IP over InfiniBand, is held to that
+    instead.
     """
     named = {
         link.pci_address for link in links if link.kind == "infiniband" and link.name in declared
