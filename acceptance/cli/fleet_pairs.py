@@ -277,7 +277,7 @@ def _show(judged: Judged, screen: Terminal, language: Language) -> None:
     for node in blame.untested:
         screen.say(language("not tested: {node}", node=node), "yellow")
     for pair, found in judged.apart.items():
-        text = language("{first} and {second} are slower than the one other pair", **pair._asdict())
+        text = language("{first} and {second} are slower than another pair", **pair._asdict())
         screen.say(text, "yellow")
         for slow in found:
             screen.say(_slow(slow, language))

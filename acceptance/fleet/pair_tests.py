@@ -7,8 +7,9 @@ A rate is compared with the median of the other pairs of the first round, in whi
 side by side; of an even number of others, the worse of the middle two. It is slow if its drop below
 that is beyond the threshold: from `limits.few.below` pairs on the practical share, or what the
 pairs of the round make by chance, as for outliers (`outliers`); of fewer, the share for few. With
-one other pair, a pair that is too far below it is *apart* from it, and none is to blame. What is
-slow in half of the pairs is not found.
+one other pair, a pair that is too far below it is *apart* from it, and none is to blame. Where the
+first round gave the rates of one pair or none, all tests are compared with the fastest of them, and
+each that is too far below it is apart. What is slow in half of the pairs is not found.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class Judged:
     tests: tuple[PairTest, ...]
     slow: Mapping[NodePair, tuple[Slow, ...]]
     apart: Mapping[NodePair, tuple[Slow, ...]]
-    compared: bool  # whether rates were held against those of another pair
+    compared: bool  # whether rates were compared with those of another pair
 
     @property
     def passed(self) -> dict[NodePair, bool]:
@@ -232,29 +233,31 @@ class Judged:
         blame = self.blame
         if self.bad or blame.links:
             return "FAIL"
-        open_ = blame.nodes or blame.unattributed or blame.untested or self.apart
-        return "UNJUDGED" if open_ or not self.tests else "PASS"
+        due = pairs.next_tests(self.nodes, self.passed)
+        open_ = blame.nodes or blame.unattributed or blame.untested or self.apart or due
+        return "UNJUDGED" if open_ else "PASS"
 
 
 def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -> Judged:
     """Judge the tests so far. Raises ValueError as `pairs.blame`."""
-    first = [one for one in tests if one.round == 1 and one.proven]
+    proven = [one for one in tests if one.proven]
+    first = [one for one in proven if one.round == 1]
     within = {one.pair for one in first}
     found: dict[NodePair, list[Slow]] = {}
     apart: dict[NodePair, list[Slow]] = {}
-    compared = False
     for rate in RATES:
         ordered = sorted(one.rates[rate] for one in first)
         threshold = _threshold(ordered, limits)
-        for one in tests:
-            others = len(ordered) - (one.pair in within)
-            if not one.proven or not others:
-                continue
-            compared = True
+        fastest = max((one.rates[rate] for one in proven), default=math.nan)
+        for one in proven:
             value = one.rates[rate]
-            usual = _usual(ordered, value if one.pair in within else None)
+            if len(first) > 1:
+                usual = _usual(ordered, value if one.pair in within else None)
+            else:
+                usual = fastest
             drop = 1 - value / usual
             if drop > threshold:
+                others = len(ordered) - (one.pair in within)
                 into = found if others > 1 else apart
                 into.setdefault(one.pair, []).append(Slow(rate, value, usual, drop, threshold))
     return Judged(
@@ -262,7 +265,7 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
         tuple(tests),
         {pair: tuple(slow) for pair, slow in found.items()},
         {pair: tuple(slow) for pair, slow in apart.items()},
-        compared,
+        len(proven) > 1,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from acceptance.fleet.pair_tests import (
     read_half,
     read_limits,
 )
-from acceptance.fleet.pairs import NodePair
+from acceptance.fleet.pairs import NodePair, next_tests
 from acceptance.loads.miscompare import WrongCollective, WrongValue
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult
@@ -107,11 +107,18 @@ def test_wrong_results_of_a_program_that_died_are_counted() -> None:
     assert str(Gpu(1)) in str(wrong.component)
 
 
+def one_half(rate: float) -> Half:
+    return Half(dict.fromkeys(RATES, rate), 0, True)
+
+
+def gone(began: bool = False) -> Half:
+    return Half({}, 0, began, "gone")
+
+
 def of_rates(rates: Sequence[float]) -> list[PairTest]:
-    half = [Half(dict.fromkeys(RATES, rate), 0, True) for rate in rates]
     return [
         PairTest(NodePair(f"n{2 * k:04}", f"n{2 * k + 1:04}"), 1, (one, one))
-        for k, one in enumerate(half)
+        for k, one in enumerate(map(one_half, rates))
     ]
 
 
@@ -159,6 +166,55 @@ def test_one_pair_has_nothing_to_compare_with() -> None:
     assert (found.compared, found.verdict) == (False, "PASS")
 
 
+def all_tested(count: int, rate: Callable[[NodePair], Half]) -> Judged:
+    """What is judged of so many nodes when no more tests are due."""
+    nodes = [f"n{k:04}" for k in range(count)]
+    found = judge(nodes, (), LIMITS)
+    while now := next_tests(nodes, found.passed):
+        round_ = 1 + max((one.round for one in found.tests), default=0)
+        new = [PairTest(pair, round_, (half, half)) for pair in now for half in [rate(pair)]]
+        found = judge(nodes, [*found.tests, *new], LIMITS)
+    return found
+
+
+@each("slow", ["n0000", "n0001", "n0002"])
+def test_a_slow_node_of_three_is_not_judged(slow: str) -> None:
+    """Wherever it stands in the order: both of its pairs are slower than the one without it."""
+    found = all_tested(3, lambda pair: one_half(8.1 if slow in pair else 10.0))
+    assert (found.verdict, found.apart, len(found.tests)) == ("PASS", {}, 3)
+    found = all_tested(3, lambda pair: one_half(7.9 if slow in pair else 10.0))
+    assert (found.verdict, found.compared, found.slow) == ("UNJUDGED", True, {})
+    assert sorted(found.apart) == sorted(one.pair for one in found.tests if slow in one.pair)
+
+
+@each("first, verdict", [(10.0, "PASS"), (1.0, "UNJUDGED")])
+def test_a_retest_is_compared_both_ways_with_a_first_round_of_one_pair(
+    first: float, verdict: str
+) -> None:
+    found = all_tested(3, lambda pair: one_half(first if pair[1] == "n0001" else 10.0))
+    assert found.verdict == verdict
+    assert list(found.apart) == ([] if verdict == "PASS" else [("n0000", "n0001")])
+
+
+def test_without_a_rate_of_the_first_round_the_retests_are_compared() -> None:
+    """No neighbours can talk to each other, and one node is slow."""
+    neighbours = [("n0000", "n0001"), ("n0002", "n0003")]
+
+    def rate(pair: NodePair) -> Half:
+        return gone() if pair in neighbours else one_half(5.0 if "n0003" in pair else 10.0)
+
+    found = all_tested(4, rate)
+    assert (found.compared, list(found.apart)) == (True, [("n0001", "n0003")])
+    assert found.blame.links == tuple(neighbours)
+
+
+def test_no_pass_while_a_test_is_due() -> None:
+    """A run that was ended in between."""
+    found = all_tested(3, lambda _: one_half(10.0))
+    assert judged(found.tests[:2], 3).verdict == "UNJUDGED"
+    assert judged(found.tests, 3).verdict == "PASS"
+
+
 def test_many_pairs_know_their_spread() -> None:
     """The practical limit where they are alike, and a wider one where they differ."""
     alike = [10.0] * 63
@@ -183,8 +239,7 @@ def test_retests_are_held_against_the_first_round() -> None:
 
 
 def broken(pair: NodePair, round_: int, began: bool) -> PairTest:
-    half = Half({}, 0, began, "gone")
-    return PairTest(pair, round_, (half, half))
+    return PairTest(pair, round_, (gone(began), gone(began)))
 
 
 @each("began, verdict", [(False, "UNJUDGED"), (True, "FAIL")])

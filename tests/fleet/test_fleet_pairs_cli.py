@@ -120,8 +120,18 @@ def test_a_program_that_hangs_is_ended_at_its_deadline(
 def test_of_two_pairs_that_differ_none_is_blamed(site: Site) -> None:
     site.node("n4", slow=0.5)
     assert site.run(count=4) == 3
-    assert "n3 and n4 are slower than the one other pair" in site.out
+    assert "n3 and n4 are slower than another pair" in site.out
     assert "all_gather: 5 GB/s, 50 % below the other pairs (10 GB/s); limit 20 %" in site.out
+
+
+def test_a_slow_node_of_three_is_no_pass(site: Site) -> None:
+    """It is in both of the tests that would do for nodes that are alike."""
+    site.node("n2", slow=0.5)
+    assert site.run("--out", str(site.folder), count=3) == 3
+    assert "50 % below the other pairs (10 GB/s); limit 20 %" in site.out
+    assert "n1 and n2 are slower than another pair" in site.out
+    assert "UNJUDGED: 3 nodes, 3 tests\n" in site.out
+    assert [bool(one["apart"]) for one in site.file()["tests"]].count(True) == 2
 
 
 def test_one_pair_has_no_rate_to_compare_with(site: Site) -> None:
