@@ -167,7 +167,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
         if args.out is not None:
             content = plain_json.render(_record(args, judged, limits, began))
             run_folder.write_whole(args.out / FILE, content, then=Message("pairs_again"))
-    _show(judged, screen, language)
+    _show(judged, limits, screen, language)
     if args.out is not None:
         screen.path(str(args.out / FILE))
     return EXIT[judged.verdict]
@@ -261,7 +261,7 @@ def _slow(slow: Slow, language: Language) -> str:
     )
 
 
-def _show(judged: Judged, screen: Terminal, language: Language) -> None:
+def _show(judged: Judged, limits: PairLimits, screen: Terminal, language: Language) -> None:
     """Print what is bad, what is not known, and the closing line."""
     blame = judged.blame
     for node in judged.bad:
@@ -281,6 +281,15 @@ def _show(judged: Judged, screen: Terminal, language: Language) -> None:
         screen.say(text, "yellow")
         for slow in found:
             screen.say(_slow(slow, language))
+    for rate, threshold in judged.too_wide.items():
+        text = language(
+            "{rate}: the pairs differ too much to judge it: limit by their spread {limit} %, "
+            "at most {most} %",
+            rate=rate,
+            limit=f"{100 * threshold:.0f}",
+            most=f"{100 * limits.ceiling.share:.0f}",
+        )
+        screen.say(text, "yellow")
     if not judged.compared:
         screen.say(language("no other pair to compare rates with: only the results were verified"))
     nodes = language.ngettext("{n} node", "{n} nodes", len(judged.nodes))
@@ -307,6 +316,7 @@ def _record(
         "unattributed": blame.unattributed,
         "not_tested": blame.untested,
         "limits": limits,
+        "too_wide": judged.too_wide,
         "tests": [
             {
                 "round": one.round,

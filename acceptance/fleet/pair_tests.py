@@ -6,10 +6,13 @@ rate is slow. It is *broken* where a program gave no proof.
 A rate is compared with the median of the other pairs of the first round, in which all are tested
 side by side; of an even number of others, the worse of the middle two. It is slow if its drop below
 that is beyond the threshold: from `limits.few.below` pairs on the practical share, or what the
-pairs of the round make by chance, as for outliers (`outliers`); of fewer, the share for few. With
-one other pair, a pair that is too far below it is *apart* from it, and none is to blame. Where the
-first round gave the rates of one pair or none, all tests are compared with the fastest of them, and
-each that is too far below it is apart. What is slow in half of the pairs is not found.
+pairs of the round make by chance, as for outliers (`outliers`), but at most the ceiling; of fewer,
+the share for few. Where chance makes more than the ceiling, the rates differ too much to judge
+those above it.
+
+With one other pair, a pair that is too far below it is *apart* from it, and none is to blame. Where
+the first round gave the rates of one pair or none, all tests are compared with the fastest of them,
+and each that is too far below it is apart. What is slow in half of the pairs is not found.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ class PairLimitsError(Exception):
     """rigproof's own file of limits is wrong; the message names file and entry."""
 
 
-class _Practical(Strict, frozen=True):
+class _Limit(Strict, frozen=True):
     share: _Share
     basis: str
 
@@ -68,7 +71,8 @@ class _Few(Strict, frozen=True):
 class PairLimits(Strict, frozen=True):
     """The shares by which a rate may lie below the others, each with its basis."""
 
-    practical: _Practical
+    practical: _Limit
+    ceiling: _Limit
     few: _Few
 
 
@@ -199,6 +203,7 @@ class Judged:
     tests: tuple[PairTest, ...]
     slow: Mapping[NodePair, tuple[Slow, ...]]
     apart: Mapping[NodePair, tuple[Slow, ...]]
+    too_wide: Mapping[str, float]  # rates with a threshold beyond the ceiling, and that threshold
     compared: bool  # whether rates were compared with those of another pair
 
     @property
@@ -234,8 +239,8 @@ class Judged:
         if self.bad or blame.links:
             return "FAIL"
         due = pairs.next_tests(self.nodes, self.passed)
-        open_ = blame.nodes or blame.unattributed or blame.untested or self.apart or due
-        return "UNJUDGED" if open_ else "PASS"
+        open_ = (blame.nodes, blame.unattributed, blame.untested, self.apart, self.too_wide, due)
+        return "UNJUDGED" if any(open_) else "PASS"
 
 
 def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -> Judged:
@@ -245,9 +250,13 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
     within = {one.pair for one in first}
     found: dict[NodePair, list[Slow]] = {}
     apart: dict[NodePair, list[Slow]] = {}
+    too_wide: dict[str, float] = {}
     for rate in RATES:
         ordered = sorted(one.rates[rate] for one in first)
-        threshold = _threshold(ordered, limits)
+        by_chance = _threshold(ordered, limits)
+        threshold = min(by_chance, limits.ceiling.share)
+        if by_chance > threshold:
+            too_wide[rate] = by_chance
         fastest = max((one.rates[rate] for one in proven), default=math.nan)
         for one in proven:
             value = one.rates[rate]
@@ -265,6 +274,7 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
         tuple(tests),
         {pair: tuple(slow) for pair, slow in found.items()},
         {pair: tuple(slow) for pair, slow in apart.items()},
+        too_wide,
         len(proven) > 1,
     )
 
@@ -278,7 +288,7 @@ def _usual(ordered: Sequence[float], own: float | None) -> float:
 
 
 def _threshold(ordered: Sequence[float], limits: PairLimits) -> float:
-    """The largest drop that means nothing."""
+    """The largest drop that means nothing, without the ceiling."""
     count = len(ordered)
     if count < limits.few.below:
         return limits.few.share

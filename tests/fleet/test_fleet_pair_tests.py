@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -221,9 +222,35 @@ def test_many_pairs_know_their_spread() -> None:
     assert judged(of_rates([*alike, 9.1])).slow == {}
     (found,) = judged(of_rates([*alike, 8.9])).slow.values()
     assert found[0].threshold == LIMITS.practical.share
-    apart = [9.0, 10.0, 11.0] * 21
-    assert judged(of_rates([*apart, 6.0])).slow == {}
-    assert len(judged(of_rates([*apart, 2.0])).slow) == 1
+    apart = [9.5, 10.0, 10.5] * 21
+    found_apart = judged(of_rates([*apart, 7.0]))
+    assert (found_apart.slow, found_apart.verdict) == ({}, "PASS")
+    (found,) = judged(of_rates([*apart, 6.0])).slow.values()
+    assert LIMITS.practical.share < found[0].threshold < LIMITS.ceiling.share
+
+
+def test_rates_that_differ_too_much_are_not_judged() -> None:
+    """No spread hides a pair below half of the others; any other drop may be chance."""
+    apart = [7.0, 10.0, 13.0] * 21
+    found = judged(of_rates([*apart, 5.2]))
+    assert (found.slow, found.bad, found.verdict) == ({}, (), "UNJUDGED")
+    assert found.too_wide.keys() == RATES.keys()
+    assert min(found.too_wide.values()) > 1.0
+    found = judged(of_rates([*apart, 4.8]))
+    ((pair, slow),) = found.slow.items()
+    assert pair == ("n0126", "n0127")
+    assert {one.threshold for one in slow} == {LIMITS.ceiling.share}
+
+
+@each("slow", [1.0, 0.1])
+def test_a_slow_node_among_rates_that_differ_much_is_named(slow: float) -> None:
+    """64 nodes whose sound rates lie within 25 % of the middle."""
+    draw = random.Random(3)
+    found = all_tested(
+        64,
+        lambda pair: one_half(10.0 * draw.uniform(0.75, 1.25) * (slow if "n0007" in pair else 1.0)),
+    )
+    assert (found.verdict, found.bad) == (("UNJUDGED", ()) if slow == 1.0 else ("FAIL", ("n0007",)))
 
 
 def test_retests_are_held_against_the_first_round() -> None:
@@ -274,7 +301,8 @@ def test_nothing_tested_is_no_pass() -> None:
 def test_a_broken_file_of_limits_names_the_entry(tmp_path: Path) -> None:
     path = tmp_path / "pairs.toml"
     path.write_text(
-        'practical = {share = 1.5, basis = "x"}\nfew = {below = 4, share = 0.1, basis = "y"}'
+        'practical = {share = 1.5, basis = "x"}\nceiling = {share = 0.5, basis = "x"}\n'
+        'few = {below = 4, share = 0.1, basis = "y"}'
     )
     with pytest.raises(PairLimitsError, match=r"pairs.toml: .*practical.share"):
         read_limits(path)

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 from cases import each
+from msgspec import structs
 
+from acceptance import resources
 from acceptance.__main__ import main
+from acceptance.fleet import pair_tests
 from acceptance.process import command
 
 HERE = Path(__file__).parent
@@ -132,6 +135,21 @@ def test_a_slow_node_of_three_is_no_pass(site: Site) -> None:
     assert "n1 and n2 are slower than another pair" in site.out
     assert "UNJUDGED: 3 nodes, 3 tests\n" in site.out
     assert [bool(one["apart"]) for one in site.file()["tests"]].count(True) == 2
+
+
+def test_pairs_that_differ_too_much_are_no_pass(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight nodes, whose spread counts as that of 64 does."""
+    limits = pair_tests.read_limits(resources.locate("pairs.toml"))
+    few = structs.replace(limits.few, below=3)
+    monkeypatch.setattr(pair_tests, "read_limits", lambda _path: structs.replace(limits, few=few))
+    for number, rate in enumerate((0.7, 0.85, 1.0, 1.15)):
+        site.node(f"n{2 * number + 1}", slow=rate)
+    assert site.run("--out", str(site.folder), count=8) == 3
+    assert "all_reduce: the pairs differ too much to judge it: limit by their spread " in site.out
+    assert site.file()["too_wide"].keys() == pair_tests.RATES.keys()
+    assert site.file()["verdict"] == "UNJUDGED"
 
 
 def test_one_pair_has_no_rate_to_compare_with(site: Site) -> None:
