@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
 from acceptance.fleet.pairs import NodePair
 from acceptance.journal import run_folder
 from acceptance.loads.collective.ladder import SIZES
+from acceptance.loads.program import port
 from acceptance.process import command
 from acceptance.process.command import RunningProgram
 from acceptance.process.deadline import Deadline
@@ -99,7 +100,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV with columns `machine` and `address`: where other nodes reach it (its name)",
     )
     parser.add_argument(
-        "--port", metavar="N", type=int, default=29500, help="of each node (default: 29500)"
+        "--port", metavar="N", type=port, default=29500, help="of each node (default: 29500)"
     )
     parser.add_argument(
         "--python",
@@ -140,7 +141,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     """
     launcher = _launcher(args)
     nodes = _nodes(args)
-    places = {} if args.locations is None else locations.read(args.locations)
+    addresses = _addresses(args, nodes)
     limits = pair_tests.read_limits(resources.locate("pairs.toml"))
     if args.out is not None:
         try:
@@ -157,7 +158,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
             screen.say(language("round {number}: {pairs}", number=round_, pairs=count))
             for begin in range(0, len(now), args.at_once):
                 batch = now[begin : begin + args.at_once]
-                new = _test(args, launcher, batch, round_, places)
+                new = _test(args, launcher, batch, round_, addresses)
                 judged = pair_tests.judge(nodes, (*judged.tests, *new), limits)
             passed = judged.passed
             for test in judged.tests:
@@ -199,22 +200,33 @@ def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
     return found
 
 
+def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]:
+    """Where the others reach each node. Raises LocationsError."""
+    places = {} if args.locations is None else locations.read(args.locations)
+    found = {node: places.get(node, {}).get(_ADDRESS) for node in nodes}
+    if args.locations is not None and not any(found.values()):
+        raise NoFleet(
+            f"--locations {args.locations} has no address of a node: give the columns `machine`, "
+            f"with names such as {nodes[0]}, and `{_ADDRESS}`"
+        )
+    return {node: address or node for node, address in found.items()}
+
+
 def _test(
     args: argparse.Namespace,
     launcher: Sequence[str],
     batch: Sequence[NodePair],
     round_: int,
-    places: dict[str, dict[str, str]],
+    addresses: Mapping[str, str],
 ) -> list[PairTest]:
     """The tests of these pairs, side by side. Raises CommandError; then none is left running."""
     running: list[RunningProgram] = []
     deadline = Deadline.after(args.within + _END_S)
     try:
         for pair in batch:
-            address = places.get(pair.first, {}).get(_ADDRESS, pair.first)
             for rank, node in enumerate(pair):
                 argv = [one.replace(NODE, node) for one in launcher]
-                argv += _load(args, rank, address)
+                argv += _load(args, rank, addresses[pair.first])
                 running.append(command.start(argv, deadline=deadline))
         done = [one.wait() for one in running]
     except BaseException:

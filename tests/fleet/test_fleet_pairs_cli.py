@@ -212,6 +212,8 @@ def test_an_allocation_of_slurm_is_tested_by_srun(
         (["--launch", "env {node}"], 1, "n1 is the only node: a pair needs two"),
         (["--slurm"], 2, "--slurm needs an allocation: salloc"),
         (["--launch", "env {node}", "--most", "5"], 2, "'5' is none of 8, 64"),
+        (["--launch", "env {node}", "--port", "99999"], 2, "'99999' is no port from 1 to 65535"),
+        (["--launch", "env {node}", "--port", "-1"], 2, "'-1' is no port"),
         ([], 2, "one of the arguments --launch --slurm is required"),
     ],
 )
@@ -228,6 +230,15 @@ def test_what_cannot_be_used_says_so_before_anything_starts(
             code = int(str(error.code))
             site.err = capsys.readouterr().err
     assert (code, said in site.err) == (2, True), site.err
+
+
+@each("table", ["machine,rack\nn1,r1\nn2,r1\n", "machine,address\nn1.site,10.0.0.1\nn2,\n"])
+def test_a_table_without_an_address_of_a_node_is_refused(table: str, site: Site) -> None:
+    path = site.folder / "places.csv"
+    path.write_text(table)
+    assert site.run("--locations", str(path), count=2) == 2
+    assert f"--locations {path} has no address of a node: give the columns `machine`" in site.err
+    assert not (site.folder / "log").exists()
 
 
 def test_a_launcher_that_is_missing_is_named(site: Site) -> None:

@@ -32,7 +32,6 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -60,7 +59,7 @@ from acceptance.loads.names import (
     COLLECTIVES,
     NCCL_LOG,
 )
-from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.program import exit_load, port, run_guarded, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
@@ -72,12 +71,6 @@ _NETWORK = ("NCCL_", "GLOO_")  # what the site says of its network
 PORT = 29500  # as torch's own programs have it
 
 
-def _port(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
-    return int(text)
-
-
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -86,7 +79,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
     parser.add_argument("--rank", required=True, type=int, choices=range(NODES))
     parser.add_argument("--address", required=True, help="name or address of the node of rank 0")
-    parser.add_argument("--port", type=_port, default=PORT, help="of rank 0 (default %(default)s)")
+    parser.add_argument("--port", type=port, default=PORT, help="of rank 0 (default %(default)s)")
     parser.add_argument(
         "--within", required=True, type=seconds, help="after which this program ends itself"
     )
