@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -159,6 +160,11 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
             for begin in range(0, len(now), args.at_once):
                 batch = now[begin : begin + args.at_once]
                 new = _test(args, launcher, batch, round_, addresses)
+                if same := pair_tests.one_machine((*judged.tests, *new)):
+                    raise NoFleet(
+                        f"{same.first} and {same.second} are one machine ({same.said}): name each "
+                        "machine once"
+                    )
                 judged = pair_tests.judge(nodes, (*judged.tests, *new), limits)
             passed = judged.passed
             for test in judged.tests:
@@ -209,7 +215,13 @@ def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]
             f"--locations {args.locations} has no address of a node: give the columns `machine`, "
             f"with names such as {nodes[0]}, and `{_ADDRESS}`"
         )
-    return {node: address or node for node, address in found.items()}
+    nodes_at: dict[str, str] = {}
+    for node in nodes:
+        address = found[node] or node
+        if address in nodes_at:
+            raise NoFleet(f"{nodes_at[address]} and {node} have one address: {address}")
+        nodes_at[address] = node
+    return {node: address for address, node in nodes_at.items()}
 
 
 def _test(
@@ -221,29 +233,33 @@ def _test(
 ) -> list[PairTest]:
     """The tests of these pairs, side by side. Raises CommandError; then none is left running."""
     running: list[RunningProgram] = []
+    ids = [",".join((*pair, secrets.token_hex(8))) for pair in batch]
     deadline = Deadline.after(args.within + _END_S)
     try:
-        for pair in batch:
+        for pair, test in zip(batch, ids, strict=True):
             for rank, node in enumerate(pair):
                 argv = [one.replace(NODE, node) for one in launcher]
-                argv += _load(args, rank, addresses[pair.first])
+                argv += _load(args, rank, addresses[pair.first], test)
                 running.append(command.start(argv, deadline=deadline))
         done = [one.wait() for one in running]
     except BaseException:
         for one in running:
             one.stop()
         raise
-    halves = [pair_tests.read_half(place % 2, one) for place, one in enumerate(done)]
+    halves = [
+        pair_tests.read_half(place % 2, ids[place // 2], one) for place, one in enumerate(done)
+    ]
     return [
         PairTest(pair, round_, (first, second))
         for pair, first, second in zip(batch, halves[::2], halves[1::2], strict=True)
     ]
 
 
-def _load(args: argparse.Namespace, rank: int, address: str) -> Iterator[str]:
+def _load(args: argparse.Namespace, rank: int, address: str, test: str) -> Iterator[str]:
     """The command line of the load on a node."""
     yield from (args.python, "-m", _LOAD, "--backend", args.backend, "--rank", str(rank))
-    yield from ("--address", address, "--port", str(args.port), "--gpu", str(args.gpu))
+    yield from ("--address", address, "--test", test)
+    yield from ("--port", str(args.port), "--gpu", str(args.gpu))
     yield from ("--most", str(args.most or _MOST[args.backend]))
     yield from ("--within", f"{args.within:g}", "--grace", f"{args.grace:g}")
 

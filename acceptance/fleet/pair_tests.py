@@ -87,46 +87,63 @@ class Half:
 
     `began` is whether it met the other one; `reason` why it gives no proof. `wrong` counts elements
     that are wrong at this node, or of a program that died the wrong results it had printed.
+    `machine` has what no other machine has, as the program says it: its host's id, and the UUID of
+    its GPU.
     """
 
     rates: Mapping[str, float]
     wrong: int
     began: bool
     reason: Text | None = None
+    machine: frozenset[str] = frozenset()
 
 
-def read_half(rank: int, done: ProgramResult) -> Half:
-    """What a program that has ended proves."""
+def read_half(rank: int, test: str, done: ProgramResult) -> Half:
+    """What a program that has ended proves; `test` is what no other test has."""
     first = done.stdout.partition("\n")[0]
     try:
-        began = isinstance(protocol.decode(first), Hello)
+        hello = protocol.decode(first)
     except ProtocolError:
-        began = False
+        hello = None
+    began = isinstance(hello, Hello)
+    machine = _machine(hello.parameters) if isinstance(hello, Hello) else frozenset()
     wrong = len(protocol.salvage(done.stdout))
     if done.returncode != 0 or done.timed_out or done.truncated:
         last = done.last_lines(1) if done.stderr.strip() else None
         how = known(how=done.describe(), last=last)
-        return Half({}, wrong, began, Message("pair_program", how))
+        return Half({}, wrong, began, Message("pair_program", how), machine)
     try:
         output = protocol.parse(done.stdout)
     except ProtocolError as error:
-        return Half({}, wrong, began, error.message)
+        return Half({}, wrong, began, error.message, machine)
     rates = {name: _value(output, *reading) for name, reading in RATES.items()}
     way = Pair(_GPUS[1 - rank], _GPUS[rank])
     counts = (
         _value(output, "collective_miscompares", _GPUS[rank]),
         _value(output, "collective_send_receive_miscompares", way),
     )
-    reason = _reason(output, rank, rates, counts)
+    reason = _reason(output, rank, test, rates, counts)
     counted = sum(int(count) for count in counts if not math.isnan(count))
-    return Half({} if reason else rates, max(wrong, counted), began, reason)
+    return Half({} if reason else rates, max(wrong, counted), began, reason, machine)
+
+
+def _machine(parameters: Mapping[str, object]) -> frozenset[str]:
+    """What the program says of the machine that it runs on."""
+    gpus = parameters.get("uuids")
+    said = [parameters.get("host"), *(gpus if isinstance(gpus, list) else ())]
+    return frozenset(one for one in said if isinstance(one, str) and one)
 
 
 def _reason(
-    output: LoadOutput, rank: int, rates: Mapping[str, float], counts: Sequence[float]
+    output: LoadOutput,
+    rank: int,
+    test: str,
+    rates: Mapping[str, float],
+    counts: Sequence[float],
 ) -> Text | None:
     """Why an output is no proof, although it is whole."""
-    if output.load != LOAD or output.parameters.get("rank") != rank:
+    said = (output.load, output.parameters.get("rank"), output.parameters.get("test"))
+    if said != (LOAD, rank, test) or not isinstance(output.parameters.get("host"), str):
         return Message("pair_foreign", {"load": output.load})
     if output.injected is not None:
         return Message("pair_injected", {"fault": output.injected})
@@ -183,6 +200,25 @@ class PairTest:
         """The rates in GB/s, of the slower node; none where a program gave no proof."""
         first, second = (half.rates for half in self.halves)
         return {name: min(first[name], second[name]) for name in first.keys() & second.keys()}
+
+
+class OneMachine(NamedTuple):
+    """Two names of one machine, and what both say of it."""
+
+    first: str
+    second: str
+    said: str
+
+
+def one_machine(tests: Sequence[PairTest]) -> OneMachine | None:
+    """Two names of one machine, by what the programs that were started there say."""
+    names: dict[str, str] = {}
+    for one in tests:
+        for node, half in zip(one.pair, one.halves, strict=True):
+            for said in sorted(half.machine):
+                if names.setdefault(said, node) != node:
+                    return OneMachine(names[said], node, said)
+    return None
 
 
 class Slow(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from acceptance.fleet.pair_tests import (
     PairLimitsError,
     PairTest,
     judge,
+    one_machine,
     read_half,
     read_limits,
 )
@@ -45,8 +47,9 @@ def without(text: str, *words: str) -> str:
 
 @each("rank", [0, 1])
 def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
-    assert read_half(rank, ended(output(rank))) == Half(SOUND, 0, True)
-    found = read_half(rank, ended(output(rank, wrong=7)))
+    found = read_half(rank, "t", ended(output(rank, host="boot", gpu="GPU-7")))
+    assert found == Half(SOUND, 0, True, None, frozenset(("boot", "GPU-7")))
+    found = read_half(rank, "t", ended(output(rank, wrong=7)))
     assert (found.wrong, found.reason) == (7, None)
 
 
@@ -68,7 +71,9 @@ def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
         (ended(output(0).replace('{"end"', '{"END"')), True, "END"),
         (ended(output(0).replace("10.0,", "NaN,").replace("10.0}", "NaN}")), True, "NaN"),
         (ended(output(0).replace('"value": 10.0', '"value": 0.0', 1)), True, "all_reduce"),
-        (ended(output(1)), True, "another program or rank (collective_pair)"),
+        (ended(output(1)), True, "another program, rank or test (collective_pair)"),
+        (ended(output(0, test="other")), True, "another program, rank or test"),
+        (ended(output(0).replace('"host"', '"home"')), True, "another program, rank or test"),
         (ended(output(0).replace("collective_pair", "other")), True, "another program"),
         (ended(output(0, inject="wrong")), True, "injected on purpose (wrong)"),
         (ended(without(output(0), "_all_gather")), True, "it did not measure all_gather"),
@@ -79,7 +84,7 @@ def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
     ],
 )
 def test_what_is_no_proof_has_no_rates(done: ProgramResult, began: bool, said: str) -> None:
-    found = read_half(0, done)
+    found = read_half(0, "t", done)
     assert (found.rates, found.began) == ({}, began)
     assert found.reason is not None
     assert said in words.text(found.reason)
@@ -90,7 +95,7 @@ def test_wrong_results_of_a_program_that_died_are_counted() -> None:
 
     stream = io.StringIO()
     load = Output(stream)
-    load.hello("collective_pair", {"rank": 1})
+    load.hello("collective_pair", {"rank": 1, "host": "boot", "uuids": "GPU-1"})
     wrong = WrongCollective(
         component=WAYS[0],
         check="send_receive",
@@ -103,8 +108,8 @@ def test_wrong_results_of_a_program_that_died_are_counted() -> None:
         first=(WrongValue(index=(0,), expected="1", got="2"),),
     )
     load.miscompare(wrong)
-    found = read_half(1, ended(stream.getvalue(), 1))
-    assert (found.wrong, found.began) == (1, True)
+    found = read_half(1, "t", ended(stream.getvalue(), 1))
+    assert (found.wrong, found.began, found.machine) == (1, True, {"boot"})
     assert str(Gpu(1)) in str(wrong.component)
 
 
@@ -263,6 +268,28 @@ def test_retests_are_held_against_the_first_round() -> None:
     found = judged([*first, *again], 8)
     assert found.bad == ("n0006",)
     assert found.verdict == "FAIL"
+
+
+@each(
+    "first, second, same",
+    [
+        (("boot 1", "GPU-1"), ("boot 2", "GPU-2"), None),
+        ((), (), None),
+        (("boot 1", "GPU-1"), ("boot 1", "GPU-2"), ("n0001", "n0002", "boot 1")),
+        (("boot 1", "GPU-1"), ("boot 2", "GPU-1"), ("n0001", "n0002", "GPU-1")),
+    ],
+)
+def test_two_names_of_one_machine_are_found(
+    first: Sequence[str], second: Sequence[str], same: tuple[str, ...] | None
+) -> None:
+    """In whatever tests the names are; a name may be in several."""
+    one, other = (replace(gone(), machine=frozenset(said)) for said in (first, second))
+    tests = [
+        PairTest(NodePair("n0000", "n0001"), 1, (gone(), one)),
+        PairTest(NodePair("n0002", "n0003"), 1, (other, gone())),
+        PairTest(NodePair("n0001", "n0004"), 2, (one, gone())),
+    ]
+    assert one_machine(tests) == same
 
 
 def broken(pair: NodePair, round_: int, began: bool) -> PairTest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from acceptance.process import command
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+TEST = re.compile(r"--test \w+,\w+,[0-9a-f]{16} ")
 
 
 @dataclass
@@ -71,12 +73,16 @@ def test_sound_nodes_pass_in_one_round(site: Site) -> None:
         ("all_reduce", "all_gather", "first->second", "second->first"), 10.0
     )
     assert all(limit["basis"] for limit in found["limits"].values())
-    assert sorted(site.started())[:2] == [
-        "n1 python3 -m acceptance.loads.collective.pair --backend gloo --rank 0 --address n1 "
-        "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45",
-        "n2 python3 -m acceptance.loads.collective.pair --backend gloo --rank 1 --address n1 "
-        "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45",
+    started = [(*TEST.split(line), *TEST.findall(line)) for line in sorted(site.started())]
+    rest = "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45"
+    load = "python3 -m acceptance.loads.collective.pair --backend gloo --rank"
+    test = started[0][2]
+    assert started[:2] == [
+        (f"n1 {load} 0 --address n1 ", rest, test),
+        (f"n2 {load} 1 --address n1 ", rest, test),
     ]
+    assert test.startswith("--test n1,n2,")
+    assert len({test for *_, test in started}) == 3
 
 
 @each(
@@ -164,7 +170,7 @@ def test_nodes_are_reached_at_their_addresses_and_so_many_at_once(site: Site) ->
     assert site.run(*more, "--most", "32768", "--python", "/opt/python", count=4) == 0
     started = site.started()
     assert {line.split()[0] for line in started[:2]} == {"n1", "n2"}  # one pair after the other
-    assert {line.partition("--address ")[2] for line in started} == {
+    assert {TEST.sub("", line).partition("--address ")[2] for line in started} == {
         "10.0.0.1 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
         "n3 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
     }
@@ -239,6 +245,35 @@ def test_a_table_without_an_address_of_a_node_is_refused(table: str, site: Site)
     assert site.run("--locations", str(path), count=2) == 2
     assert f"--locations {path} has no address of a node: give the columns `machine`" in site.err
     assert not (site.folder / "log").exists()
+
+
+@each(
+    "rows, said",
+    [
+        (["n1,10.0.0.1", "n3,10.0.0.2", "n4,10.0.0.1"], "n1 and n4 have one address: 10.0.0.1"),
+        (["n1,n2"], "n1 and n2 have one address: n2"),
+    ],
+)
+def test_two_nodes_at_one_address_are_refused(rows: list[str], said: str, site: Site) -> None:
+    path = site.folder / "places.csv"
+    path.write_text("\n".join(("machine,address", *rows)))
+    assert site.run("--locations", str(path), count=4) == 2
+    assert said in site.err
+    assert not (site.folder / "log").exists()
+
+
+@each("says", [{"host": "boot"}, {"gpu": "GPU-1"}])
+def test_two_names_of_one_machine_are_a_usage_error(
+    says: dict[str, str], tmp_path_factory: Any, capsys: Any
+) -> None:
+    """They are in two pairs, which both pass."""
+    site = Site(tmp_path_factory.mktemp("site"), capsys)
+    site.node("n1", **says)
+    site.node("n4", **says)
+    assert site.run("--out", str(site.folder), count=4) == 2
+    (said,) = says.values()
+    assert f"n1 and n4 are one machine ({said}): name each machine once" in site.err
+    assert site.file()["verdict"] == "UNJUDGED"
 
 
 def test_a_launcher_that_is_missing_is_named(site: Site) -> None:
