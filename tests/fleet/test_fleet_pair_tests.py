@@ -202,6 +202,14 @@ def test_a_retest_is_compared_both_ways_with_a_first_round_of_one_pair(
     assert list(found.apart) == ([] if verdict == "PASS" else [("n0000", "n0001")])
 
 
+def test_a_retest_is_slow_where_it_is_below_both_pairs_of_the_first_round() -> None:
+    first = of_rates([10.0, 8.1])
+    for rate, slow in ((6.6, False), (6.4, True)):
+        again = PairTest(NodePair("n0003", "n0004"), 2, (one_half(rate), one_half(rate)))
+        found = judged([*first, again], 5)
+        assert (found.apart, bool(found.slow)) == ({}, slow)
+
+
 def test_without_a_rate_of_the_first_round_the_retests_are_compared() -> None:
     """No neighbours can talk to each other, and one node is slow."""
     neighbours = [("n0000", "n0001"), ("n0002", "n0003")]
