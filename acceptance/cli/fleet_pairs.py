@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
 from acceptance.fleet.pairs import NodePair
 from acceptance.journal import run_folder
 from acceptance.loads.collective.ladder import SIZES
+from acceptance.loads.program import port
 from acceptance.process import command
 from acceptance.process.command import RunningProgram
 from acceptance.process.deadline import Deadline
@@ -99,7 +101,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV with columns `machine` and `address`: where other nodes reach it (its name)",
     )
     parser.add_argument(
-        "--port", metavar="N", type=int, default=29500, help="of each node (default: 29500)"
+        "--port", metavar="N", type=port, default=29500, help="of each node (default: 29500)"
     )
     parser.add_argument(
         "--python",
@@ -140,7 +142,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
     """
     launcher = _launcher(args)
     nodes = _nodes(args)
-    places = {} if args.locations is None else locations.read(args.locations)
+    addresses = _addresses(args, nodes)
     limits = pair_tests.read_limits(resources.locate("pairs.toml"))
     if args.out is not None:
         try:
@@ -157,7 +159,12 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
             screen.say(language("round {number}: {pairs}", number=round_, pairs=count))
             for begin in range(0, len(now), args.at_once):
                 batch = now[begin : begin + args.at_once]
-                new = _test(args, launcher, batch, round_, places)
+                new = _test(args, launcher, batch, round_, addresses)
+                if same := pair_tests.one_machine((*judged.tests, *new)):
+                    raise NoFleet(
+                        f"{same.first} and {same.second} are one machine ({same.said}): name each "
+                        "machine once"
+                    )
                 judged = pair_tests.judge(nodes, (*judged.tests, *new), limits)
             passed = judged.passed
             for test in judged.tests:
@@ -167,7 +174,7 @@ def test_pairs(args: argparse.Namespace, screen: Terminal, language: Language) -
         if args.out is not None:
             content = plain_json.render(_record(args, judged, limits, began))
             run_folder.write_whole(args.out / FILE, content, then=Message("pairs_again"))
-    _show(judged, screen, language)
+    _show(judged, limits, screen, language)
     if args.out is not None:
         screen.path(str(args.out / FILE))
     return EXIT[judged.verdict]
@@ -199,39 +206,60 @@ def _nodes(args: argparse.Namespace) -> tuple[str, ...]:
     return found
 
 
+def _addresses(args: argparse.Namespace, nodes: Sequence[str]) -> dict[str, str]:
+    """Where the others reach each node. Raises LocationsError."""
+    places = {} if args.locations is None else locations.read(args.locations)
+    found = {node: places.get(node, {}).get(_ADDRESS) for node in nodes}
+    if args.locations is not None and not any(found.values()):
+        raise NoFleet(
+            f"--locations {args.locations} has no address of a node: give the columns `machine`, "
+            f"with names such as {nodes[0]}, and `{_ADDRESS}`"
+        )
+    nodes_at: dict[str, str] = {}
+    for node in nodes:
+        address = found[node] or node
+        if address in nodes_at:
+            raise NoFleet(f"{nodes_at[address]} and {node} have one address: {address}")
+        nodes_at[address] = node
+    return {node: address for address, node in nodes_at.items()}
+
+
 def _test(
     args: argparse.Namespace,
     launcher: Sequence[str],
     batch: Sequence[NodePair],
     round_: int,
-    places: dict[str, dict[str, str]],
+    addresses: Mapping[str, str],
 ) -> list[PairTest]:
     """The tests of these pairs, side by side. Raises CommandError; then none is left running."""
     running: list[RunningProgram] = []
+    ids = [",".join((*pair, secrets.token_hex(8))) for pair in batch]
     deadline = Deadline.after(args.within + _END_S)
     try:
-        for pair in batch:
-            address = places.get(pair.first, {}).get(_ADDRESS, pair.first)
+        for pair, test in zip(batch, ids, strict=True):
             for rank, node in enumerate(pair):
                 argv = [one.replace(NODE, node) for one in launcher]
-                argv += _load(args, rank, address)
+                argv += _load(args, rank, addresses[pair.first], test)
                 running.append(command.start(argv, deadline=deadline))
         done = [one.wait() for one in running]
     except BaseException:
         for one in running:
             one.stop()
         raise
-    halves = [pair_tests.read_half(place % 2, one) for place, one in enumerate(done)]
+    halves = [
+        pair_tests.read_half(place % 2, ids[place // 2], one) for place, one in enumerate(done)
+    ]
     return [
         PairTest(pair, round_, (first, second))
         for pair, first, second in zip(batch, halves[::2], halves[1::2], strict=True)
     ]
 
 
-def _load(args: argparse.Namespace, rank: int, address: str) -> Iterator[str]:
+def _load(args: argparse.Namespace, rank: int, address: str, test: str) -> Iterator[str]:
     """The command line of the load on a node."""
     yield from (args.python, "-m", _LOAD, "--backend", args.backend, "--rank", str(rank))
-    yield from ("--address", address, "--port", str(args.port), "--gpu", str(args.gpu))
+    yield from ("--address", address, "--test", test)
+    yield from ("--port", str(args.port), "--gpu", str(args.gpu))
     yield from ("--most", str(args.most or _MOST[args.backend]))
     yield from ("--within", f"{args.within:g}", "--grace", f"{args.grace:g}")
 
@@ -261,7 +289,7 @@ def _slow(slow: Slow, language: Language) -> str:
     )
 
 
-def _show(judged: Judged, screen: Terminal, language: Language) -> None:
+def _show(judged: Judged, limits: PairLimits, screen: Terminal, language: Language) -> None:
     """Print what is bad, what is not known, and the closing line."""
     blame = judged.blame
     for node in judged.bad:
@@ -277,10 +305,19 @@ def _show(judged: Judged, screen: Terminal, language: Language) -> None:
     for node in blame.untested:
         screen.say(language("not tested: {node}", node=node), "yellow")
     for pair, found in judged.apart.items():
-        text = language("{first} and {second} are slower than the one other pair", **pair._asdict())
+        text = language("{first} and {second} are slower than another pair", **pair._asdict())
         screen.say(text, "yellow")
         for slow in found:
             screen.say(_slow(slow, language))
+    for rate, threshold in judged.too_wide.items():
+        text = language(
+            "{rate}: the pairs differ too much to judge it: limit by their spread {limit} %, "
+            "at most {most} %",
+            rate=rate,
+            limit=f"{100 * threshold:.0f}",
+            most=f"{100 * limits.ceiling.share:.0f}",
+        )
+        screen.say(text, "yellow")
     if not judged.compared:
         screen.say(language("no other pair to compare rates with: only the results were verified"))
     nodes = language.ngettext("{n} node", "{n} nodes", len(judged.nodes))
@@ -307,6 +344,7 @@ def _record(
         "unattributed": blame.unattributed,
         "not_tested": blame.untested,
         "limits": limits,
+        "too_wide": judged.too_wide,
         "tests": [
             {
                 "round": one.round,

@@ -6,9 +6,13 @@ rate is slow. It is *broken* where a program gave no proof.
 A rate is compared with the median of the other pairs of the first round, in which all are tested
 side by side; of an even number of others, the worse of the middle two. It is slow if its drop below
 that is beyond the threshold: from `limits.few.below` pairs on the practical share, or what the
-pairs of the round make by chance, as for outliers (`outliers`); of fewer, the share for few. With
-one other pair, a pair that is too far below it is *apart* from it, and none is to blame. What is
-slow in half of the pairs is not found.
+pairs of the round make by chance, as for outliers (`outliers`), but at most the ceiling; of fewer,
+the share for few. Where chance makes more than the ceiling, the rates differ too much to judge
+those above it.
+
+With one other pair, a pair that is too far below it is *apart* from it, and none is to blame. Where
+the first round gave the rates of one pair or none, all tests are compared with the fastest of them,
+and each that is too far below it is apart. What is slow in half of the pairs is not found.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ class PairLimitsError(Exception):
     """rigproof's own file of limits is wrong; the message names file and entry."""
 
 
-class _Practical(Strict, frozen=True):
+class _Limit(Strict, frozen=True):
     share: _Share
     basis: str
 
@@ -67,7 +71,8 @@ class _Few(Strict, frozen=True):
 class PairLimits(Strict, frozen=True):
     """The shares by which a rate may lie below the others, each with its basis."""
 
-    practical: _Practical
+    practical: _Limit
+    ceiling: _Limit
     few: _Few
 
 
@@ -82,46 +87,63 @@ class Half:
 
     `began` is whether it met the other one; `reason` why it gives no proof. `wrong` counts elements
     that are wrong at this node, or of a program that died the wrong results it had printed.
+    `machine` has what no other machine has, as the program says it: its host's id, and the UUID of
+    its GPU.
     """
 
     rates: Mapping[str, float]
     wrong: int
     began: bool
     reason: Text | None = None
+    machine: frozenset[str] = frozenset()
 
 
-def read_half(rank: int, done: ProgramResult) -> Half:
-    """What a program that has ended proves."""
+def read_half(rank: int, test: str, done: ProgramResult) -> Half:
+    """What a program that has ended proves; `test` is what no other test has."""
     first = done.stdout.partition("\n")[0]
     try:
-        began = isinstance(protocol.decode(first), Hello)
+        hello = protocol.decode(first)
     except ProtocolError:
-        began = False
+        hello = None
+    began = isinstance(hello, Hello)
+    machine = _machine(hello.parameters) if isinstance(hello, Hello) else frozenset()
     wrong = len(protocol.salvage(done.stdout))
     if done.returncode != 0 or done.timed_out or done.truncated:
         last = done.last_lines(1) if done.stderr.strip() else None
         how = known(how=done.describe(), last=last)
-        return Half({}, wrong, began, Message("pair_program", how))
+        return Half({}, wrong, began, Message("pair_program", how), machine)
     try:
         output = protocol.parse(done.stdout)
     except ProtocolError as error:
-        return Half({}, wrong, began, error.message)
+        return Half({}, wrong, began, error.message, machine)
     rates = {name: _value(output, *reading) for name, reading in RATES.items()}
     way = Pair(_GPUS[1 - rank], _GPUS[rank])
     counts = (
         _value(output, "collective_miscompares", _GPUS[rank]),
         _value(output, "collective_send_receive_miscompares", way),
     )
-    reason = _reason(output, rank, rates, counts)
+    reason = _reason(output, rank, test, rates, counts)
     counted = sum(int(count) for count in counts if not math.isnan(count))
-    return Half({} if reason else rates, max(wrong, counted), began, reason)
+    return Half({} if reason else rates, max(wrong, counted), began, reason, machine)
+
+
+def _machine(parameters: Mapping[str, object]) -> frozenset[str]:
+    """What the program says of the machine that it runs on."""
+    gpus = parameters.get("uuids")
+    said = [parameters.get("host"), *(gpus if isinstance(gpus, list) else ())]
+    return frozenset(one for one in said if isinstance(one, str) and one)
 
 
 def _reason(
-    output: LoadOutput, rank: int, rates: Mapping[str, float], counts: Sequence[float]
+    output: LoadOutput,
+    rank: int,
+    test: str,
+    rates: Mapping[str, float],
+    counts: Sequence[float],
 ) -> Text | None:
     """Why an output is no proof, although it is whole."""
-    if output.load != LOAD or output.parameters.get("rank") != rank:
+    said = (output.load, output.parameters.get("rank"), output.parameters.get("test"))
+    if said != (LOAD, rank, test) or not isinstance(output.parameters.get("host"), str):
         return Message("pair_foreign", {"load": output.load})
     if output.injected is not None:
         return Message("pair_injected", {"fault": output.injected})
@@ -180,6 +202,25 @@ class PairTest:
         return {name: min(first[name], second[name]) for name in first.keys() & second.keys()}
 
 
+class OneMachine(NamedTuple):
+    """Two names of one machine, and what both say of it."""
+
+    first: str
+    second: str
+    said: str
+
+
+def one_machine(tests: Sequence[PairTest]) -> OneMachine | None:
+    """Two names of one machine, by what the programs that were started there say."""
+    names: dict[str, str] = {}
+    for one in tests:
+        for node, half in zip(one.pair, one.halves, strict=True):
+            for said in sorted(half.machine):
+                if names.setdefault(said, node) != node:
+                    return OneMachine(names[said], node, said)
+    return None
+
+
 class Slow(NamedTuple):
     """A rate that is beyond the threshold; `drop` and `threshold` are shares of `usual`."""
 
@@ -198,7 +239,8 @@ class Judged:
     tests: tuple[PairTest, ...]
     slow: Mapping[NodePair, tuple[Slow, ...]]
     apart: Mapping[NodePair, tuple[Slow, ...]]
-    compared: bool  # whether rates were held against those of another pair
+    too_wide: Mapping[str, float]  # rates with a threshold beyond the ceiling, and that threshold
+    compared: bool  # whether rates were compared with those of another pair
 
     @property
     def passed(self) -> dict[NodePair, bool]:
@@ -232,29 +274,35 @@ class Judged:
         blame = self.blame
         if self.bad or blame.links:
             return "FAIL"
-        open_ = blame.nodes or blame.unattributed or blame.untested or self.apart
-        return "UNJUDGED" if open_ or not self.tests else "PASS"
+        due = pairs.next_tests(self.nodes, self.passed)
+        open_ = (blame.nodes, blame.unattributed, blame.untested, self.apart, self.too_wide, due)
+        return "UNJUDGED" if any(open_) else "PASS"
 
 
 def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -> Judged:
     """Judge the tests so far. Raises ValueError as `pairs.blame`."""
-    first = [one for one in tests if one.round == 1 and one.proven]
+    proven = [one for one in tests if one.proven]
+    first = [one for one in proven if one.round == 1]
     within = {one.pair for one in first}
     found: dict[NodePair, list[Slow]] = {}
     apart: dict[NodePair, list[Slow]] = {}
-    compared = False
+    too_wide: dict[str, float] = {}
     for rate in RATES:
         ordered = sorted(one.rates[rate] for one in first)
-        threshold = _threshold(ordered, limits)
-        for one in tests:
-            others = len(ordered) - (one.pair in within)
-            if not one.proven or not others:
-                continue
-            compared = True
+        by_chance = _threshold(ordered, limits)
+        threshold = min(by_chance, limits.ceiling.share)
+        if by_chance > threshold:
+            too_wide[rate] = by_chance
+        fastest = max((one.rates[rate] for one in proven), default=math.nan)
+        for one in proven:
             value = one.rates[rate]
-            usual = _usual(ordered, value if one.pair in within else None)
+            if len(first) > 1:
+                usual = _usual(ordered, value if one.pair in within else None)
+            else:
+                usual = fastest
             drop = 1 - value / usual
             if drop > threshold:
+                others = len(ordered) - (one.pair in within)
                 into = found if others > 1 else apart
                 into.setdefault(one.pair, []).append(Slow(rate, value, usual, drop, threshold))
     return Judged(
@@ -262,7 +310,8 @@ def judge(nodes: Sequence[str], tests: Sequence[PairTest], limits: PairLimits) -
         tuple(tests),
         {pair: tuple(slow) for pair, slow in found.items()},
         {pair: tuple(slow) for pair, slow in apart.items()},
-        compared,
+        too_wide,
+        len(proven) > 1,
     )
 
 
@@ -275,7 +324,7 @@ def _usual(ordered: Sequence[float], own: float | None) -> float:
 
 
 def _threshold(ordered: Sequence[float], limits: PairLimits) -> float:
-    """The largest drop that means nothing."""
+    """The largest drop that means nothing, without the ceiling."""
     count = len(ordered)
     if count < limits.few.below:
         return limits.few.share

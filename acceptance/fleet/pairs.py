@@ -11,7 +11,8 @@ passes is good, and so is their link. Each node of a bad pair is then tested wit
 
 So n nodes need n / 2 tests and two for each bad node or link (and one where n is odd). What it
 assumes: a bad node fails with every partner, a sound pair passes. It tests links between
-neighbours, and those of the retests; no others.
+neighbours, and those of the retests; no others. Of three nodes all three pairs are tested: two
+tests would have a node in common, whose rates would be compared with its own.
 
 Of two nodes, neither can be blamed. If no pair passes, further pairs are tried, for at most
 BLIND_ROUNDS rounds: nothing is known to be good, so that nobody can be blamed until one passes.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 BLIND_ROUNDS = 7
@@ -58,7 +60,14 @@ def next_tests(nodes: Sequence[str], passed: Mapping[NodePair, bool]) -> tuple[N
     known = _Results(nodes, passed)
     neighbours = (NodePair(*pair) for pair in zip(nodes[::2], nodes[1::2], strict=False))
     first_round = tuple(pair for pair in neighbours if pair not in passed)
-    return first_round or tuple(known.retests() if known.good else known.blind_round())
+    later = tuple(known.retests() if known.good else known.blind_round())
+    return first_round or later or _left_of_three(nodes, passed)
+
+
+def _left_of_three(nodes: Sequence[str], passed: Mapping[NodePair, bool]) -> tuple[NodePair, ...]:
+    """The pair of three nodes that is not tested yet; none of more nodes."""
+    pairs = (NodePair(*pair) for pair in combinations(nodes, 2))
+    return tuple(pair for pair in pairs if pair not in passed) if len(nodes) == 3 else ()
 
 
 def blame(nodes: Sequence[str], passed: Mapping[NodePair, bool]) -> Blame:

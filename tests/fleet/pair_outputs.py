@@ -4,7 +4,7 @@
 
 FOLDER/NODE.json has what is wrong with a node: `slow` (the factor of its rates), `with` (only with
 the node of this address), `wrong` (elements), `inject`, `dies` or `hangs` after the first line,
-`absent` (it ends at once).
+`absent` (it ends at once), `host` and `gpu` (what it says of its machine; its name, and none).
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ READINGS = (
 )
 
 
-def output(rank: int, rate: float = 10.0, wrong: int = 0, inject: str | None = None) -> str:
-    """The whole output of a rank."""
+def output(
+    rank: int, rate: float = 10.0, wrong: int = 0, inject: str | None = None, **said: str
+) -> str:
+    """The whole output of a rank; `said` are parameters: its test, its host, and its GPU."""
     stream = io.StringIO()
     load = Output(stream)
-    parameters = {"rank": rank, "backend": "gloo"} | ({"inject": inject} if inject else {})
+    parameters = {"rank": rank, "test": said.get("test", "t"), "host": said.get("host", f"h{rank}")}
+    parameters |= {"uuids": [said.get("gpu", "")]} | ({"inject": inject} if inject else {})
     load.hello("collective_pair", parameters)
     for name, component in READINGS:
         load.reading(name, "GB/s", component, rate)
@@ -48,7 +51,7 @@ def output(rank: int, rate: float = 10.0, wrong: int = 0, inject: str | None = N
 
 
 def main(folder: Path, node: str, argv: list[str]) -> int:
-    rank, address = (argv[argv.index(name) + 1] for name in ("--rank", "--address"))
+    rank, address, test = (argv[argv.index(name) + 1] for name in ("--rank", "--address", "--test"))
     with (folder / "log").open("a") as log:
         log.write(f"{node} {' '.join(argv)}\n")
     path = folder / f"{node}.json"
@@ -58,7 +61,9 @@ def main(folder: Path, node: str, argv: list[str]) -> int:
     if "absent" in how:
         print("ssh: connect to host: No route to host", file=sys.stderr)
         return 255
-    text = output(int(rank), 10.0 * how.get("slow", 1.0), how.get("wrong", 0), how.get("inject"))
+    said = {"test": test, "host": node} | {key: how[key] for key in ("host", "gpu") if key in how}
+    rate, wrong = 10.0 * how.get("slow", 1.0), how.get("wrong", 0)
+    text = output(int(rank), rate, wrong, how.get("inject"), **said)
     if "hangs" in how or "dies" in how:
         print(text.splitlines()[0], flush=True)
         time.sleep(600 if "hangs" in how else 0)

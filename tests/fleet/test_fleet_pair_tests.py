@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,11 @@ from acceptance.fleet.pair_tests import (
     PairLimitsError,
     PairTest,
     judge,
+    one_machine,
     read_half,
     read_limits,
 )
-from acceptance.fleet.pairs import NodePair
+from acceptance.fleet.pairs import NodePair, next_tests
 from acceptance.loads.miscompare import WrongCollective, WrongValue
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult
@@ -44,8 +47,9 @@ def without(text: str, *words: str) -> str:
 
 @each("rank", [0, 1])
 def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
-    assert read_half(rank, ended(output(rank))) == Half(SOUND, 0, True)
-    found = read_half(rank, ended(output(rank, wrong=7)))
+    found = read_half(rank, "t", ended(output(rank, host="boot", gpu="GPU-7")))
+    assert found == Half(SOUND, 0, True, None, frozenset(("boot", "GPU-7")))
+    found = read_half(rank, "t", ended(output(rank, wrong=7)))
     assert (found.wrong, found.reason) == (7, None)
 
 
@@ -67,7 +71,9 @@ def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
         (ended(output(0).replace('{"end"', '{"END"')), True, "END"),
         (ended(output(0).replace("10.0,", "NaN,").replace("10.0}", "NaN}")), True, "NaN"),
         (ended(output(0).replace('"value": 10.0', '"value": 0.0', 1)), True, "all_reduce"),
-        (ended(output(1)), True, "another program or rank (collective_pair)"),
+        (ended(output(1)), True, "another program, rank or test (collective_pair)"),
+        (ended(output(0, test="other")), True, "another program, rank or test"),
+        (ended(output(0).replace('"host"', '"home"')), True, "another program, rank or test"),
         (ended(output(0).replace("collective_pair", "other")), True, "another program"),
         (ended(output(0, inject="wrong")), True, "injected on purpose (wrong)"),
         (ended(without(output(0), "_all_gather")), True, "it did not measure all_gather"),
@@ -78,7 +84,7 @@ def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
     ],
 )
 def test_what_is_no_proof_has_no_rates(done: ProgramResult, began: bool, said: str) -> None:
-    found = read_half(0, done)
+    found = read_half(0, "t", done)
     assert (found.rates, found.began) == ({}, began)
     assert found.reason is not None
     assert said in words.text(found.reason)
@@ -89,7 +95,7 @@ def test_wrong_results_of_a_program_that_died_are_counted() -> None:
 
     stream = io.StringIO()
     load = Output(stream)
-    load.hello("collective_pair", {"rank": 1})
+    load.hello("collective_pair", {"rank": 1, "host": "boot", "uuids": "GPU-1"})
     wrong = WrongCollective(
         component=WAYS[0],
         check="send_receive",
@@ -102,16 +108,23 @@ def test_wrong_results_of_a_program_that_died_are_counted() -> None:
         first=(WrongValue(index=(0,), expected="1", got="2"),),
     )
     load.miscompare(wrong)
-    found = read_half(1, ended(stream.getvalue(), 1))
-    assert (found.wrong, found.began) == (1, True)
+    found = read_half(1, "t", ended(stream.getvalue(), 1))
+    assert (found.wrong, found.began, found.machine) == (1, True, {"boot"})
     assert str(Gpu(1)) in str(wrong.component)
 
 
+def one_half(rate: float) -> Half:
+    return Half(dict.fromkeys(RATES, rate), 0, True)
+
+
+def gone(began: bool = False) -> Half:
+    return Half({}, 0, began, "gone")
+
+
 def of_rates(rates: Sequence[float]) -> list[PairTest]:
-    half = [Half(dict.fromkeys(RATES, rate), 0, True) for rate in rates]
     return [
         PairTest(NodePair(f"n{2 * k:04}", f"n{2 * k + 1:04}"), 1, (one, one))
-        for k, one in enumerate(half)
+        for k, one in enumerate(map(one_half, rates))
     ]
 
 
@@ -159,15 +172,98 @@ def test_one_pair_has_nothing_to_compare_with() -> None:
     assert (found.compared, found.verdict) == (False, "PASS")
 
 
+def all_tested(count: int, rate: Callable[[NodePair], Half]) -> Judged:
+    """What is judged of so many nodes when no more tests are due."""
+    nodes = [f"n{k:04}" for k in range(count)]
+    found = judge(nodes, (), LIMITS)
+    while now := next_tests(nodes, found.passed):
+        round_ = 1 + max((one.round for one in found.tests), default=0)
+        new = [PairTest(pair, round_, (half, half)) for pair in now for half in [rate(pair)]]
+        found = judge(nodes, [*found.tests, *new], LIMITS)
+    return found
+
+
+@each("slow", ["n0000", "n0001", "n0002"])
+def test_a_slow_node_of_three_is_not_judged(slow: str) -> None:
+    """Wherever it stands in the order: both of its pairs are slower than the one without it."""
+    found = all_tested(3, lambda pair: one_half(8.1 if slow in pair else 10.0))
+    assert (found.verdict, found.apart, len(found.tests)) == ("PASS", {}, 3)
+    found = all_tested(3, lambda pair: one_half(7.9 if slow in pair else 10.0))
+    assert (found.verdict, found.compared, found.slow) == ("UNJUDGED", True, {})
+    assert sorted(found.apart) == sorted(one.pair for one in found.tests if slow in one.pair)
+
+
+@each("first, verdict", [(10.0, "PASS"), (1.0, "UNJUDGED")])
+def test_a_retest_is_compared_both_ways_with_a_first_round_of_one_pair(
+    first: float, verdict: str
+) -> None:
+    found = all_tested(3, lambda pair: one_half(first if pair[1] == "n0001" else 10.0))
+    assert found.verdict == verdict
+    assert list(found.apart) == ([] if verdict == "PASS" else [("n0000", "n0001")])
+
+
+def test_a_retest_is_slow_where_it_is_below_both_pairs_of_the_first_round() -> None:
+    first = of_rates([10.0, 8.1])
+    for rate, slow in ((6.6, False), (6.4, True)):
+        again = PairTest(NodePair("n0003", "n0004"), 2, (one_half(rate), one_half(rate)))
+        found = judged([*first, again], 5)
+        assert (found.apart, bool(found.slow)) == ({}, slow)
+
+
+def test_without_a_rate_of_the_first_round_the_retests_are_compared() -> None:
+    """No neighbours can talk to each other, and one node is slow."""
+    neighbours = [("n0000", "n0001"), ("n0002", "n0003")]
+
+    def rate(pair: NodePair) -> Half:
+        return gone() if pair in neighbours else one_half(5.0 if "n0003" in pair else 10.0)
+
+    found = all_tested(4, rate)
+    assert (found.compared, list(found.apart)) == (True, [("n0001", "n0003")])
+    assert found.blame.links == tuple(neighbours)
+
+
+def test_no_pass_while_a_test_is_due() -> None:
+    """A run that was ended in between."""
+    found = all_tested(3, lambda _: one_half(10.0))
+    assert judged(found.tests[:2], 3).verdict == "UNJUDGED"
+    assert judged(found.tests, 3).verdict == "PASS"
+
+
 def test_many_pairs_know_their_spread() -> None:
     """The practical limit where they are alike, and a wider one where they differ."""
     alike = [10.0] * 63
     assert judged(of_rates([*alike, 9.1])).slow == {}
     (found,) = judged(of_rates([*alike, 8.9])).slow.values()
     assert found[0].threshold == LIMITS.practical.share
-    apart = [9.0, 10.0, 11.0] * 21
-    assert judged(of_rates([*apart, 6.0])).slow == {}
-    assert len(judged(of_rates([*apart, 2.0])).slow) == 1
+    apart = [9.5, 10.0, 10.5] * 21
+    found_apart = judged(of_rates([*apart, 7.0]))
+    assert (found_apart.slow, found_apart.verdict) == ({}, "PASS")
+    (found,) = judged(of_rates([*apart, 6.0])).slow.values()
+    assert LIMITS.practical.share < found[0].threshold < LIMITS.ceiling.share
+
+
+def test_rates_that_differ_too_much_are_not_judged() -> None:
+    """No spread hides a pair below half of the others; any other drop may be chance."""
+    apart = [7.0, 10.0, 13.0] * 21
+    found = judged(of_rates([*apart, 5.2]))
+    assert (found.slow, found.bad, found.verdict) == ({}, (), "UNJUDGED")
+    assert found.too_wide.keys() == RATES.keys()
+    assert min(found.too_wide.values()) > 1.0
+    found = judged(of_rates([*apart, 4.8]))
+    ((pair, slow),) = found.slow.items()
+    assert pair == ("n0126", "n0127")
+    assert {one.threshold for one in slow} == {LIMITS.ceiling.share}
+
+
+@each("slow", [1.0, 0.1])
+def test_a_slow_node_among_rates_that_differ_much_is_named(slow: float) -> None:
+    """64 nodes whose sound rates lie within 25 % of the middle."""
+    draw = random.Random(3)
+    found = all_tested(
+        64,
+        lambda pair: one_half(10.0 * draw.uniform(0.75, 1.25) * (slow if "n0007" in pair else 1.0)),
+    )
+    assert (found.verdict, found.bad) == (("UNJUDGED", ()) if slow == 1.0 else ("FAIL", ("n0007",)))
 
 
 def test_retests_are_held_against_the_first_round() -> None:
@@ -182,9 +278,30 @@ def test_retests_are_held_against_the_first_round() -> None:
     assert found.verdict == "FAIL"
 
 
+@each(
+    "first, second, same",
+    [
+        (("boot 1", "GPU-1"), ("boot 2", "GPU-2"), None),
+        ((), (), None),
+        (("boot 1", "GPU-1"), ("boot 1", "GPU-2"), ("n0001", "n0002", "boot 1")),
+        (("boot 1", "GPU-1"), ("boot 2", "GPU-1"), ("n0001", "n0002", "GPU-1")),
+    ],
+)
+def test_two_names_of_one_machine_are_found(
+    first: Sequence[str], second: Sequence[str], same: tuple[str, ...] | None
+) -> None:
+    """In whatever tests the names are; a name may be in several."""
+    one, other = (replace(gone(), machine=frozenset(said)) for said in (first, second))
+    tests = [
+        PairTest(NodePair("n0000", "n0001"), 1, (gone(), one)),
+        PairTest(NodePair("n0002", "n0003"), 1, (other, gone())),
+        PairTest(NodePair("n0001", "n0004"), 2, (one, gone())),
+    ]
+    assert one_machine(tests) == same
+
+
 def broken(pair: NodePair, round_: int, began: bool) -> PairTest:
-    half = Half({}, 0, began, "gone")
-    return PairTest(pair, round_, (half, half))
+    return PairTest(pair, round_, (gone(began), gone(began)))
 
 
 @each("began, verdict", [(False, "UNJUDGED"), (True, "FAIL")])
@@ -219,7 +336,8 @@ def test_nothing_tested_is_no_pass() -> None:
 def test_a_broken_file_of_limits_names_the_entry(tmp_path: Path) -> None:
     path = tmp_path / "pairs.toml"
     path.write_text(
-        'practical = {share = 1.5, basis = "x"}\nfew = {below = 4, share = 0.1, basis = "y"}'
+        'practical = {share = 1.5, basis = "x"}\nceiling = {share = 0.5, basis = "x"}\n'
+        'few = {below = 4, share = 0.1, basis = "y"}'
     )
     with pytest.raises(PairLimitsError, match=r"pairs.toml: .*practical.share"):
         read_limits(path)

@@ -129,6 +129,11 @@ def test_three_nodes_as_far_as_they_can() -> None:
     assert len(found.unattributed) == tests == 3
 
 
+def test_of_three_sound_nodes_all_pairs_are_tested() -> None:
+    """Two tests would have a node in common."""
+    assert run(nodes(3)) == (Blame((), (), (), ()), 3, 3)
+
+
 def test_one_node_is_never_tested() -> None:
     assert run(nodes(1)) == (Blame((), (), (), nodes(1)), 0, 0)
     assert run(()) == (Blame((), (), (), ()), 0, 0)

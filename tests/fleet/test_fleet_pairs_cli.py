@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,16 @@ from typing import Any
 
 import pytest
 from cases import each
+from msgspec import structs
 
+from acceptance import resources
 from acceptance.__main__ import main
+from acceptance.fleet import pair_tests
 from acceptance.process import command
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+TEST = re.compile(r"--test \w+,\w+,[0-9a-f]{16} ")
 
 
 @dataclass
@@ -68,12 +73,16 @@ def test_sound_nodes_pass_in_one_round(site: Site) -> None:
         ("all_reduce", "all_gather", "first->second", "second->first"), 10.0
     )
     assert all(limit["basis"] for limit in found["limits"].values())
-    assert sorted(site.started())[:2] == [
-        "n1 python3 -m acceptance.loads.collective.pair --backend gloo --rank 0 --address n1 "
-        "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45",
-        "n2 python3 -m acceptance.loads.collective.pair --backend gloo --rank 1 --address n1 "
-        "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45",
+    started = [(*TEST.split(line), *TEST.findall(line)) for line in sorted(site.started())]
+    rest = "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45"
+    load = "python3 -m acceptance.loads.collective.pair --backend gloo --rank"
+    test = started[0][2]
+    assert started[:2] == [
+        (f"n1 {load} 0 --address n1 ", rest, test),
+        (f"n2 {load} 1 --address n1 ", rest, test),
     ]
+    assert test.startswith("--test n1,n2,")
+    assert len({test for *_, test in started}) == 3
 
 
 @each(
@@ -120,8 +129,33 @@ def test_a_program_that_hangs_is_ended_at_its_deadline(
 def test_of_two_pairs_that_differ_none_is_blamed(site: Site) -> None:
     site.node("n4", slow=0.5)
     assert site.run(count=4) == 3
-    assert "n3 and n4 are slower than the one other pair" in site.out
+    assert "n3 and n4 are slower than another pair" in site.out
     assert "all_gather: 5 GB/s, 50 % below the other pairs (10 GB/s); limit 20 %" in site.out
+
+
+def test_a_slow_node_of_three_is_no_pass(site: Site) -> None:
+    """It is in both of the tests that would do for nodes that are alike."""
+    site.node("n2", slow=0.5)
+    assert site.run("--out", str(site.folder), count=3) == 3
+    assert "50 % below the other pairs (10 GB/s); limit 20 %" in site.out
+    assert "n1 and n2 are slower than another pair" in site.out
+    assert "UNJUDGED: 3 nodes, 3 tests\n" in site.out
+    assert [bool(one["apart"]) for one in site.file()["tests"]].count(True) == 2
+
+
+def test_pairs_that_differ_too_much_are_no_pass(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight nodes, whose spread counts as that of 64 does."""
+    limits = pair_tests.read_limits(resources.locate("pairs.toml"))
+    few = structs.replace(limits.few, below=3)
+    monkeypatch.setattr(pair_tests, "read_limits", lambda _path: structs.replace(limits, few=few))
+    for number, rate in enumerate((0.7, 0.85, 1.0, 1.15)):
+        site.node(f"n{2 * number + 1}", slow=rate)
+    assert site.run("--out", str(site.folder), count=8) == 3
+    assert "all_reduce: the pairs differ too much to judge it: limit by their spread " in site.out
+    assert site.file()["too_wide"].keys() == pair_tests.RATES.keys()
+    assert site.file()["verdict"] == "UNJUDGED"
 
 
 def test_one_pair_has_no_rate_to_compare_with(site: Site) -> None:
@@ -136,7 +170,7 @@ def test_nodes_are_reached_at_their_addresses_and_so_many_at_once(site: Site) ->
     assert site.run(*more, "--most", "32768", "--python", "/opt/python", count=4) == 0
     started = site.started()
     assert {line.split()[0] for line in started[:2]} == {"n1", "n2"}  # one pair after the other
-    assert {line.partition("--address ")[2] for line in started} == {
+    assert {TEST.sub("", line).partition("--address ")[2] for line in started} == {
         "10.0.0.1 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
         "n3 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
     }
@@ -184,6 +218,8 @@ def test_an_allocation_of_slurm_is_tested_by_srun(
         (["--launch", "env {node}"], 1, "n1 is the only node: a pair needs two"),
         (["--slurm"], 2, "--slurm needs an allocation: salloc"),
         (["--launch", "env {node}", "--most", "5"], 2, "'5' is none of 8, 64"),
+        (["--launch", "env {node}", "--port", "99999"], 2, "'99999' is no port from 1 to 65535"),
+        (["--launch", "env {node}", "--port", "-1"], 2, "'-1' is no port"),
         ([], 2, "one of the arguments --launch --slurm is required"),
     ],
 )
@@ -200,6 +236,44 @@ def test_what_cannot_be_used_says_so_before_anything_starts(
             code = int(str(error.code))
             site.err = capsys.readouterr().err
     assert (code, said in site.err) == (2, True), site.err
+
+
+@each("table", ["machine,rack\nn1,r1\nn2,r1\n", "machine,address\nn1.site,10.0.0.1\nn2,\n"])
+def test_a_table_without_an_address_of_a_node_is_refused(table: str, site: Site) -> None:
+    path = site.folder / "places.csv"
+    path.write_text(table)
+    assert site.run("--locations", str(path), count=2) == 2
+    assert f"--locations {path} has no address of a node: give the columns `machine`" in site.err
+    assert not (site.folder / "log").exists()
+
+
+@each(
+    "rows, said",
+    [
+        (["n1,10.0.0.1", "n3,10.0.0.2", "n4,10.0.0.1"], "n1 and n4 have one address: 10.0.0.1"),
+        (["n1,n2"], "n1 and n2 have one address: n2"),
+    ],
+)
+def test_two_nodes_at_one_address_are_refused(rows: list[str], said: str, site: Site) -> None:
+    path = site.folder / "places.csv"
+    path.write_text("\n".join(("machine,address", *rows)))
+    assert site.run("--locations", str(path), count=4) == 2
+    assert said in site.err
+    assert not (site.folder / "log").exists()
+
+
+@each("says", [{"host": "boot"}, {"gpu": "GPU-1"}])
+def test_two_names_of_one_machine_are_a_usage_error(
+    says: dict[str, str], tmp_path_factory: Any, capsys: Any
+) -> None:
+    """They are in two pairs, which both pass."""
+    site = Site(tmp_path_factory.mktemp("site"), capsys)
+    site.node("n1", **says)
+    site.node("n4", **says)
+    assert site.run("--out", str(site.folder), count=4) == 2
+    (said,) = says.values()
+    assert f"n1 and n4 are one machine ({said}): name each machine once" in site.err
+    assert site.file()["verdict"] == "UNJUDGED"
 
 
 def test_a_launcher_that_is_missing_is_named(site: Site) -> None:

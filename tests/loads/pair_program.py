@@ -4,7 +4,7 @@
 
 FAKE_PAIR in the environment has words: `lost` leaves the destination of an all-reduce at rank 1
 as it was, `slow:SECONDS` is what an operation takes, `gone:NUMBER` ends this program in that
-operation.
+operation; `same` says that this is the host of rank 0. Otherwise each rank is its own host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from collective_program import NumpyMemory
 
-from acceptance.loads.collective import pair
+from acceptance.loads.collective import pair, rendezvous
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.program import exit_load
 
@@ -86,6 +86,8 @@ class SocketGroup:
 
 def main(argv: Sequence[str]) -> None:
     options = pair.arguments().parse_args(argv)
+    here = f"{rendezvous.host()} rank {0 if 'same' in WORDS else options.rank}"
+    rendezvous.host = lambda: here
 
     def join(rank: int, ranks: int, folder: Path) -> SocketGroup:
         return SocketGroup(options.address, options.port, rank, ranks, folder)

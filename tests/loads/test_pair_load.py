@@ -35,6 +35,7 @@ def free_port() -> int:
 def started(rank: int, port: int, *more: str, words: str = "") -> subprocess.Popen[str]:
     argv = [sys.executable, str(HERE / "pair_program.py"), "--backend", "gloo"]
     argv += ["--rank", str(rank), "--address", HOST, "--port", str(port), "--within", "60"]
+    argv += ["--test", "a,b,1"]
     argv += ["--most", "32768", "--turns", "2", "--grace", "20", *more]
     environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{HERE}", "FAKE_PAIR": words}
     pipe = subprocess.PIPE
@@ -73,6 +74,8 @@ def test_each_program_tells_what_its_rank_measured_and_compared() -> None:
             ("collective_miscompares", Gpu(rank)): 0,
         }
         assert output.parameters["rank"] == rank
+        assert output.parameters["test"] == "a,b,1"
+        assert output.parameters["host"] == f"{rendezvous.host()} rank {rank}"
         digests.add(output.parameters["program"])
         compared = {
             (row[1], row[2], row[4]): row[6] for table in output.tables for row in table.rows
@@ -116,6 +119,43 @@ def test_nodes_that_would_not_do_the_same_do_not_begin(more: tuple[str, ...], sa
     assert said in first.stderr
     assert "the other node has another " in second.stderr
     assert first.stdout == second.stdout == ""
+
+
+def test_a_host_is_not_the_other_node_of_itself() -> None:
+    first, second = both(words="same")
+    assert (first.returncode, second.returncode) == (1, 1)
+    for done in (first, second):
+        assert f"the two programs run on one host: {rendezvous.host()} rank 0" in done.stderr
+        (line,) = done.stdout.splitlines()
+        assert f'"host": "{rendezvous.host()} rank 0"' in line
+
+
+def test_a_program_of_another_test_is_let_go() -> None:
+    """It ends; the node that it came to waits for its own."""
+    port = free_port()
+    first = started(0, port)
+    other = ended(started(1, port, "--test", "c,d,2"))
+    assert other.returncode == 1
+    assert "the other node has another test: a,b,1, and c,d,2 here" in other.stderr
+    assert ended(started(1, port)).returncode == 0
+    assert ended(first).returncode == 0
+
+
+def test_a_node_that_only_another_test_came_to_says_so() -> None:
+    port = free_port()
+    first = started(0, port, "--grace", "4")
+    ended(started(1, port, "--test", "c,d,2"))
+    said = ended(first)
+    assert said.returncode == 1
+    assert said.stderr.endswith("in time, but the program of another test: c,d,2\n")
+
+
+def test_a_host_that_does_not_say_what_it_is_is_met_by_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(rendezvous, "_BOOT", tmp_path / "boot_id")
+    with pytest.raises(PeerLost, match="boot_id of this node cannot be read: No such file"):
+        rendezvous.host()
 
 
 def test_a_node_that_dies_ends_the_other_at_once() -> None:

@@ -1,9 +1,13 @@
 """The load of collectives between two nodes: this program runs on each, with one rank.
 
-    python -m acceptance.loads.collective.pair --backend nccl --rank 0 --address gpu-01 --within 120
+    python -m acceptance.loads.collective.pair --backend nccl --rank 0 --address gpu-01 \\
+        --test gpu-01,gpu-02,1 --within 120
 
 Rank 0 listens on `--port`; rank 1 connects to `--address`, which is that of rank 0. They meet
-(`rendezvous`): a node with other code of the loads, another torch or other arguments ends both.
+(`rendezvous`): a node with other code of the loads, another torch or other arguments ends both, and
+so does one host at both ends. `--test` is what no other test has: rank 0 lets a program of another
+test go, and waits on.
+
 Then torch.distributed uses the same port, over NCCL between one GPU of each node (`--gpu`), or over
 gloo between processors. NCCL_* and GLOO_* variables of the site stay, as they say which network to
 use; they stand in the first line. Without GLOO_SOCKET_IFNAME gloo gets the interface that
@@ -21,10 +25,10 @@ counts wrong elements at this rank, `collective_send_receive_miscompares` those 
 The table `collectives` has every size, with how many elements were compared. Where GPUs are used,
 `nccl` is NCCL's log.
 
-Exit status: 0 when it ran whole, whatever it found; 1 when the other node was not there, was
-another version, ended or did not take part within `--grace` seconds, or torch failed, with one
-sentence on standard error and no end line; 2 for arguments that cannot be used. After `--within`
-seconds a signal (SIGALRM) ends it, whoever started it.
+Exit status: 0 when it ran whole, whatever it found; 1 when the other node was not there, was this
+one, was another version, ended or did not take part within `--grace` seconds, or torch failed, with
+one sentence on standard error and no end line; 2 for arguments that cannot be used. After
+`--within` seconds a signal (SIGALRM) ends it, whoever started it.
 """
 
 from __future__ import annotations
@@ -32,7 +36,6 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -60,7 +63,7 @@ from acceptance.loads.names import (
     COLLECTIVES,
     NCCL_LOG,
 )
-from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.program import exit_load, port, run_guarded, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
@@ -72,12 +75,6 @@ _NETWORK = ("NCCL_", "GLOO_")  # what the site says of its network
 PORT = 29500  # as torch's own programs have it
 
 
-def _port(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
-    return int(text)
-
-
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -85,8 +82,11 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
     parser.add_argument("--rank", required=True, type=int, choices=range(NODES))
+    parser.add_argument(
+        "--test", required=True, help="the names of both nodes, and what no other test has"
+    )
     parser.add_argument("--address", required=True, help="name or address of the node of rank 0")
-    parser.add_argument("--port", type=_port, default=PORT, help="of rank 0 (default %(default)s)")
+    parser.add_argument("--port", type=port, default=PORT, help="of rank 0 (default %(default)s)")
     parser.add_argument(
         "--within", required=True, type=seconds, help="after which this program ends itself"
     )
@@ -156,6 +156,8 @@ def run(
     """This node's half. Raises PeerLost, RankLost."""
     options.ranks, options.seconds = NODES, options.within
     greeting = {
+        "test": options.test,
+        "host": rendezvous.host(),
         "program": rendezvous.program_digest(),
         "torch": rendezvous.library_version(),
         "backend": options.backend,
@@ -179,6 +181,10 @@ def run(
                 options.rank, options.address, options.port, greeting, options.grace
             )
             with closing(peer):
+                if peer.host == greeting["host"]:
+                    # What started the two sees it in the first line of both.
+                    output.hello(NAME, {**greeting, "rank": options.rank})
+                    raise PeerLost(f"the two programs run on one host: {peer.host}")
                 try:
                     turns = PairRun(options, rank.arm, ranks, output, time.monotonic(), peer=peer)
                     _run_rank(turns, rank, greeting)

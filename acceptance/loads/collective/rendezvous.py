@@ -1,8 +1,9 @@
 """Two programs on two nodes meet over TCP, compare their versions, and see when the other is gone.
 
-Each sends one line of JSON with its greeting, and the two must agree. The connection stays open, so
-that the end of a program is known to the other at once; the last line on it says that it has
-measured all. Standard library only.
+Each sends one line of JSON with its greeting, and the two must agree but for `rank` and `host`. Who
+waits lets the program of another test go, and waits on. The connection stays open, so that the end
+of a program is known to the other at once; the last line on it says that it has measured all.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from pathlib import Path
 import acceptance
 
 SIOCGIFADDR = 0x8915  # linux/sockios.h
+_BOOT = Path("/proc/sys/kernel/random/boot_id")  # random(4)
+_NETWORK = Path("/proc/self/ns/net")
+_TEST, _HOST = "test", "host"  # keys of a greeting
 _MOST = 4096  # bytes of a greeting
 _GREETING_S = 5.0  # a stranger that says nothing does not keep the other node out
 _PAUSE_S = 0.2  # between two tries to connect
@@ -53,11 +57,24 @@ def library_version() -> str:
         return ""
 
 
-class Peer:
-    """The connection to the other node's program."""
+def host() -> str:
+    """What no other node has: the id of the host's boot, and the network namespace on it.
 
-    def __init__(self, connection: socket.socket) -> None:
+    Containers of one host that have networks of their own are nodes of their own. Raises PeerLost
+    where the host does not tell.
+    """
+    try:
+        return f"{_BOOT.read_text(encoding='ascii').strip()} net {_NETWORK.stat().st_ino}"
+    except OSError as error:
+        raise PeerLost(f"{error.filename} of this node cannot be read: {error.strerror}") from None
+
+
+class Peer:
+    """The connection to the other node's program, and the host that it says it runs on."""
+
+    def __init__(self, connection: socket.socket, host: object = None) -> None:
         self._connection = connection
+        self.host = host
 
     @property
     def local(self) -> str:
@@ -96,28 +113,33 @@ def meet(rank: int, address: str, port: int, greeting: Greeting, within_s: float
     Raises PeerLost where it does not come within the time, or its greeting differs.
     """
     end = time.monotonic() + within_s
-    line = json.dumps({**greeting, "rank": rank}).encode() + b"\n"
-    connection, other = (_accept if rank == 0 else _connect)(address, port, line, end)
+    said = {**greeting, "rank": rank}
+    connection, other = (_accept if rank == 0 else _connect)(address, port, said, end)
+    there = other.pop(_HOST, None)
     if differs := _difference(rank, greeting, other):
         connection.close()
         raise PeerLost(differs)
-    return Peer(connection)
+    return Peer(connection, there)
 
 
 def _difference(rank: int, own: Greeting, other: dict[str, object]) -> str | None:
     """How the other's greeting does not fit."""
     if (found := other.pop("rank", None)) != 1 - rank:
         return f"both programs were started as rank {rank}, or the other as {found!r}"
-    for key in sorted(own.keys() | other.keys()):
+    for key in sorted((own.keys() | other.keys()) - {_HOST}):
         if other.get(key) != own.get(key):
             return f"the other node has another {key}: {other.get(key)}, and {own.get(key)} here"
     return None
 
 
 def _accept(
-    _address: str, port: int, line: bytes, end: float
+    _address: str, port: int, greeting: Greeting, end: float
 ) -> tuple[socket.socket, dict[str, object]]:
-    """The connection of the first that sends a greeting; others are not spoken to."""
+    """The connection of the first that sends a greeting of this test.
+
+    What sends none is not spoken to. A program of another test gets the greeting, by which it ends.
+    """
+    stranger = ""
     both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
     try:
@@ -133,16 +155,19 @@ def _accept(
                 break
             try:
                 other = _greeting(connection, min(end, time.monotonic() + _GREETING_S))
-                connection.sendall(line)
+                connection.sendall(_encoded(greeting))
             except (OSError, ValueError):
                 connection.close()
                 continue
-            return connection, other
-    raise PeerLost(f"the other node did not come to port {port} in time")
+            if other.get(_TEST) == greeting.get(_TEST):
+                return connection, other
+            connection.close()
+            stranger = f", but the program of another test: {other.get(_TEST)}"
+    raise PeerLost(f"the other node did not come to port {port} in time{stranger}")
 
 
 def _connect(
-    address: str, port: int, line: bytes, end: float
+    address: str, port: int, greeting: Greeting, end: float
 ) -> tuple[socket.socket, dict[str, object]]:
     """A connection, tried again until the other listens."""
     why = "no time"
@@ -154,7 +179,7 @@ def _connect(
             time.sleep(min(_PAUSE_S, max(0.0, end - time.monotonic())))
             continue
         try:
-            connection.sendall(line)
+            connection.sendall(_encoded(greeting))
             return connection, _greeting(connection, end)
         except (OSError, ValueError) as error:
             connection.close()
@@ -162,6 +187,10 @@ def _connect(
                 f"{address} port {port} did not answer as our program: {error}"
             ) from None
     raise PeerLost(f"{address} port {port} was not reached in time: {why}")
+
+
+def _encoded(greeting: Greeting) -> bytes:
+    return json.dumps(greeting).encode() + b"\n"
 
 
 def _greeting(connection: socket.socket, end: float) -> dict[str, object]:
