@@ -54,7 +54,8 @@ class Standing:
     `verdict` is the word of the verdict that counts, UNJUDGED at best where that cannot be trusted.
     `reason` says why it is not PASS. `missing` says that there is no fresh verdict. `newest` is the
     verdict that counts, None where there is none or where it is in doubt which one counts. `proved`
-    says that it is PASS or FAIL by a fresh verdict; any other machine is to be tested (again).
+    says that it is PASS or FAIL by a fresh verdict that is not in doubt; any other machine is to be
+    tested (again). `failed` is the verdict that makes the machine FAIL, in doubt or not.
     """
 
     machine: str
@@ -63,6 +64,7 @@ class Standing:
     missing: bool
     newest: MachineVerdict | None
     proved: bool = False
+    failed: MachineVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +213,10 @@ def _standing(
 
     def doubted(reason: Message, *others: MachineVerdict) -> Standing:
         """No verdict is to be trusted: those that may count can only make the machine FAIL."""
-        failed = [one for one in (counts, *others) if one is not None and one.verdict == "FAIL"]
-        proved = any(one.is_fresh(now, fresh) for one in failed)
-        return Standing(name, "FAIL" if failed else "UNJUDGED", reason, False, None, proved)
+        failed = [one for one in (*others, counts) if one is not None and one.verdict == "FAIL"]
+        if not failed:
+            return Standing(name, "UNJUDGED", reason, False, None)
+        return Standing(name, "FAIL", reason, False, None, failed=failed[-1])
 
     if wrong:
         return doubted(wrong[0], *undated, *ahead)
@@ -245,7 +248,8 @@ def _standing(
         values = {"run": counts.run_id}
         return Standing(name, "UNJUDGED", Message("fleet_partial", values), False, counts)
     proved = counts.verdict != "UNJUDGED" and counts.is_fresh(now, fresh)
-    return Standing(name, counts.verdict, counts.reason, not recent, counts, proved)
+    failed = counts if counts.verdict == "FAIL" else None
+    return Standing(name, counts.verdict, counts.reason, not recent, counts, proved, failed)
 
 
 def _counting(dated: Sequence[MachineVerdict], *, signed: bool) -> MachineVerdict | None:

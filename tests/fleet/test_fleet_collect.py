@@ -153,8 +153,8 @@ def runs(folder: Path, history: str) -> None:
     [
         ("FAIL UNJUDGED", "FAIL", True),
         ("FAIL PASS/part", "FAIL", True),
-        ("FAIL -", "FAIL", True),
-        ("FAIL TORN", "FAIL", True),
+        ("FAIL -", "FAIL", False),
+        ("FAIL TORN", "FAIL", False),
         ("FAIL UNJUDGED PASS/part -", "FAIL", False),
         ("FAIL PASS", "PASS", True),
         ("FAIL PASS UNJUDGED", "UNJUDGED", False),
@@ -193,6 +193,25 @@ def test_what_does_not_count_ends_no_fail(tmp_path: Path) -> None:
     found, _ = judged(tmp_path)
     assert word(found, "a") == "FAIL"
     assert "the machine's clock" in reason(found, "a")
+
+
+@pytest.mark.parametrize("history", ["FAIL -", "FAIL UNJUDGED TORN", "FAIL PASS", "FAIL"])
+def test_a_fail_in_doubt_is_named_and_tested_again(tmp_path: Path, history: str) -> None:
+    """A run without a verdict, and unsigned verdicts where signers are named."""
+    runs(tmp_path, history)
+    (one,) = judged(tmp_path, signed=True)[0].due
+    assert (one.verdict, one.newest, one.proved) == ("FAIL", None, False)
+    assert one.failed is not None
+    assert one.failed.verdict == "FAIL"
+
+
+@pytest.mark.parametrize("hours", [-40, -20, 20])
+def test_a_fail_of_the_future_is_tested_again(tmp_path: Path, hours: int) -> None:
+    at = NOW - timedelta(hours=hours)
+    run = run_id(f"{at:%Y-%m-%dT%H:%M}")
+    place(tmp_path, "a", verdict("FAIL", run), under=run)
+    (one,) = judged(tmp_path)[0].due
+    assert (one.verdict, one.proved, one.failed is not None) == ("FAIL", hours > 0, True)
 
 
 def test_a_fail_of_long_ago_is_read_where_signers_are_named(tmp_path: Path) -> None:
