@@ -342,9 +342,11 @@ def tables(
     """The tables of the nights that the verdicts are of, by the evening's date.
 
     `reasons` has the words of why a machine did not pass. A machine without a verdict that counts
-    has a row without values in the night of `now`. Of several runs of one night that of `stands`
-    counts.
+    has a row without values in the night of `now`, and so has one with a FAIL that stands from an
+    earlier night: whoever reads the last nights alone sees it. Of several runs of one night that of
+    `stands` counts.
     """
+    tonight = night_of(now)
     nights: dict[str, dict[str, tuple[Row, MachineVerdict | None]]] = {}
     wrong = {trouble.machine for trouble in found.troubles}
     for standing in (*judged.due, *judged.others):
@@ -352,7 +354,7 @@ def tables(
         if newest is None:
             missing = standing.missing and name not in wrong
             row = Row(name, standing.verdict, reasons.get(name), missing=missing)
-            nights.setdefault(night_of(now), {})[name] = row, None
+            nights.setdefault(tonight, {})[name] = row, None
         if newest is None and not standing.missing:
             continue
         later = False  # than the verdict that counts: such a run proves nothing
@@ -364,6 +366,10 @@ def tables(
             kept = nights.setdefault(night_of(began), {})
             if name not in kept or not stands(kept[name][0].verdict, word):
                 kept[name] = _row(one, word, reason), one
+        if newest is not None and newest.verdict == "FAIL":
+            kept = nights.setdefault(tonight, {})
+            if name not in kept or kept[name][0].run_id != newest.run_id:
+                kept[name] = _row(newest, "FAIL", reasons.get(name)), None
     return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }

@@ -302,6 +302,29 @@ def test_a_machine_with_new_gpus_counts_once_and_its_old_verdict_not_at_all(
     assert "two machines have this name" in out[0]
 
 
+@pytest.mark.parametrize("tonight", [None, "UNJUDGED"])
+def test_kept_nights_do_not_forget_a_fail_that_stands(
+    call: Call, tmp_path: Path, tonight: VerdictWord | None
+) -> None:
+    """The report reads the last nights, and the FAIL is older than these."""
+    plant(tmp_path / "fleet", "bad", 24 * 9, "FAIL")
+    for night in range(6):
+        plant(tmp_path / "fleet", "good", 24 * night + 3)
+        if tonight is not None:
+            plant(tmp_path / "fleet", "bad", 24 * night + 3, tonight)
+    assert call("fleet", "--out", "nights", "--fresh", "200")[0] == 1
+    assert call("--nights", "nights", verb="report")[0] == 1
+    assert call("fleet", "--out", "nights")[0] == 1
+    code, lines, _ = call("--nights", "nights", verb="report")
+    assert (code, lines[-1].split(" (")[0]) == (
+        1,
+        "FAIL: 2 machines due: 1 PASS, 1 FAIL, 0 UNJUDGED",
+    )
+    plant(tmp_path / "fleet", "bad", 1)
+    assert call("fleet", "--out", "nights")[0] == 0
+    assert call("--nights", "nights", verb="report")[0] == 0
+
+
 def test_chinese(call: Call, tmp_path: Path) -> None:
     fill(tmp_path / "fleet", a="PASS")
     (tmp_path / "due").write_text("a\nz\n")
