@@ -194,7 +194,7 @@ class _Fleet:
     def judge(self) -> Judged:
         """The verdicts of the chosen nodes as they are now."""
         now, fresh = datetime.now(UTC), timedelta(hours=self.args.fresh)
-        found = verdicts.collect([self.job.folder], now - fresh, self.args.signer)
+        found = verdicts.collect([self.job.folder], now, now - fresh, self.args.signer)
         return night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
 
     def settle(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:

@@ -148,16 +148,19 @@ class Collection:
     series: tuple[Series, ...]
 
 
-def collect(folders: Iterable[Path], since: datetime, signers: Path | None = None) -> Collection:
+def collect(
+    folders: Iterable[Path], now: datetime, since: datetime, signers: Path | None = None
+) -> Collection:
     """Read the verdicts in these folders, those that lie there now.
 
     Of a machine with a folder for each run, runs that began before `since` by their folder's name
     are left out, but for the newest, and for those back to a FAIL or a PASS where no later run was
     either. `signers` is as in `signature.verify`.
     """
-    reader = _Reader(since, signers)
+    reader = _Reader(now, since, signers)
     for folder in folders:
-        reader.read(folder)
+        reader.list_folder(folder)
+    reader.read()
     reader.cut_off()
     return Collection(
         tuple(reader.folders), reader.verdicts, tuple(reader.troubles), tuple(reader.series)
@@ -173,18 +176,31 @@ def began(run_id: str) -> datetime | None:
         return None
 
 
+class _File(NamedTuple):
+    """A file of a machine, and the fleet's folder that it lies in.
+
+    `began` is when its run began, by the name of the run's folder; None where that has no date.
+    """
+
+    began: datetime | None
+    path: Path
+    folder: str
+
+
 @dataclass
 class _Reader:
+    now: datetime
     since: datetime
     signers: Path | None
+    files: dict[str, list[_File]] = field(default_factory=dict)
     verdicts: dict[str, list[MachineVerdict]] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
     series: dict[Series, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     begun: dict[str, tuple[datetime, str, Path, str]] = field(default_factory=dict)
 
-    def read(self, folder: Path) -> None:
-        """Read one folder, which holds a folder for each machine."""
+    def list_folder(self, folder: Path) -> None:
+        """Find the files in one folder, which holds a folder for each machine."""
         self.folders.append(str(folder.absolute()))
         machines, before = 0, len(self.troubles)
         for path in self._entries(folder, None):
@@ -208,25 +224,31 @@ class _Reader:
                 message = Message("fleet_cut_off", {"path": quoted(path)})
                 self.troubles.append(Trouble(folder, name, message))
 
-    def _machine(self, name: str, folder: Path) -> None:
-        found = self.verdicts.setdefault(name, [])
-        before = len(self.troubles)
-        files: set[tuple[int, int]] = set()
-        newer, older = self._files(name, folder)
-        for path in newer:
-            self._file(name, path, files)
-        signed = self.signers is not None
-        while older and not any(
-            one.proves(signed=signed) != "UNJUDGED" and not one.is_ahead(one.written)
-            for one in found
-        ):
-            self._file(name, older.pop(), files)
-        if not files and before == len(self.troubles) and name not in self.begun:
-            self._trouble(name, Message("fleet_no_run", {"path": quoted(folder)}))
+    def read(self) -> None:
+        """Read the files of all machines, those of several folders of the fleet together."""
+        for name, files in self.files.items():
+            known: set[tuple[int, int]] = set()
+            runs = sorted((one.began, one) for one in files if one.began is not None)
+            older = [(began, one) for began, one in runs[:-1] if began < self.since]
+            newer = [one for _, one in runs[len(older) :]]
+            for one in (*(one for one in files if one.began is None), *newer):
+                self._file(name, one, known)
+            while older and not self._is_decided(name, older[-1][0]):
+                self._file(name, older.pop()[1], known)
 
-    def _file(self, name: str, path: Path, files: set[tuple[int, int]]) -> None:
+    def _is_decided(self, name: str, then: datetime) -> bool:
+        """Whether a PASS of a whole run or a FAIL of this machine is newer than a run of then."""
+        return any(
+            one.began is not None
+            and one.began > then
+            and not one.is_ahead(self.now)
+            and one.proves(signed=self.signers is not None) != "UNJUDGED"
+            for one in self.verdicts[name]
+        )
+
+    def _file(self, name: str, file: _File, files: set[tuple[int, int]]) -> None:
         """Read one verdict of a machine, unless it is one of these files or known already."""
-        found = self.verdicts[name]
+        found, path = self.verdicts[name], file.path
         try:
             status = path.stat()
             if (status.st_dev, status.st_ino) in files:  # `latest` beside the run itself
@@ -234,51 +256,56 @@ class _Reader:
             files.add((status.st_dev, status.st_ino))
             content = _content(path)
         except OSError as error:
-            self._trouble(name, Message("fleet_unread", {"path": quoted(path), "why": _why(error)}))
+            self._wrong(
+                name, file, Message("fleet_unread", {"path": quoted(path), "why": _why(error)})
+            )
             return
         digest = hashlib.sha256(content).hexdigest()
         if any(one.sha256 == digest for one in found):  # packed and not, or in two of the folders
             return
         try:
-            file = verdict_json.read(content)
-            signer = self._signer(path, content, file)
+            verdict = verdict_json.read(content)
+            signer = self._signer(path, content, verdict)
             written = min(max(status.st_mtime, 0.0), _LATEST)
             at = datetime.fromtimestamp(written, UTC)
-            found.append(self._verdict(name, path, file, digest, signer, at))
+            found.append(self._verdict(name, path, verdict, digest, signer, at))
         except UnreadableVerdict as error:
-            self._trouble(
-                name, Message("fleet_no_verdict", {"path": quoted(path), "what": error.message})
+            self._wrong(
+                name,
+                file,
+                Message("fleet_no_verdict", {"path": quoted(path), "what": error.message}),
             )
         except signature.SignatureError as error:
-            self._trouble(
-                name, Message("fleet_altered", {"path": quoted(path), "what": error.message})
+            self._wrong(
+                name, file, Message("fleet_altered", {"path": quoted(path), "what": error.message})
             )
         except (CommandError, OSError) as error:
-            self._trouble(
-                name, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
+            self._wrong(
+                name, file, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
             )
 
-    def _files(self, name: str, folder: Path) -> tuple[list[Path], list[Path]]:
-        """The files of a machine: its own and those of its newer runs, and the older, in order."""
-        own: list[Path] = []
-        runs: list[tuple[datetime, Path]] = []
+    def _wrong(self, name: str, file: _File, message: Message) -> None:
+        self.troubles.append(Trouble(file.folder, name, message))
+
+    def _machine(self, name: str, folder: Path) -> None:
+        """Find the files of a machine: its own and those of its runs."""
+        self.verdicts.setdefault(name, [])
+        files = self.files.setdefault(name, [])
+        before = len(files), len(self.troubles)
         for path in self._entries(folder, name):
             if path.name in (run_folder.VERDICT, PACKED):
-                own.append(path)
+                files.append(_File(None, path, self.folders[-1]))
             elif self._is_folder(path, name):
                 held = [path / one for one in (run_folder.VERDICT, PACKED)]
                 first = next((one for one in held if one.exists()), None)
                 dated = began(path.name)
-                if first is not None and dated is not None:
-                    runs.append((dated, first))
-                elif first is not None:
-                    own.append(first)
+                if first is not None:
+                    files.append(_File(dated, first, self.folders[-1]))
                 elif dated is not None:
                     begun = dated, path.name, path, self.folders[-1]
                     self.begun[name] = max(begun, self.begun.get(name, begun))
-        runs.sort()
-        older = [path for at, path in runs[:-1] if at < self.since]
-        return own + [path for _, path in runs[len(older) :]], older
+        if (len(files), len(self.troubles)) == before and name not in self.begun:
+            self._trouble(name, Message("fleet_no_run", {"path": quoted(folder)}))
 
     def _signer(self, path: Path, content: bytes, file: File) -> str | None:
         if not signature.is_signed(path.parent):

@@ -33,7 +33,7 @@ FRESH = timedelta(hours=30)
 def judged(
     *folders: Path, due_: tuple[str, ...] | None = None, now: datetime = NOW, signed: bool = False
 ) -> tuple[Judged, Collection]:
-    found = verdicts.collect(folders, now - FRESH)
+    found = verdicts.collect(folders, now, now - FRESH)
     return night.judge(found, due_, now, FRESH, signed=signed), found
 
 
@@ -218,15 +218,47 @@ def test_a_fail_of_long_ago_is_read_where_signers_are_named(tmp_path: Path) -> N
     """The unsigned PASS after it does not count, so it is not the last that is looked at."""
     runs(tmp_path, "FAIL PASS" + 9 * " UNJUDGED")
     (tmp_path / "signers").write_text("")
-    found = verdicts.collect([tmp_path], NOW - FRESH, tmp_path / "signers")
+    found = verdicts.collect([tmp_path], NOW, NOW - FRESH, tmp_path / "signers")
     assert night.judge(found, ["a"], NOW, FRESH, signed=True).due[0].verdict == "FAIL"
     assert len(found.verdicts["a"]) == 11
     assert len(judged(tmp_path)[1].verdicts["a"]) == 10, "back to the PASS"
 
 
+def hold(folder: Path, word: VerdictWord, days: float, *, alone: bool = False) -> None:
+    """A run of machine a, some days before NOW, in a folder for it or `alone` in the machine's."""
+    at = NOW - timedelta(days=days)
+    run = run_id(f"{at:%Y-%m-%dT%H:%M}")
+    place(folder, "a", verdict(word, run), under="" if alone else run, written=at)
+
+
+def test_a_fail_of_long_ago_is_read_beside_an_older_pass(tmp_path: Path) -> None:
+    """The PASS that lies beside the folders of the runs is older than the FAIL."""
+    for word_, days in (("FAIL", 20), ("UNJUDGED", 0.2)):
+        hold(tmp_path, word_, days)  # type: ignore[arg-type]
+    hold(tmp_path, "PASS", 60, alone=True)
+    assert word(judged(tmp_path)[0], "a") == "FAIL"
+
+
+def test_a_fail_of_long_ago_is_read_whatever_the_order_of_folders(tmp_path: Path) -> None:
+    hold(tmp_path / "one", "FAIL", 20)
+    hold(tmp_path / "one", "UNJUDGED", 10)
+    hold(tmp_path / "two", "PASS", 60)
+    hold(tmp_path / "two", "UNJUDGED", 0.2)
+    for folders in (("one", "two"), ("two", "one")):
+        found, _ = judged(*(tmp_path / name for name in folders))
+        assert word(found, "a") == "FAIL"
+
+
+def test_a_pass_of_the_future_hides_no_fail_of_long_ago(tmp_path: Path) -> None:
+    """The clock of the file's time is as far ahead as that of the machine."""
+    hold(tmp_path, "FAIL", 20)
+    hold(tmp_path, "PASS", -2)
+    assert word(judged(tmp_path)[0], "a") == "FAIL"
+
+
 def test_an_unsigned_pass_ends_no_fail_in_the_table_either(tmp_path: Path) -> None:
     runs(tmp_path, "FAIL PASS")
-    found = verdicts.collect([tmp_path], NOW - FRESH)
+    found = verdicts.collect([tmp_path], NOW, NOW - FRESH)
     failed, passed = sorted(found.verdicts["a"], key=lambda one: one.run_id)
     found = replace(found, verdicts={"a": (replace(failed, signer="key"), passed)})
     judged_ = night.judge(found, None, NOW, FRESH, signed=True)
@@ -746,7 +778,7 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
         _sign(path, key, file, machine)
     place(fleet, "altered", verdict("PASS", values=(701.0,)))
     signers = key.with_suffix(".pub")
-    found = verdicts.collect([fleet], NOW - FRESH, signers)
+    found = verdicts.collect([fleet], NOW, NOW - FRESH, signers)
     standings = night.judge(found, None, NOW, FRESH, signed=True)
     got = {one.machine: one.verdict for one in standings.due}
     assert got == {
@@ -759,7 +791,7 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
     assert found.verdicts["sound"][0].signer == "key.pub"
     other = _key(tmp_path / "other").with_suffix(".pub")
     refused = night.judge(
-        verdicts.collect([fleet], NOW - FRESH, other), None, NOW, FRESH, signed=True
+        verdicts.collect([fleet], NOW, NOW - FRESH, other), None, NOW, FRESH, signed=True
     )
     assert {one.verdict for one in refused.due} == {"UNJUDGED"}
 

@@ -187,7 +187,7 @@ def test_the_rule_is_one_in_shell_and_in_python(
         hold_all(folder / "n1", [*history, newest], hours)
         done = start(readers / "verdict", str(folder / "n1"), "108000")
         now, fresh = datetime.now(UTC), timedelta(hours=30)
-        found = verdicts.collect([folder], now - fresh)
+        found = verdicts.collect([folder], now, now - fresh)
         judged = night.judge(found, ["n1"], now, fresh).due[0].verdict
     said = done.stdout.split()[0]
     assert judged == (said if said in ("PASS", "FAIL") else "UNJUDGED")
