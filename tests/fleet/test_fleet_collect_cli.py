@@ -302,6 +302,28 @@ def test_a_machine_with_new_gpus_counts_once_and_its_old_verdict_not_at_all(
     assert "two machines have this name" in out[0]
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_fail_is_not_ended_by_another_machine(call: Call, tmp_path: Path, kept: bool) -> None:
+    """One that has a GPU of it by now, and one with its image and its maker's constant serial."""
+    out = ("--out", "nights") if kept else ()
+    fleet = tmp_path / "fleet"
+    plant(fleet, "gave", 10, "FAIL", gpus="G", values=(1.0,) * 8)
+    plant(fleet, "took", 5, gpus="G", values=(700.0,))
+    for name, hours, word in (("failed", 10, "FAIL"), ("equal", 5, "PASS")):
+        path = plant(fleet, name, hours, word, of="image")  # type: ignore[arg-type]
+        file = verdict_json.read(path.read_bytes())
+        facts = {**file.provenance, "board_serial": "Default string"}
+        path.write_bytes(msgspec.json.encode(msgspec.structs.replace(file, provenance=facts)))
+    code, lines, _ = call("fleet", *out)
+    assert (code, lines[-1]) == (1, "FAIL: 4 machines due: 2 PASS, 2 FAIL, 0 UNJUDGED")
+    if kept:
+        code, lines, _ = call("--nights", "nights", verb="report")
+        assert (code, lines[-1].split(" (")[0]) == (
+            1,
+            "FAIL: 4 machines due: 2 PASS, 2 FAIL, 0 UNJUDGED",
+        )
+
+
 @pytest.mark.parametrize("tonight", [None, "UNJUDGED"])
 def test_kept_nights_do_not_forget_a_fail_that_stands(
     call: Call, tmp_path: Path, tonight: VerdictWord | None
