@@ -16,6 +16,7 @@ from acceptance.core.message import Listed, Message, Text
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.identity import Identities, Later, MachineRun, identify
 from acceptance.fleet.verdicts import (
+    COPYING,
     Collection,
     MachineVerdict,
     NotPassed,
@@ -25,8 +26,6 @@ from acceptance.fleet.verdicts import (
     quoted,
 )
 
-# Copying a folder writes its files in any order, within minutes.
-COPYING = timedelta(hours=1)
 NAMES = 8  # in a sentence; a view with room has all
 RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
 

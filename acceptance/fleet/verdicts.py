@@ -6,8 +6,10 @@ ends the reading: what cannot be read is a trouble of its machine, and the rest 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
+import os
 import re
 import stat
 import zlib
@@ -38,6 +40,8 @@ from acceptance.wording.errors import said
 PACKED = f"{run_folder.VERDICT}.gz"
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
+# Copying a folder writes its files in any order, within minutes.
+COPYING = timedelta(hours=1)
 _RUN_ID = re.compile(r"(20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
 _LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's dates end
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
@@ -155,7 +159,8 @@ def collect(
 
     Of a machine with a folder for each run, runs that began before `since` by their folder's name
     are left out, but for the newest, and for those back to a FAIL or a PASS where no later run was
-    either. `signers` is as in `signature.verify`.
+    either. What cannot be read is no trouble in a run that is older than such a verdict: whatever
+    it was, it does not count any more. `signers` is as in `signature.verify`.
     """
     reader = _Reader(now, since, signers)
     for folder in folders:
@@ -187,6 +192,14 @@ class _File(NamedTuple):
     folder: str
 
 
+class _Doubt(NamedTuple):
+    """What could not be read of a run, unless a newer verdict decides; times as of a verdict."""
+
+    began: datetime
+    written: datetime
+    trouble: Trouble
+
+
 @dataclass
 class _Reader:
     now: datetime
@@ -195,6 +208,7 @@ class _Reader:
     files: dict[str, list[_File]] = field(default_factory=dict)
     verdicts: dict[str, list[MachineVerdict]] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
+    doubts: list[_Doubt] = field(default_factory=list)  # of one machine
     series: dict[Series, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     begun: dict[str, tuple[datetime, str, Path, str]] = field(default_factory=dict)
@@ -233,18 +247,28 @@ class _Reader:
             newer = [one for _, one in runs[len(older) :]]
             for one in (*(one for one in files if one.began is None), *newer):
                 self._file(name, one, known)
-            while older and not self._is_decided(name, older[-1][0]):
+            while older and not self._newer(name, older[-1][0]):
                 self._file(name, older.pop()[1], known)
+            self.troubles.extend(
+                doubt.trouble
+                for doubt in self.doubts
+                if not any(
+                    doubt.written <= one.written + COPYING  # else the clock was set back
+                    for one in self._newer(name, doubt.began)
+                )
+            )
+            self.doubts.clear()
 
-    def _is_decided(self, name: str, then: datetime) -> bool:
-        """Whether a PASS of a whole run or a FAIL of this machine is newer than a run of then."""
-        return any(
-            one.began is not None
+    def _newer(self, name: str, then: datetime) -> list[MachineVerdict]:
+        """The FAILs and the PASSes of whole runs of a machine that are newer than a run of then."""
+        return [
+            one
+            for one in self.verdicts[name]
+            if one.began is not None
             and one.began > then
             and not one.is_ahead(self.now)
             and one.proves(signed=self.signers is not None) != "UNJUDGED"
-            for one in self.verdicts[name]
-        )
+        ]
 
     def _file(self, name: str, file: _File, files: set[tuple[int, int]]) -> None:
         """Read one verdict of a machine, unless it is one of these files or known already."""
@@ -266,9 +290,8 @@ class _Reader:
         try:
             verdict = verdict_json.read(content)
             signer = self._signer(path, content, verdict)
-            written = min(max(status.st_mtime, 0.0), _LATEST)
-            at = datetime.fromtimestamp(written, UTC)
-            found.append(self._verdict(name, path, verdict, digest, signer, at))
+            written = _written(status)
+            found.append(self._verdict(name, path, verdict, digest, signer, written))
         except UnreadableVerdict as error:
             self._wrong(
                 name,
@@ -276,16 +299,24 @@ class _Reader:
                 Message("fleet_no_verdict", {"path": quoted(path), "what": error.message}),
             )
         except signature.SignatureError as error:
-            self._wrong(
-                name, file, Message("fleet_altered", {"path": quoted(path), "what": error.message})
-            )
+            # Somebody changed it: no newer verdict makes that less of a trouble.
+            altered = Message("fleet_altered", {"path": quoted(path), "what": error.message})
+            self.troubles.append(Trouble(file.folder, name, altered))
         except (CommandError, OSError) as error:
             self._wrong(
                 name, file, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
             )
 
     def _wrong(self, name: str, file: _File, message: Message) -> None:
-        self.troubles.append(Trouble(file.folder, name, message))
+        """Keep why a file cannot be read, for good where its run has no date."""
+        trouble = Trouble(file.folder, name, message)
+        if file.began is None:
+            self.troubles.append(trouble)
+            return
+        written = file.began
+        with contextlib.suppress(OSError):
+            written = _written(file.path.stat())
+        self.doubts.append(_Doubt(file.began, written, trouble))
 
     def _machine(self, name: str, folder: Path) -> None:
         """Find the files of a machine: its own and those of its runs."""
@@ -440,6 +471,11 @@ def _content(path: Path) -> bytes:
     if not unpacking.eof or unpacking.unused_data:
         raise OSError(errno.EIO, "it is no whole gzip file", str(path))
     return found
+
+
+def _written(status: os.stat_result) -> datetime:
+    """When a file was written, as far as Python's dates go."""
+    return datetime.fromtimestamp(min(max(status.st_mtime, 0.0), _LATEST), UTC)
 
 
 def _why(error: OSError) -> str:

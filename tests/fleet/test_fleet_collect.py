@@ -224,6 +224,80 @@ def test_a_fail_of_long_ago_is_read_where_signers_are_named(tmp_path: Path) -> N
     assert len(judged(tmp_path)[1].verdicts["a"]) == 10, "back to the PASS"
 
 
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ("TORN PASS", ("PASS", True)),
+        ("TORN FAIL", ("FAIL", True)),
+        ("TORN FAIL UNJUDGED", ("FAIL", True)),
+        ("PASS TORN FAIL", ("FAIL", True)),
+        ("TORN UNJUDGED", ("UNJUDGED", False)),
+        ("PASS TORN UNJUDGED", ("UNJUDGED", False)),
+        ("FAIL TORN PASS/part", ("FAIL", False)),
+        ("TORN PASS/part", ("UNJUDGED", False)),
+    ],
+)
+def test_a_torn_run_counts_until_a_newer_verdict_decides(
+    tmp_path: Path, history: str, expected: tuple[VerdictWord, bool]
+) -> None:
+    runs(tmp_path, history)
+    for file in tmp_path.rglob("verdict.json"):
+        if file.read_bytes() == b"{":
+            os.utime(file, (0, 0))
+    found, _ = judged(tmp_path)
+    assert (found.due[0].verdict, found.due[0].proved) == expected
+    assert bool(found.troubles) != expected[1]
+
+
+def test_a_torn_run_that_is_dated_before_a_pass_and_was_written_after_it(tmp_path: Path) -> None:
+    """The clock was set back: the torn verdict may be the newest, and a FAIL."""
+    runs(tmp_path, "TORN PASS")
+    (torn,) = (one for one in tmp_path.rglob("verdict.json") if one.read_bytes() == b"{")
+    for minutes, expected in ((59, "PASS"), (61, "UNJUDGED")):
+        at = (NOW + timedelta(minutes=minutes)).timestamp()
+        os.utime(torn, (at, at))
+        assert word(judged(tmp_path)[0], "a") == expected
+
+
+@pytest.mark.parametrize("newer", ["ahead", "unsigned"])
+def test_what_does_not_count_makes_no_torn_run_count_less(tmp_path: Path, newer: str) -> None:
+    hold(tmp_path, "PASS", -2 if newer == "ahead" else 0.1)
+    torn = tmp_path / "a" / run_id("2026-11-26T01:00") / "verdict.json"
+    _write(torn, b"{")
+    os.utime(torn, (0, 0))
+    (tmp_path / "signers").write_text("")
+    signers = None if newer == "ahead" else tmp_path / "signers"
+    found = verdicts.collect([tmp_path], NOW, NOW - FRESH, signers)
+    assert [one.message.code for one in found.troubles] == ["fleet_no_verdict"]
+
+
+def test_a_changed_verdict_is_named_beside_a_newer_pass_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = run_id("2026-11-25T20:00")
+    path = place(tmp_path, "a", verdict("FAIL", earlier), under=earlier)
+    for name in (signature.STATEMENT, signature.SIGNATURE):
+        (path.parent / name).write_bytes(b"x")
+
+    def verify(*_: object) -> None:
+        raise signature.SignatureError("evidence_of_another_run", run=earlier)
+
+    monkeypatch.setattr(signature, "verify_verdict", verify)
+    place(tmp_path, "a", under=LAST_NIGHT)
+    found, _ = judged(tmp_path)
+    assert [one.message.code for one in found.troubles] == ["fleet_altered"]
+
+
+def test_a_file_that_is_none_counts_until_a_newer_verdict(tmp_path: Path) -> None:
+    earlier = run_id("2026-11-25T20:00")
+    (tmp_path / "a" / earlier / "verdict.json").mkdir(parents=True)
+    os.utime(tmp_path / "a" / earlier / "verdict.json", (0, 0))
+    found, _ = judged(tmp_path)
+    assert [one.message.code for one in found.troubles] == ["fleet_unread"]
+    place(tmp_path, "a", under=LAST_NIGHT)
+    assert word(judged(tmp_path)[0], "a") == "PASS"
+
+
 def hold(folder: Path, word: VerdictWord, days: float, *, alone: bool = False) -> None:
     """A run of machine a, some days before NOW, in a folder for it or `alone` in the machine's."""
     at = NOW - timedelta(days=days)
