@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -345,6 +347,37 @@ def test_kept_nights_do_not_forget_a_fail_that_stands(
     plant(tmp_path / "fleet", "bad", 1)
     assert call("fleet", "--out", "nights")[0] == 0
     assert call("--nights", "nights", verb="report")[0] == 0
+
+
+RSYNC = """#!/bin/sh
+for place; do :; done
+place=${place#collector:}
+mkdir -p "$place"
+for file; do [ ! -f "$file" ] || cp "$file" "$place"; done
+"""
+
+
+def test_the_drop_in_of_the_documents_keeps_a_fail(call: Call, tmp_path: Path) -> None:
+    """It copies each run into a folder of its own: an UNJUDGED night overwrites no FAIL."""
+    program, reports = tmp_path / "bin/rsync", tmp_path / "reports"
+    program.parent.mkdir()
+    program.write_text(RSYNC)
+    program.chmod(0o755)
+    text = (Path(__file__).parents[2] / "docs/from-one-to-many.md").read_text()
+    (unit,) = re.findall(r"^ExecStopPost=((?:.*\\\n)*.*)", text, re.MULTILINE)
+    unit = unit.replace("\\\n", " ").replace("%H", "n1").replace("$$", "$")  # as systemd does
+    unit = unit.replace("/opt/rigproof/reports", str(reports))
+    unit = unit.replace("/srv/verdicts", str(tmp_path / "fleet"))
+    nights: tuple[tuple[VerdictWord, float, int], ...]
+    nights = (("FAIL", 40, 1), ("UNJUDGED", 20, 1), ("UNJUDGED", 2, 1), ("PASS", 1, 0))
+    for word, hours, code in nights:
+        made = plant(reports.parent, reports.name, hours, word)
+        (reports / "latest").unlink(missing_ok=True)
+        (reports / "latest").symlink_to(made.parent.name)
+        env = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+        subprocess.run(shlex.split(unit), env=env, check=True)
+        assert call("fleet")[0] == code
+    assert len(list((tmp_path / "fleet/n1").iterdir())) == len(nights)
 
 
 def test_chinese(call: Call, tmp_path: Path) -> None:
