@@ -45,6 +45,13 @@ COPYING = timedelta(hours=1)
 _RUN_ID = re.compile(r"(20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
 _LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's dates end
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
+# How each format of a verdict begins that is known so far, for one whose rest is not.
+_FAILED = re.compile(
+    rb'\s*\{\s*"schema":\s*\d+,\s*"verdict":\s*"FAIL",\s*"exit_code":\s*\d+,\s*'
+    rb'"run_id":\s*"([0-9TZa-f-]+)"'
+)
+_BEGINNING = 4096  # bytes, which hold that
+_STEP = 64  # bytes that are unpacked at once
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
 GROUP_KEYS = (
     *("gpu_model", "gpus", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "virtual"),
@@ -191,6 +198,14 @@ class _File(NamedTuple):
     path: Path
     folder: str
 
+    @property
+    def written(self) -> datetime | None:
+        """When it was written; None where that cannot be known."""
+        try:
+            return _written(self.path.stat())
+        except OSError:
+            return None
+
 
 class _Doubt(NamedTuple):
     """What could not be read of a run, unless a newer verdict decides; times as of a verdict."""
@@ -283,6 +298,7 @@ class _Reader:
             self._wrong(
                 name, file, Message("fleet_unread", {"path": quoted(path), "why": _why(error)})
             )
+            self._failed(name, file)
             return
         digest = hashlib.sha256(content).hexdigest()
         if any(one.sha256 == digest for one in found):  # packed and not, or in two of the folders
@@ -298,6 +314,7 @@ class _Reader:
                 file,
                 Message("fleet_no_verdict", {"path": quoted(path), "what": error.message}),
             )
+            self._failed(name, file)
         except signature.SignatureError as error:
             # Somebody changed it: no newer verdict makes that less of a trouble.
             altered = Message("fleet_altered", {"path": quoted(path), "what": error.message})
@@ -313,10 +330,38 @@ class _Reader:
         if file.began is None:
             self.troubles.append(trouble)
             return
-        written = file.began
-        with contextlib.suppress(OSError):
-            written = _written(file.path.stat())
-        self.doubts.append(_Doubt(file.began, written, trouble))
+        self.doubts.append(_Doubt(file.began, file.written or file.began, trouble))
+
+    def _failed(self, name: str, file: _File) -> None:
+        """Keep a verdict that cannot be read as FAIL where it begins as the FAIL of its run."""
+        found = _FAILED.match(_beginning(file.path))
+        run = found[1].decode() if found else ""
+        at, written = began(run), file.written
+        if found is None or at is None or written is None:
+            return
+        if file.began is not None and run != file.path.parent.name:
+            return
+        self.verdicts[name].append(
+            MachineVerdict(
+                machine=name,
+                path=file.path,
+                run_id=run,
+                began=at,
+                written=written,
+                verdict="FAIL",
+                partial=False,
+                profile=None,
+                reason=None,
+                signer=None,
+                sha256=hashlib.sha256(found[0]).hexdigest(),
+                groups={},
+                checks=0,
+                not_passed=(),
+                parts=frozenset(),
+                places=np.empty(0, np.int32),
+                values=np.empty(0, np.float64),
+            )
+        )
 
     def _machine(self, name: str, folder: Path) -> None:
         """Find the files of a machine: its own and those of its runs."""
@@ -470,6 +515,23 @@ def _content(path: Path) -> bytes:
         raise OSError(errno.EFBIG, held, str(path))
     if not unpacking.eof or unpacking.unused_data:
         raise OSError(errno.EIO, "it is no whole gzip file", str(path))
+    return found
+
+
+def _beginning(path: Path) -> bytes:
+    """The beginning of a verdict's file, unpacked as far as it can be; empty where it cannot."""
+    try:
+        regular_file.require(path)
+        with path.open("rb") as file:
+            content = file.read(_BEGINNING)
+    except OSError:
+        return b""
+    if path.name != PACKED:
+        return content
+    unpacking, found = zlib.decompressobj(_GZIP), b""
+    with contextlib.suppress(zlib.error):  # what stands before the damage is found
+        for place in range(0, len(content), _STEP):
+            found += unpacking.decompress(content[place : place + _STEP])
     return found
 
 

@@ -507,6 +507,56 @@ def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> No
     assert found.verdict == "UNJUDGED"
 
 
+FAILED = msgspec.json.encode(verdict("FAIL"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FAILED.replace(b'"schema":5', b'"schema":4'),
+        FAILED.replace(b'"schema":5', b'"schema":6,"new":1', 1).replace(b',"new":1', b"", 1),
+        FAILED.replace(b'"exit_code":1', b'"exit_code":0'),
+        FAILED[:90],
+        msgspec.json.format(FAILED)[:150],
+    ],
+)
+@pytest.mark.parametrize("newer", [None, "UNJUDGED", "PASS"])
+@pytest.mark.parametrize("under", ["", run_id("2026-11-25T20:00")])
+def test_what_begins_as_a_fail_is_one_whatever_its_rest(
+    tmp_path: Path, content: bytes, newer: VerdictWord | None, under: str
+) -> None:
+    """An upgrade puts no failed machine back to work, nor does a torn copy."""
+    earlier = run_id("2026-11-25T20:00")
+    made = content.replace(LAST_NIGHT.encode(), earlier.encode())
+    _write(tmp_path / "a" / under / "verdict.json", made)
+    os.utime(tmp_path / "a" / under / "verdict.json", (NOW.timestamp(), NOW.timestamp()))
+    if newer:
+        place(tmp_path, "a", verdict(newer), under=LAST_NIGHT)
+    found, _ = judged(tmp_path)
+    expected = "PASS" if newer == "PASS" and under else "FAIL"
+    if newer == "PASS" and not under:
+        expected = "UNJUDGED"  # a file without a date may be of any time
+    assert (word(found, "a"), standing(found, "a").proved) == (expected, expected == "PASS")
+    assert bool(found.troubles) == (expected != "PASS")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FAILED[:60],
+        FAILED.replace(LAST_NIGHT.encode(), b"2026-02-31T01-00-00Z-0001")[:-1],
+        FAILED.replace(LAST_NIGHT.encode(), run_id("2026-11-25T20:00").encode())[:-1],
+        b"[" + FAILED,
+    ],
+)
+def test_what_does_not_begin_as_the_fail_of_its_run_is_in_doubt(
+    tmp_path: Path, content: bytes
+) -> None:
+    _write(tmp_path / "a" / LAST_NIGHT / "verdict.json", content)
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), len(found.troubles)) == ("UNJUDGED", 1)
+
+
 def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
     place(tmp_path, "good")
     place(tmp_path, "a\nFAIL b\x1b[31m")
