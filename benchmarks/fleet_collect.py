@@ -80,7 +80,7 @@ class Clock:
 def collect(fleet: Path, out: Path) -> None:
     """Read, judge and keep the night; then collect it again."""
     now, clock = datetime.now(UTC), Clock()
-    found = verdicts.collect([fleet], now - FRESH)
+    found = verdicts.collect([fleet], now, now - FRESH)
     clock.print("verdicts read")
     clock = Clock()
     judged = night.judge(found, None, now, FRESH)

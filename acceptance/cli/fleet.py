@@ -199,7 +199,7 @@ def run(args: argparse.Namespace) -> int:
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
     # Kept nights have what came before; without them it is read again.
     earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
-    found = verdicts.collect(args.folders, now - fresh - earlier, args.signer)
+    found = verdicts.collect(args.folders, now, now - fresh - earlier, args.signer)
     judged = night.judge(found, names, now, fresh, signed=args.signer is not None)
     screen = Terminal.on_stdout(language)
     compared = None

@@ -139,7 +139,7 @@ def judge(args: argparse.Namespace, now: datetime) -> dict[str, Standing]:
     Raises ManifestError where a folder cannot be read: its nodes would all be tested again.
     """
     age = timedelta(hours=args.fresh)
-    found = verdicts.collect(args.verdicts, now - age, args.signer)
+    found = verdicts.collect(args.verdicts, now, now - age, args.signer)
     if lost := next((one.message for one in found.troubles if one.machine is None), None):
         raise kubernetes.ManifestError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)

@@ -93,7 +93,7 @@ def _of_folders(
     args: argparse.Namespace, due: Collection[str] | None, now: datetime, fresh: timedelta
 ) -> tuple[FleetReport, Mapping[str, NightTable]]:
     earlier = timedelta(days=comparison.NIGHTS - 1)
-    read = verdicts.collect(args.folders, now - fresh - earlier, args.signer)
+    read = verdicts.collect(args.folders, now, now - fresh - earlier, args.signer)
     judged = night.judge(read, due, now, fresh, signed=args.signer is not None)
     standings = (*judged.due, *judged.others)
     reasons = {one.machine: words.text(one.reason) for one in standings if one.reason}

@@ -194,18 +194,19 @@ class _Fleet:
     def judge(self) -> Judged:
         """The verdicts of the chosen nodes as they are now."""
         now, fresh = datetime.now(UTC), timedelta(hours=self.args.fresh)
-        found = verdicts.collect([self.job.folder], now - fresh, self.args.signer)
+        found = verdicts.collect([self.job.folder], now, now - fresh, self.args.signer)
         return night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
 
     def settle(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
         """Drain nodes that failed, undrain and release those that passed."""
         passed = []
         for one in standings:
-            node, newest = nodes.get(one.machine), one.newest
-            if node is None or newest is None or not self._counts(one):
+            node = nodes.get(one.machine)
+            if node is None or not self._counts(one):
                 continue
-            if one.verdict == "FAIL" and not node.drained and node.in_service and self._drains:
-                self._drain(one.machine, newest)
+            if one.failed is not None:
+                if not node.drained and node.in_service and self._drains:
+                    self._drain(one.machine, one.failed)
             elif one.verdict == "PASS" and node.ours and node.in_service and self._drains:
                 if self._done(node.name, partial(slurm.resume, node.name)):
                     self._say(self.language("{node}: resumed, it passed", node=node.name))
@@ -367,7 +368,8 @@ class _Fleet:
         """Whether a node's verdict is of this reservation, if there is one."""
         if self.reservation is None:
             return True
-        began = one.newest.began if one.newest else None
+        counts = one.failed or one.newest
+        began = counts.began if counts else None
         # Both are in seconds: of the same second, the run may have been the earlier one.
         return began is not None and began > self.reservation.since
 
@@ -386,8 +388,8 @@ class _Fleet:
             self._say(text, "yellow")
         return False
 
-    def _drain(self, node: str, newest: MachineVerdict) -> None:
-        why = slurm.reason(newest.component, newest.check or "", newest.run_id)
+    def _drain(self, node: str, failed: MachineVerdict) -> None:
+        why = slurm.reason(failed.component, failed.check or "", failed.run_id)
         if self._done(node, partial(slurm.drain, node, why)):
             self._say_drained(node, why)
 

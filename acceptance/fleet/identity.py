@@ -13,6 +13,9 @@ gives all boards one serial. It is known where two runs have it and no GPU in co
 
 Otherwise the GPUs were replaced. A partial run may leave GPUs out, so that it tells of no other
 machine. Clocks are those of the machines.
+
+Two names of one machine need more, since a PASS under the later name ends a FAIL under the earlier
+one: a GPU in common, and the id or serial too; or exactly the same GPUs.
 """
 
 from __future__ import annotations
@@ -121,12 +124,11 @@ class Identities:
     def _kind(self, run: MachineRun, other: MachineRun) -> Kind:
         if other.run_id == run.run_id:
             return "run"
-        common, keys = run.gpus & other.gpus, self._common(run, other)
-        if common and (keys or common in (run.gpus, other.gpus)):
+        if not run.gpus & other.gpus:
+            return "unknown"  # a disk and a board's serial may both be those of many machines
+        if self._common(run, other) or (run.complete and run.gpus == other.gpus):
             return "machine"
-        if common:
-            return "gpu"
-        return "machine" if len(keys) > 1 else "unknown"
+        return "gpu"
 
 
 def _parts(run: MachineRun) -> list[Key | str]:

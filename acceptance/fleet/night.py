@@ -16,6 +16,7 @@ from acceptance.core.message import Listed, Message, Text
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet.identity import Identities, Later, MachineRun, identify
 from acceptance.fleet.verdicts import (
+    COPYING,
     Collection,
     MachineVerdict,
     NotPassed,
@@ -25,8 +26,6 @@ from acceptance.fleet.verdicts import (
     quoted,
 )
 
-# Copying a folder writes its files in any order, within minutes.
-COPYING = timedelta(hours=1)
 NAMES = 8  # in a sentence; a view with room has all
 RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
 
@@ -54,7 +53,8 @@ class Standing:
     `verdict` is the word of the verdict that counts, UNJUDGED at best where that cannot be trusted.
     `reason` says why it is not PASS. `missing` says that there is no fresh verdict. `newest` is the
     verdict that counts, None where there is none or where it is in doubt which one counts. `proved`
-    says that it is PASS or FAIL by a fresh verdict; any other machine is to be tested (again).
+    says that it is PASS or FAIL by a fresh verdict that is not in doubt; any other machine is to be
+    tested (again). `failed` is the verdict that makes the machine FAIL, in doubt or not.
     """
 
     machine: str
@@ -63,6 +63,7 @@ class Standing:
     missing: bool
     newest: MachineVerdict | None
     proved: bool = False
+    failed: MachineVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +212,10 @@ def _standing(
 
     def doubted(reason: Message, *others: MachineVerdict) -> Standing:
         """No verdict is to be trusted: those that may count can only make the machine FAIL."""
-        failed = [one for one in (counts, *others) if one is not None and one.verdict == "FAIL"]
-        proved = any(one.is_fresh(now, fresh) for one in failed)
-        return Standing(name, "FAIL" if failed else "UNJUDGED", reason, False, None, proved)
+        failed = [one for one in (*others, counts) if one is not None and one.verdict == "FAIL"]
+        if not failed:
+            return Standing(name, "UNJUDGED", reason, False, None)
+        return Standing(name, "FAIL", reason, False, None, failed=failed[-1])
 
     if wrong:
         return doubted(wrong[0], *undated, *ahead)
@@ -245,7 +247,8 @@ def _standing(
         values = {"run": counts.run_id}
         return Standing(name, "UNJUDGED", Message("fleet_partial", values), False, counts)
     proved = counts.verdict != "UNJUDGED" and counts.is_fresh(now, fresh)
-    return Standing(name, counts.verdict, counts.reason, not recent, counts, proved)
+    failed = counts if counts.verdict == "FAIL" else None
+    return Standing(name, counts.verdict, counts.reason, not recent, counts, proved, failed)
 
 
 def _counting(dated: Sequence[MachineVerdict], *, signed: bool) -> MachineVerdict | None:
@@ -338,9 +341,11 @@ def tables(
     """The tables of the nights that the verdicts are of, by the evening's date.
 
     `reasons` has the words of why a machine did not pass. A machine without a verdict that counts
-    has a row without values in the night of `now`. Of several runs of one night that of `stands`
-    counts.
+    has a row without values in the night of `now`, and so has one with a FAIL that stands from an
+    earlier night: whoever reads the last nights alone sees it. Of several runs of one night that of
+    `stands` counts.
     """
+    tonight = night_of(now)
     nights: dict[str, dict[str, tuple[Row, MachineVerdict | None]]] = {}
     wrong = {trouble.machine for trouble in found.troubles}
     for standing in (*judged.due, *judged.others):
@@ -348,7 +353,7 @@ def tables(
         if newest is None:
             missing = standing.missing and name not in wrong
             row = Row(name, standing.verdict, reasons.get(name), missing=missing)
-            nights.setdefault(night_of(now), {})[name] = row, None
+            nights.setdefault(tonight, {})[name] = row, None
         if newest is None and not standing.missing:
             continue
         later = False  # than the verdict that counts: such a run proves nothing
@@ -360,6 +365,10 @@ def tables(
             kept = nights.setdefault(night_of(began), {})
             if name not in kept or not stands(kept[name][0].verdict, word):
                 kept[name] = _row(one, word, reason), one
+        if newest is not None and newest.verdict == "FAIL":
+            kept = nights.setdefault(tonight, {})
+            if name not in kept or kept[name][0].run_id != newest.run_id:
+                kept[name] = _row(newest, "FAIL", reasons.get(name)), None
     return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }

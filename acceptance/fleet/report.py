@@ -24,7 +24,7 @@ from acceptance.fleet import night
 from acceptance.fleet.comparison import Comparison
 from acceptance.fleet.identity import Identities, identify
 from acceptance.fleet.night import Judged, NightTable, Row
-from acceptance.fleet.verdicts import GROUP_KEYS, Collection
+from acceptance.fleet.verdicts import GROUP_KEYS, Collection, night_of
 
 # Rates that say most of a machine, for views with room for a few; of each the lowest component.
 KEY_RATES = (
@@ -148,12 +148,11 @@ def of_nights(
         if reason is not None:
             reasons[row.machine] = reason
     rows.sort(key=night.order)
-    began = {
-        row.machine: row.began
-        for date in sorted(nights)
-        for row in nights[date].rows
-        if row.began is not None
-    }
+    began: dict[str, datetime] = {}
+    for date in dates:
+        for row in nights[date].rows:
+            if row.began is not None:
+                began[row.machine] = max(row.began, began.get(row.machine, row.began))
     return FleetReport(
         now,
         max(with_runs(nights), default=max(nights)),
@@ -213,8 +212,14 @@ def _only(table: NightTable, names: set[str]) -> NightTable:
 
 
 def with_runs(nights: Mapping[str, NightTable]) -> dict[str, NightTable]:
-    """The nights in which a machine was tested: the others only name missing machines."""
-    return {date: table for date, table in nights.items() if _tested(table.rows)}
+    """The nights in which a machine was tested: the others only name missing machines, and those
+    whose FAIL stands from an earlier night.
+    """
+    return {
+        date: table
+        for date, table in nights.items()
+        if any(row.began is not None and night_of(row.began) == date for row in table.rows)
+    }
 
 
 def with_earlier(

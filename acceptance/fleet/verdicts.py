@@ -6,8 +6,10 @@ ends the reading: what cannot be read is a trouble of its machine, and the rest 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
+import os
 import re
 import stat
 import zlib
@@ -38,9 +40,18 @@ from acceptance.wording.errors import said
 PACKED = f"{run_folder.VERDICT}.gz"
 # Clocks that NTP keeps differ by far less; a file is never written before its run began.
 CLOCK = timedelta(minutes=10)
+# Copying a folder writes its files in any order, within minutes.
+COPYING = timedelta(hours=1)
 _RUN_ID = re.compile(r"(20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ)-[0-9a-f]+", re.ASCII)
 _LATEST = 4e9  # seconds of 2096: a file's time may be anything, and Python's dates end
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's name for the format of gzip
+# How each format of a verdict begins that is known so far, for one whose rest is not.
+_FAILED = re.compile(
+    rb'\s*\{\s*"schema":\s*\d+,\s*"verdict":\s*"FAIL",\s*"exit_code":\s*\d+,\s*'
+    rb'"run_id":\s*"([0-9TZa-f-]+)"'
+)
+_BEGINNING = 4096  # bytes, which hold that
+_STEP = 64  # bytes that are unpacked at once
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
 GROUP_KEYS = (
     *("gpu_model", "gpus", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "virtual"),
@@ -148,16 +159,20 @@ class Collection:
     series: tuple[Series, ...]
 
 
-def collect(folders: Iterable[Path], since: datetime, signers: Path | None = None) -> Collection:
+def collect(
+    folders: Iterable[Path], now: datetime, since: datetime, signers: Path | None = None
+) -> Collection:
     """Read the verdicts in these folders, those that lie there now.
 
     Of a machine with a folder for each run, runs that began before `since` by their folder's name
     are left out, but for the newest, and for those back to a FAIL or a PASS where no later run was
-    either. `signers` is as in `signature.verify`.
+    either. What cannot be read is no trouble in a run that is older than such a verdict: whatever
+    it was, it does not count any more. `signers` is as in `signature.verify`.
     """
-    reader = _Reader(since, signers)
+    reader = _Reader(now, since, signers)
     for folder in folders:
-        reader.read(folder)
+        reader.list_folder(folder)
+    reader.read()
     reader.cut_off()
     return Collection(
         tuple(reader.folders), reader.verdicts, tuple(reader.troubles), tuple(reader.series)
@@ -173,18 +188,48 @@ def began(run_id: str) -> datetime | None:
         return None
 
 
+class _File(NamedTuple):
+    """A file of a machine, and the fleet's folder that it lies in.
+
+    `began` is when its run began, by the name of the run's folder; None where that has no date.
+    """
+
+    began: datetime | None
+    path: Path
+    folder: str
+
+    @property
+    def written(self) -> datetime | None:
+        """When it was written; None where that cannot be known."""
+        try:
+            return _written(self.path.stat())
+        except OSError:
+            return None
+
+
+class _Doubt(NamedTuple):
+    """What could not be read of a run, unless a newer verdict decides; times as of a verdict."""
+
+    began: datetime
+    written: datetime
+    trouble: Trouble
+
+
 @dataclass
 class _Reader:
+    now: datetime
     since: datetime
     signers: Path | None
+    files: dict[str, list[_File]] = field(default_factory=dict)
     verdicts: dict[str, list[MachineVerdict]] = field(default_factory=dict)
     troubles: list[Trouble] = field(default_factory=list)
+    doubts: list[_Doubt] = field(default_factory=list)  # of one machine
     series: dict[Series, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     begun: dict[str, tuple[datetime, str, Path, str]] = field(default_factory=dict)
 
-    def read(self, folder: Path) -> None:
-        """Read one folder, which holds a folder for each machine."""
+    def list_folder(self, folder: Path) -> None:
+        """Find the files in one folder, which holds a folder for each machine."""
         self.folders.append(str(folder.absolute()))
         machines, before = 0, len(self.troubles)
         for path in self._entries(folder, None):
@@ -208,25 +253,41 @@ class _Reader:
                 message = Message("fleet_cut_off", {"path": quoted(path)})
                 self.troubles.append(Trouble(folder, name, message))
 
-    def _machine(self, name: str, folder: Path) -> None:
-        found = self.verdicts.setdefault(name, [])
-        before = len(self.troubles)
-        files: set[tuple[int, int]] = set()
-        newer, older = self._files(name, folder)
-        for path in newer:
-            self._file(name, path, files)
-        signed = self.signers is not None
-        while older and not any(
-            one.proves(signed=signed) != "UNJUDGED" and not one.is_ahead(one.written)
-            for one in found
-        ):
-            self._file(name, older.pop(), files)
-        if not files and before == len(self.troubles) and name not in self.begun:
-            self._trouble(name, Message("fleet_no_run", {"path": quoted(folder)}))
+    def read(self) -> None:
+        """Read the files of all machines, those of several folders of the fleet together."""
+        for name, files in self.files.items():
+            known: set[tuple[int, int]] = set()
+            runs = sorted((one.began, one) for one in files if one.began is not None)
+            older = [(began, one) for began, one in runs[:-1] if began < self.since]
+            newer = [one for _, one in runs[len(older) :]]
+            for one in (*(one for one in files if one.began is None), *newer):
+                self._file(name, one, known)
+            while older and not self._newer(name, older[-1][0]):
+                self._file(name, older.pop()[1], known)
+            self.troubles.extend(
+                doubt.trouble
+                for doubt in self.doubts
+                if not any(
+                    doubt.written <= one.written + COPYING  # else the clock was set back
+                    for one in self._newer(name, doubt.began)
+                )
+            )
+            self.doubts.clear()
 
-    def _file(self, name: str, path: Path, files: set[tuple[int, int]]) -> None:
+    def _newer(self, name: str, then: datetime) -> list[MachineVerdict]:
+        """The FAILs and the PASSes of whole runs of a machine that are newer than a run of then."""
+        return [
+            one
+            for one in self.verdicts[name]
+            if one.began is not None
+            and one.began > then
+            and not one.is_ahead(self.now)
+            and one.proves(signed=self.signers is not None) != "UNJUDGED"
+        ]
+
+    def _file(self, name: str, file: _File, files: set[tuple[int, int]]) -> None:
         """Read one verdict of a machine, unless it is one of these files or known already."""
-        found = self.verdicts[name]
+        found, path = self.verdicts[name], file.path
         try:
             status = path.stat()
             if (status.st_dev, status.st_ino) in files:  # `latest` beside the run itself
@@ -234,51 +295,93 @@ class _Reader:
             files.add((status.st_dev, status.st_ino))
             content = _content(path)
         except OSError as error:
-            self._trouble(name, Message("fleet_unread", {"path": quoted(path), "why": _why(error)}))
+            self._wrong(
+                name, file, Message("fleet_unread", {"path": quoted(path), "why": _why(error)})
+            )
+            self._failed(name, file)
             return
         digest = hashlib.sha256(content).hexdigest()
         if any(one.sha256 == digest for one in found):  # packed and not, or in two of the folders
             return
         try:
-            file = verdict_json.read(content)
-            signer = self._signer(path, content, file)
-            written = min(max(status.st_mtime, 0.0), _LATEST)
-            at = datetime.fromtimestamp(written, UTC)
-            found.append(self._verdict(name, path, file, digest, signer, at))
+            verdict = verdict_json.read(content)
+            signer = self._signer(path, content, verdict)
+            written = _written(status)
+            found.append(self._verdict(name, path, verdict, digest, signer, written))
         except UnreadableVerdict as error:
-            self._trouble(
-                name, Message("fleet_no_verdict", {"path": quoted(path), "what": error.message})
+            self._wrong(
+                name,
+                file,
+                Message("fleet_no_verdict", {"path": quoted(path), "what": error.message}),
             )
+            self._failed(name, file)
         except signature.SignatureError as error:
-            self._trouble(
-                name, Message("fleet_altered", {"path": quoted(path), "what": error.message})
-            )
+            # Somebody changed it: no newer verdict makes that less of a trouble.
+            altered = Message("fleet_altered", {"path": quoted(path), "what": error.message})
+            self.troubles.append(Trouble(file.folder, name, altered))
         except (CommandError, OSError) as error:
-            self._trouble(
-                name, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
+            self._wrong(
+                name, file, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
             )
 
-    def _files(self, name: str, folder: Path) -> tuple[list[Path], list[Path]]:
-        """The files of a machine: its own and those of its newer runs, and the older, in order."""
-        own: list[Path] = []
-        runs: list[tuple[datetime, Path]] = []
+    def _wrong(self, name: str, file: _File, message: Message) -> None:
+        """Keep why a file cannot be read, for good where its run has no date."""
+        trouble = Trouble(file.folder, name, message)
+        if file.began is None:
+            self.troubles.append(trouble)
+            return
+        self.doubts.append(_Doubt(file.began, file.written or file.began, trouble))
+
+    def _failed(self, name: str, file: _File) -> None:
+        """Keep a verdict that cannot be read as FAIL where it begins as the FAIL of its run."""
+        found = _FAILED.match(_beginning(file.path))
+        run = found[1].decode() if found else ""
+        at, written = began(run), file.written
+        if found is None or at is None or written is None:
+            return
+        if file.began is not None and run != file.path.parent.name:
+            return
+        self.verdicts[name].append(
+            MachineVerdict(
+                machine=name,
+                path=file.path,
+                run_id=run,
+                began=at,
+                written=written,
+                verdict="FAIL",
+                partial=False,
+                profile=None,
+                reason=None,
+                signer=None,
+                sha256=hashlib.sha256(found[0]).hexdigest(),
+                groups={},
+                checks=0,
+                not_passed=(),
+                parts=frozenset(),
+                places=np.empty(0, np.int32),
+                values=np.empty(0, np.float64),
+            )
+        )
+
+    def _machine(self, name: str, folder: Path) -> None:
+        """Find the files of a machine: its own and those of its runs."""
+        self.verdicts.setdefault(name, [])
+        files = self.files.setdefault(name, [])
+        before = len(files), len(self.troubles)
         for path in self._entries(folder, name):
             if path.name in (run_folder.VERDICT, PACKED):
-                own.append(path)
+                files.append(_File(None, path, self.folders[-1]))
             elif self._is_folder(path, name):
                 held = [path / one for one in (run_folder.VERDICT, PACKED)]
                 first = next((one for one in held if one.exists()), None)
                 dated = began(path.name)
-                if first is not None and dated is not None:
-                    runs.append((dated, first))
-                elif first is not None:
-                    own.append(first)
+                if first is not None:
+                    files.append(_File(dated, first, self.folders[-1]))
                 elif dated is not None:
                     begun = dated, path.name, path, self.folders[-1]
                     self.begun[name] = max(begun, self.begun.get(name, begun))
-        runs.sort()
-        older = [path for at, path in runs[:-1] if at < self.since]
-        return own + [path for _, path in runs[len(older) :]], older
+        if (len(files), len(self.troubles)) == before and name not in self.begun:
+            self._trouble(name, Message("fleet_no_run", {"path": quoted(folder)}))
 
     def _signer(self, path: Path, content: bytes, file: File) -> str | None:
         if not signature.is_signed(path.parent):
@@ -413,6 +516,28 @@ def _content(path: Path) -> bytes:
     if not unpacking.eof or unpacking.unused_data:
         raise OSError(errno.EIO, "it is no whole gzip file", str(path))
     return found
+
+
+def _beginning(path: Path) -> bytes:
+    """The beginning of a verdict's file, unpacked as far as it can be; empty where it cannot."""
+    try:
+        regular_file.require(path)
+        with path.open("rb") as file:
+            content = file.read(_BEGINNING)
+    except OSError:
+        return b""
+    if path.name != PACKED:
+        return content
+    unpacking, found = zlib.decompressobj(_GZIP), b""
+    with contextlib.suppress(zlib.error):  # what stands before the damage is found
+        for place in range(0, len(content), _STEP):
+            found += unpacking.decompress(content[place : place + _STEP])
+    return found
+
+
+def _written(status: os.stat_result) -> datetime:
+    """When a file was written, as far as Python's dates go."""
+    return datetime.fromtimestamp(min(max(status.st_mtime, 0.0), _LATEST), UTC)
 
 
 def _why(error: OSError) -> str:

@@ -33,7 +33,7 @@ FRESH = timedelta(hours=30)
 def judged(
     *folders: Path, due_: tuple[str, ...] | None = None, now: datetime = NOW, signed: bool = False
 ) -> tuple[Judged, Collection]:
-    found = verdicts.collect(folders, now - FRESH)
+    found = verdicts.collect(folders, now, now - FRESH)
     return night.judge(found, due_, now, FRESH, signed=signed), found
 
 
@@ -153,8 +153,8 @@ def runs(folder: Path, history: str) -> None:
     [
         ("FAIL UNJUDGED", "FAIL", True),
         ("FAIL PASS/part", "FAIL", True),
-        ("FAIL -", "FAIL", True),
-        ("FAIL TORN", "FAIL", True),
+        ("FAIL -", "FAIL", False),
+        ("FAIL TORN", "FAIL", False),
         ("FAIL UNJUDGED PASS/part -", "FAIL", False),
         ("FAIL PASS", "PASS", True),
         ("FAIL PASS UNJUDGED", "UNJUDGED", False),
@@ -195,19 +195,144 @@ def test_what_does_not_count_ends_no_fail(tmp_path: Path) -> None:
     assert "the machine's clock" in reason(found, "a")
 
 
+@pytest.mark.parametrize("history", ["FAIL -", "FAIL UNJUDGED TORN", "FAIL PASS", "FAIL"])
+def test_a_fail_in_doubt_is_named_and_tested_again(tmp_path: Path, history: str) -> None:
+    """A run without a verdict, and unsigned verdicts where signers are named."""
+    runs(tmp_path, history)
+    (one,) = judged(tmp_path, signed=True)[0].due
+    assert (one.verdict, one.newest, one.proved) == ("FAIL", None, False)
+    assert one.failed is not None
+    assert one.failed.verdict == "FAIL"
+
+
+@pytest.mark.parametrize("hours", [-40, -20, 20])
+def test_a_fail_of_the_future_is_tested_again(tmp_path: Path, hours: int) -> None:
+    at = NOW - timedelta(hours=hours)
+    run = run_id(f"{at:%Y-%m-%dT%H:%M}")
+    place(tmp_path, "a", verdict("FAIL", run), under=run)
+    (one,) = judged(tmp_path)[0].due
+    assert (one.verdict, one.proved, one.failed is not None) == ("FAIL", hours > 0, True)
+
+
 def test_a_fail_of_long_ago_is_read_where_signers_are_named(tmp_path: Path) -> None:
     """The unsigned PASS after it does not count, so it is not the last that is looked at."""
     runs(tmp_path, "FAIL PASS" + 9 * " UNJUDGED")
     (tmp_path / "signers").write_text("")
-    found = verdicts.collect([tmp_path], NOW - FRESH, tmp_path / "signers")
+    found = verdicts.collect([tmp_path], NOW, NOW - FRESH, tmp_path / "signers")
     assert night.judge(found, ["a"], NOW, FRESH, signed=True).due[0].verdict == "FAIL"
     assert len(found.verdicts["a"]) == 11
     assert len(judged(tmp_path)[1].verdicts["a"]) == 10, "back to the PASS"
 
 
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ("TORN PASS", ("PASS", True)),
+        ("TORN FAIL", ("FAIL", True)),
+        ("TORN FAIL UNJUDGED", ("FAIL", True)),
+        ("PASS TORN FAIL", ("FAIL", True)),
+        ("TORN UNJUDGED", ("UNJUDGED", False)),
+        ("PASS TORN UNJUDGED", ("UNJUDGED", False)),
+        ("FAIL TORN PASS/part", ("FAIL", False)),
+        ("TORN PASS/part", ("UNJUDGED", False)),
+    ],
+)
+def test_a_torn_run_counts_until_a_newer_verdict_decides(
+    tmp_path: Path, history: str, expected: tuple[VerdictWord, bool]
+) -> None:
+    runs(tmp_path, history)
+    for file in tmp_path.rglob("verdict.json"):
+        if file.read_bytes() == b"{":
+            os.utime(file, (0, 0))
+    found, _ = judged(tmp_path)
+    assert (found.due[0].verdict, found.due[0].proved) == expected
+    assert bool(found.troubles) != expected[1]
+
+
+def test_a_torn_run_that_is_dated_before_a_pass_and_was_written_after_it(tmp_path: Path) -> None:
+    """The clock was set back: the torn verdict may be the newest, and a FAIL."""
+    runs(tmp_path, "TORN PASS")
+    (torn,) = (one for one in tmp_path.rglob("verdict.json") if one.read_bytes() == b"{")
+    for minutes, expected in ((59, "PASS"), (61, "UNJUDGED")):
+        at = (NOW + timedelta(minutes=minutes)).timestamp()
+        os.utime(torn, (at, at))
+        assert word(judged(tmp_path)[0], "a") == expected
+
+
+@pytest.mark.parametrize("newer", ["ahead", "unsigned"])
+def test_what_does_not_count_makes_no_torn_run_count_less(tmp_path: Path, newer: str) -> None:
+    hold(tmp_path, "PASS", -2 if newer == "ahead" else 0.1)
+    torn = tmp_path / "a" / run_id("2026-11-26T01:00") / "verdict.json"
+    _write(torn, b"{")
+    os.utime(torn, (0, 0))
+    (tmp_path / "signers").write_text("")
+    signers = None if newer == "ahead" else tmp_path / "signers"
+    found = verdicts.collect([tmp_path], NOW, NOW - FRESH, signers)
+    assert [one.message.code for one in found.troubles] == ["fleet_no_verdict"]
+
+
+def test_a_changed_verdict_is_named_beside_a_newer_pass_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = run_id("2026-11-25T20:00")
+    path = place(tmp_path, "a", verdict("FAIL", earlier), under=earlier)
+    for name in (signature.STATEMENT, signature.SIGNATURE):
+        (path.parent / name).write_bytes(b"x")
+
+    def verify(*_: object) -> None:
+        raise signature.SignatureError("evidence_of_another_run", run=earlier)
+
+    monkeypatch.setattr(signature, "verify_verdict", verify)
+    place(tmp_path, "a", under=LAST_NIGHT)
+    found, _ = judged(tmp_path)
+    assert [one.message.code for one in found.troubles] == ["fleet_altered"]
+
+
+def test_a_file_that_is_none_counts_until_a_newer_verdict(tmp_path: Path) -> None:
+    earlier = run_id("2026-11-25T20:00")
+    (tmp_path / "a" / earlier / "verdict.json").mkdir(parents=True)
+    os.utime(tmp_path / "a" / earlier / "verdict.json", (0, 0))
+    found, _ = judged(tmp_path)
+    assert [one.message.code for one in found.troubles] == ["fleet_unread"]
+    place(tmp_path, "a", under=LAST_NIGHT)
+    assert word(judged(tmp_path)[0], "a") == "PASS"
+
+
+def hold(folder: Path, word: VerdictWord, days: float, *, alone: bool = False) -> None:
+    """A run of machine a, some days before NOW, in a folder for it or `alone` in the machine's."""
+    at = NOW - timedelta(days=days)
+    run = run_id(f"{at:%Y-%m-%dT%H:%M}")
+    place(folder, "a", verdict(word, run), under="" if alone else run, written=at)
+
+
+def test_a_fail_of_long_ago_is_read_beside_an_older_pass(tmp_path: Path) -> None:
+    """The PASS that lies beside the folders of the runs is older than the FAIL."""
+    for word_, days in (("FAIL", 20), ("UNJUDGED", 0.2)):
+        hold(tmp_path, word_, days)  # type: ignore[arg-type]
+    hold(tmp_path, "PASS", 60, alone=True)
+    assert word(judged(tmp_path)[0], "a") == "FAIL"
+
+
+def test_a_fail_of_long_ago_is_read_whatever_the_order_of_folders(tmp_path: Path) -> None:
+    hold(tmp_path / "one", "FAIL", 20)
+    hold(tmp_path / "one", "UNJUDGED", 10)
+    hold(tmp_path / "two", "PASS", 60)
+    hold(tmp_path / "two", "UNJUDGED", 0.2)
+    for folders in (("one", "two"), ("two", "one")):
+        found, _ = judged(*(tmp_path / name for name in folders))
+        assert word(found, "a") == "FAIL"
+
+
+def test_a_pass_of_the_future_hides_no_fail_of_long_ago(tmp_path: Path) -> None:
+    """The clock of the file's time is as far ahead as that of the machine."""
+    hold(tmp_path, "FAIL", 20)
+    hold(tmp_path, "PASS", -2)
+    assert word(judged(tmp_path)[0], "a") == "FAIL"
+
+
 def test_an_unsigned_pass_ends_no_fail_in_the_table_either(tmp_path: Path) -> None:
     runs(tmp_path, "FAIL PASS")
-    found = verdicts.collect([tmp_path], NOW - FRESH)
+    found = verdicts.collect([tmp_path], NOW, NOW - FRESH)
     failed, passed = sorted(found.verdicts["a"], key=lambda one: one.run_id)
     found = replace(found, verdicts={"a": (replace(failed, signer="key"), passed)})
     judged_ = night.judge(found, None, NOW, FRESH, signed=True)
@@ -380,6 +505,56 @@ def test_bad_input_is_told_and_the_rest_goes_on(tmp_path: Path, name: str) -> No
     assert BAD[name].said in texts[0]
     assert str(tmp_path / "bad") in texts[0]
     assert found.verdict == "UNJUDGED"
+
+
+FAILED = msgspec.json.encode(verdict("FAIL"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FAILED.replace(b'"schema":5', b'"schema":4'),
+        FAILED.replace(b'"schema":5', b'"schema":6,"new":1', 1).replace(b',"new":1', b"", 1),
+        FAILED.replace(b'"exit_code":1', b'"exit_code":0'),
+        FAILED[:90],
+        msgspec.json.format(FAILED)[:150],
+    ],
+)
+@pytest.mark.parametrize("newer", [None, "UNJUDGED", "PASS"])
+@pytest.mark.parametrize("under", ["", run_id("2026-11-25T20:00")])
+def test_what_begins_as_a_fail_is_one_whatever_its_rest(
+    tmp_path: Path, content: bytes, newer: VerdictWord | None, under: str
+) -> None:
+    """An upgrade puts no failed machine back to work, nor does a torn copy."""
+    earlier = run_id("2026-11-25T20:00")
+    made = content.replace(LAST_NIGHT.encode(), earlier.encode())
+    _write(tmp_path / "a" / under / "verdict.json", made)
+    os.utime(tmp_path / "a" / under / "verdict.json", (NOW.timestamp(), NOW.timestamp()))
+    if newer:
+        place(tmp_path, "a", verdict(newer), under=LAST_NIGHT)
+    found, _ = judged(tmp_path)
+    expected = "PASS" if newer == "PASS" and under else "FAIL"
+    if newer == "PASS" and not under:
+        expected = "UNJUDGED"  # a file without a date may be of any time
+    assert (word(found, "a"), standing(found, "a").proved) == (expected, expected == "PASS")
+    assert bool(found.troubles) == (expected != "PASS")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FAILED[:60],
+        FAILED.replace(LAST_NIGHT.encode(), b"2026-02-31T01-00-00Z-0001")[:-1],
+        FAILED.replace(LAST_NIGHT.encode(), run_id("2026-11-25T20:00").encode())[:-1],
+        b"[" + FAILED,
+    ],
+)
+def test_what_does_not_begin_as_the_fail_of_its_run_is_in_doubt(
+    tmp_path: Path, content: bytes
+) -> None:
+    _write(tmp_path / "a" / LAST_NIGHT / "verdict.json", content)
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), len(found.troubles)) == ("UNJUDGED", 1)
 
 
 def test_names_with_newlines_are_escaped(tmp_path: Path) -> None:
@@ -727,7 +902,7 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
         _sign(path, key, file, machine)
     place(fleet, "altered", verdict("PASS", values=(701.0,)))
     signers = key.with_suffix(".pub")
-    found = verdicts.collect([fleet], NOW - FRESH, signers)
+    found = verdicts.collect([fleet], NOW, NOW - FRESH, signers)
     standings = night.judge(found, None, NOW, FRESH, signed=True)
     got = {one.machine: one.verdict for one in standings.due}
     assert got == {
@@ -740,7 +915,7 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
     assert found.verdicts["sound"][0].signer == "key.pub"
     other = _key(tmp_path / "other").with_suffix(".pub")
     refused = night.judge(
-        verdicts.collect([fleet], NOW - FRESH, other), None, NOW, FRESH, signed=True
+        verdicts.collect([fleet], NOW, NOW - FRESH, other), None, NOW, FRESH, signed=True
     )
     assert {one.verdict for one in refused.due} == {"UNJUDGED"}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -300,6 +302,82 @@ def test_a_machine_with_new_gpus_counts_once_and_its_old_verdict_not_at_all(
     code, out, _ = call("fleet")
     assert code == 1
     assert "two machines have this name" in out[0]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_fail_is_not_ended_by_another_machine(call: Call, tmp_path: Path, kept: bool) -> None:
+    """One that has a GPU of it by now, and one with its image and its maker's constant serial."""
+    out = ("--out", "nights") if kept else ()
+    fleet = tmp_path / "fleet"
+    plant(fleet, "gave", 10, "FAIL", gpus="G", values=(1.0,) * 8)
+    plant(fleet, "took", 5, gpus="G", values=(700.0,))
+    for name, hours, word in (("failed", 10, "FAIL"), ("equal", 5, "PASS")):
+        path = plant(fleet, name, hours, word, of="image")  # type: ignore[arg-type]
+        file = verdict_json.read(path.read_bytes())
+        facts = {**file.provenance, "board_serial": "Default string"}
+        path.write_bytes(msgspec.json.encode(msgspec.structs.replace(file, provenance=facts)))
+    code, lines, _ = call("fleet", *out)
+    assert (code, lines[-1]) == (1, "FAIL: 4 machines due: 2 PASS, 2 FAIL, 0 UNJUDGED")
+    if kept:
+        code, lines, _ = call("--nights", "nights", verb="report")
+        assert (code, lines[-1].split(" (")[0]) == (
+            1,
+            "FAIL: 4 machines due: 2 PASS, 2 FAIL, 0 UNJUDGED",
+        )
+
+
+@pytest.mark.parametrize("tonight", [None, "UNJUDGED"])
+def test_kept_nights_do_not_forget_a_fail_that_stands(
+    call: Call, tmp_path: Path, tonight: VerdictWord | None
+) -> None:
+    """The report reads the last nights, and the FAIL is older than these."""
+    plant(tmp_path / "fleet", "bad", 24 * 9, "FAIL")
+    for night in range(6):
+        plant(tmp_path / "fleet", "good", 24 * night + 3)
+        if tonight is not None:
+            plant(tmp_path / "fleet", "bad", 24 * night + 3, tonight)
+    assert call("fleet", "--out", "nights", "--fresh", "200")[0] == 1
+    assert call("--nights", "nights", verb="report")[0] == 1
+    assert call("fleet", "--out", "nights")[0] == 1
+    code, lines, _ = call("--nights", "nights", verb="report")
+    assert (code, lines[-1].split(" (")[0]) == (
+        1,
+        "FAIL: 2 machines due: 1 PASS, 1 FAIL, 0 UNJUDGED",
+    )
+    plant(tmp_path / "fleet", "bad", 1)
+    assert call("fleet", "--out", "nights")[0] == 0
+    assert call("--nights", "nights", verb="report")[0] == 0
+
+
+RSYNC = """#!/bin/sh
+for place; do :; done
+place=${place#collector:}
+mkdir -p "$place"
+for file; do [ ! -f "$file" ] || cp "$file" "$place"; done
+"""
+
+
+def test_the_drop_in_of_the_documents_keeps_a_fail(call: Call, tmp_path: Path) -> None:
+    """It copies each run into a folder of its own: an UNJUDGED night overwrites no FAIL."""
+    program, reports = tmp_path / "bin/rsync", tmp_path / "reports"
+    program.parent.mkdir()
+    program.write_text(RSYNC)
+    program.chmod(0o755)
+    text = (Path(__file__).parents[2] / "docs/from-one-to-many.md").read_text()
+    (unit,) = re.findall(r"^ExecStopPost=((?:.*\\\n)*.*)", text, re.MULTILINE)
+    unit = unit.replace("\\\n", " ").replace("%H", "n1").replace("$$", "$")  # as systemd does
+    unit = unit.replace("/opt/rigproof/reports", str(reports))
+    unit = unit.replace("/srv/verdicts", str(tmp_path / "fleet"))
+    nights: tuple[tuple[VerdictWord, float, int], ...]
+    nights = (("FAIL", 40, 1), ("UNJUDGED", 20, 1), ("UNJUDGED", 2, 1), ("PASS", 1, 0))
+    for word, hours, code in nights:
+        made = plant(reports.parent, reports.name, hours, word)
+        (reports / "latest").unlink(missing_ok=True)
+        (reports / "latest").symlink_to(made.parent.name)
+        env = {"PATH": f"{program.parent}:/usr/bin:/bin"}
+        subprocess.run(shlex.split(unit), env=env, check=True)
+        assert call("fleet")[0] == code
+    assert len(list((tmp_path / "fleet/n1").iterdir())) == len(nights)
 
 
 def test_chinese(call: Call, tmp_path: Path) -> None:

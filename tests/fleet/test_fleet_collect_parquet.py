@@ -37,7 +37,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tables(folder: Path, due: tuple[str, ...] | None = None) -> dict[str, NightTable]:
-    found = verdicts.collect([folder], NOW - FRESH)
+    found = verdicts.collect([folder], NOW, NOW - FRESH)
     texts = [words.message(one.message) for one in found.troubles]
     made = night.tables(found, night.judge(found, due, NOW, FRESH), {}, NOW)
     return night.with_troubles(made, found, texts, NOW)
@@ -277,7 +277,7 @@ from fleet_verdicts import NOW
 from acceptance.fleet import night, parquet, verdicts
 fleet, out = map(Path, sys.argv[1:])
 while True:
-    found = verdicts.collect([fleet], NOW - timedelta(hours=30))
+    found = verdicts.collect([fleet], NOW, NOW - timedelta(hours=30))
     judged = night.judge(found, None, NOW, timedelta(hours=30))
     parquet.write(out, night.tables(found, judged, {}, NOW))
     print("written", flush=True)

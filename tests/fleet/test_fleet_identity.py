@@ -129,11 +129,14 @@ def kind(found: Identities, one: MachineRun) -> str | None:
     ("other", "expected"),
     [
         (run("AB", 5, "b"), "machine"),
-        (run("A", 5, "b", machine_id="x"), "machine"),  # installed anew
+        (run("AB", 5, "b", machine_id="x"), "machine"),  # installed anew
+        (run("A", 5, "b", machine_id="x"), "gpu"),  # it may be a machine with one GPU
+        (run("ABC", 5, "b", machine_id="x"), "gpu"),
         (run("BC", 5, "b"), "machine"),
         (run("BC", 5, "b", machine_id="x"), "gpu"),
         (run("CD", 5, "b"), "unknown"),
-        (run("CD", 5, "b", board_serial="S"), "machine"),
+        (run("CD", 5, "b", board_serial="S"), "unknown"),  # one maker, one image
+        (run("BC", 5, "b", board_serial="S", machine_id="x"), "machine"),
         (run("CD", 5, "b", machine_id="x"), None),
         (run("CD", 0.5, "b"), None),  # a copied disk
         (run("AB", -5, "b"), None),  # not later
@@ -144,6 +147,11 @@ def kind(found: Identities, one: MachineRun) -> str | None:
 def test_what_a_later_run_under_another_name_says(other: MachineRun, expected: str | None) -> None:
     one = run("AB", board_serial="S")
     assert kind(identify([one, other]), one) == expected
+
+
+def test_a_run_of_some_gpus_does_not_say_that_the_machine_has_no_others() -> None:
+    one = run("A", complete=False, machine_id="x")
+    assert kind(identify([one, run("A", 5, "b")]), one) == "gpu"
 
 
 def test_the_gravest_counts_and_of_these_the_newest() -> None:

@@ -560,7 +560,7 @@ def test_nothing_is_compared_without_a_night_before() -> None:
 def test_a_verdict_in_folders_is_judged_as_collect_does(tmp_path: Path) -> None:
     machine(tmp_path, "a", "FAIL")
     now = datetime.now(UTC)
-    read = verdicts.collect([tmp_path], now - FRESH)
+    read = verdicts.collect([tmp_path], now, now - FRESH)
     found = report.of_folders(read, night.judge(read, None, now, FRESH), now)
     (only,) = found.due
     assert (only.verdict, only.checks, only.not_passed) == ("FAIL", 1, ((CHECK, "fail"),))

@@ -263,6 +263,21 @@ def test_a_fail_is_drained_for_until_a_newer_pass(call: Call, site: Slurm) -> No
     ]
 
 
+def test_a_fail_in_doubt_is_drained_for_and_tested_again(call: Call, site: Slurm) -> None:
+    """The node died in its retest, or its clock is ahead: it does not pass for tested."""
+    run = site.hold("n1", "FAIL", hours=5)
+    at = datetime.now(UTC) - timedelta(hours=2)
+    (site.shared / f"n1/{at:%Y-%m-%dT%H-%M-%SZ}-0").mkdir()
+    ahead = site.hold("n2", "FAIL", hours=-5)
+    _, out, _ = call("--licence", "rigproof")
+    assert out == ["submitted: n1 (7), n2 (7)"]
+    call("--licence", "rigproof", "--drain")
+    assert site.calls("scontrol update") == [
+        f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}",
+        f"scontrol update NodeName=n2 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {ahead}",
+    ]
+
+
 def test_without_a_licence_it_is_said_that_nothing_limits(call: Call) -> None:
     _, out, _ = call()
     assert out == [

@@ -149,8 +149,8 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
     assert nodes_of(cluster.applied) == ["stopped", "new"]
     (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
     call(*argv, "--signer", "key.pub")
-    # A FAIL stays one, signed or not.
-    tested = ["passed", "stopped", "old", "failed-long-ago", "new"]
+    # An unsigned FAIL stays one; that it failed is in doubt, so it is tested again.
+    tested = ["passed", "failed", "stopped", "old", "failed-long-ago", "new"]
     assert nodes_of(cluster.applied) == tested
 
 
@@ -172,16 +172,17 @@ def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path
     runs(held, "old", ("FAIL", 50), ("UNJUDGED", 3))
     runs(held, "repaired", ("FAIL", 5), ("PASS", 3))
     runs(held, "died", ("PASS", 5), ("UNJUDGED", -3))
+    runs(held, "doubt", ("FAIL", 5), ("UNJUDGED", -3))
     waiting = [node(name, taint="rigproof/failed") for name in ("repaired", "died")]
-    cluster.holds("nodes", [node("stands"), node("old"), *waiting])
+    cluster.holds("nodes", [node("stands"), node("old"), node("doubt"), *waiting])
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(held))
     assert call(*argv, "--label", "--taint")[0] == 0
-    assert nodes_of(cluster.applied) == ["old", "died"]
+    assert nodes_of(cluster.applied) == ["old", "doubt", "died"]
     assert [one for one in cluster.calls if one.startswith(("label", "taint"))] == [
-        "label nodes stands old rigproof/verdict=FAIL --overwrite",
+        "label nodes stands old doubt rigproof/verdict=FAIL --overwrite",
         "label nodes repaired rigproof/verdict=PASS --overwrite",
         "label nodes died rigproof/verdict=UNJUDGED --overwrite",
-        "taint nodes stands old rigproof/failed=:NoSchedule",
+        "taint nodes stands old doubt rigproof/failed=:NoSchedule",
         "taint nodes repaired rigproof/failed:NoSchedule-",
     ]
 

@@ -143,7 +143,7 @@ def test_nothing_heats_where_no_verdict_could_be_kept(tmp_path: Path) -> None:
 def word_of(folder: Path) -> str:
     """What `fleet collect` says of the node."""
     now, age = datetime.now(UTC), timedelta(hours=30)
-    return night.judge(verdicts.collect([folder], now - age), None, now, age).due[0].verdict
+    return night.judge(verdicts.collect([folder], now, now - age), None, now, age).due[0].verdict
 
 
 def test_a_run_without_a_verdict_leaves_no_pass(tmp_path: Path) -> None:
