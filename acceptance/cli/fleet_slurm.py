@@ -120,7 +120,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tu
         # The queue before the verdicts: a job that ends in between is in the queue, not in neither.
         queued = slurm.jobs()
         judged = fleet.judge()
-        fleet.settle(judged.due, fleet.known())
+        fleet.settle(judged.due, fleet.known(), queued)
         fleet.submit(judged.due, fleet.known(), queued)
     if args.wait:
         fleet.wait(at_once)
@@ -197,14 +197,26 @@ class _Fleet:
         found = verdicts.collect([self.job.folder], now, now - fresh, self.args.signer)
         return night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
 
-    def settle(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
-        """Drain nodes that failed, undrain and release those that passed."""
+    def settle(
+        self,
+        standings: Iterable[Standing],
+        nodes: Mapping[str, Node],
+        queued: Iterable[Queued] = (),
+    ) -> None:
+        """Drain nodes that failed, undrain and release those that passed.
+
+        A node of the reservation that is to be tested again by one of these jobs is not drained:
+        its job would never start, and no user's job reaches it.
+        """
         passed = []
+        retested = {job.node for job in queued} if self.reservation is not None else set()
         for one in standings:
             node = nodes.get(one.machine)
             if node is None or not self._counts(one):
                 continue
             if one.failed is not None:
+                if not one.proved and node.name in retested:
+                    continue
                 if not node.drained and node.in_service and self._drains:
                     self._drain(one.machine, one.failed)
             elif one.verdict == "PASS" and node.ours and node.in_service and self._drains:

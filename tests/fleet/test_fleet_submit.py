@@ -370,6 +370,25 @@ def test_a_reservation_is_tested_anew_and_what_passes_is_released(call: Call, si
     assert "n4: idle+drain+maintenance+reserved (somebody's): not submitted" in out
 
 
+def test_a_fail_in_doubt_is_not_drained_for_while_its_retest_waits(call: Call, site: Slurm) -> None:
+    """The node failed in the reservation and was cut off since; its new job is in the queue."""
+    reserve(site)
+    show(site, "n1")
+    run = site.hold("n1", "FAIL", hours=0.5)
+    at = datetime.now(UTC) - timedelta(hours=0.2)
+    (site.shared / f"n1/{at:%Y-%m-%dT%H-%M-%SZ}-0").mkdir()
+    site.says("sinfo -N", row("n1", "idle+maintenance+reserved"))
+    site.says("squeue -h", "3|PENDING|n1|None\n")
+    _, out, _ = call("--licence", "rigproof", "--reservation", "repair")
+    assert out == ["a job waits or runs already: n1 (None)"]
+    assert site.calls("scontrol update") == []
+    site.says("squeue -h", "")
+    call("--licence", "rigproof", "--reservation", "repair")
+    assert site.calls("scontrol update") == [
+        f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}"
+    ]
+
+
 def test_the_reason_of_a_node_that_is_down_is_kept(call: Call, site: Slurm) -> None:
     show(site, "n1")
     site.hold("n1", "FAIL", hours=0.5)
