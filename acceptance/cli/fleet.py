@@ -99,7 +99,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
     """Add `submit`, which each engine has options of its own for."""
-    text = "have each node tested that has no fresh verdict, by the engine that runs the fleet"
+    text = "have each node tested that has no fresh PASS or FAIL, by the engine of the fleet"
     submit = options.add(what, "submit", text, SUBMIT_EPILOG)
     submit.add_argument(
         "accept",

@@ -1,4 +1,4 @@
-"""`rigproof fleet submit --kubernetes DIR`: one Job for each node that has no fresh verdict."""
+"""`rigproof fleet submit --kubernetes DIR`: one Job a node without a fresh PASS or FAIL."""
 
 from __future__ import annotations
 

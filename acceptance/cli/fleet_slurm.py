@@ -1,4 +1,4 @@
-"""`rigproof fleet submit --slurm FOLDER`: one job on each node that has no fresh verdict."""
+"""`rigproof fleet submit --slurm FOLDER`: one job a node without a fresh PASS or FAIL."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class _Fleet:
         nodes: Mapping[str, Node],
         queued_before: Iterable[Queued],
     ) -> None:
-        """Submit each node that has no fresh verdict, and name those that are not.
+        """Submit each node without a fresh PASS or FAIL, and name those that are not.
 
         `queued_before` are the jobs that were queued before the verdicts were read.
         """
