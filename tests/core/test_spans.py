@@ -45,6 +45,14 @@ def test_what_happened_after_a_restart_belongs_to_no_check_before_it() -> None:
     assert CheckSpans(ONE_THEN_TWO).at(ONE_THEN_TWO[0].boot + 1, 101.0) == ()
 
 
+def test_a_record_belongs_to_the_check_of_its_moment() -> None:
+    """Of the moment that it tells of, where that is not when it was written."""
+    spans, last = CheckSpans(ONE_THEN_TWO), ONE_THEN_TWO[-1]
+    assert spans.of(last) == "a.two"
+    assert spans.of(last, 101.0) == "a.one"
+    assert spans.of(last, 104.0) is None
+
+
 def test_an_end_without_a_beginning_is_no_span() -> None:
     assert CheckSpans(entries([CheckEnded("a.one", "pass", "", 1.0)])).spans == []
 

@@ -14,7 +14,12 @@ from acceptance import resources
 from acceptance.core.dtype import DTYPES, gemm_names, native_dtypes
 from acceptance.core.limit import Limit
 from acceptance.expect import architecture, sheet
-from acceptance.expect.compute import ComputeFacts, burn_overrides, compute_limits
+from acceptance.expect.compute import (
+    ComputeFacts,
+    burn_overrides,
+    compute_limits,
+    pattern_overrides,
+)
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.wording import words
 
@@ -166,6 +171,14 @@ def test_a_remark_below_the_floor_of_products_is_one_of_the_burn_too() -> None:
         "warn",
         "pass",
     ]
+
+
+def test_the_copy_beside_the_patterns_has_the_floor_of_copies_alone() -> None:
+    floor = Limit("GB/s", "declared", low=3000.0)
+    copy = Override("copy_own_d2d", "tower.toml", floor, own=True)
+    assert list(pattern_overrides(copy)) == [Override("vram_copy", "tower.toml", floor)]
+    for other in ("gemm_bf16", "copy_h2d"):
+        assert list(pattern_overrides(replace(copy, measurement=other))) == []
 
 
 def test_what_is_no_floor_of_sustained_products_says_nothing_of_the_burn() -> None:

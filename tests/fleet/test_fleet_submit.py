@@ -8,6 +8,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -674,6 +675,24 @@ def test_a_call_that_submits_for_long_is_named(
     assert holder in err
     assert site.calls("sbatch") == []
     assert call("--licence", "rigproof")[0] == 0
+
+
+def test_a_call_waits_for_the_one_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    order: list[str] = []
+
+    def second() -> None:
+        with lock.hold(path, 60.0):
+            order.append("second")
+
+    waiting = threading.Thread(target=second)
+    with lock.hold(path, 0.0):
+        waiting.start()
+        with pytest.raises(lock.Locked, match="process"), lock.hold(path, 0.2):
+            pass
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
 
 
 @pytest.mark.parametrize(

@@ -375,7 +375,7 @@ def test_a_sample_below_its_limit_is_measured_again_in_a_vm(
     told = "all were measured a second time, and that counts: at first bandwidth_test_h2d of gpu1"
     for second, outcome, notes in (
         (good, "pass", {Gpu(0): f"{told} was 12.5 GB/s", Gpu(1): f"{told} was 12.5 GB/s"}),
-        (bad, "fail", {Gpu(0): "", Gpu(1): ""}),
+        (bad, "fail", {Gpu(0): None, Gpu(1): None}),
     ):
         (tmp_path / outcome).mkdir()
         box = Box(tmp_path / outcome, monkeypatch, virtual)
