@@ -109,9 +109,8 @@ def _run_start(run: Run, hardware: Sequence[Object]) -> Object:
         for name, version, kind in versions
         if version
     ]
-    info: Object = {"id": run.start.machine_id, "hardwareInfos": hardware}
-    if "host" in provenance:
-        info["hostname"] = provenance["host"]
+    info = {"id": run.start.machine_id, "hardwareInfos": hardware}
+    info |= _known(hostname=provenance.get("host"))
     if product := " ".join(filter(None, (board.vendor, board.product))):
         info["platformInfos"] = [{"info": product}]
     return {
@@ -161,8 +160,11 @@ def _hardware(run: Run) -> Iterator[Object]:
 
 
 def _part(component: Component, name: str, **about: str | None) -> Object:
-    known = {key: value for key, value in about.items() if value}
-    return {"hardwareInfoId": str(component), "name": name, **known}
+    return {"hardwareInfoId": str(component), "name": name, **_known(**about)}
+
+
+def _known(**about: str | None) -> Object:
+    return {key: value for key, value in about.items() if value}
 
 
 def _step(
@@ -200,7 +202,7 @@ def _of_finding(finding: Finding, hardware: Mapping[str, Object]) -> Iterator[Ob
             yield {"diagnosis": {"verdict": about, "type": "FAIL", "message": text, **where}}
         case "error":
             yield {"error": {"symptom": finding.code, "message": text}}
-        case "skip" | "warn" | "waived":
+        case _:
             yield {"log": {"severity": "WARNING", "message": f"{finding.kind}: {text}"}}
 
 
@@ -208,8 +210,7 @@ def _measurement(judged: Judgement, hardware: Mapping[str, Object]) -> Object:
     due = judged.due
     bounds = list(_validators(due.limit)) if due.limit is not None else []
     metadata: Object = {"component": str(due.component), "basis": summary.basis_text(judged)}
-    if judged.serial:
-        metadata["serial"] = judged.serial
+    metadata |= _known(serial=judged.serial)
     if judged.waived:
         metadata["waived"] = bounds
     found: Object = {

@@ -18,8 +18,11 @@ from cases import each
 from test_junit import HOSTILE
 from thoroughness import some
 
+from acceptance.core.limit import Limit
+from acceptance.core.parts import MEMORY
 from acceptance.core.record import Body, Postponed, RunEnded
 from acceptance.core.verdict import VerdictWord
+from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
 from acceptance.reports import ocp
 
@@ -258,17 +261,37 @@ def test_each_check_is_a_step_with_its_values_and_limits() -> None:
 
 
 def test_a_waived_value_does_not_fail_again() -> None:
-    run = samples.mixed()
-    waived = [one for check in run.verdict.checks for one in check.judged if one.waived]
-    values = [
-        one.measurement
-        for artifacts in steps(read(ocp.render(run))).values()
-        for one in artifacts
-        if one.measurement is not None and (one.measurement.metadata or {}).get("waived")
+    floor = Limit("GB/s", "half of the peak", low=12.0)
+    check = journals.check("memory.bandwidth", journals.due("bandwidth", MEMORY, "GB/s", floor))
+    waiver = Waiver(reason="one module", measurement="bandwidth", component="memory", worst=10.0)
+    made = journals.plan(check, waivers=[waiver])
+    run = samples.run(journals.bodies(made, {("bandwidth", MEMORY): 11.0}))
+    found = read(ocp.render(run))
+    assert end(found) == ("COMPLETE", run.verdict.verdict) == ("COMPLETE", "PASS")
+    assert judged_again(found) == "PASS"
+    (value,) = [
+        one.measurement for one in steps(found)["memory.bandwidth"] if one.measurement is not None
     ]
-    measured = [one for one in waived if one.value is not None and one.due.limit is not None]
-    assert len(values) == len(measured)
-    assert not any(one.validators for one in values)
+    assert (value.value, value.validators) == (11.0, [])
+    assert value.metadata is not None
+    assert value.metadata["waived"] == [
+        {"name": "low", "type": "GREATER_THAN_OR_EQUAL", "value": 12.0}
+    ]
+
+
+def test_the_parts_of_the_machine_are_named() -> None:
+    _, start, *_ = read(ocp.render(samples.seen(samples.mixed())))
+    assert start.testRunArtifact is not None
+    assert start.testRunArtifact.testRunStart is not None
+    device = start.testRunArtifact.testRunStart.dutInfo
+    assert device.hostname == "box"
+    assert device.platformInfos == [PlatformInfo("Maker")]
+    parts = {one.hardwareInfoId: one for one in device.hardwareInfos or ()}
+    assert list(parts) == ["machine", "cpu", "gpu0", "disk:nvme0n1"]
+    gpu = parts["gpu0"]
+    assert (gpu.name, gpu.serialNumber, gpu.location) == ("NVIDIA H200", "77", "0000:01:00.0")
+    versions = {one.name: one.version for one in device.softwareInfos or ()}
+    assert versions == {"rigproof": "0.1.0", "kernel": "6", "BIOS": "1"}
 
 
 def test_what_is_found_of_the_run_is_a_step_of_its_own() -> None:
