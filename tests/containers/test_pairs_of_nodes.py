@@ -43,7 +43,7 @@ def network(count: int, folder: Path) -> Iterator[Network]:
 
             def started(node: str) -> int:
                 run = ("run", "--detach", "--rm", "--network", "none", "--name", node)
-                done = engine.ask(*run, built.tag, "sleep", "900", seconds=60.0)
+                done = engine.ask(*run, built.tag, "sleep", "1800", seconds=60.0)
                 assert done.returncode == 0, done.stderr
                 stack.callback(engine.ask, "rm", "--force", node, seconds=60.0)
                 pid = engine.ask("inspect", "--format", "{{.State.Pid}}", node, seconds=60.0)
@@ -62,7 +62,7 @@ def outcome(made: Network) -> tuple[int, dict[str, Any]]:
     argv += ["--python", PYTHON or "python", "--locations", str(addresses), "--grace", "60"]
     argv += ["--most", "2097152", "--at-once", "3", "--out", str(made.folder)]
     environ = network_nodes.ENVIRONMENT
-    done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=environ, timeout=900)
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=environ, timeout=1700)
     assert done.returncode in (0, 1, 3), done.stderr
     print(done.stdout)
     found: dict[str, Any] = json.loads((made.folder / "pairs.json").read_text())
@@ -74,15 +74,15 @@ def test_sound_nodes_pass_in_one_round(tmp_path: Path) -> None:
         code, found = outcome(made)
     assert (code, found["verdict"], len(found["tests"])) == (0, "PASS", 3)
     for one in found["tests"]:
-        # The wire carries 50 MB/s.
-        assert all(0 < rate < 0.0501 for rate in one["rates"].values())
+        # The wire carries 3.125 MB/s.
+        assert all(0 < rate < 0.00315 for rate in one["rates"].values())
 
 
 def test_a_node_and_two_links_are_named(tmp_path: Path) -> None:
-    """One link is a tenth as fast, one goes down in the middle, and one node has a wrong result."""
+    """One link is a fifth as fast, one goes down in the middle, and one node has a wrong result."""
     with network(12, tmp_path) as made:
         nodes = made.nodes
-        made.link(nodes[2], nodes[3], "40mbit")
+        made.link(nodes[2], nodes[3], "5mbit")
         made.more[nodes[4]] = ("--inject", "wrong")
         made.link(nodes[6], nodes[7], network_nodes.WIRE)
         made.cut.append(nodes[6])

@@ -1,5 +1,6 @@
 """Nodes of a network on this host: network namespaces that a switch joins, with links that can be
-slow or dead. The wire is slower than the processors, so that rates are those of the wire.
+slow or dead. The wire is much slower than the processors, so that rates are those of the wire even
+where other tests keep the processors busy.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-WIRE = "400mbit"
+WIRE = "25mbit"
 # Between the program of a node and rigproof: it cuts a link after the first reading, and adds
 # arguments on one node.
 LAUNCHER = """\
@@ -42,8 +43,8 @@ def command(*argv: str) -> None:
 
 
 def wire(namespace: str, device: str, rate: str) -> None:
-    """Send at this rate at most."""
-    shape = ("root", "tbf", "rate", rate, "burst", "64kb", "latency", "200ms")
+    """Send at this rate at most. The queue holds all of it, as a lost packet would cost 200 ms."""
+    shape = ("root", "tbf", "rate", rate, "burst", "16kb", "limit", "16mb")
     command("tc", "-n", namespace, "qdisc", "add", "dev", device, *shape)
 
 
