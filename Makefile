@@ -67,7 +67,7 @@ help: ## list these commands
 	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN REPLACE=1'
 	@echo '  FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
 	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1'
-	@echo '  what is set to 1 is on; 0 or nothing is off'
+	@echo '  1 switches a setting on, 0 or nothing switches it off'
 
 # Both stamps are in .venv, so that removing it is enough to start again.
 .venv/.run: pyproject.toml scripts/venv
@@ -121,7 +121,7 @@ compare: .venv/.run ## compare recorded runs (RUNS="DIR DIR")
 history: .venv/.run ## show the measurements of this machine, night by night
 	@$(RIGPROOF) history --out "$(OUT)" $(LANGUAGE)
 
-capacity: .venv/.run ## show what this machine trains (RUN=DIR, default: the newest)
+capacity: .venv/.run ## show what this machine can train (RUN=DIR, default: the newest)
 	@$(RIGPROOF) capacity "$(RUN)" $(LANGUAGE)
 
 image: .venv/.run ## build the container image if it is missing (BASE=REF: on another base)
@@ -146,7 +146,7 @@ mutants: .venv/.test ## change limits and rules, a sample: the tests must notice
 test: .venv/.test ## run rigproof's own tests: no GPU, no engine, two minutes
 	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
 
-test-all: .venv/.test ## the same with every sweep and more examples of properties; minutes
+test-all: .venv/.test ## the same with every sweep and more random examples; minutes
 	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
 
 test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIGPROOF_ATTACKS=N)
@@ -159,16 +159,16 @@ test-e2e: .venv/.test ## test the whole harness with faults; needs `make tools e
 test-slurm: .venv/.test ## test submission on a real Slurm (as root; munge slurmctld slurmd)
 	@unshare --mount sh -c 'mount -t tmpfs none /run/lock && exec .venv/bin/python -m pytest -q -rs -m slurm tests/fleet'
 
-selftest-gpu: ## inject faults on this machine's GPU, and five clean runs (TORCH_PYTHON)
+selftest-gpu: ## inject faults on this machine's GPU, then do five clean runs (TORCH_PYTHON)
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
 
-nights-gpu: ## a baseline and three short nights on this machine's GPUs (MACHINE=FILE)
+nights-gpu: ## make a baseline and three short nights on this machine's GPUs (MACHINE=FILE)
 	@$(TORCH_PYTHON) -m selftest.nights_on_gpu --out "$(OUT)/nights-gpu" --machine "$(MACHINE)"
 
-beside-gpu: ## whether what runs side by side moves a figure, on this machine's GPUs (TORCH_PYTHON)
+beside-gpu: ## test whether checks that run side by side change a figure, on this machine's GPUs (TORCH_PYTHON)
 	@$(TORCH_PYTHON) -m selftest.beside_on_gpu --out "$(OUT)/beside-gpu" $(if $(MACHINE),--machine "$(MACHINE)")
 
-minutes-gpu: ## how long each profile takes on this machine's GPUs (TORCH_PYTHON, RUNS="smoke=5,accept=2")
+minutes-gpu: ## measure how long each profile takes on this machine's GPUs (TORCH_PYTHON, RUNS="smoke=5,accept=2")
 	@$(TORCH_PYTHON) -m selftest.minutes_on_gpu --out "$(OUT)/minutes-gpu" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(RUNS),--runs "$(RUNS)")
 
 test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
@@ -183,7 +183,7 @@ measurements: .venv/.test ## bring the tables of docs/measurements.md up to date
 lint: .venv/.test ## check style, import rules and types with tox
 	@.venv/bin/tox run -q -e lint,type
 
-bench: .venv/.test ## planned times and goals, cost of the harness (COLD=1: also a cold image build)
+bench: .venv/.test ## compare times with their goals, measure the harness's own cost (COLD=1: also a cold image build)
 	@.venv/bin/python benchmarks/planned_times.py
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py

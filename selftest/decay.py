@@ -32,13 +32,15 @@ class Fault:
 
     `era`: on that night the driver was changed, so the nights before are no measure any more.
     `fails`: it is to fail in the end; else it is to be remarked only, or (`era`) nothing is to be
-    said.
+    said. `seed`: the words that its dice start from, where `what` was reworded after the figures of
+    docs/sensitivity.md were drawn; else `what` itself.
     """
 
     what: str
     decay: Decay
     era: bool = False
     fails: bool = True
+    seed: str = ""
 
 
 def of_products(due: Due) -> bool:
@@ -138,8 +140,16 @@ FAULTS = (
     Fault("a fan that wears out: 0.2 degC a night, in the end 12 degC and 2 % of the rate", fan),
     Fault("the same, where the rate does not suffer", hotter),
     Fault("a link that trained with 8 of 16 lanes (by its copies alone)", lanes),
-    Fault("copies a tenth slower in three looks of ten", flapping),
-    Fault("products that move by 3 % from look to look", noisier(0.03)),
+    Fault(
+        "copies a tenth slower in three measurements of ten",
+        flapping,
+        seed="copies a tenth slower in three looks of ten",
+    ),
+    Fault(
+        "products that move by 3 % from measurement to measurement",
+        noisier(0.03),
+        seed="products that move by 3 % from look to look",
+    ),
     Fault(
         "one row of a GPU's memory remapped", counts("gpu_remapped_corrected", 1, 1), fails=False
     ),

@@ -152,7 +152,7 @@ def detect_once(place: int, as_cards: bool, seed: int) -> tuple[int | None, int 
     in one machine drawn.
     """
     fault = FAULTS[place]
-    dice = random.Random(f"{fault.what} {seed}")
+    dice = random.Random(f"{fault.seed or fault.what} {seed}")
     machine = nightly(ONE)
     moved = {
         key: one

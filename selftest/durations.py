@@ -61,7 +61,7 @@ def lasting(runs: int, seed: int) -> tuple[Sensitivity, ...]:
                 "half of the clock, without a reason flagged, for so long in the last lap of the "
                 "burn (`accept`)"
             ),
-            f"{_seconds(halved[0], 'fails')}, {_seconds(halved[1], 'remarked')}",
+            f"{_seconds(halved[0], 'fails')}, {_seconds(halved[1], 'warns')}",
             _before(halved[1], ", in some runs"),
             "burn_clock_kept: a format's mean clock in the last lap against the first, turns of "
             "17 s; at a random moment, so that it "

@@ -121,7 +121,7 @@ def show(outcome: Outcome, console: Console) -> None:
         _say(console, one_line(one.how)[:120], 6)
     for alarms in outcome.alarms:
         told = f": {one_line(alarms.told)[:200]}" if alarms.told else ""
-        remarked = f", {alarms.remarked} with a remark" if alarms.remarked else ""
+        remarked = f", {alarms.remarked} with a warning" if alarms.remarked else ""
         _say(
             console,
             f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}",

@@ -22,7 +22,7 @@ from selftest.slowness import PAST, PERCENTS, Share, caught_slow
 
 RUNS, SEED = 100, 1
 ALARM_RUNS = 1000
-ALARMS_HEAD = ("machine", "clean runs", "alarms", "what they said", "passed with a remark")
+ALARMS_HEAD = ("machine", "clean runs", "alarms", "what they said", "passed with a warning")
 
 
 def every() -> tuple[Machine, ...]:
@@ -107,7 +107,7 @@ def _cell(one: Asked, name: str, runs: int, seed: int, known: Known) -> Cell | N
 def _caught(worst: Caught, warned: float) -> str:
     assert worst.fails is not None
     if warned < worst.fails:
-        return f"fails at {_size(worst, worst.fails)}, remarked at {_size(worst, warned)}"
+        return f"fails at {_size(worst, worst.fails)}, warns at {_size(worst, warned)}"
     return f"fails at {_size(worst, worst.fails)}"
 
 
@@ -183,7 +183,7 @@ def markdown() -> str:
             "### A slow GPU, by what it is held against",
             "",
             (
-                "Shares of 200 drawn runs in per cent: FAIL / remarked only / missed. At 0 % "
+                "Shares of 200 drawn runs in per cent: FAIL / warned only / missed. At 0 % "
                 "nothing is wrong."
             ),
             "",

@@ -63,7 +63,7 @@ SLOW = (
         BESIDE,
     ),
     Asked(
-        "a disk slower than its equals, below the bound of the remark",
+        "a disk slower than its equals, below the bound of the warning",
         r"storage_(write|read)_ratio",
         ALL,
     ),

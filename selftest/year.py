@@ -45,7 +45,7 @@ def _found(one: Detected, draws: int) -> tuple[str, str]:
             "is not to be told",
             f"told in {draws - one.failed.count(None)} of {draws} as a failure",
         )
-    wanted, how = (one.failed, "fails on") if one.fault.fails else (one.remarked, "remarked on")
+    wanted, how = (one.failed, "fails on") if one.fault.fails else (one.remarked, "warned of on")
     return f"{how} {_when(wanted)}", f"{wanted.count(None)} of {draws} machines"
 
 
@@ -75,7 +75,7 @@ def markdown(
 def _quiet_table(sound: Sequence[Quiet]) -> Iterator[str]:
     yield (
         "| machine | figures judged a night | machine-years | of them with a failure | failures "
-        "a year | nights with a remark a year |"
+        "a year | nights with a warning a year |"
     )
     yield "| --- | --- | --- | --- | --- | --- |"
     for one in sound:
@@ -93,7 +93,7 @@ def _quiet_table(sound: Sequence[Quiet]) -> Iterator[str]:
 
 def _detected_table(found: Sequence[Detected], draws: int) -> Iterator[str]:
     yield (
-        f"| fault ({draws} machines each) | remarked | failed | not failed within {LOOKED_FOR} "
+        f"| fault ({draws} machines each) | warned | failed | not failed within {LOOKED_FOR} "
         "nights |"
     )
     yield "| --- | --- | --- | --- |"

@@ -28,7 +28,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--sign",
         metavar="KEY",
         type=cli_options.path,
-        help="sign run, evidence and verdict with this private key of OpenSSH (`verify` checks it)",
+        help=(
+            "sign evidence and verdict with this OpenSSH private key (`rigproof verify` checks it)"
+        ),
     )
     cli_options.ocp(parser)
 

@@ -22,7 +22,7 @@ from acceptance.wording import words
 
 UNPROVED = 3
 EPILOG = (
-    "What was not asked for is assumed, and what the run did not measure is said to be missing. "
+    "What you do not give is assumed; what the run did not measure is marked as missing. "
     "Exit codes: 0 shown, 3 the run cannot be read or its evidence is not whole, 2 usage error."
 )
 _AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)([KMBT]?)")

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN_DIR",
         nargs="+",
         type=options.path,
-        help="folders of two runs or more",
+        help="two or more run folders",
     )
     parser.add_argument(
         "--page", metavar="FILE", type=options.path, help="also write the comparison as a page"

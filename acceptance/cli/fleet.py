@@ -74,7 +74,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         nargs="+",
         type=options.path,
-        help="holds a folder for each machine with its verdict.json (or .gz), or with its runs",
+        help="has a subfolder for each machine, with its verdict.json (or .gz) or its runs",
     )
     _due(collect)
     _counts(collect)
@@ -99,7 +99,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
     """Add `submit`, which each engine has options of its own for."""
-    text = "have each node tested that has no fresh PASS or FAIL, by the engine of the fleet"
+    text = "submit a test for each node without a fresh PASS or FAIL, to Slurm or Kubernetes"
     submit = options.add(what, "submit", text, SUBMIT_EPILOG)
     submit.add_argument(
         "accept",
@@ -121,7 +121,10 @@ def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
         "--kubernetes",
         metavar="DIR",
         type=options.path,
-        help="one Job on each node, by kubectl; DIR is your kustomization over deploy/kubernetes",
+        help=(
+            "one Job on each node, by kubectl; DIR is your kustomization on top of "
+            "deploy/kubernetes"
+        ),
     )
     _counts(submit)
     for module in _ENGINES.values():
@@ -140,7 +143,7 @@ def _due(parser: argparse.ArgumentParser) -> None:
         "--locations",
         metavar="FILE",
         type=options.path,
-        help="CSV with a column `machine` and others, such as rack: what slow machines may share",
+        help="CSV with the column `machine` and others, such as rack: what slow machines may share",
     )
 
 
@@ -158,7 +161,7 @@ def _counts(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=options.path,
         help=(
-            "who may have signed: a public key of OpenSSH, or a file of allowed signers; an "
+            "who may have signed: an OpenSSH public key, or a file of allowed signers; an "
             "unsigned verdict then leaves its machine UNJUDGED"
         ),
     )
@@ -169,7 +172,7 @@ def _fail_on(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         metavar="SHARE",
         type=share,
-        help="exit with 1 only where more than this share of the due machines did not pass, else 0",
+        help="exit with 1 only if more than this share of the due machines did not pass, else 0",
     )
 
 

@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Kubernetes (docs/kubernetes.md)")
     options.due(group, "the cluster's nodes with GPUs")
     group.add_argument(
-        "--selector", metavar="LABELS", help="of the cluster's nodes, those with these labels"
+        "--selector", metavar="LABELS", help="only the cluster's nodes with these labels"
     )
     group.add_argument(
         "--verdicts",
@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=options.path,
         action="append",
         default=[],
-        help="leave out nodes with a fresh PASS or FAIL in this folder (more than once: in any)",
+        help="leave out nodes with a fresh PASS or FAIL in this folder (may be repeated)",
     )
     group.add_argument(
         "--label",
@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what would be applied, as YAML, and labels and taints as comments in it",
+        help="print what would be applied, as YAML, and with labels and taints as comments",
     )
 
 

@@ -67,12 +67,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     engine.add_argument(
         "--launch",
         metavar="TEMPLATE",
-        help="starts a program on a node, such as 'ssh {node}' or 'ip netns exec {node}'",
+        help="command that starts a program on a node: 'ssh {node}' or 'ip netns exec {node}'",
     )
     engine.add_argument(
         "--slurm",
         action="store_true",
-        help="srun, in the allocation that this runs in; its nodes are tested without NODES",
+        help="start with srun, in this allocation; without NODES, test all of its nodes",
     )
     parser.add_argument(
         "--backend",
@@ -92,22 +92,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--most",
         metavar="BYTES",
         type=_size,
-        help="largest size, 4096, 32768, eight times each (default: 128 MiB, with gloo 16 MiB)",
+        help=(
+            "largest message: 4096, 32768, and so on, times eight (default: 128 MiB, with gloo "
+            "16 MiB)"
+        ),
     )
     parser.add_argument(
         "--locations",
         metavar="FILE",
         type=options.path,
-        help="CSV with columns `machine` and `address`: where other nodes reach it (its name)",
+        help=(
+            "CSV with columns `machine` and `address`: how other nodes reach it (default: its name)"
+        ),
     )
     parser.add_argument(
-        "--port", metavar="N", type=port, default=29500, help="of each node (default: 29500)"
+        "--port", metavar="N", type=port, default=29500, help="port on each node (default: 29500)"
     )
     parser.add_argument(
         "--python",
         metavar="PATH",
         default="python3",
-        help="on the nodes: a Python with rigproof and torch (default: python3)",
+        help="Python on the nodes, with rigproof and torch (default: python3)",
     )
     parser.add_argument(
         "--within",
@@ -121,7 +126,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         type=options.seconds,
         default=_GRACE,
-        help="seconds that a node may be late for the other (default: 45)",
+        help="seconds that one node waits for the other (default: 45)",
     )
     parser.add_argument(
         "--at-once",

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         nargs="*",
         type=options.path,
-        help="as of `fleet collect`: holds a folder for each machine",
+        help="as for `fleet collect`: has a subfolder for each machine",
     )
     parser.add_argument(
         "--nights",
@@ -41,9 +41,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="report the last night that `fleet collect --out DIR` kept, instead of folders",
     )
     for name, text in (
-        ("--page", "write a page, which needs no network"),
-        ("--junit", "write the machines as JUnit, a suite each"),
-        ("--csv", "write the machines as CSV, a row each"),
+        ("--page", "write a page that works offline"),
+        ("--junit", "write JUnit, with a suite for each machine"),
+        ("--csv", "write CSV, with a row for each machine"),
         ("--textfile", "write metrics for node-exporter's textfile collector (*.prom)"),
     ):
         parser.add_argument(name, metavar="FILE", type=options.path, help=text)

@@ -48,7 +48,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--licence",
         metavar="NAME",
-        help="each job takes one of this licence, which the site defines: so many run at once",
+        help=(
+            "each job takes one of this licence; their number, which the site sets, limits how "
+            "many run at once"
+        ),
     )
     group.add_argument(
         "--reservation",
@@ -66,14 +69,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--wait",
         action="store_true",
-        help="until the jobs have ended; then drain and release, and judge the nodes as collect",
+        help=(
+            "wait until the jobs have ended, drain and release nodes, and judge them as "
+            "`collect` does"
+        ),
     )
     group.add_argument(
         "--wait-minutes",
         metavar="N",
         type=options.count,
         help=(
-            "end --wait after so many minutes with code 3, and name the nodes that were not tested "
+            "end --wait with code 3 after this many minutes, and name the nodes that were "
+            "not tested "
             "(default: --minutes for each wave of the licence, and once more for jobs before it)"
         ),
     )

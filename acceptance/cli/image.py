@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.out(save, text="folder of the runs, for the log of a build (default: reports)")
     load = options.add(
-        what, "load", "take the image of this version of rigproof from such a file", EPILOG
+        what, "load", "load the image of this version of rigproof from such a file", EPILOG
     )
     for verb in (save, load):
         verb.add_argument("file", metavar="FILE", type=options.path, help="file of the image")

@@ -26,18 +26,18 @@ VERBS = {
         "show what accept would do: checks, limits, time, and what it cannot detect; runs nothing"
     ),
     "inventory": "show the observed machine, or draft a machine file from it",
-    "judge": "fold a recorded run's journal again and print the verdict",
+    "judge": "judge a recorded run again from its journal, and print the verdict",
     "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",
-    "sign": "sign a recorded run with a private key of OpenSSH",
-    "verify": "hold the signature of a run against its verdict and its evidence",
+    "sign": "sign a recorded run with an OpenSSH private key",
+    "verify": "check a run's signature against its verdict and its evidence",
     "compare": "compare recorded runs, and mark differences beyond the noise",
     "baseline": (
         "record or show the machine's baseline: a full passed run that later nights are compared "
         "with"
     ),
     "history": "show what the runs of this machine measured from night to night",
-    "capacity": "show what this machine trains, by the measured figures of a run",
-    "fleet": "have many machines tested, judge them by their verdicts, and keep the nights",
+    "capacity": "show what this machine can train, calculated from a run's measurements",
+    "fleet": "submit tests for many machines, judge their verdicts, and keep each night",
     "schedule": "install, show or remove the systemd units that run nightly",
     "image": "save the container image to a file, or load it, for machines without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",

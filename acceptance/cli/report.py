@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--card",
         metavar="FILE",
         type=_picture,
-        help="also write the top of the page as one picture to post (*.svg)",
+        help="also write the top of the page as a picture to share (*.svg)",
     )
 
 

@@ -32,8 +32,8 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         choices=("auto", "docker", "host"),
         default="auto",
         help=(
-            "where loads run: a container, or in place (default: a container where an engine "
-            "answers)"
+            "where loads run: in a container, or in place (default: a container if an "
+            "engine is running)"
         ),
     )
     parser.add_argument(
@@ -71,7 +71,7 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
     parser.add_argument(
         "--fail-fast",
         action="store_true",
-        help="stop at the first check that fails (default: test everything else all the same)",
+        help="stop at the first check that fails (default: test everything else anyway)",
     )
     options.language(parser)
 

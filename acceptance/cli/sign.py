@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         type=options.path,
         required=True,
-        help="private key of OpenSSH without a passphrase, or one whose agent runs",
+        help="OpenSSH private key: without a passphrase, or in a running ssh-agent",
     )
     options.language(parser)
 

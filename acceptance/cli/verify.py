@@ -1,4 +1,4 @@
-"""`rigproof verify`: hold the signature of a run against its verdict and its evidence."""
+"""`rigproof verify`: check a run's signature against its verdict and its evidence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--signer",
         metavar="FILE",
         type=options.path,
-        help="who may have signed it: a public key of OpenSSH, or a file of allowed signers",
+        help="who may have signed it: an OpenSSH public key, or a file of allowed signers",
     )
     options.language(parser)
 

@@ -125,7 +125,7 @@ def test_the_table_in_the_terminal_says_what_was_missed() -> None:
         "      measured 17",
         "a GPU slow beside its equal: smallest caught 10 %; largest missed 9 %",
         "      gemm_bf16_ratio, limit 0.9",
-        "clean runs, 8xh200: 0 alarms in 100, 3 with a remark",
+        "clean runs, 8xh200: 0 alarms in 100, 3 with a warning",
         "missed: slow: gpu: compute.gemm came to pass, not fail",
     ]
 

@@ -126,7 +126,7 @@ def test_a_flag_must_last_from_one_sample_to_the_next() -> None:
     told = re.fullmatch(r"fails at ([0-9.]+) s", flagged.smallest)
     assert told
     assert 0 < float(told[1]) <= 0.2
-    assert "remarked at" in halved.smallest
+    assert "warns at" in halved.smallest
 
 
 def test_a_fold_that_counts_only_failures_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
