@@ -52,7 +52,8 @@ def test_the_sheet_on_the_page_about_cards_is_one(tmp_path: Path) -> None:
     file = tmp_path / "geforce-rtx-4090.toml"
     file.write_text(text, encoding="utf-8")
     assert sheet.read(file).pci_ids == ("10de:2684",)
-    told = {*re.findall(r"`\[*([a-z0-9_]+)\]*`", "".join(re.findall(r"^\| .*", page, re.MULTILINE)))}
+    table = "".join(re.findall(r"^\| .*", page, re.MULTILINE))
+    told = {*re.findall(r"`\[*([a-z0-9_]+)\]*`", table)}
     left = {"name", "architecture", "compute_capability", "source"}
     assert set(sheet.Sheet.__struct_fields__) - told <= left, "the table of keys"
 
