@@ -56,7 +56,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
         report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
-        minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-slurm test-gpu lint bench clean
+        minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-slurm test-gpu lint docs bench clean
 
 help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'
@@ -183,8 +183,12 @@ measurements: .venv/.test ## bring the tables of docs/measurements.md up to date
 lint: .venv/.test ## check style, import rules and types with tox
 	@.venv/bin/tox run -q -e lint,type
 
+docs: .venv/.test ## build the pages as a site that needs no network: build/site/index.html
+	@.venv/bin/tox run -q -e docs
+	@echo 'build/site/index.html'
+
 bench: .venv/.test ## compare times with their goals, measure the harness's own cost (COLD=1: also a cold image build)
-	@.venv/bin/python benchmarks/planned_times.py
+@.venv/bin/python benchmarks/planned_times.py
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
 	@.venv/bin/python benchmarks/gpu_watch.py

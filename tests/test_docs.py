@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from acceptance.expect import sheet
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -42,6 +44,18 @@ def anchors(path: Path) -> set[str]:
             text = "".join(part.content for part in inline.children or ())
             found.add(re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-"))
     return found
+
+
+def test_the_sheet_on_the_page_about_cards_is_one(tmp_path: Path) -> None:
+    page = (ROOT / "docs/adding-a-card.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "geforce-rtx-4090.toml"
+    file.write_text(text, encoding="utf-8")
+    assert sheet.read(file).pci_ids == ("10de:2684",)
+    table = "".join(re.findall(r"^\| .*", page, re.MULTILINE))
+    told = {*re.findall(r"`\[*([a-z0-9_]+)\]*`", table)}
+    left = {"name", "architecture", "compute_capability", "source"}
+    assert set(sheet.Sheet.__struct_fields__) - told <= left, "the table of keys"
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))

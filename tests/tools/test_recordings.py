@@ -66,9 +66,9 @@ def plain(tool: str, text: str) -> object:
     return PARSERS[tool](text)
 
 
-def test_contributing_names_the_tools() -> None:
-    text = (RECORDINGS.parents[1] / "CONTRIBUTING.md").read_text()
-    (names,) = re.findall(r"^.rigproof read TOOL FILE.*TOOL is ([^.]*)\.", text, re.M | re.S)
+def test_the_page_on_checks_names_the_tools() -> None:
+    text = (RECORDINGS.parents[1] / "docs/adding-a-check.md").read_text()
+    (names,) = re.findall(r"`rigproof read TOOL FILE`.*TOOL is\s+([^.]*)\.", text, re.S)
     assert re.findall("`([^`]+)`", names) == [tool.name for tool in TOOLS]
 
 

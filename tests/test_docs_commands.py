@@ -1,0 +1,381 @@
+"""The commands in the pages: each is one that can be typed.
+
+What rigproof is given is read by its own parser, what make is given by make. What needs no GPU, no
+cluster and no root is run, in a temporary folder with a recorded run. Other programs are named
+here, with the reason why they are not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import sample_runs
+from markdown_it import MarkdownIt
+
+from acceptance.__main__ import main
+from acceptance.cli.options import Parser
+from acceptance.cli.parser import VERBS, parser
+from acceptance.journal import clock
+from acceptance.run import lock
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Programs in blocks of commands that no test runs, each with the reason.
+OTHERS = {
+    "cd": "of the shell; part of a line that begins with git",
+    "git": "fetches the repository, whose address is not known here",
+    "kubectl": "asks a cluster",
+    "nvidia-smi": "needs NVIDIA's driver",
+    "salloc": "needs Slurm; what it starts is read",
+    "scontrol": "needs Slurm; tests/fleet run the daemons (make test-slurm)",
+}
+# Programs that start what follows them.
+STARTERS = ("sudo", "salloc")
+
+# Verbs whose calls in blocks are run.
+RUN = (
+    "baseline accept",
+    "baseline show",
+    "capacity",
+    "compare",
+    "fleet collect",
+    "fleet report",
+    "history",
+    "report",
+)
+# What must be called before.
+FIRST = {
+    "baseline show": [("baseline", "accept", "reports/latest")],
+    "fleet report": [("fleet", "collect", "/srv/verdicts", "--out", "/srv/nights")],
+}
+# How a call ends that does not end with 0: the recorded run is older than 30 hours.
+CODES = {"fleet collect": 3, "fleet report": 3}
+# Verbs that are read by the parser and not run here, each with the reason.
+READ = {
+    "accept": "loads the machine for minutes; tests/e2e run it",
+    "nightly": "the same",
+    "plan": "no block has it; tests/cli and tests/e2e run it",
+    "judge": "no block has it; tests/cli run it",
+    "verify": "no block has it; tests/cli run it",
+    "inventory": "shows this machine, whatever that is; tests/cli and tests/e2e run it",
+    "sign": "needs a private key; tests/cli make one",
+    "schedule": "needs systemd, and root; tests/notify run it under another root",
+    "image": "needs a container engine",
+    "read": "needs a text of a tool; tests/tools read all recordings",
+    "fleet submit": "needs Slurm or a cluster; tests/fleet run both",
+    "fleet pairs": "needs nodes; tests/fleet run it",
+}
+RUNS = ("2026-11-02T03-17-00Z-1f3a", "2026-11-26T03-17-00Z-0b31")
+MACHINE = "machine-1"  # of the recorded run
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a page: its words, and whether it stands in a sentence, where arguments may be
+    left out.
+    """
+
+    page: str
+    line: int
+    words: tuple[str, ...]
+    in_sentence: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}: {shlex.join(self.words)}"
+
+
+# --- reading the pages ---
+
+
+def pages() -> list[Path]:
+    """The pages that users read, in the order of their names."""
+    named = subprocess.run(
+        ["git", "ls-files", "-z", "--", "README*.md", "CONTRIBUTING.md", "docs/*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return [ROOT / name for name in sorted(named.split("\0")) if name]
+
+
+def split(line: str) -> Iterator[tuple[str, ...]]:
+    """The commands of one line of a shell, without redirections and comments."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    words: list[str] = []
+    skipped = False
+    for word in (*lexer, ";"):
+        if word in ("&&", "||", ";", "|", "&"):
+            if words:
+                yield tuple(words)
+            words = []
+        elif word in (">", ">>", "<", "2>"):
+            skipped = True
+        elif skipped:
+            skipped = False
+        else:
+            words.append(word)
+
+
+def commands(text: str, page: str) -> Iterator[Command]:
+    """Every command of a page: of its blocks for a shell, and what its sentences name."""
+    for block in MarkdownIt("commonmark").enable("table").parse(text):
+        line = (block.map or [0])[0] + 1
+        if block.type in ("fence", "code_block"):
+            typed = block.content.replace("\\\n", " ").splitlines()
+            if block.info.split()[:1] in SHELLS:
+                for number, one in enumerate(typed, line + 1):
+                    for words in split(one.removeprefix("$ ")):
+                        yield Command(page, number, words)
+        for part in block.children or ():
+            if part.type == "code_inline" and NAMED.match(part.content):
+                bare = part.content.replace("[", "").replace("]", "").replace("...", "")
+                words = tuple(shlex.split(bare))
+                if words[0] in VERBS:
+                    words = ("rigproof", *words)
+                yield Command(page, line, words, in_sentence=True)
+
+
+SHELLS = (["sh"], ["bash"], ["console"])
+_VERB = "|".join(VERBS)
+TYPED = re.compile(rf"(\$ )?(sudo )?(\.venv/bin/)?(rigproof ({_VERB}|--)|make [a-z-]+( |$))")
+NAMED = re.compile(
+    rf"(sudo )?((\.venv/bin/)?rigproof (?!FAIL)\S|make [a-z]|(fleet|baseline|schedule|image) [a-z]"
+    rf"|({_VERB}) --)"
+)
+
+
+def unmarked(text: str, page: str) -> Iterator[str]:
+    """Commands in blocks that do not say that they are for a shell."""
+    for block in MarkdownIt("commonmark").parse(text):
+        if block.type in ("fence", "code_block") and block.info.split()[:1] not in SHELLS:
+            for typed in filter(TYPED.match, block.content.splitlines()):
+                yield f"{page}:{(block.map or [0])[0] + 1}: {typed}: begin the block with ```sh"
+
+
+def own(command: Command) -> tuple[str, ...] | None:
+    """What rigproof is given by a command, or None where it is another program's."""
+    for at, word in enumerate(command.words):
+        if word in ("rigproof", ".venv/bin/rigproof"):
+            return command.words[at + 1 :]
+        if at == 0 and word not in STARTERS:
+            return None
+    return None
+
+
+def goals(command: Command) -> tuple[str, ...] | None:
+    """What make is given by a command, or None."""
+    words = command.words[command.words[0] == "sudo" :]
+    return words[1:] if words[:1] == ("make",) else None
+
+
+# --- holding them against rigproof and make ---
+
+
+class Refused(Exception):
+    """What the parser said of a command."""
+
+
+def parse(given: Sequence[str], *, whole: bool = True) -> argparse.Namespace:
+    """The arguments as rigproof's own parser takes them; not whole: some may be left out.
+
+    Raises Refused with the parser's sentence.
+    """
+
+    def refuse(_: Parser, message: str) -> None:
+        raise Refused(message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Parser, "error", refuse)
+        top = parser(given)
+        for inner in () if whole else parsers(top):
+            for one in (*inner._actions, *inner._mutually_exclusive_groups):
+                one.required = False
+        return top.parse_args(given)
+
+
+def parsers(top: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser, and those of its verbs."""
+    yield top
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from parsers(inner)
+
+
+def refusal(given: Sequence[str], *, in_sentence: bool) -> str | None:
+    """Why rigproof would refuse the arguments, or None where it would take them.
+
+    A word in capitals stands for a value of the reader's; a sentence may leave arguments out.
+    """
+    if list(given) in (["--version"], ["--help"]):
+        return None
+    try:
+        parse(given, whole=not in_sentence)
+    except Refused as why:
+        message = str(why)
+        if re.search(r"'[A-Z][A-Z_]*'", message):
+            return None
+        if in_sentence and re.search("expected (one|at least)", message):
+            return None
+        return message
+    return None
+
+
+def verb(given: Sequence[str]) -> str:
+    """The verb of a call, with its second word where it has one."""
+    words = " ".join(given[:2])
+    return words if words in (*RUN, *READ) else given[0]
+
+
+ALL = [
+    found
+    for path in pages()
+    for found in commands(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+]
+
+
+def test_there_are_commands() -> None:
+    assert len(pages()) > 40
+    assert len([one for one in ALL if own(one)]) > 80
+    assert len([one for one in ALL if goals(one)]) > 50
+    assert sum(not one.in_sentence for one in ALL) > 40
+
+
+def test_every_program_is_known() -> None:
+    """A block of commands names rigproof, make, or a program of the list."""
+    for one in ALL:
+        if own(one) is None and goals(one) is None:
+            assert one.words[0] in OTHERS, f"{one}: add {one.words[0]} to OTHERS, with the reason"
+    named = {one.words[0] for one in ALL}
+    assert set(OTHERS) <= named, "a program that no page names any more"
+
+
+def test_rigproof_takes_what_the_pages_say() -> None:
+    wrong = [
+        f"{one}: {why}"
+        for one in ALL
+        if (given := own(one)) is not None
+        and (why := refusal(given, in_sentence=one.in_sentence)) is not None
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_make_takes_what_the_pages_say() -> None:
+    """make itself reads each, and rigproof's parser what make would call."""
+    wrong = []
+    for given in sorted({found for one in ALL if (found := goals(one))}):
+        told = ["make", "-n", *(word.replace("<run>", "latest") for word in given)]
+        done = subprocess.run(
+            told, cwd=ROOT, env={"PATH": os.defpath}, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            wrong.append(f"{shlex.join(told)}: {done.stderr.strip()}")
+        typed = done.stdout.replace(
+            "\
+",
+            " ",
+        )
+        for started in re.findall(r"^\.venv/bin/rigproof (.*)", typed, re.MULTILINE):
+            why = refusal(next(split(started)), in_sentence=False)
+            if why is not None:
+                wrong.append(f"{shlex.join(told)}: {started}: {why}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_verb_is_run_or_there_is_a_reason() -> None:
+    known = {one.partition(" ")[0] for one in (*RUN, *READ)}
+    assert known == set(VERBS)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("```sh\nrigproof accept --machin x.toml --profil\n```", "--profil"),
+        ("```sh\nrigproof report RUN --cards x.svg\n```", "--cards"),
+        ("```sh\nrigproof acept\n```", "acept"),
+        ("```sh\nrigproof accept --station dokcer\n```", "dokcer"),
+        ("```sh\nrigproof verify\n```", "required"),
+        ("See `rigproof fleet submit --slurn X`.", "--slurn"),
+        ("See `fleet gather`.", "gather"),
+    ],
+)
+def test_a_wrong_command_is_found(text: str, told: str) -> None:
+    (one,) = commands(text, "page.md")
+    why = refusal(own(one) or (), in_sentence=one.in_sentence)
+    assert why is not None
+    assert told in why
+
+
+def test_every_block_of_commands_says_so() -> None:
+    assert [found for path in pages() for found in unmarked(path.read_text(), path.name)] == []
+    assert [*unmarked("```\nrigproof accept\n```", "page.md")]
+
+
+# --- running them ---
+
+
+def runnable() -> list[tuple[str, ...]]:
+    """What is run: each call of a block once."""
+    found = [given for one in ALL if not one.in_sentence and (given := own(one)) is not None]
+    return [given for given in dict.fromkeys(found) if verb(given) in RUN]
+
+
+def test_every_verb_that_can_be_run_is_run() -> None:
+    assert {verb(given) for given in runnable()} == set(RUN)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of this machine."""
+    folder = tmp_path_factory.mktemp("recorded") / "reports"
+    for name in RUNS:
+        sample_runs.write("2x3090ti", folder / name)
+        assert main(["report", str(folder / name)]) == 0
+    (folder / "latest").symlink_to(RUNS[1])
+    return folder
+
+
+@pytest.mark.parametrize("given", runnable(), ids=shlex.join)
+def test_what_can_be_run_is_run(
+    given: tuple[str, ...],
+    recorded: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own_id = clock.machine_id
+    monkeypatch.setattr(
+        clock, "machine_id", lambda root=Path("/"): MACHINE if root == Path("/") else own_id(root)
+    )
+    monkeypatch.setattr(lock, "NAME", str(tmp_path / "rigproof.lock"))
+    shutil.copytree(recorded, tmp_path / "reports", symlinks=True)
+    (tmp_path / "nodes.txt").write_text("n1\n", encoding="utf-8")
+    (tmp_path / "var/lib/node_exporter").mkdir(parents=True)
+    if verb(given).startswith("fleet"):
+        verdicts = tmp_path / "srv/verdicts/n1" / RUNS[1]
+        verdicts.mkdir(parents=True)
+        shutil.copy(tmp_path / "reports/latest/verdict.json", verdicts)
+    for before in FIRST.get(verb(given), ()):
+        assert main(here(before, tmp_path)) == CODES.get(verb(before), 0)
+    capsys.readouterr()
+    code = main(here(given, tmp_path))
+    printed = capsys.readouterr()
+    assert (code, printed.err) == (CODES.get(verb(given), 0), ""), printed.out
+
+
+def here(given: Sequence[str], folder: Path) -> list[str]:
+    """The call with the folders of a site under the temporary one."""
+    return [f"{folder}{word}" if word.startswith(("/srv/", "/var/")) else word for word in given]
