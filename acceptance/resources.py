@@ -44,7 +44,7 @@ def deployment(name: str) -> Path:
 Shape = TypeVar("Shape")
 
 
-@functools.lru_cache(128)
+@functools.lru_cache(256)
 def _parsed(text: bytes) -> dict[str, Any]:
     """TOML by its text: one start reads the same sheets several times.
 
@@ -60,10 +60,18 @@ def read(path: Path, shape: type[Shape], error: Callable[[str], Exception]) -> S
     cannot be read or does not match the shape.
     """
     try:
-        return msgspec.convert(_parsed(regular_file.read(path, regular_file.SMALL_RECORD)), shape)
+        return msgspec.convert(read_table(path, error), shape)
+    except msgspec.ValidationError as refusal:
+        raise error(f"{path.name}: {refusal}") from refusal
+
+
+def read_table(path: Path, error: Callable[[str], Exception]) -> dict[str, Any]:
+    """The content of a TOML file, which nobody may alter. Raises as `read` does."""
+    try:
+        return _parsed(regular_file.read(path, regular_file.SMALL_RECORD))
     except OSError as refusal:
         raise error(
             f"{path.name}: cannot be read ({refusal.strerror}): install rigproof again"
         ) from refusal
-    except ValueError as refusal:  # not UTF-8, not TOML, or another shape
+    except ValueError as refusal:  # not UTF-8, or not TOML
         raise error(f"{path.name}: {refusal}") from refusal

@@ -30,6 +30,7 @@ from runs import MACHINE, digest, known_provenance, machine_root
 
 from acceptance.core.collection import Session
 from acceptance.core.evidence import Scratch
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Body, CheckEnded
@@ -187,6 +188,7 @@ class Product:
         self.inventory: Inventory | None = None
         self.scratches: tuple[Scratch, ...] = ()  # with folders that the test has made
         self.fail_fast = False
+        self.limits: LimitSet | None = None
 
     def suite(self, name: str, text: str) -> None:
         """One file of checks."""
@@ -221,6 +223,7 @@ class Product:
             inventory=self.inventory,
             fail_fast=self.fail_fast,
             scratches=self.scratches,
+            limits=self.limits,
             run_id=self.run_dir.name if self.scratches else None,
             machine_id=MACHINE if self.scratches else None,
         )

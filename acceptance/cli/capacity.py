@@ -12,7 +12,7 @@ import msgspec
 
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH
-from acceptance.expect import gpu_limits
+from acceptance.expect import site_sheets
 from acceptance.journal import run as journal_run
 from acceptance.reports import plain_json
 from acceptance.reports.capacity import card, figures, terminal
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     """
     language = closing.language_of(args)
     found = journal_run.read(args.run_dir)
-    told = figures.measured(found, gpu_limits.sheets())
+    told = figures.measured(found, site_sheets.of_record(found.start.limits).models)
     asked = Question(
         parameters=args.parameters,
         tokens=args.tokens,

@@ -10,7 +10,14 @@ from pathlib import Path
 from acceptance import resources
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
-from acceptance.expect import collected, measurements, sheet
+from acceptance.expect import (
+    collected,
+    disk_sheet,
+    limit_version,
+    measurements,
+    sheet,
+    site_sheets,
+)
 from acceptance.fleet import due, kubernetes, locations, pair_tests, parquet, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
@@ -30,6 +37,7 @@ from acceptance.wording.po_file import BrokenCatalogue
 # A mistake in the user's arguments or files: exit code 2.
 USER_ERRORS: tuple[type[BaseException], ...] = (
     machine_file.MachineFileError,
+    site_sheets.SiteSheetError,
     collected.PlanError,
     profile.ProfileError,
     gpu_selection.SelectionError,
@@ -67,6 +75,8 @@ SYSTEM_ERRORS: tuple[type[BaseException], ...] = (
     gpu_grant.GrantError,
     measurements.MeasurementFileError,
     sheet.SheetError,
+    disk_sheet.DiskSheetError,
+    limit_version.LimitVersionError,
     noise.NoiseFileError,
     change_rules.ChangeFileError,
     drift_rules.DriftFileError,

@@ -65,6 +65,19 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def sheets(parser: argparse.ArgumentParser) -> None:
+    """Add `--sheets`, the folder of the site's sheets."""
+    parser.add_argument(
+        "--sheets",
+        metavar="DIR",
+        type=path,
+        help=(
+            "GPU and disk sheets of the site, in DIR/models and DIR/disks (default: "
+            "/etc/rigproof/sheets, if it is there; none: rigproof's own alone)"
+        ),
+    )
+
+
 def ocp(parser: argparse.ArgumentParser) -> None:
     """Add `--ocp`."""
     parser.add_argument(

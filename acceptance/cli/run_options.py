@@ -41,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         metavar="REF",
         help="use this local image instead of the checkout's own (such a run never passes)",
     )
+    options.sheets(parser)
     options.out(parser)
     parser.add_argument(
         "--only",
@@ -88,6 +89,7 @@ def read(args: argparse.Namespace) -> Options:
         args.burn,
         args.gpus,
         fail_fast=args.fail_fast,
+        sheets=args.sheets,
     )
 
 
@@ -95,6 +97,8 @@ def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, det
     """Show the topology, the plan, and the remarks that must be seen before the run."""
     screen.table(prepared.matrix().text())
     screen.plan(prepared.plan, prepared.profile_summary, details=details)
+    if details and prepared.limits is not None:
+        screen.limits(prepared.limits)
     for line in remarks:
         if line:
             screen.say(line, "bold yellow")

@@ -21,6 +21,7 @@ from acceptance.notify.schedule.default_time import DEFAULT_TIME
 from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
+from acceptance.run import sheet_folder
 from acceptance.wording import words
 
 EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
@@ -185,7 +186,7 @@ def _schedule(args: argparse.Namespace) -> Schedule:
 def _look_at(nightly: argparse.Namespace) -> None:
     """Check the arguments of a nightly run, with the rights of the user who will run it.
 
-    Raises ScheduleError or TargetError.
+    Raises ScheduleError, SiteSheetError or TargetError.
     """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
@@ -207,6 +208,8 @@ def _look_at(nightly: argparse.Namespace) -> None:
             "into a file that only its owner may read, "
             "and give --webhook @FILE"
         )
+    if nightly.sheets is not None:
+        sheet_folder.read(sheet_folder.find(nightly.sheets, Path("/")), named=True)
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
 
 

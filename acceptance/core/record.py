@@ -9,6 +9,7 @@ import msgspec
 from acceptance.core.collection import SessionName
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text, Texts, Value
 from acceptance.core.plan import Plan
 
@@ -29,6 +30,7 @@ class RunStarted(Body, frozen=True, tag="run-started"):
     provenance: dict[str, str]
     machine_id: str
     selftest: Text | None = None  # the score of the last; None in older journals
+    limits: LimitSet | None = None  # what the plan's limits come from; None in older journals
 
 
 class SessionStarted(Body, frozen=True, tag="session-started"):

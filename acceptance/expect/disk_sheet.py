@@ -108,7 +108,7 @@ _Place = tuple[str | int, ...]
 _Problem = tuple[_Place, str]
 
 
-def _problem(sheet: DiskSheet) -> _Problem | None:
+def problem(sheet: DiskSheet) -> _Problem | None:
     """What types cannot express: the key at fault and what is wrong with it, or None."""
     return _name_problem(sheet) or _link_problem(sheet) or _figure_problem(sheet)
 
@@ -176,8 +176,8 @@ def read(path: Path) -> DiskSheet:
     except msgspec.ValidationError as refusal:
         place = _pointer(str(refusal))
         raise DiskSheetError(f"{_at(path, text, place)}: {refusal}") from refusal
-    if problem := _problem(sheet):
-        place, told = problem
+    if wrong := problem(sheet):
+        place, told = wrong
         key = ".".join(map(str, place))
         raise DiskSheetError(f"{_at(path, text, place)}: {key}: {told}")
     return sheet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from acceptance import resources
@@ -38,22 +38,25 @@ def sheets() -> tuple[Sheet, ...]:
     return sheet.read_all(resources.locate("models"))
 
 
-def sheet_of(gpu: Gpu) -> Sheet | None:
-    """The model sheet of a GPU; None where none or several agree. Raises SheetError."""
-    return sheet.find(sheets(), pci_id=gpu.device_id, nvml_name=gpu.model)
+def sheet_of(gpu: Gpu, models: Sequence[Sheet]) -> Sheet | None:
+    """The model sheet of a GPU; None where none or several agree."""
+    return sheet.find(models, pci_id=gpu.device_id, nvml_name=gpu.model)
 
 
 def overrides(
-    inventory: Inventory, names: tuple[Component, ...], declared: Machine | None
+    inventory: Inventory,
+    names: tuple[Component, ...],
+    declared: Machine | None,
+    models: Sequence[Sheet],
 ) -> Iterator[Override]:
-    """The limits of the GPUs of these names, and of the paths between them."""
+    """The limits of the GPUs of these names, and of the paths between them, by these sheets."""
     due = gpus(inventory, names)
     facts, between = gpu_facts(due, declared), pair_facts(inventory, due)
-    yield from gpu_limits(facts, between, sheets())
-    yield from collective_limits(facts, between, sheets())
-    yield from parallel_limits(facts, between, sheets())
-    yield from compute_limits(compute_facts(due), sheets(), architectures())
-    yield from training_limits(compute_facts(due), sheets())
+    yield from gpu_limits(facts, between, models)
+    yield from collective_limits(facts, between, models)
+    yield from parallel_limits(facts, between, models)
+    yield from compute_limits(compute_facts(due), models, architectures())
+    yield from training_limits(compute_facts(due), models)
     for gpu in due:
         traits = gpu.traits
         # A limit for a missing sensor would be a gap of the plan.
@@ -68,7 +71,9 @@ def overrides(
             yield Override("gpu_memory_temperature", Message("told_by_driver"), limit, gpu.name)
 
 
-def ceilings(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Override]:
+def ceilings(
+    inventory: Inventory, names: tuple[Component, ...], models: Sequence[Sheet]
+) -> Iterator[Override]:
     """The ceilings of the GPUs of these names, and of the paths between them.
 
     Declared values set no ceiling.
@@ -77,7 +82,7 @@ def ceilings(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Ove
     found = gpu_facts(due, None)
     if inventory.cpu.virtualised is not False:
         found = tuple(_without_port(one, gpu.function) for one, gpu in zip(found, due, strict=True))
-    yield from gpu_ceilings(found, compute_facts(due), sheets(), architectures())
+    yield from gpu_ceilings(found, compute_facts(due), models, architectures())
     yield from parallel_ceilings(found)
 
 
@@ -123,7 +128,9 @@ def _facts_of(gpu: Gpu, declared: DeclaredGpu) -> GpuFacts:
     )
 
 
-def gaps(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Message]:
+def gaps(
+    inventory: Inventory, names: tuple[Component, ...], models: Sequence[Sheet]
+) -> Iterator[Message]:
     """What keeps a run from passing: a GPU without memory error counts.
 
     Only of models that have ECC on when they leave the factory.
@@ -131,7 +138,7 @@ def gaps(inventory: Inventory, names: tuple[Component, ...]) -> Iterator[Message
     for gpu in gpus(inventory, names):
         if gpu.traits is None:
             continue  # the checks of presence report a GPU that does not answer
-        own = sheet_of(gpu)
+        own = sheet_of(gpu, models)
         if own is None or not own.ecc:
             continue
         values: Values = {"gpu": str(gpu.name), "card": own.card, "cure": _UNCOUNTED}

@@ -16,6 +16,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.train.names import TRAINING_RATES, TRAINING_SHARES
+from acceptance.machine.toml_place import Path as Place
 
 # A file of the same folder that is no sheet: the architectures for models without one.
 NO_SHEET = "architectures.toml"
@@ -260,63 +261,72 @@ def _facts(table: msgspec.Struct) -> Iterator[str]:
             yield from (f"{key}.{inner}" for inner in _facts(value))
 
 
-def _problem(sheet: Sheet) -> str | None:
+Problem = tuple[Place, str]  # the key at fault, and what is wrong
+
+
+def problem(sheet: Sheet) -> Problem | None:
     """The first problem that types cannot express, or None."""
     known = set(_facts(sheet))
     for key in sheet.doubtful:
         if key not in known:
-            return f"doubtful.{key} is no fact of this sheet"
+            return ("doubtful", key), f"doubtful.{key} is no fact of this sheet"
     for key in sheet.exempt:
         if f"peak.{key}" not in known:
-            return f"exempt.{key} is no peak of this sheet"
+            return ("exempt", key), f"exempt.{key} is no peak of this sheet"
     if sheet.thermal is not None and not known & {
         f"thermal.{key}_c" for key in ("max_operating", "slowdown", "shutdown")
     }:
-        return "thermal holds no temperature"
+        return ("thermal",), "thermal holds no temperature"
     link = sheet.nvlink
+    active: Place = ("nvlink", "active")
     if link is not None and link.active not in ((link.full(),), (0, link.full())):
-        return "nvlink.active must be one number, or 0 and one number"
+        return active, "nvlink.active must be one number, or 0 and one number"
     if link is not None and not 0 < link.full() <= link.links:
-        return f"nvlink.active is {link.full()}, of {link.links} links"
+        return active, f"nvlink.active is {link.full()}, of {link.links} links"
     groups = [(row.measurement, row.gpus) for row in sheet.collective]
-    for measurement, count in groups:
-        if groups.count((measurement, count)) > 1:
-            return f"collective {measurement} of {count} GPUs stands twice"
+    for at, (measurement, count) in enumerate(groups):
+        if (measurement, count) in groups[:at]:
+            return (
+                ("collective", at),
+                f"collective {measurement} of {count} GPUs stands twice",
+            )
     return _training_problem(sheet) or _limit_problem(sheet)
 
 
-def _training_problem(sheet: Sheet) -> str | None:
+def _training_problem(sheet: Sheet) -> Problem | None:
     """The first problem of the published rates and of the floors of shares, or None."""
     peaks, rows = sheet.peak.by_dtype(), set[tuple[str, str, int | None]]()
-    for row in sheet.training:
-        text = f"training {row.measurement}"
+    for at, row in enumerate(sheet.training):
+        text, place = f"training {row.measurement}", ("training", at)
         if row.measurement not in TRAINING_RATES:
-            return f"{text}: no layer and no step"
+            return place, f"{text}: no layer and no step"
         if (key := (row.measurement, row.format, row.sequence)) in rows:
-            return f"{text} in {row.format} at sequence {row.sequence} stands twice"
+            return place, f"{text} in {row.format} at sequence {row.sequence} stands twice"
         if (row.sequence is None) != (not row.batch) or len(row.tflops) != max(1, len(row.batch)):
-            return f"{text}: as many batches as rates, with a sequence, or one rate with neither"
+            told = "as many batches as rates, with a sequence, or one rate with neither"
+            return place, f"{text}: {told}"
         if list(row.batch) != sorted(set(row.batch)):
-            return f"{text}: the batches are not in their order"
+            return place, f"{text}: the batches are not in their order"
         peak = peaks.get(row.format)
         if peak is None or max(row.tflops) > peak:
-            return f"{text}: {max(row.tflops):g} TFLOP/s are more than the peak of {row.format}"
+            told = f"{max(row.tflops):g} TFLOP/s are more than the peak of {row.format}"
+            return place, f"{text}: {told}"
         rows.add(key)
     shares = [row.measurement for row in sheet.share]
-    for share in sheet.share:
-        text = f"share {share.measurement}"
+    for at, share in enumerate(sheet.share):
+        text, place = f"share {share.measurement}", ("share", at)
         if share.measurement not in TRAINING_SHARES:
-            return f"{text}: no share of a layer or of a step"
-        if shares.count(share.measurement) > 1:
-            return f"{text} stands twice"
+            return place, f"{text}: no share of a layer or of a step"
+        if share.measurement in shares[:at]:
+            return place, f"{text} stands twice"
         try:
             share.limit()
         except ValueError as error:
-            return f"{text}: {error}"
+            return place, f"{text}: {error}"
     return None
 
 
-def _limit_problem(sheet: Sheet) -> str | None:
+def _limit_problem(sheet: Sheet) -> Problem | None:
     """The first problem of the limits, or None.
 
     Each must be a valid limit, once, of a measurement that is taken on this model.
@@ -324,34 +334,37 @@ def _limit_problem(sheet: Sheet) -> str | None:
     pairs = [gemm_names(dtype) for dtype in native_dtypes(sheet.compute_capability)]
     units = {LOCAL_COPY: "GB/s", **{name: "TFLOP/s" for pair in pairs for name in pair}}
     found: dict[str, float] = {}
-    for row in sheet.limit:
-        text = f"limit for {row.measurement}"
+    places: dict[str, Place] = {}
+    for at, row in enumerate(sheet.limit):
+        text, place = f"limit for {row.measurement}", ("limit", at)
         if row.measurement not in units:
-            return f"{text}: no sheet limits that on compute capability {sheet.compute_capability}"
+            told = f"no sheet limits that on compute capability {sheet.compute_capability}"
+            return place, f"{text}: {told}"
         if row.measurement in found:
-            return f"{text} stands twice"
+            return place, f"{text} stands twice"
         if row.unit != units[row.measurement]:
-            return f"{text}: it is measured in {units[row.measurement]}, not in {row.unit}"
+            told = f"it is measured in {units[row.measurement]}, not in {row.unit}"
+            return place, f"{text}: {told}"
         try:
             row.limit()
         except ValueError as error:
-            return f"{text}: {error}"
-        found[row.measurement] = row.low
+            return place, f"{text}: {error}"
+        found[row.measurement], places[row.measurement] = row.low, place
     for short, sustained in pairs:
         if (short in found) != (sustained in found):
-            return f"limit for {short}: {sustained} and it stand together or not at all"
+            one = places.get(short) or places[sustained]
+            return one, f"limit for {short}: {sustained} and it stand together or not at all"
         if short in found and found[short] <= found[sustained]:
-            return (
-                f"limit for {short}: a hot card is slower, so it must be above that for {sustained}"
-            )
+            told = f"a hot card is slower, so it must be above that for {sustained}"
+            return places[short], f"limit for {short}: {told}"
     return None
 
 
 def read(path: Path) -> Sheet:
     """The sheet in a file. Raises SheetError, naming the file and the key."""
     sheet = resources.read(path, Sheet, SheetError)
-    if problem := _problem(sheet):
-        raise SheetError(f"{path.name}: {problem}")
+    if wrong := problem(sheet):
+        raise SheetError(f"{path.name}: {wrong[1]}")
     return sheet
 
 
@@ -363,7 +376,7 @@ def read_all(folder: Path) -> tuple[Sheet, ...]:
     return found
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A model name without "NVIDIA", which drivers before 470 leave out."""
     return name.removeprefix("NVIDIA ")
 
@@ -384,6 +397,6 @@ def find(
         sheet
         for sheet in sheets
         if (pci_id is None or pci_id in sheet.pci_ids)
-        and (nvml_name is None or _plain(nvml_name) in map(_plain, sheet.nvml_names))
+        and (nvml_name is None or plain(nvml_name) in map(plain, sheet.nvml_names))
     ]
     return fit[0] if len(fit) == 1 else None

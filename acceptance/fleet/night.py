@@ -143,7 +143,15 @@ def judge(
         tuple(one for one in standings if one.machine in chosen),
         tuple(one for one in standings if one.machine not in chosen),
         found.troubles,
-        (*copies(identities), *_replaced(found, identities, now - fresh)),
+        (
+            *copies(identities),
+            *_replaced(found, identities, now - fresh),
+            *limits(
+                (one.machine, one.newest.groups)
+                for one in standings
+                if one.machine in chosen and one.newest is not None
+            ),
+        ),
     )
 
 
@@ -154,6 +162,33 @@ def copies(identities: Identities) -> Iterator[Message]:
             machines = Listed(names[:NAMES], max(0, len(names) - NAMES))
             code = "fleet_copied_id" if what == "machine_id" else "fleet_copied_serial"
             yield Message(code, {"id": plain_text.quote(text), "machines": machines})
+
+
+def limits(judged: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[Message]:
+    """That machines were judged by different limits: which of them not by the most frequent ones.
+
+    `judged` are the machines with the provenance of the verdict that counts. One without limits in
+    it is of an older rigproof, and says nothing.
+    """
+    by: dict[tuple[str, str], list[str]] = {}
+    for machine, facts in judged:
+        if "limits" in facts and "limits_digest" in facts:
+            by.setdefault((facts["limits"], facts["limits_digest"]), []).append(machine)
+    if len(by) < 2:
+        return
+    usual = max(sorted(by), key=lambda key: len(by[key]))
+    for (version, digest), machines in sorted(by.items()):
+        if (version, digest) != usual:
+            names = Listed(tuple(sorted(machines)[:NAMES]), max(0, len(machines) - NAMES))
+            yield Message(
+                "fleet_other_limits",
+                {
+                    "machines": names,
+                    "limits": plain_text.quote(f"{version} {digest[:12]}"),
+                    "usual": plain_text.quote(f"{usual[0]} {usual[1][:12]}"),
+                    "count": len(by[usual]),
+                },
+            )
 
 
 def _replaced(found: Collection, identities: Identities, since: datetime) -> Iterator[Message]:

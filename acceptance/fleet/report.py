@@ -162,7 +162,14 @@ def of_nights(
         tuple(_troubles(nights, table)),
         began,
         table if chosen is None else _only(table, chosen),
-        remarks=tuple(night.copies(identities)),
+        remarks=(
+            *night.copies(identities),
+            *night.limits(
+                (row.machine, dict(row.groups))
+                for row in rows
+                if chosen is None or row.machine in chosen
+            ),
+        ),
     )
 
 

@@ -56,7 +56,7 @@ _STEP = 64  # bytes that are unpacked at once
 GROUP_KEYS = (
     *("gpu_model", "gpus", "gpu_vbios", "nvidia_driver", "bios_version", "kernel", "virtual"),
     *("machine_file", "station", "image", "image_inputs", "image_id", "rigproof", "machine_id"),
-    "board_serial",
+    *("board_serial", "limits", "limits_digest"),
 )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from acceptance.core.collection import Session
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Entry, RunStarted
 from acceptance.core.spans import first_record, run_seconds
@@ -35,7 +36,8 @@ class RunTimes:
     """How long one run and its checks took.
 
     `gpus` is the number of tested GPUs. `planned` are its checks by id, `took` the seconds of those
-    that ended as pass or fail. `overhead_s` is how many seconds no check ran.
+    that ended as pass or fail. `overhead_s` is how many seconds no check ran. `limits`
+    is what its limits came from, None of an older rigproof.
     """
 
     station: str
@@ -43,6 +45,7 @@ class RunTimes:
     planned: Mapping[str, PlannedCheck]
     took: Mapping[str, float]
     overhead_s: float
+    limits: LimitSet | None = None
 
     @property
     def sessions(self) -> set[Session]:
@@ -75,6 +78,7 @@ def times_of(entries: Sequence[Entry]) -> RunTimes | None:
         {check.id: check for check in plan.checks},
         {name: one.seconds for name, one in ended.items() if one.outcome in {"pass", "fail"}},
         seconds - _checked_s(entries),
+        first.body.limits,
     )
 
 

@@ -20,6 +20,7 @@ _DATA = (
     "disks",
     "drift.toml",
     "events",
+    "limits.toml",
     "locale",
     "machines",
     "measurements",

@@ -46,6 +46,14 @@ def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
         about.append(language("partial: no acceptance of the machine"))
     if not verdict.inventory_declared:
         about.append(language("inventory not declared"))
+    if run.start.limits is not None and (count := len(run.start.limits.looser)):
+        about.append(
+            language.ngettext(
+                "{n} limit looser by the site's sheets",
+                "{n} limits looser by the site's sheets",
+                count,
+            )
+        )
     if verdict.verdict == "PASS" and declares_no_gpu(verdict):
         about.append(language("no GPU declared"))
     if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):

@@ -18,6 +18,7 @@ from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import (
@@ -134,6 +135,16 @@ class Terminal(LineWriter):
         return cls(
             Console(file=cast("IO[str]", SafeOutput(sys.stdout, plain=plain)), highlight=False),
             language,
+        )
+
+    def limits(self, limits: LimitSet) -> None:
+        """Print the version and the digest of the limits."""
+        self.say(
+            self._language(
+                "limits: version {version}, sha256 {digest}",
+                version=limits.version,
+                digest=limits.digest,
+            )
         )
 
     def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:

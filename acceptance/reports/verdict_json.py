@@ -18,6 +18,7 @@ from acceptance.core.collection import Session
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Values
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
@@ -28,8 +29,10 @@ from acceptance.reports.locations import Locations, find_locations
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
-SCHEMA: Literal[5] = 5  # increases with every change of the shape: docs/verdict.md
+SCHEMA: Literal[6] = 6  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+# The shape before, which had no `limits`: fleets hold verdicts of several versions.
+BEFORE: Literal[5] = 5
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -184,6 +187,50 @@ class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
     most: Annotated[int, Meta(ge=1, description="how many in a row are a failure")]
 
 
+class SiteSheet(Struct, frozen=True, forbid_unknown_fields=True):
+    """A sheet of the site."""
+
+    file: Annotated[Text, Meta(description="its path in the folder, such as models/x.toml")]
+    model: Annotated[Text, Meta(description="the model of GPU or disk that it is of")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="of the file")]
+    replaces: Annotated[bool, Meta(description="whether rigproof has a sheet of this model too")]
+
+
+class Looser(Struct, frozen=True, forbid_unknown_fields=True):
+    """A limit that is looser by the site's sheets than by rigproof's own."""
+
+    measurement: str
+    component: str
+    kind: Annotated[
+        Literal["limit", "ceiling"],
+        Meta(description="what judges the value, or the most that is possible"),
+    ]
+    own: Annotated[Bounds, Meta(description="by rigproof's own sheets")]
+    limit: (
+        Annotated[Bounds, Meta(description="by the site's; absent where there is none")] | UnsetType
+    ) = UNSET
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the limits of the run come from, but for the machine file."""
+
+    version: Annotated[
+        Text,
+        Meta(description="of rigproof's own; ends in +changes where installed files are others"),
+    ]
+    digest: Annotated[
+        str,
+        Meta(pattern="^[0-9a-f]{64}$", description="SHA-256 over rigproof's own and the site's"),
+    ]
+    overlay: Annotated[
+        tuple[SiteSheet, ...], Meta(description="the sheets of the site that were there")
+    ]
+    looser: Annotated[
+        tuple[Looser, ...], Meta(description="what is due and looser by the site's sheets")
+    ]
+    folder: Annotated[Text, Meta(description="the site's folder of sheets")] | UnsetType = UNSET
+
+
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it.
 
@@ -191,7 +238,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schema: Annotated[
-        Literal[5], Meta(description="the number of this shape; another is another shape")
+        Literal[5, 6], Meta(description="the number of this shape; another is another shape")
     ]
     verdict: Annotated[
         VerdictWord,
@@ -220,6 +267,10 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     provenance: Annotated[
         dict[str, str], Meta(description="where the run came from: versions, host, image, commands")
     ]
+    limits: (
+        Annotated[Limits, Meta(description="absent where the run was of an older rigproof")]
+        | UnsetType
+    ) = UNSET
     skipped: Skipped | UnsetType = UNSET
     scope: (
         Annotated[
@@ -263,6 +314,7 @@ def schema() -> dict[str, Any]:
     # A docstring is wrapped in the source; a description is one line.
     for one in (top, *components.values()):
         one["description"] = " ".join(one["description"].split())
+    top["properties"]["schema"]["enum"] = [SCHEMA]  # what is written, whatever can be read
     components["Bounds"]["anyOf"] = [{"required": ["low"]}, {"required": ["high"]}]
     return {
         "$schema": DIALECT,
@@ -402,12 +454,36 @@ def render(run: Run) -> bytes:
         ),
         checks=tuple(map(_check, verdict.checks)),
         provenance={**summary.provenance(run), **_machine(run)},
+        limits=_limits(run.start.limits),
         skipped=_skipped(verdict.postponed),
         scope=verdict.scope,
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,
     )
     return plain_json.render(content)
+
+
+def _limits(limits: LimitSet | None) -> Limits | UnsetType:
+    if limits is None:
+        return UNSET
+    return Limits(
+        version=limits.version,
+        digest=limits.digest,
+        overlay=tuple(
+            SiteSheet(one.file, one.model, one.sha256, one.replaces) for one in limits.sheets
+        ),
+        looser=tuple(
+            Looser(
+                one.measurement,
+                str(one.component),
+                one.kind,
+                _bounds(one.own),
+                _bounds(one.limit) if one.limit is not None else UNSET,
+            )
+            for one in limits.looser
+        ),
+        folder=_known(limits.folder),
+    )
 
 
 def _machine(run: Run) -> dict[str, str]:
@@ -484,7 +560,7 @@ def _unreadable(content: bytes, error: Exception) -> UnreadableVerdict:
         return UnreadableVerdict("no_verdict", why=str(error))
     if schema > SCHEMA:
         return UnreadableVerdict("verdict_newer", found=schema, known=SCHEMA)
-    if schema < SCHEMA:
+    if schema < BEFORE:
         return UnreadableVerdict("verdict_older", found=schema, known=SCHEMA)
     return UnreadableVerdict("no_verdict", why=str(error))
 

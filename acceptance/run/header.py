@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acceptance.core.evidence import AnyBody
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, provenance
 from acceptance.machine.machine_file import Machine
@@ -24,14 +25,27 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
         **_declared(prepared.machine),
         boot_id=clock.boot_id(options.root),
         user="root" if os.geteuid() == 0 else "unprivileged",
+        **_limits(prepared.limits),
         **station.provenance,
     )
     machine_id = clock.machine_id(options.root)
     selftest = selftest_record.last_selftest(run_dir.parent, plan.digest, machine_id)
-    yield RunStarted(run_dir.name, plan, facts, machine_id, selftest)
+    yield RunStarted(run_dir.name, plan, facts, machine_id, selftest, prepared.limits)
     yield from (*station.notes, *prepared.notes)
     yield prepared.observed()
     yield from prepared.scratches
+
+
+def _limits(limits: LimitSet | None) -> dict[str, str | None]:
+    """The version of the limits, their digest, and the sheets of the site with theirs."""
+    if limits is None:
+        return {}
+    sheets = [f"{one.file} sha256:{one.sha256}" for one in limits.sheets]
+    return {
+        "limits": limits.version,
+        "limits_digest": limits.digest,
+        "site_sheets": ", ".join(sheets) or None,
+    }
 
 
 def _declared(machine: Machine | None) -> dict[str, str | None]:

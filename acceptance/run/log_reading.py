@@ -13,6 +13,7 @@ from acceptance.core.evidence import Scratch, ToolRan
 from acceptance.core.message import Listed, Message
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, Entry, Measured
+from acceptance.expect import site_sheets
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.process.command import ProgramResult
@@ -102,7 +103,8 @@ def _check(
 
     due = gpus(run.inventory, run.plan.gpus)
     scratches = [one.body for one in run.entries if isinstance(one.body, Scratch)]
-    kept = Kept(planned, done, due, run.inventory, earlier, scratches)
+    models = site_sheets.of_record(run.start.limits).models
+    kept = Kept(planned, done, due, run.inventory, earlier, scratches, models)
     told, trouble = replay.values(kept)
     if trouble is not None:
         found.append(Message("log_proves_nothing", {**about, "why": trouble}))

@@ -24,10 +24,10 @@ def load() -> None:
     import acceptance.journal.samples
     import acceptance.reports.junit
     import acceptance.reports.verdict_json  # noqa: F401 - see above
-    from acceptance.expect import gpu_limits
+    from acceptance.expect import site_sheets
     from acceptance.reports.page import render
 
-    gpu_limits.sheets()
+    site_sheets.own_sheets()
     render.load()
 
 
@@ -37,22 +37,23 @@ def write(run: Run, language: Language = ENGLISH) -> None:
     The verdict is written last: a run with a verdict counts as closed.
     """
     # imported here, because neither the start of a run nor `judge` needs it
-    from acceptance.expect import gpu_limits
+    from acceptance.expect import site_sheets
     from acceptance.reports import junit, verdict_json
     from acceptance.reports.page import render
 
     write_whole(run.folder / JUNIT, junit.render(run))
-    page = render.render(run, gpu_limits.sheets(), language)
+    page = render.render(run, site_sheets.of_record(run.start.limits).models, language)
     write_whole(run.folder / PAGE, page.encode("utf-8"))
     write_whole(run.folder / VERDICT, verdict_json.render(run))
 
 
 def card(run: Run, language: Language = ENGLISH) -> bytes:
     """The top of a run's page as one picture, SVG."""
-    from acceptance.expect import gpu_limits
+    from acceptance.expect import site_sheets
     from acceptance.reports.page import overview_svg
 
-    return overview_svg.draw(run, gpu_limits.sheets(), language).encode("utf-8")
+    models = site_sheets.of_record(run.start.limits).models
+    return overview_svg.draw(run, models, language).encode("utf-8")
 
 
 def write_unreadable(run_dir: Path, reason: Message) -> None:

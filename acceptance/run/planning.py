@@ -22,6 +22,7 @@ from acceptance.core.collection import matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
+from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Core, parse
 from acceptance.core.plan import Plan
@@ -30,15 +31,19 @@ from acceptance.expect import (
     ceiling,
     components,
     declaration,
-    disk_sheet,
     gpu_limits,
     limit_book,
+    limit_version,
     measurements,
     plan_builder,
+    site_sheets,
     storage_limits,
 )
 from acceptance.expect.collected import CollectedCheck, PlanError
+from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.sheet import Sheet
+from acceptance.expect.site_sheets import Sheets
 from acceptance.journal import provenance
 from acceptance.loads.pulse import selection
 from acceptance.machine import channels, disk_link, gpu_selection, machine_file, topology
@@ -53,7 +58,7 @@ from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import duration
-from acceptance.run import check_cache, profile, scratch
+from acceptance.run import check_cache, profile, scratch, sheet_folder
 from acceptance.session import context as session_context
 from acceptance.station import preflight
 from acceptance.station.options import Options
@@ -82,7 +87,7 @@ class PreparedRun:
 
     `notes` tell the reader of its reports how it was prepared. `alarm` is what must be said at
     once: a GPU is missing, which is a FAIL whatever follows. `scratches` are the folders that the
-    storage tests write in.
+    storage tests write in, `limits` what the plan's limits come from.
     """
 
     options: Options
@@ -93,6 +98,7 @@ class PreparedRun:
     notes: tuple[Note, ...] = ()
     alarm: tuple[Message, ...] = ()
     scratches: tuple[Scratch, ...] = ()
+    limits: LimitSet | None = None
 
     def matrix(self) -> topology.Topology:
         """The paths between GPUs and network cards."""
@@ -209,7 +215,7 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
 
 
 def disk_limits(
-    scratches: Sequence[Scratch], inventory: Inventory, root: Path
+    scratches: Sequence[Scratch], inventory: Inventory, root: Path, sheets: Sequence[DiskSheet]
 ) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
     """The limits and the ceilings of the tested filesystems, from links and sheets of the disks."""
     disks = known(inventory.disks)
@@ -220,7 +226,7 @@ def disk_limits(
         for name, link in seen.items()
         if link is not None and (most := disk_link.most(link)) is not None
     }
-    return storage_limits.overrides(scratches, disks, links, disk_sheet.shipped())
+    return storage_limits.overrides(scratches, disks, links, sheets)
 
 
 def book(
@@ -229,16 +235,22 @@ def book(
     inventory: Inventory,
     names: tuple[Component, ...],
     of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ()),
+    models: Sequence[Sheet] | None = None,
 ) -> LimitBook:
-    """The limits of this machine with these GPUs and tested disks, in order of precedence."""
+    """The limits of this machine with these GPUs and tested disks, in order of precedence.
+
+    `models` are the GPU sheets; None for rigproof's own.
+    """
+    if models is None:
+        models = gpu_limits.sheets()
     defaults = limit_book.class_defaults(measurements.shipped())
     if inventory.cpu.virtualised:
         defaults = defaults.after(
             Override(name, Message("virtual_machine"), unlimited=VIRTUAL_CORES)
             for name in CORE_RATIOS
         )
-    defaults = defaults.after(gpu_limits.overrides(inventory, names, declared))
-    defaults = defaults.under(gpu_limits.ceilings(inventory, names)).under(
+    defaults = defaults.after(gpu_limits.overrides(inventory, names, declared, models))
+    defaults = defaults.under(gpu_limits.ceilings(inventory, names, models)).under(
         _host_ceilings(inventory)
     )
     defaults = defaults.after(of_disks[0]).under(of_disks[1])
@@ -541,6 +553,8 @@ def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Mess
 def prepare(options: Options) -> PreparedRun:
     """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
+    folder = sheet_folder.find(options.sheets, options.root)
+    site = sheet_folder.read(folder, named=options.sheets is not None)
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
     # observation and collection take about a second each, and run side by side
     with start_collection(options.root) as collected:
@@ -574,8 +588,14 @@ def prepare(options: Options) -> PreparedRun:
         # Links to a missing GPU are down, also those of one that is not under test.
         classes["gpu-nvlink"] = ()
         not_compared.append(Message("nvlinks_not_compared"))
-    of_disks = disk_limits(scratches, inventory, options.root)
-    limits = book(declared, file, inventory, names, of_disks)
+    own = site_sheets.own_sheets()
+    sheets = site_sheets.in_effect(site) if site else own
+
+    def book_by(which: Sheets, of: Machine | None) -> LimitBook:
+        of_disks = disk_limits(scratches, inventory, options.root, which.disks)
+        return book(of, file, inventory, names, of_disks, which.models)
+
+    limits = book_by(sheets, declared)
     present = limits.find("gpu_count", parts.MACHINE)
     addresses = [one.address for one in whole.gpu if one.address] if whole else []
     short = shortfalls(inventory, present.limit if present else None, asked, addresses)
@@ -588,7 +608,7 @@ def prepare(options: Options) -> PreparedRun:
     try:
         if whole is not None and whole != declared:
             # Rows that do not hold now are checked all the same, each in its own line.
-            plan_builder.lint(answer.checks, book(whole, file, inventory, names, of_disks))
+            plan_builder.lint(answer.checks, book_by(sheets, whole))
             plan_builder.lint_waivers(answer.checks, whole.waiver, file or "")
         made = plan_builder.build(
             answer.checks,
@@ -613,7 +633,7 @@ def prepare(options: Options) -> PreparedRun:
             only=options.only,
             digest=answer.digest,
             gaps=(
-                *gpu_limits.gaps(inventory, names),
+                *site_sheets.gaps(inventory, names, sheets.models),
                 *memory_gap(most_gib, declared, chosen, inventory),
             ),
             narrowed=bool(options.gpus) or shares,
@@ -634,7 +654,10 @@ def prepare(options: Options) -> PreparedRun:
         if options.machine_file is None or not error.place:
             raise
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
-    notes = power_notes(declared, file, inventory, power_limit_w(options.root))
+    loosened = site_sheets.looser(made, limits, book_by(own, declared)) if site else ()
+    limit_set = _limit_set(folder, site, loosened)
+    notes = tuple(map(Note, site_sheets.notes(limit_set)))
+    notes += power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
     if shares and job is not None:
         notes += (Note(Message("job_shares_node", {"job": job.id})),)
@@ -654,4 +677,16 @@ def prepare(options: Options) -> PreparedRun:
         every = components.resolve(declared, inventory, sensors, asked)
         if asks_for_gpus(answer.checks, options.only, every):
             notes += tuple(Note(one, trouble=True) for one in gpus_not_run(missing, short))
-    return PreparedRun(options, declared, inventory, made, chosen.summary, notes, said, scratches)
+    return PreparedRun(
+        options, declared, inventory, made, chosen.summary, notes, said, scratches, limit_set
+    )
+
+
+def _limit_set(
+    folder: Path | None, site: tuple[SiteSheet, ...], loosened: tuple[LooserLimit, ...]
+) -> LimitSet:
+    version, digest = limit_version.shipped()
+    found = limit_version.with_sheets(digest, site)
+    return LimitSet(
+        version, found, str(folder.absolute()) if site and folder else None, site, loosened
+    )

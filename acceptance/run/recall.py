@@ -8,7 +8,7 @@ cannot pass, because the changes since are unknown.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from acceptance import resources
 from acceptance.core.judgement import covers
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
@@ -151,6 +152,7 @@ class HistoryRecall:
                 gaps.append(Message("nightly_changes_unknown", {"why": error.message}))
             else:
                 notes.append(Note(Message("not_remembered", {"why": error.message})))
+        notes += _other_limits(prepared.limits, accepted, times)
         made = _with_past(plan, prepared, looks, accepted, now, book, today)
         made = durations.with_usual_times(made, times, station.name)
         if accepted is not None:
@@ -220,6 +222,28 @@ def _another_era(store: Store, now: Era, known: bool, least: int) -> list[Note]:
         return []
     changes = era.describe_changes(store.eras()[before], now)
     return [Note(Message("era_begins", {"changes": changes}))]
+
+
+def _other_limits(
+    now: LimitSet | None, accepted: Certificate | None, runs: Sequence[RunTimes]
+) -> Iterator[Note]:
+    """Notes that the baseline, and the newest of the earlier runs, were held to other limits.
+
+    Their values are compared all the same: limits change no measurement. A run of an older rigproof
+    says nothing of its limits.
+    """
+    if now is None:
+        return
+    after = f"{now.version} ({now.digest[:12]})"
+    known = accepted.provenance if accepted is not None else {}
+    if accepted is not None and known.get("limits_digest", now.digest) != now.digest:
+        before = f"{known.get('limits', '')} ({known['limits_digest'][:12]})"
+        values = {"run": accepted.birth.run_id, "before": before, "after": after}
+        yield Note(Message("limits_since_baseline", values))
+    last = runs[0].limits if runs else None
+    if last is not None and last.digest != now.digest:
+        before = f"{last.version} ({last.digest[:12]})"
+        yield Note(Message("limits_since_last_run", {"before": before, "after": after}))
 
 
 def _counters(plan: Plan, book: DriftBook) -> frozenset[str]:

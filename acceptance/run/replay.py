@@ -16,6 +16,7 @@ from acceptance.core.parts import GPUS
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured
 from acceptance.expect import components
+from acceptance.expect.sheet import Sheet
 from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.machine import inventory, scratch_place
 from acceptance.machine.gpu import Gpu
@@ -79,7 +80,8 @@ class Kept:
     """A check, its programs as their logs show them, in their order, and the machine of the run.
 
     `earlier` gives the programs of another check, by its id. `scratches` are the filesystems that
-    the run tested. How long and on what a program was to work is not asked again: the session did.
+    the run tested, `models` its GPU sheets. How long and on what a program was to work is not asked
+    again: the session did.
     """
 
     planned: PlannedCheck
@@ -88,6 +90,7 @@ class Kept:
     inventory: Inventory
     earlier: Callable[[str], Sequence[ProgramResult]]
     scratches: Sequence[Scratch] = ()
+    models: tuple[Sheet, ...] = ()
 
     def of_program(self, program: str) -> Kept:
         """The same with the runs of one program alone, which may stand behind `nice`."""
@@ -323,6 +326,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "link.collectives": lambda kept, check: link.test_collectives(
         lambda arms: collectives.of_load(kept.last, kept.due, None, arms),
         kept.inventory,
+        kept.models,
         _table,
         check,
     ),

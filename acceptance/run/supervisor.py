@@ -255,6 +255,7 @@ class Supervisor:
             machine=self._prepared.machine,
             inventory=self._prepared.inventory,
             scratches=self._folders.made,
+            limits=self._prepared.limits,
         )
         try:
             session_context.write(context, path)

@@ -17,6 +17,7 @@ import msgspec
 from acceptance.core import parts, regular_file
 from acceptance.core.collection import LOAD_SESSIONS, REPEAT_SESSION, SessionName
 from acceptance.core.evidence import Scratch
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.plan import Plan, PlannedCheck
 from acceptance.core.record import Outcome
 from acceptance.expect.collected import CollectedCheck
@@ -37,7 +38,8 @@ class SessionContext(msgspec.Struct, frozen=True):
     In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
     the load sessions that `again` names. `niceness` lowers the session's priority against other
     programs. With `fail_fast` it stops at the first check that fails. `scratches` are the tested
-    filesystems on which this run has made its folder (`scratch_place.run_folder`).
+    filesystems on which this run has made its folder (`scratch_place.run_folder`). `limits` has the
+    sheets of the site, so that a container judges by the same.
     """
 
     mode: Literal["collect", "run"]
@@ -57,6 +59,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     niceness: int = 0
     fail_fast: bool = False
     scratches: tuple[Scratch, ...] = ()
+    limits: LimitSet | None = None
 
     def share(self) -> tuple[PlannedCheck, ...]:
         """The checks that this session runs, in the order of the plan."""

@@ -36,7 +36,9 @@ from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
 from acceptance.diagnosis.signature import GpuHeat
+from acceptance.expect import site_sheets
 from acceptance.expect.sensor_range import Range, card_ranges
+from acceptance.expect.sheet import Sheet
 from acceptance.journal import clock, reader
 from acceptance.journal import segment as journal_segment
 from acceptance.machine.gpu import Gpu, gpus
@@ -125,6 +127,12 @@ class SessionFixtures:
         """The machine as observed before the run."""
         assert self.context.inventory is not None
         return self.context.inventory
+
+    @pytest.fixture
+    def model_sheets(self) -> tuple[Sheet, ...]:
+        """The GPU sheets of this run, those of the site among them."""
+        limits = self.context.limits
+        return site_sheets.in_effect(limits.sheets if limits is not None else ()).models
 
     @pytest.fixture
     def due_gpus(self, inventory: Inventory) -> tuple[Gpu, ...]:

@@ -26,7 +26,7 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.verdict import worst
-from acceptance.expect import measurements
+from acceptance.expect import measurements, site_sheets
 from acceptance.expect.collected import CollectedCheck, Measures
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
@@ -221,8 +221,13 @@ class _Session:
         digest = provenance.package_digest()
         self.write(SessionStarted(self.context.session, digest, tuple(found)))
         missing = [name for name in self.share if name not in found]
-        if digest != self.context.plan.digest or missing or len(found) != len(items):
+        limits = self.context.limits
+        other_limits = limits is not None and not site_sheets.is_same(limits)
+        differs = digest != self.context.plan.digest or len(found) != len(items)
+        if differs or missing or other_limits:
             why = Message("files_differ")
+            if other_limits and not differs:
+                why = Message("limits_differ")
             if missing:
                 why = Message("checks_missing", {"checks": Listed(tuple(missing))})
             refused = Message("session_refused", {"session": self.context.session, "why": why})

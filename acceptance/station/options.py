@@ -12,7 +12,8 @@ class Options:
 
     `niceness` lowers the priority of its loads against other programs. `run_dir_file` is a file
     that receives the path of the run's folder. With `fail_fast` the run stops at the first check
-    that fails.
+    that fails. `sheets` is the folder of the site's sheets, `none` for rigproof's own alone, None
+    for the machine's own folder.
     """
 
     machine_file: Path | None = None
@@ -27,3 +28,4 @@ class Options:
     niceness: int = 0
     run_dir_file: Path | None = None
     fail_fast: bool = False
+    sheets: Path | None = None

@@ -8,7 +8,8 @@ import pytest
 
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import MACHINE
-from acceptance.expect.gpu_limits import gaps
+from acceptance.expect.sheet import Sheet
+from acceptance.expect.site_sheets import gaps
 from acceptance.machine.gpu import Gpu, gpus, uuids
 from acceptance.machine.inventory import GpuCounters, Inventory
 from acceptance.machine.machine_file import Machine
@@ -207,7 +208,12 @@ def _links(gpu: Gpu, check: Check) -> None:
     "gpu_retirement_pending",
     "gpu_retired_pages",
 )
-def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+def test_memory_health(
+    inventory: Inventory,
+    due_gpus: tuple[Gpu, ...],
+    model_sheets: tuple[Sheet, ...],
+    check: Check,
+) -> None:
     """What each GPU's memory has been through before this run: uncorrected errors since the driver
     was loaded, remaps, retired pages.
 
@@ -227,8 +233,8 @@ def test_memory_health(inventory: Inventory, due_gpus: tuple[Gpu, ...], check: C
             {name: float(value) for name, value in values.items() if value is not None},
             serials=uuids(due_gpus),
         )
-    if uncounted := list(gaps(inventory, tuple(gpu.name for gpu in due_gpus))):
-        raise NotReady("clauses", why=tuple(uncounted))
+    if uncounted := gaps(inventory, tuple(gpu.name for gpu in due_gpus), model_sheets):
+        raise NotReady("clauses", why=uncounted)
 
 
 def _pages(counters: GpuCounters) -> int | None:

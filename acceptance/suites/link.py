@@ -15,6 +15,7 @@ from acceptance.core.message import Message, Quantity, Text
 from acceptance.core.parts import GPUS, Pair
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.diagnosis.transports import PairLinks
+from acceptance.expect.sheet import Sheet
 from acceptance.loads.miscompare import CollectiveArm
 from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
 from acceptance.machine import topology
@@ -400,6 +401,7 @@ TRANSPORTS = ("transport_faults", "transport_doubts", "transport_faults_p2p_off"
 def test_collectives(
     collectives: RunArms,
     inventory: Inventory,
+    model_sheets: tuple[Sheet, ...],
     table: WriteTable,
     check: Check,
 ) -> None:
@@ -418,7 +420,7 @@ def test_collectives(
     found.raise_failed()
     for name in COLLECTIVE_RATES:
         check(name, found.values(name))
-    links = found.links(inventory)
+    links = found.links(inventory, model_sheets)
     rate, ratio = PATH_RATE
     rates = found.values(rate)
     groups = {due.siblings.among for due in check.due(ratio) if due.siblings is not None}

@@ -276,7 +276,11 @@ def test_a_card_without_a_sheet() -> None:
 
 def ceiling(found: Inventory, measurement: str, component: str) -> float | None:
     names = tuple(gpu.name for gpu in gpus(found))
-    held = LimitBook().under(gpu_limits.ceilings(found, names)).ceiling(measurement, component)
+    held = (
+        LimitBook()
+        .under(gpu_limits.ceilings(found, names, gpu_limits.sheets()))
+        .ceiling(measurement, component)
+    )
     return held.high if held is not None else None
 
 

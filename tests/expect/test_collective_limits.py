@@ -181,4 +181,4 @@ def test_ceilings_are_what_the_ways_carry() -> None:
 def test_a_sheet_has_each_published_figure_once() -> None:
     (row, *_) = SHEETS["H200 SXM 141GB"].collective
     twice = msgspec.structs.replace(SHEETS["H200 SXM 141GB"], collective=(row, row))
-    assert "stands twice" in str(sheet._problem(twice))
+    assert "stands twice" in str(sheet.problem(twice))

@@ -43,7 +43,7 @@ def declared(**tables: Any) -> Machine:
 def book(
     inventory: Inventory, file: Machine | None = None, names: tuple[str, ...] = (Gpu(0), Gpu(1))
 ) -> LimitBook:
-    return LimitBook(tuple(gpu_limits.overrides(inventory, names, file)))
+    return LimitBook(tuple(gpu_limits.overrides(inventory, names, file, gpu_limits.sheets())))
 
 
 def low(found: LimitBook, measurement: str, component: str) -> float | None:
@@ -190,17 +190,17 @@ def test_memory_errors_that_nobody_counts_are_a_gap(
     ]
     lost = device(2, name="NVIDIA H200", traits=None, counters=None, error="lost")
     seen = replace(without_nvml(), nvml=answer([*cards, lost]))
-    found = list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1), Gpu(2))))
+    found = list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1), Gpu(2)), gpu_limits.sheets()))
     assert len(found) == int(told is not None)
     assert "".join(map(words.message, found)).startswith(told or "")
-    assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(2)))) == []
+    assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(2)), gpu_limits.sheets())) == []
 
 
 def test_a_card_that_ships_without_ecc_or_that_no_sheet_knows_has_no_such_gap() -> None:
     seen = machine(device(0), device(1, name="NVIDIA Unheard Of"))
-    assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1)))) == []
+    assert list(gpu_limits.gaps(seen, (Gpu(0), Gpu(1)), gpu_limits.sheets())) == []
     absent = empty(1)
-    assert list(gpu_limits.gaps(absent, (Gpu(0),))) == []
+    assert list(gpu_limits.gaps(absent, (Gpu(0),), gpu_limits.sheets())) == []
 
 
 def test_limits_of_the_gpus_that_are_tested_and_of_no_others() -> None:

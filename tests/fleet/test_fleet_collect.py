@@ -411,7 +411,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _future(folder: Path) -> None:
-    made = msgspec.json.encode(verdict()).replace(b'"schema":5', b'"schema":6,"unheard_of":[]')
+    made = msgspec.json.encode(verdict()).replace(b'"schema":6', b'"schema":7,"unheard_of":[]')
     _write(folder / "bad/verdict.json", made)
 
 
@@ -474,7 +474,7 @@ BAD = {
     "not JSON": Bad(lambda folder: _write(folder / "bad/verdict.json", b"\xff\x00"), "no verdict"),
     "empty": Bad(lambda folder: _write(folder / "bad/verdict.json", b""), "no verdict"),
     "deep": Bad(lambda folder: _write(folder / "bad/verdict.json", b"[" * 100_000), "no verdict"),
-    "a schema from the future": Bad(_future, "format 6, newer than this rigproof reads (5)"),
+    "a schema from the future": Bad(_future, "format 7, newer than this rigproof reads (6)"),
     "an old schema": Bad(
         lambda folder: _write(folder / "bad/verdict.json", b'{"schema":4}'),
         "format 4, older than this rigproof reads (5)",
@@ -513,8 +513,8 @@ FAILED = msgspec.json.encode(verdict("FAIL"))
 @pytest.mark.parametrize(
     "content",
     [
-        FAILED.replace(b'"schema":5', b'"schema":4'),
-        FAILED.replace(b'"schema":5', b'"schema":6,"new":1', 1).replace(b',"new":1', b"", 1),
+        FAILED.replace(b'"schema":6', b'"schema":4'),
+        FAILED.replace(b'"schema":6', b'"schema":7,"new":1', 1).replace(b',"new":1', b"", 1),
         FAILED.replace(b'"exit_code":1', b'"exit_code":0'),
         FAILED[:90],
         msgspec.json.format(FAILED)[:150],
@@ -579,7 +579,7 @@ def test_folders_that_are_not_there_or_one_too_deep(tmp_path: Path) -> None:
 
 def test_a_newest_verdict_that_is_torn_hides_behind_no_older_pass(tmp_path: Path) -> None:
     place(tmp_path, "a", verdict("PASS", run_id("2026-11-25T20:00")), under="older")
-    _write(tmp_path / "a" / LAST_NIGHT / "verdict.json", b'{"schema":5,"verd')
+    _write(tmp_path / "a" / LAST_NIGHT / "verdict.json", b'{"schema":6,"verd')
     found, _ = judged(tmp_path)
     assert word(found, "a") == "UNJUDGED"
 

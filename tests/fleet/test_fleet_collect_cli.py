@@ -225,7 +225,7 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     plant(fleet, "clone-2", 3.1, of="copied")
     plant(fleet, "stranger", word="FAIL")
     future = plant(fleet, "future")
-    future.write_bytes(future.read_bytes().replace(b'"schema":5', b'"schema":6,"new":[]'))
+    future.write_bytes(future.read_bytes().replace(b'"schema":6', b'"schema":7,"new":[]'))
     torn = plant(fleet, "torn")
     torn.write_bytes(torn.read_bytes()[:-30])
     (fleet / "empty/notes").mkdir(parents=True)
@@ -247,7 +247,7 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
         "ahead": "correct the machine's clock",
         "twins": "two machines have this name",
         "renamed": "this machine was tested later under the name name",
-        "future": "format 6, newer than this rigproof reads (5)",
+        "future": "format 7, newer than this rigproof reads (6)",
         "torn": "is no verdict of rigproof",
     }
     for name, sentence in expected.items():

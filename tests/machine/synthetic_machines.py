@@ -162,7 +162,7 @@ def planned(
         only=(),
         digest="synthetic",
         siblings=components.siblings(declared, seen, names, scratches),
-        gaps=tuple(gpu_limits.gaps(seen, names)),
+        gaps=tuple(gpu_limits.gaps(seen, names, gpu_limits.sheets())),
         turns=topology.host_turns(seen, gpus(seen, names)),
     )
 

@@ -10,9 +10,11 @@ import journals
 import pytest
 from product_session import Product
 
+from acceptance.core.limit_set import LimitSet, SiteSheet
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
+from acceptance.expect import limit_version
 from acceptance.expect.collected import Measures
 from acceptance.process import orphans
 from acceptance.session import context, plugin
@@ -245,6 +247,28 @@ def test_another_version_than_the_plans_refuses(product: Product) -> None:
         "this rigproof is not the one that made the plan: its files differ"
         in done.stdout + done.stderr
     )
+
+
+OTHER = SiteSheet("models/x.toml", "X", "0" * 64, "", replaces=False)
+
+
+@pytest.mark.parametrize(
+    ("digest", "sheets", "code"),
+    [("0" * 64, (), context.REFUSED), (None, (OTHER,), context.REFUSED), (None, (), 0)],
+)
+def test_other_limits_than_the_plans_refuse(
+    product: Product, digest: str | None, sheets: tuple[SiteSheet, ...], code: int
+) -> None:
+    """A container judges by the limits of the plan, the site's sheets among them, or not at all."""
+    product.suite("link", PASSES)
+    version, own = limit_version.shipped()
+    product.limits = LimitSet(version, digest or own, "/sheets", sheets)
+    done = product.run(product.plan(owed("link.copy")))
+    assert done.returncode == code
+    if code:
+        why = "its limits differ from the plan's: were they changed meanwhile? Start again"
+        told = f"session load refused to start: {why}"
+        assert product.journalled()[-1] == Note(told, trouble=True)
 
 
 def test_a_planned_check_that_is_not_there_refuses(product: Product) -> None:

@@ -92,6 +92,8 @@ SENTENCE_ERRORS = {
     ("run", "LockError"),
     ("run", "PreparationError"),
     ("run", "ProfileError"),
+    # the user's folder of sheets
+    ("run", "SiteSheetError"),
     ("observe", "DraftError"),
     ("station", "ImageError"),
 }

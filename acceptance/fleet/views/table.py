@@ -15,6 +15,7 @@ from acceptance.wording import words
 HEAD = (
     *("machine", "verdict", "reason", "run_id", "began", "profile", "signer", "gpu_model", "gpus"),
     *("gpu_serials", "nvidia_driver", "gpu_vbios", "bios_version", "kernel", "rigproof", "sha256"),
+    *("limits", "limits_digest"),
 )
 
 

@@ -46,7 +46,7 @@ def _all(
             for measurement, value in _of_sheet(own):
                 yield (
                     (measurement, gpu.name),
-                    Peak(value, language("sheet of {model}", model=own.name)),
+                    Peak(value, words.message(own.origin, language)),
                 )
         rate = _link(gpu)
         if rate is not None:

@@ -1,0 +1,124 @@
+"""The folder of the site's sheets: which one, who may write it, and what it holds.
+
+One folder for each machine, whoever starts the run: a place in the home of a user would give the
+nightly run of root other limits than the acceptance by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from acceptance.core import regular_file
+from acceptance.core.limit_set import SiteSheet
+from acceptance.expect import site_sheets
+from acceptance.expect.site_sheets import DISKS, MODELS, SiteSheetError
+
+PLACE = "etc/rigproof/sheets"  # below the root
+NONE = "none"  # in place of a folder: rigproof's own sheets alone
+MOST = 1 << 20  # bytes of a sheet: the largest of rigproof's own has some KiB
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def find(given: Path | None, root: Path) -> Path | None:
+    """The folder that `--sheets` names, or the machine's own if it is there; None without one."""
+    if given is not None:
+        return None if str(given) == NONE else given
+    place = root / PLACE
+    return place if os.path.lexists(place) else None
+
+
+def read(folder: Path | None, *, named: bool) -> tuple[SiteSheet, ...]:
+    """The sheets of a folder.
+
+    A folder that the user `named` must hold one at least. Raises SiteSheetError, SheetError and
+    DiskSheetError.
+    """
+    if folder is None:
+        return ()
+    try:
+        if not folder.is_dir():
+            raise SiteSheetError(
+                f"{folder}: there is no such folder of sheets: correct its name, or give "
+                f"--sheets {NONE} to use rigproof's own sheets alone"
+            )
+        files = list(_files(folder))
+        if named and not files:
+            raise SiteSheetError(
+                f"--sheets {folder}: holds no sheet: put GPU sheets into {folder / MODELS} and "
+                f"disk sheets into {folder / DISKS}, each a file *.toml ({site_sheets.DOCUMENT})"
+            )
+        texts = [(name, _text(path)) for name, path in files]
+    except OSError as error:
+        path = error.filename or folder
+        raise SiteSheetError(
+            f"{path}: cannot be read ({error.strerror}): put a sheet there that you may read, "
+            f"or give --sheets {NONE} to use rigproof's own sheets alone"
+        ) from error
+    try:
+        return site_sheets.read(texts)
+    except SiteSheetError as error:
+        raise SiteSheetError(f"{folder}/{error}") from error
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The sheets of a folder by name; what is neither a sheet nor hidden nor a README is refused.
+
+    A sheet in a folder of a misspelt name would be left out without a word.
+    """
+    _require_only_own(folder)
+    kinds = []
+    for path in sorted(folder.iterdir()):
+        if path.name in (MODELS, DISKS) and path.is_dir():
+            kinds.append(path)
+        elif not _is_beside(path):
+            raise SiteSheetError(
+                f"{path}: is no folder of sheets: GPU sheets go into {folder / MODELS}, disk "
+                f"sheets into {folder / DISKS}; remove or move it"
+            )
+    for kind in kinds:
+        _require_only_own(kind)
+        for path in sorted(kind.iterdir()):
+            if _is_beside(path):
+                continue
+            if path.suffix != ".toml":
+                raise SiteSheetError(
+                    f"{path}: is no sheet: a sheet is a file *.toml; remove, move or rename it"
+                )
+            _require_only_own(path)
+            yield f"{kind.name}/{path.name}", path
+
+
+def _is_beside(path: Path) -> bool:
+    return path.name.startswith((".", "README"))
+
+
+def _require_only_own(path: Path) -> None:
+    """Refuse a file or folder that others than its owner and root may write, or replace.
+
+    In a folder with the sticky bit (/tmp) nobody replaces what belongs to another user.
+    """
+    real = path.resolve()
+    for place in (real, *real.parents):
+        mode = place.stat().st_mode
+        if mode & _OTHERS and not (place != real and mode & stat.S_ISVTX):
+            if place == real:
+                what, then = "others than its owner may write it", "whoever may would set limits"
+            else:
+                what = f"others than its owner may write {place}"
+                then = "whoever may could put other sheets there"
+            raise SiteSheetError(
+                f"{path}: {what}, and {then}: `chmod go-w {shlex.quote(str(place))}`"
+            )
+
+
+def _text(path: Path) -> str:
+    try:
+        return regular_file.read(path, MOST).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SiteSheetError(
+            f"{path}: is not UTF-8 (byte {error.start}): save it as UTF-8"
+        ) from error

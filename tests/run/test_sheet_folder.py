@@ -1,0 +1,133 @@
+"""The folder of the site's sheets: who may write it, and what may lie in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acceptance import resources
+from acceptance.expect.site_sheets import SiteSheetError
+from acceptance.run import sheet_folder
+
+CARD = resources.locate("models") / "geforce-rtx-4090.toml"
+DISK = resources.locate("disks") / "samsung-990-pro.toml"
+
+
+@pytest.fixture
+def sheets(tmp_path: Path) -> Path:
+    """A folder with a sheet of each kind."""
+    place = tmp_path / "sheets"
+    for name, file in (("models", CARD), ("disks", DISK)):
+        (place / name).mkdir(parents=True)
+        (place / name / file.name).write_bytes(file.read_bytes())
+        (place / name / file.name).chmod(0o644)
+        (place / name).chmod(0o755)
+    place.chmod(0o755)
+    return place
+
+
+def read(place: Path, *, named: bool = True) -> list[str]:
+    return [one.file for one in sheet_folder.read(place, named=named)]
+
+
+def test_sheets_of_both_kinds(sheets: Path) -> None:
+    """Beside them may lie a README and hidden files, such as those of git."""
+    for name in ("README.md", ".git", "models/README", "disks/.old.toml"):
+        (sheets / name).write_text("x", encoding="utf-8")
+    assert read(sheets) == [f"disks/{DISK.name}", f"models/{CARD.name}"]
+
+
+def test_which_folder(tmp_path: Path) -> None:
+    assert sheet_folder.find(None, tmp_path) is None
+    own = tmp_path / sheet_folder.PLACE
+    own.mkdir(parents=True)
+    assert sheet_folder.find(None, tmp_path) == own
+    assert sheet_folder.find(Path("mine"), tmp_path) == Path("mine")
+    assert sheet_folder.find(Path("none"), tmp_path) is None
+    assert sheet_folder.read(None, named=True) == ()
+
+
+def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:
+    assert read(tmp_path, named=False) == []
+    with pytest.raises(SiteSheetError, match="holds no sheet: put GPU sheets into"):
+        read(tmp_path)
+
+
+def _open(name: str, mode: int) -> Callable[[Path], None]:
+    return lambda place: (place / name).chmod(mode)
+
+
+def _link(place: Path) -> None:
+    """A sheet that lies where others may write."""
+    shared = place.parent / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (shared / "x.toml").write_bytes(CARD.read_bytes())
+    (shared / "x.toml").chmod(0o644)
+    (place / "models" / CARD.name).unlink()
+    (place / "models" / CARD.name).symlink_to(shared / "x.toml")
+
+
+def _dangling(place: Path) -> None:
+    (place / "models" / "y.toml").symlink_to(place / "nothing")
+
+
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a file of the group": (
+        _open(f"models/{CARD.name}", 0o664),
+        f"models/{CARD.name}: others than its owner may write it, and whoever may would set "
+        "limits: `chmod go-w ",
+    ),
+    "a file of all": (_open(f"disks/{DISK.name}", 0o646), "others than its owner may write it"),
+    "a folder of the group": (_open("models", 0o775), "models: others than its owner may write"),
+    "the whole folder": (_open(".", 0o757), "sheets: others than its owner may write it"),
+    "a folder like /tmp": (_open("models", 0o1777), "models: others than its owner may write it"),
+    "a folder above": (_open("..", 0o777), "may write"),
+    "a link": (_link, "whoever may could put other sheets there: `chmod go-w "),
+    "a dangling link": (_dangling, "cannot be read (No such file or directory): put a sheet there"),
+    "a misspelt folder": (
+        lambda place: (place / "models").rename(place / "model"),
+        "model: is no",
+    ),
+    "a file beside": (lambda place: (place / "a.toml").write_text(""), "a.toml: is no folder of"),
+    "another file": (
+        lambda place: (place / "models/a.txt").write_text(""),
+        "a.txt: is no sheet: a sheet is a file *.toml; remove, move or rename it",
+    ),
+    "not UTF-8": (
+        lambda place: (place / "models/a.toml").write_bytes(b"name = '\xff'"),
+        "a.toml: is not UTF-8 (byte 8): save it as UTF-8",
+    ),
+    "a named pipe": (lambda place: os.mkfifo(place / "models/a.toml"), "it is a named pipe, not"),
+    "too large": (
+        lambda place: (place / "models/a.toml").write_bytes(b"#" * (sheet_folder.MOST + 1)),
+        "at most 1 MiB are read",
+    ),
+    "no sheet in it": (
+        lambda place: (place / "models/a.toml").write_text("x = 1\n"),
+        "sheets/models/a.toml, line 1: x is no key that rigproof knows",
+    ),
+    "no folder": (lambda place: place.rename(place.parent / "x"), "there is no such folder of"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused(sheets: Path, name: str) -> None:
+    spoil, told = WRONG[name]
+    above = sheets.parent.stat().st_mode
+    spoil(sheets)
+    try:
+        with pytest.raises(SiteSheetError) as refusal:
+            read(sheets)
+    finally:
+        sheets.parent.chmod(above)
+    assert told in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_sticky_folder_above_is_no_fault(sheets: Path) -> None:
+    sheets.parent.chmod(0o1777)
+    assert len(read(sheets)) == 2
