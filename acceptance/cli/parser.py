@@ -38,7 +38,7 @@ VERBS = {
     "capacity": "show what this machine trains, by the measured figures of a run",
     "fleet": "have many machines tested, judge them by their verdicts, and keep the nights",
     "schedule": "install, show or remove the systemd units that run nightly",
-    "image": "save the container image to a file, or load it, for machines without a network",
+    "image": "build the container image, or carry it in a file to a machine without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",
 }
 
