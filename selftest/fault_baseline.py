@@ -10,13 +10,12 @@ from typing import Any
 
 import journals
 
-from acceptance import __version__
 from acceptance.core.evidence import Observed
 from acceptance.core.record import RunStarted
 from acceptance.history import baseline
 from acceptance.history import baseline_file as files
 from acceptance.history.baseline import Certificate
-from acceptance.journal import clock
+from acceptance.journal import clock, provenance
 from acceptance.machine import facts
 
 RUN = "accepted"
@@ -37,7 +36,7 @@ def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
         machine_id=machine_id,
         folder=RUN,
         accepted_utc=clock.utc(),
-        rigproof=__version__,
+        rigproof=provenance.version(),
         profile=start.plan.profile,
         inventory_declared=False,
         birth=birth,

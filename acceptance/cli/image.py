@@ -1,4 +1,4 @@
-"""`rigproof image`: carry the image to a machine without a network."""
+"""`rigproof image`: build the image, or carry it to a machine without a network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from acceptance.cli import options
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import clean, one_line
-from acceptance.station.image import transfer
+from acceptance.station.image import build, transfer
 
 EPILOG = "Exit codes: 0 done, 3 the image cannot be built, saved or loaded, 2 usage error."
 LONGEST_S = 3 * 3600.0
@@ -26,17 +26,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     load = options.add(
         what, "load", "load the image of this version of rigproof from such a file", EPILOG
     )
+    built = options.add(what, "build", "build the image if it is missing", EPILOG)
+    built.add_argument(
+        "--base",
+        metavar="REF",
+        help="what it is built on (default: the pinned base, else Debian trixie from packages)",
+    )
+    options.out(built, text="folder of the runs, for the log of the build (default: reports)")
     for verb in (save, load):
         verb.add_argument("file", metavar="FILE", type=options.path, help="file of the image")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Save or load the image, and print its name and id; returns 0 or raises ImageError."""
-    deadline, file = Deadline.after(LONGEST_S), Path(args.file)
-    if args.what == "save":
-        image = transfer.save(file, args.out / "image", _say, deadline)
+    """Build, save or load the image, and print its name and id.
+
+    Returns 0 or raises ImageError.
+    """
+    deadline = Deadline.after(LONGEST_S)
+    if args.what == "build":
+        log_dir = args.out / "image"
+        image = build.build(log_dir=log_dir, say=_say, deadline=deadline, base=args.base)
+    elif args.what == "save":
+        image = transfer.save(Path(args.file), args.out / "image", _say, deadline)
     else:
-        image = transfer.load(file, deadline)
+        image = transfer.load(Path(args.file), deadline)
     print(one_line(f"{image.tag} {image.id}"))
     return 0
 

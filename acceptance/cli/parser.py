@@ -10,9 +10,8 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
-from acceptance import __version__
 from acceptance.cli.options import EPILOG, Parser, add
 
 # The help of each verb, in the order of `--help`.
@@ -39,7 +38,7 @@ VERBS = {
     "capacity": "show what this machine can train, calculated from a run's measurements",
     "fleet": "submit tests for many machines, judge their verdicts, and keep each night",
     "schedule": "install, show or remove the systemd units that run nightly",
-    "image": "save the container image to a file, or load it, for machines without a network",
+    "image": "build the container image, or carry it in a file to a machine without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",
 }
 
@@ -56,6 +55,16 @@ class Verb(Protocol):
         ...
 
 
+class _Version(argparse.Action):
+    """Prints the version, which a checkout has to ask git for, only where that is asked."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from acceptance.journal import provenance
+
+        print(f"rigproof {provenance.version()}")
+        parser.exit()
+
+
 def verb(name: str) -> Verb:
     """The module of a verb in VERBS."""
     return cast(Verb, importlib.import_module(f"acceptance.cli.{name}"))
@@ -68,7 +77,9 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
         description="Acceptance test for a newly built NVIDIA GPU machine.",
         epilog=EPILOG,
     )
-    top.add_argument("--version", action="version", version=f"rigproof {__version__}")
+    top.add_argument(
+        "--version", nargs=0, action=_Version, help="print the version of rigproof and exit"
+    )
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     asked = next((word for word in given if not word.startswith("-")), None)
     for name, text in VERBS.items():

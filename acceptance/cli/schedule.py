@@ -141,6 +141,7 @@ def _schedule(args: argparse.Namespace) -> Schedule:
     The arguments of the nightly run are checked now, so that a mistake is found at once. Raises
     ScheduleError or TargetError.
     """
+    _require_lasting(Path(sys.prefix))
     if args.user and args.run_as is not None:
         raise ScheduleError(
             "--run-as is for the units of the machine, --user for those of one user: give "
@@ -181,6 +182,16 @@ def _schedule(args: argparse.Namespace) -> Schedule:
                 f"{option} {path}: the units may not write below {shut}: give a path in /var/lib"
             )
     return made
+
+
+def _require_lasting(environment: Path) -> None:
+    """Raise ScheduleError where this Python's environment is in a cache, as uvx and pipx run it."""
+    if any(part == ".cache" or part.startswith("archive-v") for part in environment.parts):
+        raise ScheduleError(
+            f"rigproof runs from a cache ({environment}), which may be gone by the first night: "
+            "install it to stay, with `uv tool install rigproof` or `pipx install rigproof`, then "
+            "install the schedule with that one"
+        )
 
 
 def _look_at(nightly: argparse.Namespace) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance import __version__
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.spans import first_record
@@ -23,7 +22,7 @@ from acceptance.history.baseline import Certificate, FormerBaseline
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.history.lock import history_lock
 from acceptance.history.noise import NoiseBook
-from acceptance.journal import clock, ownership, reader
+from acceptance.journal import clock, ownership, provenance, reader
 from acceptance.journal import run as journal_run
 
 NAME, FORMER = "baseline.json", "baselines"
@@ -168,7 +167,7 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
             book,
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
-            rigproof=__version__,
+            rigproof=provenance.version(),
             era=era.era_of_run(run.plan, start.provenance, run.inventory).facts,
             anew=anew,
         )

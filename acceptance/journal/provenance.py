@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from collections.abc import Iterator
 from pathlib import Path
 
-from acceptance import __version__, resources
+from acceptance import resources
+from acceptance.core import version as versions
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
@@ -59,37 +61,48 @@ def package_digest() -> str:
     return digest.hexdigest()
 
 
-def commit() -> str | None:
-    """The checkout's commit, with `+changes` when files differ from it; None outside a checkout."""
-    if not (_PACKAGE.parent / ".git").exists():
+def _git(*words: str) -> str | None:
+    """What git says of the checkout; None outside a checkout, and where git fails."""
+    root = _PACKAGE.parent
+    if (_PACKAGE / "_source").exists() or not (root / ".git").exists():
         return None
-    deadline = Deadline.after(5.0)
-    git = [
-        "git",
-        "--no-optional-locks",
-        "-c",
-        f"safe.directory={_PACKAGE.parent}",
-        "-C",
-        str(_PACKAGE.parent),
-    ]
+    argv = ["git", "--no-optional-locks", "-c", f"safe.directory={root}", "-C", str(root), *words]
     try:
-        head = command.run([*git, "rev-parse", "HEAD"], deadline=deadline)
-        status = command.run(
-            [*git, "status", "--porcelain", "--untracked-files=no"], deadline=deadline
-        )
+        done = command.run(argv, deadline=Deadline.after(5.0))
     except command.CommandError:
         return None
-    if head.returncode != 0 or status.returncode != 0:
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def commit() -> str | None:
+    """The checkout's commit, with `+changes` when files differ from it; None outside a checkout."""
+    head, changes = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "-uno")
+    if head is None or changes is None:
         return None
-    return head.stdout.strip() + ("+changes" if status.stdout.strip() else "")
+    return head + ("+changes" if changes else "")
+
+
+def version() -> str:
+    """The version of rigproof: a checkout's by its tags, else that of the installation."""
+    described, commits = _git(*versions.DESCRIBE), _git(*versions.COMMITS)
+    if described is not None and commits is not None:
+        with contextlib.suppress(ValueError):
+            return versions.of_checkout(described, commits)
+
+    import importlib.metadata  # not at the top: a tenth of a plan's import time
+
+    try:
+        return importlib.metadata.version("rigproof")
+    except importlib.metadata.PackageNotFoundError:
+        return versions.UNKNOWN
 
 
 def gather(**more: str | None) -> dict[str, str]:
     """Provenance as text by key, with `more` added; an unknown value is left out."""
-    import importlib.metadata  # not at the top: a tenth of a plan's import time
+    import importlib.metadata  # as above
 
     known: dict[str, str | None] = {
-        "rigproof": __version__,
+        "rigproof": version(),
         "commit": commit(),
         "package_digest": package_digest(),
         "python": platform.python_version(),

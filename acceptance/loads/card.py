@@ -74,7 +74,10 @@ def gpu_identity() -> dict[str, Any]:
     try:
         import torch
     except ImportError as error:
-        raise CardError(f"torch cannot be imported ({error}): run it in rigproof's image") from None
+        raise CardError(
+            f"torch cannot be imported ({error}): run it in rigproof's image, or install "
+            "rigproof[gpu] in place of rigproof"
+        ) from None
     if not torch.cuda.is_available():
         raise CardError(
             "torch sees no GPU: see that `nvidia-smi` lists one here and that "

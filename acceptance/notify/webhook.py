@@ -12,8 +12,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance import __version__
 from acceptance.core.message import Message, known
+from acceptance.journal import provenance
 from acceptance.notify.targets import Webhook
 from acceptance.process.deadline import Deadline
 
@@ -55,7 +55,7 @@ def headers(hook: Webhook, body: bytes, run_id: str) -> dict[str, str]:
     """
     fields = {
         "Content-Type": "application/json",
-        "User-Agent": f"rigproof/{__version__}",
+        "User-Agent": f"rigproof/{provenance.version()}",
         DELIVERY: "".join(letter for letter in run_id if letter.isascii() and letter.isprintable())[
             :200
         ],
@@ -71,18 +71,21 @@ def post(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> Message
     Hence the thread.
     """
     found: list[Message | None] = []
+    fields = headers(hook, body, run_id)  # not in the thread: the version may be git's
     thread = threading.Thread(
-        target=lambda: found.append(_tries(hook, body, run_id, deadline)), daemon=True
+        target=lambda: found.append(_tries(hook, body, fields, deadline)), daemon=True
     )
     thread.start()
     thread.join(deadline.remaining() + GIVEN_UP_S)
     return found[0] if found else Message("answer_endless")
 
 
-def _tries(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> Message | None:
+def _tries(
+    hook: Webhook, body: bytes, fields: dict[str, str], deadline: Deadline
+) -> Message | None:
     tried, pauses = 0, iter(PAUSES_S)
     while True:
-        answer = _once(hook, body, run_id, deadline)
+        answer = _once(hook, body, fields, deadline)
         tried += 1
         pause = next(pauses, None)
         if answer.failure is None:
@@ -103,7 +106,7 @@ def _wait(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answer:
+def _once(hook: Webhook, body: bytes, fields: dict[str, str], deadline: Deadline) -> _Answer:
     # Imported here: the import takes a tenth of a second, and most runs post nothing.
     import requests
 
@@ -114,7 +117,7 @@ def _once(hook: Webhook, body: bytes, run_id: str, deadline: Deadline) -> _Answe
         with requests.post(
             hook.url,
             data=body,
-            headers=headers(hook, body, run_id),
+            headers=fields,
             timeout=(min(CONNECT_S, left), min(ANSWER_S, left)),
             allow_redirects=False,
             stream=True,  # do not read the answer's body

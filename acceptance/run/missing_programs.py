@@ -14,6 +14,7 @@ from acceptance.process import command
 from acceptance.wording.errors import said
 
 TORCH = "torch"  # a package of Python's, which the GPU loads import
+WITH_TORCH = "rigproof[gpu]"  # what to install for it
 # Each program with its package, None where the distribution has none, and the checks that run it.
 _Programs = tuple[tuple[str, str | None, tuple[str, ...]], ...]
 # They run on the host, whatever the station.
@@ -67,7 +68,8 @@ def find(plan: Plan, *, in_place: bool) -> Iterator[Message]:
             yield Message("needed_by", {"why": why, "checks": Listed(needed)})
     if of_image:
         every = tuple(dict.fromkeys(check for needed in of_image.values() for check in needed))
-        told = Message("programs_of_image", {"programs": Listed(tuple(of_image))})
+        programs = Listed(tuple(of_image))
+        told = Message("programs_of_image", {"programs": programs, "install": WITH_TORCH})
         yield Message("needed_by", {"why": told, "checks": Listed(every)})
 
 

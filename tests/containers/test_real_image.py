@@ -186,7 +186,8 @@ def test_a_change_of_the_harness_changes_only_its_layers(
     """Of two builds, one after the other. The image of this checkout is not one of them: the build
     of another checkout since may have taken over its stages, and then all is built anew."""
     context = tmp_path / "context"
-    inputs.lay_out(inputs.files(ROOT), recipe.ca_bundle(os.environ, Path("/")), context)
+    bundle = recipe.ca_bundle(os.environ, Path("/"))
+    inputs.lay_out(inputs.files(ROOT), "1.2.3", bundle, context)
     tags = ("rigproof-test:unchanged", "rigproof-test:harness")
     try:
         first = rebuilt(engine, built, context, tags[0])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -109,6 +110,49 @@ def test_a_checkout_that_git_cannot_read(checkout: Path, monkeypatch: pytest.Mon
     assert provenance.commit() is None
 
 
+def test_the_version_of_a_checkout(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its tags, as `scripts/version.py` has it for a wheel; elsewhere by the installation."""
+    monkeypatch.setattr(importlib.metadata, "version", {"rigproof": "9.9"}.__getitem__)
+    assert provenance.version() == "9.9"
+    shutil.copytree(REPOSITORY / "acceptance/core", checkout / "acceptance/core")
+    (checkout / "acceptance/__init__.py").write_text("")
+    (checkout / "scripts").mkdir()
+    shutil.copy(REPOSITORY / "scripts/version.py", checkout / "scripts/version.py")
+    script = [sys.executable, "-B", str(checkout / "scripts/version.py")]
+
+    def of_wheel() -> str:
+        done = subprocess.run(script, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    assert of_wheel() == "0.0.0.dev0+unknown"
+    monkeypatch.setenv("HOME", str(checkout))
+    git = ["git", "-C", str(checkout), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    assert provenance.version() == of_wheel()
+    assert provenance.version().startswith("0.0.0.dev1+g")
+    subprocess.run([*git, "tag", "v1.2.3"], check=True)
+    assert provenance.version() == of_wheel() == "1.2.3"
+    (checkout / "acceptance/a.py").write_text("changed")
+    assert provenance.version() == of_wheel()
+    assert provenance.version().startswith("1.2.4.dev0+g")
+    subprocess.run([*git, "tag", "--delete", "v1.2.3"], check=True, capture_output=True)
+    subprocess.run([*git, "tag", "v1.2.3-x"], check=True)
+    assert provenance.version() == "9.9"  # no version, and no run fails for it
+    (checkout / "acceptance/_source").mkdir()  # of a wheel: the .git beside it is somebody else's
+    assert provenance.commit() is None
+
+
+def test_without_git_and_installation_the_version_is_unknown(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert provenance.version() == "0.0.0.dev0+unknown"
+
+
 def test_what_is_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "commit", lambda: None)
     found = provenance.gather(station="host", machine=None, note="")
@@ -144,8 +188,9 @@ def test_the_real_wheel(tmp_path: Path) -> None:
     )
     if uv is None:
         pytest.skip("uv builds the wheel: pip install uv")
-    inputs.lay_out(inputs.files(), None, tmp_path / "context")
-    expected = [provenance.package_digest(), image_build.wanted().tag]
+    want = image_build.wanted()
+    inputs.lay_out(want.context, want.version, None, tmp_path / "context")
+    expected = [provenance.package_digest(), want.tag]
     for number, source in enumerate((REPOSITORY, tmp_path / "context/source")):
         place, *found = wheel_says(uv, source, tmp_path / str(number))
         assert Path(place).is_relative_to(tmp_path)

@@ -130,6 +130,22 @@ def test_the_program_of_the_units_is_this_one(here: Path) -> None:
     assert program.parent == Path(sys.executable).parent
 
 
+@pytest.mark.parametrize(
+    "environment",
+    ["/root/.cache/uv/archive-v0/AbC", "/mnt/uv/archive-v0/AbC", "/home/x/.cache/pipx/12ab"],
+)
+def test_a_cache_is_no_place_to_run_every_night_from(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    environment: str,
+) -> None:
+    """Where uvx and pipx run a package, which they empty as they like."""
+    monkeypatch.setattr(sys, "prefix", environment)
+    assert "`uv tool install rigproof`" in sentence(capsys, "install")
+    assert not (UnitLocation.system(here / "root").folder / units.SERVICE).exists()
+
+
 def test_a_user_is_told_of_lingering(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(here, "install", "--user") == 0
     out = capsys.readouterr().out

@@ -331,7 +331,10 @@ def test_the_working_directory(tmp_path: Path) -> None:
 def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = tmp_path / "rigproof-test-tool"
     monkeypatch.setenv("PATH", str(tmp_path))
-    cure = "install it with `sudo apt install a-package` or `sudo make tools`"
+    cure = (
+        r"install it with `sudo apt install a-package` \(in a checkout `sudo make tools` installs "
+        r"all of them\)"
+    )
     with pytest.raises(
         command.ProgramMissing, match=f"^rigproof-test-tool is not installed: {cure}$"
     ):

@@ -44,20 +44,23 @@ PLAN = journals.plan(
 )
 
 
+ALL = "(in a checkout `sudo make tools` installs all of them)"
+
+
 @pytest.mark.usefixtures("bare")
 def test_each_is_named_with_its_checks_and_how_to_get_it() -> None:
     assert told(PLAN) == [
-        "smartctl is not installed: install it with `sudo apt install smartmontools` or "
-        "`sudo make tools` (needed by storage.smart_health)",
-        "stress-ng is not installed: install it with `sudo apt install stress-ng` or "
-        "`sudo make tools` (needed by cpu.stress_ng, together.burn)",
-        "stressapptest is not installed: install it with `sudo apt install stressapptest` or "
-        "`sudo make tools` (needed by together.burn)",
-        "fio is not installed: install it with `sudo apt install fio` or `sudo make tools` (needed "
-        "by storage.write)",
-        "not installed here: gpu-burn, torch: the container has them (`sudo apt "
-        "install docker.io` or `sudo make engine`); without "
-        "it put them on PATH, and torch into the Python that runs rigproof (needed by "
+        f"smartctl is not installed: install it with `sudo apt install smartmontools` {ALL} "
+        "(needed by storage.smart_health)",
+        f"stress-ng is not installed: install it with `sudo apt install stress-ng` {ALL} "
+        "(needed by cpu.stress_ng, together.burn)",
+        f"stressapptest is not installed: install it with `sudo apt install stressapptest` {ALL} "
+        "(needed by together.burn)",
+        f"fio is not installed: install it with `sudo apt install fio` {ALL} (needed by "
+        "storage.write)",
+        "not installed here: gpu-burn, torch: the container has them (`sudo apt install "
+        "docker.io`; in a checkout `sudo make engine`); without it put them on PATH; torch comes "
+        "with `rigproof[gpu]`, installed in place of rigproof (needed by "
         "burn.gpu_burn[float], together.burn)",
     ]
     assert [line.split(" ")[0] for line in told(PLAN, in_place=False)] == ["smartctl"]

@@ -399,7 +399,7 @@ def test_a_program_that_is_not_installed_is_left_out_with_its_cure(
     assert without.output is None
     assert words.text(without.missing or "") == (
         f"{missing} is not installed: install it with `sudo apt install {missing}` "
-        "or `sudo make tools`"
+        "(in a checkout `sudo make tools` installs all of them)"
     )
     assert other.output is not None
     assert [words.text(one) for one in found.troubles()] == []

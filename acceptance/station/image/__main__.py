@@ -57,8 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         if chosen.context:
+            want = build.wanted(chosen.base, chosen.tools_base)
             inputs.lay_out(
-                inputs.files(),
+                want.context,
+                want.version,
                 recipe.ca_bundle(os.environ, Path("/")),
                 chosen.context,
             )

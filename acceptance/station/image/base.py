@@ -93,10 +93,10 @@ class Bootstrap:
             return
         if os.geteuid() != 0:
             raise ImageError(
-                "a base can be bootstrapped by root only: run `sudo make image` or "
-                "`sudo rigproof image save FILE` once, or bring "
-                f"{instead_of} here "
-                "(`docker pull` or `docker load`), or name a base that is here: BASE=..."
+                "a base can be bootstrapped by root only: run `sudo rigproof image build` (in a "
+                f"checkout: `sudo make image`) once, or bring {instead_of} here (`docker pull` or "
+                "`docker load`), or build on a base that is here: `rigproof image build --base "
+                "REF` (make: BASE=REF)"
             )
         debootstrap = self._debootstrap()
         # /tmp may be mounted without devices

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from acceptance.core import version as versions
 from acceptance.journal import provenance
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -24,10 +25,13 @@ NAME = "rigproof"
 
 @dataclass(frozen=True, slots=True)
 class WantedImage:
-    """The image of this rigproof: its tag, the digest of its inputs, and what it is built from."""
+    """The image of this rigproof: its tag, the digest of its inputs, the version of the harness in
+    it, and what it is built from.
+    """
 
     tag: str
     digest: str
+    version: str
     context: dict[str, Path]
     bases: Bases
 
@@ -40,8 +44,10 @@ def wanted(base: str | None = None, tools_base: str | None = None) -> WantedImag
         base or inputs.pinned_version(pins, "image", "base"),
         tools_base or inputs.pinned_version(pins, "image", "tools-base"),
     )
-    digest = inputs.digest(context, {"base": bases.base, "tools_base": bases.tools_base})
-    return WantedImage(f"{NAME}:{digest[:12]}", digest, context, bases)
+    version = versions.of_image(provenance.version())
+    settings = {"base": bases.base, "tools_base": bases.tools_base, "version": version}
+    digest = inputs.digest(context, settings)
+    return WantedImage(f"{NAME}:{digest[:12]}", digest, version, context, bases)
 
 
 def build(
@@ -82,7 +88,7 @@ def build(
         commit=provenance.commit(),
     )
     with stages.build_lock(root) as lock:
-        _build(engine, want.context, bases, tag, labels, log, say, deadline, root)
+        _build(engine, want, bases, tag, labels, log, say, deadline, root)
         stages.tidy(engine, lock, say)
     return replace(record.inspect(engine, tag), built=True, seconds=time.monotonic() - began)
 
@@ -117,7 +123,7 @@ def _announced(engine: BuildEngine, pins: str, root: Path) -> str:
 
 def _build(
     engine: BuildEngine,
-    context: dict[str, Path],
+    want: WantedImage,
     bases: Bases,
     tag: str,
     labels: dict[str, str],
@@ -141,7 +147,7 @@ def _build(
     if why:
         say(f"the build takes the host's network: {why}")
     with tempfile.TemporaryDirectory(prefix="rigproof-image-") as folder:
-        inputs.lay_out(context, recipe.ca_bundle(os.environ, root), Path(folder))
+        inputs.lay_out(want.context, want.version, recipe.ca_bundle(os.environ, root), Path(folder))
         argv = recipe.build(
             docker=engine.docker,
             buildkit=engine.buildkit,

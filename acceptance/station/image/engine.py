@@ -59,8 +59,8 @@ LET_IN = (
     "group are as good as root), or go without a container: --station host (make: STATION=host)"
 )
 CURE = (
-    "install and start one with `sudo apt install docker.io` or `sudo make engine`, or go "
-    "without a container: --station host (make: STATION=host)"
+    "install and start one with `sudo apt install docker.io` (in a checkout: `sudo make engine`), "
+    "or go without a container: --station host (make: STATION=host)"
 )
 
 

@@ -17,6 +17,7 @@ from acceptance.station.image.engine import ImageError
 _ROOT = Path(__file__).resolve().parents[3]
 PINS = "containers/pins.txt"
 CA_BUNDLE = "build/ca.crt"
+METADATA = "source/PKG-INFO"  # hatchling takes the version from it, as in an sdist
 _RECIPE = (
     "Dockerfile",
     "clean",
@@ -145,16 +146,21 @@ def _mode(path: Path) -> int:
     return 0o755 if os.access(path, os.X_OK) else 0o644
 
 
-def lay_out(context: Mapping[str, Path], ca_bundle: Path | None, target: Path) -> None:
+def lay_out(
+    context: Mapping[str, Path], version: str, ca_bundle: Path | None, target: Path
+) -> None:
     """Copy the context's files to `target`, with the host's certificates beside them.
 
-    The file of certificates is empty where there are none.
+    The file of certificates is empty where there are none. `version` is that of the wheel built
+    there, where there is no git.
     """
     for name, path in context.items():
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
         place.chmod(_mode(path))
+    metadata = f"Metadata-Version: 2.4\nName: rigproof\nVersion: {version}\n"
+    (target / METADATA).write_text(metadata, encoding="utf-8")
     place = target / CA_BUNDLE
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(regular_file.read(ca_bundle, regular_file.SMALL_RECORD) if ca_bundle else b"")

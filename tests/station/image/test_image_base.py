@@ -60,8 +60,8 @@ def test_only_root_can_bootstrap(build: Build, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(
         ImageError,
-        match="bootstrapped by root only: run `sudo make image` or `sudo rigproof image save FILE` "
-        "once, or bring nvidia/cuda",
+        match=r"bootstrapped by root only: run `sudo rigproof image build` .*once, or bring "
+        r"nvidia/cuda",
     ):
         build()
 

@@ -109,7 +109,7 @@ def test_without_a_client_there_is_no_engine(build: Build, monkeypatch: pytest.M
     with pytest.raises(
         ImageError,
         match=r"there is no container engine: install and start one with "
-        r"`sudo apt install docker\.io` or `sudo make engine`",
+        r"`sudo apt install docker\.io` \(in a checkout: `sudo make engine`\)",
     ):
         build()
 

@@ -126,14 +126,16 @@ def test_the_context_is_laid_out_readable_whatever_the_umask_was(
     bundle = tmp_path / "bundle.crt"
     bundle.write_bytes(b"certificates")
     target = tmp_path / "context"
-    inputs.lay_out(inputs.files(tree), bundle, target)
+    inputs.lay_out(inputs.files(tree), "1.2.3", bundle, target)
     assert (target / "build/ca.crt").read_bytes() == b"certificates"
+    metadata = (target / inputs.METADATA).read_text().splitlines()
+    assert {"Name: rigproof", "Version: 1.2.3"} <= set(metadata)
     assert (target / "containers/take").stat().st_mode & 0o777 == 0o755
     assert (target / "source/acceptance/a.py").stat().st_mode & 0o777 == 0o644
 
 
 def test_without_certificates_an_empty_file_stands_for_them(tree: Path, tmp_path: Path) -> None:
-    inputs.lay_out(inputs.files(tree), None, tmp_path / "context")
+    inputs.lay_out(inputs.files(tree), "1.2.3", None, tmp_path / "context")
     assert (tmp_path / "context/build/ca.crt").read_bytes() == b""
 
 
