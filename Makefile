@@ -191,7 +191,7 @@ docs: .venv/.test ## build the pages as a site that needs no network: build/site
 	@echo 'build/site/index.html'
 
 bench: .venv/.test ## compare times with their goals, measure the harness's own cost (COLD=1: also a cold image build)
-@.venv/bin/python benchmarks/planned_times.py
+	@.venv/bin/python benchmarks/planned_times.py
 	@.venv/bin/python benchmarks/harness.py
 	@.venv/bin/python benchmarks/cpu_gemm.py
 	@.venv/bin/python benchmarks/gpu_watch.py
