@@ -302,7 +302,7 @@ def _show(judged: Judged, limits: PairLimits, screen: Terminal, language: Langua
     for pair in blame.links:
         screen.say(language("bad link: {first} - {second}", **pair._asdict()), "red")
     for node in judged.unreached:
-        text = language("not judged: {node}: its program met no other node's", node=node)
+        text = language("not judged: {node}: its program never reached another node's", node=node)
         screen.say(text, "yellow")
     for pair in blame.unattributed:
         text = language("{first} or {second} or their link is bad", **pair._asdict())

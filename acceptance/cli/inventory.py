@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
             )
             if gpus(found)
             else language(
-                "{file}: drafted from what was found; no GPU was found: put in the number that you "
-                "bought; correct it by hand, then run `{command}`",
+                "{file}: drafted from what was found; no GPU was found: enter the number "
+                "that you bought; correct it by hand, then run `{command}`",
                 **told,
             )
         )

@@ -157,8 +157,8 @@ def _say_what_a_hangup_does(
     if not hangup.ended_at_logout(options.root):
         screen.say(
             language(
-                "Ctrl-C stops this run. Where its terminal is closed or the connection lost, it "
-                "goes on, and its verdict comes to:"
+                "Ctrl-C stops this run. If its terminal is closed or the connection is "
+                "lost, it goes on and writes its verdict to:"
             )
         )
         screen.path(str(run_dir))
@@ -170,8 +170,9 @@ def _say_what_a_hangup_does(
     )
     screen.say(
         language(
-            "A lost connection or a logout ends this run: systemd ends all programs of a login "
-            "here (KillUserProcesses). To have it go on, stop it with Ctrl-C and start it by:"
+            "A lost connection or a logout ends this run: systemd ends all programs of a "
+            "login here (KillUserProcesses). To let it go on, stop it with Ctrl-C and "
+            "start it with:"
         ),
         "bold yellow",
     )

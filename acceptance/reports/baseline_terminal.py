@@ -25,7 +25,7 @@ def show_accepted(
     """Report that a run is the baseline now, what it accepted, and where the former one is kept."""
     if already:
         screen.say(
-            language("this run is the baseline already, since {utc}", utc=certificate.accepted_utc)
+            language("this run has been the baseline since {utc}", utc=certificate.accepted_utc)
         )
         return
     text = language(

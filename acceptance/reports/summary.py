@@ -149,8 +149,8 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
         else language("{number} GPUs", number=len(names))
     )
     return language.ngettext(
-        "{n} figure of {where} not judged: no sheet of the model tells a limit",
-        "{n} figures of {where} not judged: no sheet of the model tells a limit",
+        "{n} figure of {where} not judged: no model sheet gives a limit",
+        "{n} figures of {where} not judged: no model sheet gives a limit",
         len(found),
         where=where,
     )

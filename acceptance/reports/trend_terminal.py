@@ -47,7 +47,9 @@ def show(
     if report.rows:
         screen.say("")
         screen.say(
-            language("All measurements") if not one else language("Nights of what was named"),
+            language("All measurements")
+            if not one
+            else language("Nights of the named measurements"),
             "bold",
         )
         _grid(screen, report.rows, language, moved=False)

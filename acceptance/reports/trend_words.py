@@ -31,9 +31,7 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
         if report.recorded > len(report.shown):
             shown = _nights(len(report.shown), language)
             lines.append(
-                language(
-                    "shown are the last {nights}, from {first} to {last}", nights=shown, **dates
-                )
+                language("showing the last {nights}, from {first} to {last}", nights=shown, **dates)
             )
         else:
             lines.append(language("from {first} to {last}", **dates))
@@ -66,7 +64,7 @@ def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
         "UNJUDGED": sum(
             night.verdict == "UNJUDGED" and not night.postponed for night in report.shown
         ),
-        language("put off, the machine was in use"): sum(
+        language("skipped, the machine was in use"): sum(
             night.postponed and night.verdict == "UNJUDGED" for night in report.shown
         ),
     }
@@ -197,5 +195,5 @@ def prune_lines(
             nights,
         )
     if not folders and not nights:
-        yield language("nothing is to be removed")
+        yield language("nothing to remove")
     yield language("the runs that stay hold {size}", size=size(left))

@@ -42,7 +42,7 @@ def test_accept_again_and_replace(call: Call, out: Path) -> None:
     call("baseline", "accept", "reports/one")
     code, told, err = call("baseline", "accept", "reports/one")
     assert (code, err) == (0, "")
-    assert told.startswith("this run is the baseline already, since 2")
+    assert told.startswith("this run has been the baseline since 2")
     code, told, err = call("baseline", "accept", "reports/latest")
     assert (code, told) == (2, "")
     assert_one_sentence(err, "run one is the baseline since", "add --replace")

@@ -33,7 +33,7 @@ def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
         "Days to train: ",
         "(measured: step_gpt2 of gpu0, the least of 2)",
         "source: PaLM, arXiv 2204.02311; assumes: ",
-        "The GPUs' own rate binds",
+        "The GPUs' own rate is the bottleneck",
     ):
         assert text in out
     assert out.splitlines()[0].endswith(": PASS")

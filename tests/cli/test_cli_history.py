@@ -74,7 +74,7 @@ def test_one_measurement_and_component_by_pattern(call: Call, out: Path) -> None
     code, text, _ = call("history", "copy_*", "--component", "gpu1", "--nights", "2")
     assert code == 0
     assert "gpu0" not in text
-    assert "shown are the last 2 nights" in text
+    assert "showing the last 2 nights" in text
     code, _, err = call("history", "copy_h2")
     assert code == 2
     assert_one_sentence(
@@ -149,7 +149,7 @@ def test_what_is_pruned_is_said(call: Call, out: Path, monkeypatch: pytest.Monke
     assert rest[0] == "the values of 2 nights were removed from the history"
     assert rest[1].startswith("the runs that stay hold ")
     assert sorted(path.name for path in out.glob("run-*")) == ["run-2", "run-3"]
-    assert "nothing is to be removed" in call("history", "--prune", "--keep-gib", "1")[1]
+    assert "nothing to remove" in call("history", "--prune", "--keep-gib", "1")[1]
     call("history", "--prune", "--keep-gib", "0")
     assert [path.name for path in out.glob("run-*")] == ["run-3"]
     assert "4 nights recorded" in call("history")[1]

@@ -48,8 +48,8 @@ def run(folder: Path, value: float) -> Path:
 def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, code: int) -> None:  # noqa: F811
     found, out, err = call("judge", str(run(tmp_path, value)), "--from-logs")
     assert (found, err) == (code, "")
-    told = f"{NAME}: the journal has {COPY} = 9999 on memory, and its log tells {VALUE:.9g}\n"
-    assert out.startswith(f"{told if code else ''}1 of 1 values were held against the logs")
+    told = f"{NAME}: the journal has {COPY} = 9999 on memory, but its log has {VALUE:.9g}\n"
+    assert out.startswith(f"{told if code else ''}1 of 1 values were compared with the logs")
     chinese = call("judge", str(tmp_path / "run"), "--from-logs", "--lang", "zh-CN")[1]
     assert "1 个值中有 1 个与程序的输出作了对照" in chinese
 
@@ -61,10 +61,10 @@ def test_the_logs_of_a_training_on_gpus_tell_what_its_journal_has(
     run_dir = unpacked(TRAINED, tmp_path / "run")
     code, out, err = call("judge", str(run_dir), "--from-logs")
     assert (code, err) == (0, "")
-    assert out.startswith("103 of 112 values were held against the logs")
+    assert out.startswith("103 of 112 values were compared with the logs")
     log = run_dir / "logs/train.step-2.log"
     text = log.read_text()
     log.write_text(text.replace('"value": 318.83387663217275', '"value": 318.83412'))
     code, out, _ = call("judge", str(run_dir), "--from-logs")
     assert code == 3
-    assert "train.step: the journal has step_gpt2 = 318.833877 on gpu1, and its log tells" in out
+    assert "train.step: the journal has step_gpt2 = 318.833877 on gpu1, but its log has" in out

@@ -227,7 +227,7 @@ def test_the_verb(run: Run, key: Path, call: Call) -> None:  # noqa: F811
     _replaced("verdict.json", b"PASS", b"FAIL")(run.folder)
     code, out, _ = call("verify", folder)
     assert (code, "is not the verdict that was signed" in out) == (1, True)
-    assert "不是签名的那份裁决" in call("verify", folder, "--lang", "zh-CN")[1]
+    assert "不是签名的那份结论" in call("verify", folder, "--lang", "zh-CN")[1]
 
 
 def test_a_verdict_that_the_evidence_does_not_give_is_not_signed(run: Run, key: Path) -> None:

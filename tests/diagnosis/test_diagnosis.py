@@ -249,7 +249,9 @@ def test_what_else_was_wrong_is_counted(facts: list[Fact], told: str) -> None:
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_what_cannot_be_read_is_told_by_its_number_where_there_are_several(others: int) -> None:
-    told = "wrong result 2 of 2 cannot be judged" if others else "the wrong result cannot be judged"
+    told = (
+        "wrong result 2 of 2 cannot be matched" if others else "the wrong result cannot be matched"
+    )
     assert seen(*[one_bit(3)] * others, {"check": "ring"})[1].startswith(told)
 
 
@@ -355,7 +357,7 @@ def test_what_a_fact_does_not_tell_is_named(fact: Fact) -> None:
         needed = (fact["check"], key) not in OPTIONAL
         assert (kind == "unknown") == needed, key
         if needed:
-            assert "wrong result 2 of 2 cannot be judged by its looks: " in sentence
+            assert "wrong result 2 of 2 cannot be matched with a signature: " in sentence
             part = fact["check"] == "ring" and key in DESCRIBED
             assert ("tells only a part" if part else key) in sentence
 

@@ -302,11 +302,12 @@ def test_gpus_of_one_model_are_held_against_each_other(tmp_path: Path) -> None:
     assert found["gpu-with-peers"] == (Gpu(0), Gpu(2))
     lines = not_offered(found)
     assert (
-        "gpu1: slow GPUs: a GPU is held against others of its model, and no other was seen" in lines
+        "gpu1: slow GPUs: a GPU is compared with others of its model, and there is no other"
+        in lines
     )
     absent = not_offered(of(tmp_path / "absent", device(0), device(1)))
     assert (
-        "gpu2: slow GPUs: a GPU is held against others of its model, and no other was seen"
+        "gpu2: slow GPUs: a GPU is compared with others of its model, and there is no other"
         in absent
     )
 
@@ -326,8 +327,8 @@ def test_copies_are_held_against_gpus_on_equal_links() -> None:
     assert found["gpu-with-peers"] == (Gpu(0), Gpu(1), Gpu(2))
     assert found["gpu-with-link-peers"] == (Gpu(0), Gpu(2))
     told = (
-        "gpu1: slow copies: a copy is held against others of the model on such a link, and no "
-        "other was seen"
+        "gpu1: slow copies: a copy is compared with others of the model on such a link, and there "
+        "is no other"
     )
     assert told in not_offered(found)
     assert list(components.link_siblings(None, riser, names).values()) == [
@@ -372,7 +373,7 @@ def test_one_gpu_alone() -> None:
         assert found[name] == ()
     assert found["gpu-paired"] == found["gpu-pair-with-peers"] == ()
     (line,) = [line for line in not_offered(found) if line.startswith("slow GPUs: ")]
-    assert line.endswith("the ways between GPUs and parallel training: they need two")
+    assert line.endswith("paths between GPUs and parallel training: they need two")
 
 
 def test_paths_are_equal_between_equal_cards_that_are_joined_in_one_way() -> None:

@@ -1,4 +1,4 @@
-"""Machines beside each other over some nights: what is flagged, and of what it is told."""
+"""Comparison of machines over some nights: what is flagged, and of what it is told."""
 
 from __future__ import annotations
 

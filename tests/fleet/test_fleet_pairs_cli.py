@@ -105,7 +105,9 @@ def test_a_bad_node_is_named_in_two_more_tests(
     assert (found[word], found["bad_links"]) == (["n4"], [])
     assert len(found["tests"]) == 8 / 2 + 2
     assert said in site.out
-    closing = "not judged: n4: its program met no other node's" if code == 3 else "bad node: n4"
+    closing = (
+        "not judged: n4: its program never reached another node's" if code == 3 else "bad node: n4"
+    )
     assert closing in site.out
 
 

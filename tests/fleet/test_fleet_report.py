@@ -327,7 +327,7 @@ def test_the_page_speaks_chinese(call: Call, tmp_path: Path) -> None:
     _, out, _ = call("fleet", "--page", "p.html", "--lang", "zh-CN")
     assert out[-1].startswith("FAIL: 7 台应测机器")
     words_ = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
-    assert "最旧的裁决" in words_
+    assert "最旧的结论" in words_
 
 
 # A verdict is UTF-8, so that half a letter cannot be in it.
@@ -470,7 +470,7 @@ def test_a_machine_id_that_is_on_several_machines_is_a_remark(call: Call, tmp_pa
     code, out, _ = call("fleet", "--junit", "j.xml")
     assert code == 0
     (line,) = (line for line in out if "machine id x is on several machines (a, b)" in line)
-    assert out.index(line) > out.index("Machines beside each other:")
+    assert out.index(line) > out.index("Comparison of machines:")
     assert "machine id x is on several" in (tmp_path / "j.xml").read_text()
 
 

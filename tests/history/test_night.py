@@ -314,9 +314,8 @@ def test_what_changed_between_two_eras_is_told() -> None:
     before = Era((("driver", "580.1"), ("load burn", "20 s"), ("station", "host")))
     after = Era((("driver", "590.2"), ("image_versions", "x 1"), ("station", "docker")))
     assert words.message(Message("note", {"text": era.describe_changes(before, after)})) == (
-        "the driver changed from 580.1 to 590.2; the image versions is x 1, and was not told "
-        "before;"
-        " the time of burn is not told any more, and was 20 s; the station changed from host to "
+        "the driver changed from 580.1 to 590.2; the image versions is x 1 (not reported before);"
+        " the time of burn is no longer reported (was 20 s); the station changed from host to "
         "docker"
     )
     assert era.describe_changes(before, before) == ()

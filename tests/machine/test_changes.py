@@ -611,8 +611,7 @@ def test_what_was_not_told_then_is_no_change() -> None:
 def test_what_is_not_told_now_is_said() -> None:
     told = found(of("board", serial=None, os=None))
     assert [words.message(one.message) for one in told] == [
-        "not told in this run, so not held against what it was when the baseline was recorded "
-        f"({DAY}): "
+        f"not reported in this run, so not compared with the baseline ({DAY}): "
         "serial number of the board"
     ]
 
@@ -630,7 +629,7 @@ def test_of_what_is_not_told_five_are_named(names: tuple[str, ...], rest: str) -
         plain["board"] |= dict.fromkeys(names)
 
     (told,) = found(change)
-    named, _, more = words.message(told.message).partition(f"{WHEN}: ")[2].partition(" and ")
+    named, _, more = words.message(told.message).partition(f"({DAY}): ")[2].partition(" and ")
     assert len(named.split(", ")) == 5
     assert more == rest
 
@@ -756,7 +755,7 @@ def test_what_was_told_is_a_note_from_the_second_night_on(
     assert [one.known for one in second] == list(birth.known)  # since then, whatever the day is
     for before, now in zip(first, second, strict=True):
         text, mark, basis = words.message(before.message).partition("; basis: ")
-        assert words.message(now.message) == f"{text}; told of since 2025-12-24{mark}{basis}"
+        assert words.message(now.message) == f"{text}; reported since 2025-12-24{mark}{basis}"
         assert (now.event, now.component) == (before.event, before.component)
 
 
@@ -891,7 +890,7 @@ def test_other_bits_with_equal_versions_fail_every_night_and_say_since_when() ->
     then = msgspec.structs.replace(ruled(trained()), known=(since,))
     (again,) = machine_changes(then, trained("00 11 23"))
     assert (again.kind, again.known) == ("fail", since)
-    assert "00 11 23 now; told of since 2026-02-03; basis" in words.message(again.message)
+    assert "00 11 23 now; reported since 2026-02-03; basis" in words.message(again.message)
 
 
 def test_bits_of_other_versions_are_not_compared_and_it_is_said() -> None:
@@ -899,7 +898,7 @@ def test_bits_of_other_versions_are_not_compared_and_it_is_said() -> None:
     (told,) = machine_changes(ruled(trained()), trained("00 11 23", other))
     assert (told.kind, told.event, told.component) == ("note", "inventory.untold", None)
     assert words.message(told.message) == (
-        f"not held against the baseline ({DAY}), because it was made with other versions "
+        f"not compared with the baseline ({DAY}), because it was made with other versions "
         f"({VERSIONS}), now {other}: bits of the training run in bfloat16 of gpu1"
     )
     assert machine_changes(ruled(trained()), trained(versions=other)) == ()

@@ -98,7 +98,7 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
         )
         == 0
     )
-    assert "the schedule was there already, as it is asked for" in capsys.readouterr().out
+    assert "the schedule is already installed as requested" in capsys.readouterr().out
     assert run(here, "uninstall") == 0
     assert (
         "the schedule is removed; the reports and the history of past nights stay"

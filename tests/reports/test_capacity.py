@@ -105,7 +105,8 @@ def test_the_table_of_memory() -> None:
     wide = made(told(), Question(parameters=12e9))
     assert [row[-1] for row in rows(wide, MEMORY, ENGLISH)] == ["no"] * 4
     assert wide.binds == (
-        "Memory binds: the model does not fit on 2 GPUs, sharded and with checkpointing; its "
+        "Memory is the bottleneck: the model does not fit on 2 GPUs, sharded and with "
+        "checkpointing; its "
         "weights, gradients and optimizer alone fill 3 GPUs."
     )
 
@@ -171,7 +172,7 @@ def test_the_efficiency_is_that_of_the_way_that_the_model_needs(
 def test_days_of_other_gpus_than_the_runs_are_a_bound(question: Question) -> None:
     found = line(made(told(), question), "days")
     assert found.text.startswith("at least ")
-    assert found.text.endswith("what so many GPUs lose to each other was not measured")
+    assert found.text.endswith("the loss between so many GPUs was not measured")
 
 
 def test_without_a_step_there_is_only_a_bound() -> None:
@@ -215,7 +216,7 @@ def test_a_link_that_was_not_measured() -> None:
     assert line(found, "head_on_each").text == "needs 1562 GB/s one way, 3125 GB/s both ways"
     assert line(found, "exchange").value is None
     assert "collective_all_reduce, collective_send_receive" in line(found, "exchange").text
-    assert found.binds == "The GPUs' own rate binds, as far as was measured."
+    assert found.binds == "The GPUs' own rate is the bottleneck, as far as was measured."
 
 
 def test_the_exchange_of_gradients() -> None:
@@ -253,7 +254,7 @@ def test_whether_the_disk_keeps_up() -> None:
     assert found.text == "keeps up: 33330 tokens/s are needed, the disk feeds 100e6 tokens/s"
     slow = made(told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)))
     assert line(slow, "feed").text.startswith("does not keep up: ")
-    assert slow.binds == "The disk binds: it feeds fewer tokens than the GPUs take."
+    assert slow.binds == "The disk is the bottleneck: it feeds fewer tokens than the GPUs take."
     assert line(made(told(feed=None)), "feed").text == (
         "not measured in this run: needs one of storage_feed_gpu, storage_feed_host, "
         "storage_memmap_cold"
@@ -270,21 +271,27 @@ def test_checkpoints() -> None:
     assert by_rate.value == pytest.approx(64 / 3 / 3600)
     assert line(made(told(checkpoint=None, write=None)), "checkpoint").value is None
     often = made(told(), Question(parameters=4e9, checkpoint_every=20))
-    assert often.binds == "The disk binds: a checkpoint takes longer than the time between two."
+    assert (
+        often.binds
+        == "The disk is the bottleneck: a checkpoint takes longer than the time between two."
+    )
 
 
 # --- what binds ---
 
 
 def test_what_binds() -> None:
-    hidden = "The GPUs' own rate binds: the last backward pass hides the exchange of gradients."
+    hidden = (
+        "The GPUs' own rate is the bottleneck: the last backward pass hides the exchange of "
+        "gradients."
+    )
     assert made(told()).binds == hidden
     slow = told(all_reduce=figure(30e9, "collective_all_reduce", GPUS, 1))
     some = made(slow).binds
-    assert some.startswith("The GPUs' own rate binds: ")
+    assert some.startswith("The GPUs' own rate is the bottleneck: ")
     assert some.endswith(" of an update is waiting for gradients.")
     slower = told(all_reduce=figure(5e9, "collective_all_reduce", GPUS, 1))
-    assert made(slower).binds.startswith("The links bind: ")
+    assert made(slower).binds.startswith("The links are the bottleneck: ")
 
 
 def test_a_run_that_measured_nothing() -> None:
@@ -296,7 +303,7 @@ def test_a_run_that_measured_nothing() -> None:
         "batch",
     }
     assert found.binds == (
-        "What binds cannot be said: no rate of a step or a product was measured."
+        "The bottleneck is not known: no rate of a step or a product was measured."
     )
     assert all("not measured" in one.text for one in found.lines if one.id in ("feed", "exchange"))
 

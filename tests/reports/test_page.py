@@ -155,7 +155,7 @@ def test_the_verdict_comes_first_and_every_reason_is_there() -> None:
     assert "profile smoke" in header
     origin = words(tree.get_element_by_id("provenance").getparent())
     assert "scope full" in origin
-    assert "self-test of this build not told" in origin
+    assert "self-test of this build unknown" in origin
     assert [section.get("aria-labelledby") for section in tree.iterfind(".//main/section")] == [
         "overview",
         "failed",
@@ -287,7 +287,7 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
         "processor EPYC 9554, 1 socket, 64 cores, 128 threads",
         "memory 24 GiB",
         "module 32 GiB DDR5 at 4800 MT/s PART, A1",
-        "module size not told, B1",
+        "module size unknown, B1",
         "modules not read: no rights",
         "disk nvme0n1 model not shown, 1000 GB, nvme",
         "network eth0 up, 10000 Mbit/s, mlx5",
@@ -295,7 +295,7 @@ def test_the_machine_is_told_without_what_was_not_captured() -> None:
         "gpu0 · NVIDIA H200 PCI address 0000:01:00.0 kernel driver none memory 141 GiB power "
         "limit 700 W ECC on "
         "NVLink 1 of 2 active serial number 77 UUID GPU-1 VBIOS 96.00",
-        "NVML 1 · model not told NVML says: GPU is lost",
+        "NVML 1 · model unknown NVML says: GPU is lost",
         "BIOS 1",
     ):
         assert expected in text
@@ -316,7 +316,7 @@ def test_of_an_inventory_that_holds_little_the_page_shows_that() -> None:
         "processor model not shown",
         "disk sda model not shown",
         "network eth0 10000 Mbit/s, no driver",
-        "gpu0 · model not told PCI address 0000:01:00.0 kernel driver none",
+        "gpu0 · model unknown PCI address 0000:01:00.0 kernel driver none",
         "NVML · NVIDIA H200",
     ):
         assert expected in text

@@ -100,7 +100,7 @@ def test_it_says_what_its_signs_mean_and_loads_nothing() -> None:
         "baseline",
         "another image, driver, profile or load time",
         "outside what was usual",
-        "no measure for others",
+        "no reference for other nights",
     ):
         assert word in words(page(text))
 

@@ -452,7 +452,7 @@ def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
         ((("nvlink_active", Gpu(0), "sheet of GeForce RTX 3090"),), None),
         (
             (("gpu_sm_count", Gpu(0), NO_SHEET),),
-            "1 figure of gpu0 not judged: no sheet of the model tells a limit",
+            "1 figure of gpu0 not judged: no model sheet gives a limit",
         ),
         (
             (
@@ -460,20 +460,20 @@ def test_a_stream_is_its_owners_to_close(tmp_path: Path) -> None:
                 ("gemm_f16", Gpu(1), NO_ARCHITECTURE),
                 ("copy_local", Gpu(2), "x"),
             ),
-            "2 figures of gpu0, gpu1 not judged: no sheet of the model tells a limit",
+            "2 figures of gpu0, gpu1 not judged: no model sheet gives a limit",
         ),
         (
             (("p2p_supported", Pair(Gpu(0), Gpu(1)), NO_SHEET),),
-            "1 figure of gpu0, gpu1 not judged: no sheet of the model",
+            "1 figure of gpu0, gpu1 not judged: no model sheet",
         ),
         (
             # as journals of older versions say it
             (("gpu_sm_count", Gpu(0), "model sheets"), ("gemm_f16", Gpu(0), "architectures")),
-            "2 figures of gpu0 not judged: no sheet of the model tells a limit",
+            "2 figures of gpu0 not judged: no model sheet gives a limit",
         ),
         (
             tuple(("gpu_sm_count", Gpu(n), NO_SHEET) for n in range(4)),
-            "4 figures of 4 GPUs not judged: no sheet",
+            "4 figures of 4 GPUs not judged: no model sheet",
         ),
     ],
 )

@@ -24,8 +24,8 @@ def test_which_machine_what_changed_most_then_everything() -> None:
     shown = lines(trend_reports.machine(("fedc9876",)))
     assert shown[:6] == [
         "machine 0123abcd: 40 nights recorded",
-        "shown are the last 24 nights, from 2026-01-01 to 2026-01-24",
-        "21 PASS, 1 FAIL, 1 UNJUDGED, 1 put off, the machine was in use",
+        "showing the last 24 nights, from 2026-01-01 to 2026-01-24",
+        "21 PASS, 1 FAIL, 1 UNJUDGED, 1 skipped, the machine was in use",
         "the last run: run-23: PASS",
         "accepted as the baseline: run-0",
         "other machines with a history here: fedc9876 (--machine-id shows one)",
@@ -51,7 +51,7 @@ def test_which_machine_what_changed_most_then_everything() -> None:
 
 def test_one_that_was_named_tells_where_another_era_begins() -> None:
     shown = lines(trend_reports.machine(), one=True)
-    assert "Nights of what was named" in shown
+    assert "Nights of the named measurements" in shown
     assert not any("changed" in line for line in shown)
     assert shown[-1] == (
         "copy_d2h gpu0: another era from run-12 on: driver: 580.1 -> 590.2; time of burn: 20 "

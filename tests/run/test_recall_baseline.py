@@ -37,8 +37,8 @@ from acceptance.wording import words
 
 HEALTHY = machine(device(0), device(1))
 OTHER = machine(device(0), replace(device(1), uuid="GPU-another"))
-UNKNOWN = "what changed since the machine was accepted cannot be told"
-NIGHTLY_UNKNOWN = "what changed from night to night cannot be told"
+UNKNOWN = "changes since the machine was accepted are not known"
+NIGHTLY_UNKNOWN = "changes from night to night are not known"
 TOMORROW = time.time() / SECONDS_PER_DAY + 1.0
 NOISE = noise.read(resources.locate("noise.toml"))
 
@@ -196,7 +196,7 @@ def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
     assert plan.gaps == ()
     (note,) = [note for note in notes if "baseline" in note]
     assert note.startswith("the history does not hold the run of the baseline (one), which is of 2")
-    assert note.endswith(": nights are told from those before it by their clock")
+    assert note.endswith(": which nights came after it is known only by their clock")
     forget(out, "zero")
     assert not [
         note for note in recalled(out, root, HEALTHY)[1] if "baseline" in note
@@ -252,7 +252,7 @@ def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
     third, fourth = (run(tmp_path, root, name, updated("6.13")) for name in ("three", "four"))
     assert told(third) == told(fourth) == KNOWN
     day = reader.read(tmp_path / "two").entries[0].utc[:10]
-    assert f"6.13 now; told of since {day}; basis: " in words.message(fourth.changed[0])
+    assert f"6.13 now; reported since {day}; basis: " in words.message(fourth.changed[0])
     assert journal_run.read(tmp_path / "two").verdict.of_kind("warn")  # each from its journal alone
     assert journal_run.read(tmp_path / "four").verdict == fourth
     assert told(run(tmp_path, root, "five", updated("6.14"))) == NEWS

@@ -234,7 +234,7 @@ def test_another_time_of_load_begins_anew_and_says_so(nights: Nights) -> None:
     assert not any(due.past for due in _dues(recalled.plan))
     (note,) = recalled.notes
     text = words.text(note.text)
-    assert text.startswith("figures are not held against the nights before, because ")
+    assert text.startswith("values are not compared with earlier nights, because ")
     assert "the time of nvbandwidth is 3 s" in text
     assert nights.run(140.0, 152.0).verdict == "PASS"
     assert note in [entry.body for entry in reader.read(nights.out / "night-008").entries]
@@ -408,7 +408,7 @@ def test_a_counter_has_its_past_on_the_first_night_of_an_era_without_a_baseline(
     else:
         nights.plan = replace(COUNTED, loads_s={"nvbandwidth": 3.0})
     (note,) = nights.recalled().notes
-    assert words.text(note.text).endswith(": all but counters begin anew with this run")
+    assert words.text(note.text).endswith(": all but counters start again with this run")
     verdict = counting(
         nights, 5000.0, copies=120.0
     )  # the copies' own past would have remarked that

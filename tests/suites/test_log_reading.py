@@ -586,7 +586,7 @@ def again(run_dir: Path) -> tuple[int, int, list[str]]:
     return found.compared, found.measured, [words.message(one) for one in found.differences]
 
 
-TELLS = "the journal has {} = {} on {}, and its log tells {}"
+TELLS = "the journal has {} = {} on {}, but its log has {}"
 BAD_SUM = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
 WRONG_BLOCK = (
     "crc32c: verify failed at file /data/.rigproof/run-run-1/fio offset 3145728, length 1048576 "
@@ -812,7 +812,7 @@ def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     keep(run_dir, [replaced(one, value=last.value + 1.0) if one is last else one for one in bodies])
     (told,) = again(run_dir)[2]
     about = f"{last.measurement} = {last.value + 1.0:.9g} on {last.component}"
-    assert told == f"{name}: the journal has {about}, and its log tells {last.value:.9g}"
+    assert told == f"{name}: the journal has {about}, but its log has {last.value:.9g}"
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -918,8 +918,8 @@ def test_each_gpu_has_its_own_log(run_dir: Path) -> None:
         ],
     )
     assert again(run_dir)[2] == [
-        f"{GEMM}: the journal has gemm_bf16_short = 0.9 on gpu0, and its log tells 1",
-        f"{GEMM}: the journal has gemm_bf16_short = 1 on gpu1, and its log tells 0.9",
+        f"{GEMM}: the journal has gemm_bf16_short = 0.9 on gpu0, but its log has 1",
+        f"{GEMM}: the journal has gemm_bf16_short = 1 on gpu1, but its log has 0.9",
     ]
 
 
@@ -941,7 +941,7 @@ def test_a_value_that_no_log_tells_and_one_that_the_journal_left_out(run_dir: Pa
     keep(run_dir, [replaced(kept, component=Gpu(2)) if one is kept else one for one in bodies])
     assert again(run_dir)[2] == [
         f"{NVBANDWIDTH}: the journal has copy_h2d = 25.2 on gpu2, and its log does not tell it",
-        f"{NVBANDWIDTH}: the log tells copy_h2d = 25.2 on gpu1, which the journal does not have",
+        f"{NVBANDWIDTH}: the log has copy_h2d = 25.2 on gpu1, which is not in the journal",
     ]
 
 
@@ -963,7 +963,7 @@ def test_a_program_that_failed_under_a_check_that_passed_is_named(
     first_log(run_dir, BURN).write_text((RECORDED / f"gpu-burn/{recorded}.txt").read_text())
     keep(run_dir, [one for one in bodies if not isinstance(one, Measured)])
     assert any(
-        one.startswith(f"{BURN} passed, and its log tells a fault:") for one in again(run_dir)[2]
+        one.startswith(f"{BURN} passed, but its log shows a fault:") for one in again(run_dir)[2]
     )
 
 
@@ -973,7 +973,7 @@ def test_a_load_that_found_wrong_results_under_a_check_that_passed_is_named(run_
     first, rest = log.read_text().split("\n", 1)
     log.write_text("\n".join([first, json.dumps({"miscompare": one_bit(3)}), rest]))
     (told,) = again(run_dir)[2]
-    assert told.startswith("vram.patterns passed, and its log tells a fault:")
+    assert told.startswith("vram.patterns passed, but its log shows a fault:")
 
 
 def remove(log: Path) -> None:

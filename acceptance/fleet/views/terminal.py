@@ -58,7 +58,7 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
         if text:
             screen.say(text)
     _block(screen, language("Checks that did not pass"), checks(report, language), language)
-    _block(screen, language("Machines beside each other"), beside(report, language), language)
+    _block(screen, language("Comparison of machines"), beside(report, language), language)
     aged = fleet_report.oldest(report)[:OLD]
     _block(
         screen,
@@ -79,7 +79,7 @@ def title(report: FleetReport, language: Language) -> str:
     now = f"{report.now.astimezone():%Y-%m-%d %H:%M}"
     if report.night is None:
         return language("Fleet at {now}, from the verdicts in folders", now=now)
-    return language("Fleet at {now}, from the kept night of {night}", now=now, night=report.night)
+    return language("Fleet at {now}, from the stored night of {night}", now=now, night=report.night)
 
 
 def groups(report: FleetReport, language: Language) -> Iterator[tuple[str, list[Row]]]:

@@ -22,7 +22,7 @@ def print_units(
         screen.path(f"### {place.folder / name}")
         screen.table(text)
         screen.path("")
-    screen.say(language("where there is no systemd, the same as a line for `crontab -e`:"))
+    screen.say(language("without systemd, the same as a line for `crontab -e`:"))
     try:
         screen.path(units.cron(schedule))
     except units.Unquotable as error:
@@ -39,22 +39,23 @@ def print_installed(
     """Print what was written, and what is still to be done by hand."""
     _paths(screen, done.files)
     if not done.files:
-        screen.say(language("the schedule was there already, as it is asked for"))
+        screen.say(language("the schedule is already installed as requested"))
     own = " --user" if place.user else ""
     if done.running:
         screen.say(language("every night at {time}; when next:", time=f"{schedule.at:%H:%M}"))
         screen.path(f"systemctl{own} list-timers {TIMER}")
     else:
         screen.say(
-            language("systemd does not run here, so nothing was started; where it does, type:"),
+            language(
+                "systemd is not running here, so nothing was started; on a machine where "
+                "it is, type:"
+            ),
             "yellow",
         )
         screen.path(f"systemctl{own} daemon-reload && systemctl{own} enable --now {TIMER}")
     if place.user:
         screen.say(
-            language(
-                "a user's timers stand still while that user is not logged in, unless you type:"
-            )
+            language("a user's timers do not run while that user is logged out, unless you type:")
         )
         screen.path("loginctl enable-linger")
 

@@ -126,7 +126,7 @@ def heads(language: Language) -> tuple[str, ...]:
         language("bytes a parameter on each GPU"),
         language("largest model"),
         language("largest at 12 bytes"),
-        language("the asked model on each GPU"),
+        language("the requested model on each GPU"),
         language("with activations"),
         language("with checkpointing"),
         language("fits"),
@@ -341,7 +341,7 @@ class _Maker:
             text = amount(value, "days", _)
             if efficiency is None and one.gpus > 1:
                 text = _(
-                    "at least {days}: what so many GPUs lose to each other was not measured",
+                    "at least {days}: the loss between so many GPUs was not measured",
                     days=text,
                 )
             yield Line(
@@ -699,32 +699,37 @@ class _Maker:
         if memory is not None and self._stage is None:
             total = MIXED.total * self._model.parameters
             return _(
-                "Memory binds: the model does not fit on {gpus}, sharded and with checkpointing; "
+                "Memory is the bottleneck: the model does not fit on {gpus}, sharded and "
+                "with checkpointing; "
                 "its weights, gradients and optimizer alone fill {needed}.",
                 gpus=amount(one.gpus, "GPUs", _),
                 needed=amount(formulas.gpus_needed(total, memory), "GPUs", _),
             )
         if self._rate is None:
-            return _("What binds cannot be said: no rate of a step or a product was measured.")
+            return _("The bottleneck is not known: no rate of a step or a product was measured.")
         feed, needed, seconds = self._figures.feed, self._needed(), self._checkpoint_seconds()
         if feed is not None and needed is not None and needed > feed.value:
-            return _("The disk binds: it feeds fewer tokens than the GPUs take.")
+            return _("The disk is the bottleneck: it feeds fewer tokens than the GPUs take.")
         if seconds is not None and seconds >= one.checkpoint_every:
-            return _("The disk binds: a checkpoint takes longer than the time between two.")
+            return _(
+                "The disk is the bottleneck: a checkpoint takes longer than the time between two."
+            )
         found = self._exchange()
         if found is not None and found[0].exposed > found[0].computed:
             return _(
-                "The links bind: gradients take longer to exchange than the GPUs compute; "
+                "The links are the bottleneck: gradients take longer to exchange than the "
+                "GPUs compute; "
                 "accumulate more micro-batches."
             )
         if found is None:
-            return _("The GPUs' own rate binds, as far as was measured.")
+            return _("The GPUs' own rate is the bottleneck, as far as was measured.")
         if found[0].exposed == 0:
             return _(
-                "The GPUs' own rate binds: the last backward pass hides the exchange of gradients."
+                "The GPUs' own rate is the bottleneck: the last backward pass hides the "
+                "exchange of gradients."
             )
         return _(
-            "The GPUs' own rate binds: {lost} of an update is waiting for gradients.",
+            "The GPUs' own rate is the bottleneck: {lost} of an update is waiting for gradients.",
             lost=share(found[0].exposed_share),
         )
 

@@ -127,7 +127,7 @@ def _modules(memory: Memory, _: Language) -> Iterator[tuple[str, str]]:
         words = (
             f"{number(dimm.size_bytes / GIB)} GiB"
             if dimm.size_bytes is not None
-            else _("size not told"),
+            else _("size unknown"),
             dimm.kind,
             _("at {rate} MT/s", rate=dimm.configured_mts)
             if dimm.configured_mts is not None

@@ -211,7 +211,7 @@ def pulse_trains(page: PageRun) -> Content | None:
         (one, one.step and words.message(one.step, page.language))
         for one in train.trains(page.run.entries)
     ]
-    return Content(page.language("Power that comes and goes"), {"trains": drawn}) if drawn else None
+    return Content(page.language("Power steps"), {"trains": drawn}) if drawn else None
 
 
 def tested_filesystems(page: PageRun) -> Content | None:
@@ -265,7 +265,7 @@ def events(page: PageRun) -> Content | None:
     found = [
         (one, languages.said(one.event.meaning, page.language)) for one in run_log.events(page.run)
     ]
-    title = page.language("What the machine told by itself")
+    title = page.language("What the machine reported by itself")
     return Content(title, {"events": found}) if found else None
 
 
