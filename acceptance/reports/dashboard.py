@@ -25,8 +25,6 @@ from acceptance.reports.glyphs import Glyphs
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
-# drawing eight GPUs takes a core ten milliseconds, and must not disturb what is measured
-_A_SECOND = 1
 _BAR = 20
 _WIDE = 72  # columns; a narrower terminal has no room for a bar
 _STYLES: dict[Outcome, str] = {
@@ -161,7 +159,7 @@ class Dashboard:
 
 
 class View:
-    """The dashboard on a console, redrawn every second whether or not anything was journalled.
+    """The dashboard on a console, redrawn `frames` times a second whatever was journalled.
 
     It leaves nothing behind. `drawing` is held by whoever writes to the console: rich takes the
     place of the view first and writes later, so a line and a frame at the same time end up in each
@@ -173,8 +171,9 @@ class View:
         console: Console,
         dashboard: Dashboard,
         drawing: contextlib.AbstractContextManager[object],
+        frames: float,
     ) -> None:
-        self._drawing = drawing
+        self._drawing, self._period_s = drawing, 1 / frames
         self._ended = threading.Event()
         self._live = Live(
             dashboard,
@@ -193,7 +192,7 @@ class View:
         self._thread.start()
 
     def _redraw(self) -> None:
-        while not self._ended.wait(1 / _A_SECOND):
+        while not self._ended.wait(self._period_s):
             with self._drawing:
                 if not self._ended.is_set():
                     self._live.refresh()
