@@ -1,6 +1,7 @@
 """The live view of a terminal.
 
-It shows what is running and the time left, every GPU, the machine, and the outcomes so far.
+It shows what is running and the time left, every GPU, the margins to the limits, the machine, and
+the outcomes so far.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from rich.text import Text
 from acceptance.core.collection import Session
 from acceptance.core.language import Language
 from acceptance.core.record import Outcome
-from acceptance.reports import panel
+from acceptance.reports import margins, panel
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import Glyphs
+from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
 _BAR = 20
+_MARGINS, _MARGIN_LINES = 6, 4  # the most margins, and lines of them
 _WIDE = 72  # columns; a narrower terminal has no room for a bar
 _STYLES: dict[Outcome, str] = {
     "pass": "green",
@@ -72,11 +75,17 @@ class Dashboard:
     """
 
     def __init__(
-        self, remaining: RunProgress, gauges: Gauges, language: Language, signs: Glyphs
+        self,
+        remaining: RunProgress,
+        gauges: Gauges,
+        margins: Margins,
+        language: Language,
+        signs: Glyphs,
     ) -> None:
-        self._remaining, self._gauges, self._language, self._signs = (
+        self._remaining, self._gauges, self._margins, self._language, self._signs = (
             remaining,
             gauges,
+            margins,
             language,
             signs,
         )
@@ -94,8 +103,8 @@ class Dashboard:
     def lines(self, width: int, height: int) -> list[RenderableType]:
         """Everything that fits.
 
-        What is running and the GPUs take precedence, then outcomes, the machine, and the check's
-        title.
+        What is running and the GPUs take precedence, then outcomes, the machine, the check's
+        title, and the margins.
         """
         language, signs = self._language, self._signs
         # One line is left for messages that scroll by, and one for the cursor.
@@ -127,9 +136,20 @@ class Dashboard:
                 panel.cut(Text(f"  {one_line(language.text(planned.title))}", "dim"), width, signs)
             )
             room -= 1
+        near = self._near(width)[: max(0, room - 1)]
+        room -= len(near)
         if room > 0:
             head.insert(0, Text(""))  # an empty line below the messages above
-        return [*head, *cards, *tail]
+        return [*head, *cards, *near, *tail]
+
+    def _near(self, width: int) -> list[Text]:
+        """The smallest margins, below a line of their own; nothing where there is none."""
+        found = self._margins.worst()[:_MARGINS]
+        if not found:
+            return []
+        parts = [margins.line(one, self._language, self._signs) for one in found]
+        head = panel.cut(Text(self._language("nearest to their limits"), "dim"), width, self._signs)
+        return [head, *panel.flow_lines(parts, width, self._signs)[:_MARGIN_LINES]]
 
     def _head(self, width: int) -> Table:
         """One line: what is running, a bar, the time passed, and the approximate time left."""

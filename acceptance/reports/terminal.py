@@ -39,6 +39,7 @@ from acceptance.reports.glyphs import plain_locale
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
 from acceptance.reports.locations import find_locations
+from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress, eta_s, time_basis
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import duration, first_line, one_line
@@ -111,12 +112,15 @@ class _Shown:
     ) -> None:
         self.remaining = RunProgress(plan, now_s)
         self.gauges = Gauges(plan.gpus, addresses)
+        self.margins = Margins(plan)
         self.live: View | None = None
         self.calm: Heartbeat | None = None
         if lines.watched:
             from acceptance.reports import dashboard  # only for a terminal
 
-            board = dashboard.Dashboard(self.remaining, self.gauges, language, lines.signs)
+            board = dashboard.Dashboard(
+                self.remaining, self.gauges, self.margins, language, lines.signs
+            )
             self.live = dashboard.View(lines.console, board, lines.drawing, frames)
             self.live.start()
         else:
@@ -229,6 +233,7 @@ class Terminal(LineWriter):
         body, shown = entry.body, self._shown
         if shown:
             shown.gauges.entry(entry)
+            shown.margins.entry(entry)
         if isinstance(body, CheckStarted):
             self._checks[body.check] = _Check()
             if shown:

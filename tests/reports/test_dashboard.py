@@ -13,6 +13,7 @@ from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
+from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress
 
 
@@ -26,15 +27,17 @@ class Run:
             [Gpu(n) for n in range(gpus)],
             {parse(terminal_run.address(n)): Gpu(n) for n in range(gpus)},
         )
+        self.margins = Margins(terminal_run.plan(gpus))
         for body in terminal_run.live(gpus):
             self.gauges.entry(terminal_run.entry(body))
+            self.margins.entry(terminal_run.entry(body))
             if isinstance(body, CheckStarted):
                 self.remaining.started(body.check)
             elif isinstance(body, CheckEnded):
                 self.now_s += body.seconds
                 self.remaining.ended(body.check, body.outcome)
         self.now_s += 190.0
-        self.board = Dashboard(self.remaining, self.gauges, ENGLISH, signs)
+        self.board = Dashboard(self.remaining, self.gauges, self.margins, ENGLISH, signs)
 
     def drawn(self, width: int, height: int) -> list[str]:
         console = Console(width=width, height=height, color_system=None)
