@@ -53,11 +53,15 @@ def test_what_is_running_every_gpu_the_machine_and_what_came_out() -> None:
     assert lines[1].endswith(" 4 min \u00b7 about 105 s left")
     assert lines[2] == "  title of together.burn"
     assert [line.split()[0] for line in lines[3:6]] == ["GPU", "gpu0", "gpu1"]
+    assert lines[6:8] == [
+        "nearest to their limits",
+        "FAIL copy_h2d gpu0 12 GB/s, 40 % below its limit",
+    ]
     assert (
-        lines[6]
+        lines[8]
         == "CPU 71 \u00b0C \u00b7 CPU clock 4950 MHz \u00b7 system load 32.1 \u00b7 RAM free 18 GiB"
     )
-    assert lines[7:] == ["2 of 4 checks done \u00b7 1 passed \u00b7 1 failed"]
+    assert lines[9:] == ["2 of 4 checks done \u00b7 1 passed \u00b7 1 failed"]
 
 
 def test_without_gpus_the_machine_is_shown() -> None:

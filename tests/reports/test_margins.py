@@ -115,9 +115,9 @@ def test_of_several_gpus_the_worst_is_named_and_the_nearest_comes_first() -> Non
 
 
 def test_what_the_plan_does_not_owe_so_is_not_shown() -> None:
-    assert (
-        fed(gemm(0, None), gemm(0, 9.0, "GB/s"), gemm(0, 9.0, name="gemm_f8"), gemm(7, 1.0)) == []
-    )
+    assert fed(gemm(0, None), gemm(0, 9.0, "GB/s"), gemm(0, 9.0, name="gemm_f8")) == []
+    assert fed(gemm(7, 1.0), Measured("watch.heat", "gpu_power", Gpu(0), "W", 700.0)) == []
+    assert fed(Sample({"temperature_margin_c": 1.0}, component=Gpu(0))) == []
     assert fed(CheckEnded("compute.a", "pass", "", 1.0)) == []
 
 
