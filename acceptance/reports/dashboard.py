@@ -28,6 +28,7 @@ from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
 _BAR = 20
+_UNDER = 3  # lines that the rates of links leave for the machine and the outcomes
 _MARGINS, _MARGIN_LINES = 6, 4  # the most margins, and lines of them
 _WIDE = 72  # columns; a narrower terminal has no room for a bar
 _STYLES: dict[Outcome, str] = {
@@ -120,6 +121,10 @@ class Dashboard:
                 list(panel.summary_parts(gauges, language, signs)), width, signs
             )[:room]
             room -= len(cards)
+        if not panel.shows_rates(gauges, width, language, signs):
+            rates = panel.flow_lines(list(panel.rate_parts(gauges, language)), width, signs)
+            if len(rates) + _UNDER <= room:
+                cards, room = [*cards, *rates], room - len(rates)
         tail: list[RenderableType] = []
         if room > 0:
             tail, room = (
