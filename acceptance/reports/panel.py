@@ -81,7 +81,7 @@ def _value(value: float | None, unit: str) -> str:
 
 
 def rate(gauge: Gauge, link: str) -> str:
-    """What a GPU receives and sends over a link, such as `55/0.3 GB/s`; empty if unknown.
+    """What a GPU receives and sends over a link in GB/s, such as `55/0.3`; empty if unknown.
 
     A direction that the driver does not tell is a dash.
     """
@@ -89,22 +89,20 @@ def rate(gauge: Gauge, link: str) -> str:
     if all(value is None for value in found):
         return ""
     shown = ("-" if one is None else f"{one:.0f}" if one >= 10.0 else f"{one:.1f}" for one in found)
-    return f"{'/'.join(shown)} GB/s"
+    return "/".join(shown)
 
 
 _LINKS = {"pcie": "PCIe", "nvlink": "NVLink"}
 
 
 def rate_parts(gauges: Sequence[Gauge], language: Language) -> Iterator[Text]:
-    """What the links of each GPU move, in words; nothing where no driver tells."""
+    """What the links of each GPU move, below a title; nothing where no driver tells."""
+    if any(rate(one, link) for one in gauges for link in _LINKS):
+        yield Text(language("GB/s in/out"), "dim")
     for one in gauges:
-        rates = [
-            language("{link} in/out {rates}", link=name, rates=rate(one, link))
-            for link, name in _LINKS.items()
-            if rate(one, link)
-        ]
+        rates = [f"{name} {found}" for link, name in _LINKS.items() if (found := rate(one, link))]
         if rates:
-            yield Text(f"{one.name} {', '.join(rates)}")
+            yield Text(f"{one.name} {' '.join(rates)}")
 
 
 def _rate_columns(gauges: Sequence[Gauge], language: Language) -> Iterator[Column]:
@@ -114,7 +112,8 @@ def _rate_columns(gauges: Sequence[Gauge], language: Language) -> Iterator[Colum
             head = language("{link} in/out", link=name)
 
             def cell(one: Gauge, link: str = link) -> Text:
-                return Text(rate(one, link))
+                found = rate(one, link)
+                return Text(f"{found} GB/s" if found else "")
 
             yield Column(head, 13, True, 2, cell)
 

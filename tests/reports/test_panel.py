@@ -170,7 +170,8 @@ def test_what_links_move_is_in_the_table_of_a_wide_terminal() -> None:
 def test_where_the_table_has_no_room_it_is_said_below() -> None:
     assert not panel.shows_rates(moving(2), 80, ENGLISH, UNICODE)
     assert [part.plain for part in panel.rate_parts(moving(1), ENGLISH)] == [
-        "gpu0 PCIe in/out 55/0.3 GB/s, NVLink in/out 212/- GB/s"
+        "GB/s in/out",
+        "gpu0 PCIe 55/0.3 NVLink 212/-",
     ]
 
 
