@@ -13,7 +13,7 @@ from rich.text import Text
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
 from acceptance.core.language import Language
-from acceptance.core.limit import Grade, Limit
+from acceptance.core.limit import Grade, Limit, number
 from acceptance.core.parts import CPU
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import CheckStarted, Entry, Measured
@@ -183,8 +183,8 @@ def line(one: Margin, language: Language, signs: Glyphs) -> Text:
     what = one.measurement if one.alone else f"{one.measurement} {one.component}"
     value = f"{one.value:.0f} {signs.degree}" if degrees else quantity(one.value, one.unit)
     values = {"what": one_line(what, 60), "value": value}
-    if one.bound == 0.0 and not degrees:
-        text = language("{what} {value}, its limit is 0", **values)
+    if one.unit == "count" or (one.bound == 0.0 and not degrees):
+        text = language("{what} {value}, its limit is {limit}", **values, limit=number(one.bound))
     else:
         away = f"{abs(one.distance):.0f} {signs.degree}" if degrees else _percent(one.distance)
         text = (

@@ -43,6 +43,8 @@ def told(limit: Limit | None, value: float, name: str = "gemm_bf16", unit: str =
         (COOL, 14.0, "gemm_bf16 14 \u00b0C, 13 \u00b0C above its limit"),
         (COOL, -2.0, "FAIL gemm_bf16 -2 \u00b0C, 3 \u00b0C below its limit"),
         (SOUND, 3.0, "FAIL gemm_bf16 3, its limit is 0"),
+        (Limit("count", BASIS, low=8.0), 7.0, "FAIL gemm_bf16 7, its limit is 8"),
+        (Limit("W", BASIS, high=0.0), 7.0, "FAIL gemm_bf16 7 W, its limit is 0"),
         (Limit("W", BASIS, low=100.0, high=200.0), 190.0, "gemm_bf16 190 W, 5 % below its limit"),
         (Limit("degC", BASIS, low=0.0), 7.0, "gemm_bf16 7 \u00b0C, 7 \u00b0C above its limit"),
     ],
