@@ -13,10 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from acceptance.cli.options import USAGE, say_error
+from acceptance.cli.options import say_error
 from acceptance.cli.parser import parser, verb
-
-UNJUDGED = 3
+from acceptance.core.exit_code import UNJUDGED, USAGE
 
 
 def _import_own() -> None:

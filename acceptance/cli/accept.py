@@ -8,6 +8,7 @@ from pathlib import Path
 
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
+from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.journal.run import Run
@@ -17,8 +18,6 @@ from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 from acceptance.wording.errors import said
-
-UNSIGNED = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     code = closing.show_verdict(screen, found)
     code = closing.write_ocp(found, args.ocp, code, language)
     if args.sign is not None and not _signed(found, args.sign, language):
-        return code or UNSIGNED
+        return code or UNJUDGED
     return code
 
 

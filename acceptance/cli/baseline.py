@@ -17,22 +17,15 @@ from acceptance.journal import clock
 from acceptance.reports import baseline_terminal, plain_json
 from acceptance.reports.terminal import Terminal
 
-EPILOG = (
-    "Exit codes: 0 done, 3 a file cannot be read, believed or written, 2 usage error or an "
-    "unfit "
-    "run."
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof baseline`."""
-    parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     text = (
         "make a passed run the baseline of this machine; a baseline can only tighten limits, "
         "never loosen them"
     )
-    accept = options.add(what, "accept", text, EPILOG)
+    accept = options.add(what, "accept", text, "baseline")
     options.run_dir(accept, "RUN")
     accept.add_argument(
         "--replace",
@@ -43,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         accept, None, "folder of the runs and their history (default: the run's parent folder)"
     )
     options.language(accept)
-    show = options.add(what, "show", "show the baseline of this machine", EPILOG)
+    show = options.add(what, "show", "show the baseline of this machine", "baseline")
     options.out(show, text="folder of the runs and their history (default: reports)")
     show.add_argument("--json", action="store_true", help="print the whole baseline as JSON")
     options.language(show)

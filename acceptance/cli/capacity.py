@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.cli import closing, options
+from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import ENGLISH
 from acceptance.expect import site_sheets
 from acceptance.journal import run as journal_run
@@ -20,11 +21,6 @@ from acceptance.reports.capacity.question import Question
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 
-UNPROVED = 3
-EPILOG = (
-    "What you do not give is assumed; what the run did not measure is marked as missing. "
-    "Exit codes: 0 shown, 3 the run cannot be read or its evidence is not whole, 2 usage error."
-)
 _AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)([KMBT]?)")
 _SUFFIX = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _MOST = 1e18
@@ -47,7 +43,10 @@ def amount(text: str) -> float:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof capacity`."""
-    parser.epilog = EPILOG
+    parser.epilog = (
+        "What was not asked for is assumed, and what the run did not measure is said to be "
+        f"missing. {parser.epilog}"
+    )
     parser.add_argument(
         "run_dir",
         metavar="RUN",
@@ -104,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
             f"{args.run_dir}: this run tested no GPU, so it says nothing of training: give the "
             "folder of one that did"
         )
-    code = UNPROVED if found.troubles else 0
+    code = UNJUDGED if found.troubles else 0
     if args.json:
         made = card.card(told, asked, ENGLISH)
         plain = {"run_id": found.verdict.run_id, "verdict": found.verdict.verdict}

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from acceptance.cli import options
+from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message
 from acceptance.journal import run_folder
@@ -17,8 +18,6 @@ from acceptance.reports.summary import exit_code
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
 from acceptance.wording.errors import said
-
-UNWRITTEN = 3
 
 
 def require_output(screen: Terminal) -> None:
@@ -54,7 +53,7 @@ def write_ocp(run: Run, file: Path | None, code: int, language: Language) -> int
         run_folder.write_whole(file, ocp.render(run), then=Message("ocp_again"), mode=0o644)
     except JournalError as error:
         options.say_error(words.text(said(error), language))
-        return code or UNWRITTEN
+        return code or UNJUDGED
     return code
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from acceptance import resources
 from acceptance.cli import closing, options
+from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
 from acceptance.history import comparison, drift_rules, noise
 from acceptance.history.comparison import ComparedRun, Comparison
@@ -17,15 +18,9 @@ from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import comparison_page, comparison_terminal
 from acceptance.reports.terminal import Terminal
 
-EPILOG = (
-    "Exit codes: 0 nothing is worse than in the first run, 1 something is, 3 a run cannot be "
-    "read or its evidence is not whole, 2 usage error."
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof compare`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "run_dirs",
         metavar="RUN_DIR",
@@ -49,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
-    return 3 if found.not_whole else int(found.worse)
+    return UNJUDGED if found.not_whole else FAIL if found.worse else PASS
 
 
 MAX_RUNS = 26  # runs: each gets a letter

@@ -18,6 +18,7 @@ from acceptance.cli import (
 )
 from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
+from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
 from acceptance.fleet import comparison, due, locations, night, parquet, verdicts
 from acceptance.fleet.comparison import Comparison
@@ -30,16 +31,7 @@ from acceptance.run import signature
 from acceptance.wording import words
 
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
-EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
-EPILOG = (
-    "Exit codes: 0 every due machine has a fresh PASS, 1 a FAIL, 3 UNJUDGED, or something could "
-    "not be read, 2 usage error."
-)
-SUBMIT_EPILOG = (
-    "Exit codes: 0 each due node is submitted, is being tested or has a fresh PASS or FAIL "
-    "(with --wait: a fresh PASS), 1 a FAIL, 3 one could not be submitted, or the engine refused "
-    "something (with --wait: or UNJUDGED), 2 usage error."
-)
+EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
 
 
 _ENGINES = {"slurm": fleet_slurm, "kubernetes": fleet_kubernetes}
@@ -65,10 +57,9 @@ def hours(text: str) -> float:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof fleet`."""
-    parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     text = "judge a night of many machines from their verdicts, and keep it"
-    collect = options.add(what, "collect", text, EPILOG)
+    collect = options.add(what, "collect", text, "fleet")
     collect.add_argument(
         "folders",
         metavar="FOLDER",
@@ -86,7 +77,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _fail_on(collect)
     options.language(collect)
     text = "show a fleet: on the terminal, on a page, and for other programs"
-    report = options.add(what, "report", text, EPILOG)
+    report = options.add(what, "report", text, "fleet")
     fleet_report.arguments(report)
     _due(report)
     _counts(report)
@@ -94,13 +85,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     options.language(report)
     _submit_arguments(what)
     text = "test collectives between two nodes at a time, and name what is bad: node or link"
-    fleet_pairs.arguments(options.add(what, "pairs", text, fleet_pairs.EPILOG))
+    fleet_pairs.arguments(options.add(what, "pairs", text, "fleet"))
 
 
 def _submit_arguments(what: argparse._SubParsersAction[Any]) -> None:
     """Add `submit`, which each engine has options of its own for."""
     text = "submit a test for each node without a fresh PASS or FAIL, to Slurm or Kubernetes"
-    submit = options.add(what, "submit", text, SUBMIT_EPILOG)
+    submit = options.add(what, "submit", text, "fleet")
     submit.add_argument(
         "accept",
         metavar="ARGUMENT",

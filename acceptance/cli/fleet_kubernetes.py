@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from acceptance.cli import options
+from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
@@ -16,8 +17,6 @@ from acceptance.fleet.kubernetes import Refusal
 from acceptance.fleet.night import Standing
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
-
-NOT_ALL = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,7 +147,8 @@ def judge(args: argparse.Namespace, now: datetime) -> dict[str, Standing]:
 
 def exit_code(chosen: tuple[kubernetes.Node, ...], refused: tuple[Refusal, ...]) -> int:
     """0 where each node is submitted or needs no test; also 3 where there is no node at all."""
-    return NOT_ALL if not all(one.harmless for one in refused) or not (chosen or refused) else 0
+    whole = all(one.harmless for one in refused) and (chosen or refused)
+    return PASS if whole else UNJUDGED
 
 
 def refusal_line(one: Refusal, language: Language) -> str:

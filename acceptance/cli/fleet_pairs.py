@@ -13,6 +13,7 @@ from typing import Any
 from acceptance import resources
 from acceptance.cli import options
 from acceptance.cli.fleet_report import NoFleet
+from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.limit import MIB, number
 from acceptance.core.message import Message
@@ -31,11 +32,7 @@ from acceptance.wording import words
 
 FILE = "pairs.json"
 NODE = "{node}"
-EPILOG = (
-    "Exit codes: 0 every pair passed, 1 a bad node or link is named, 3 something is not judged, 2 "
-    "usage error."
-)
-EXIT = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
+EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
 _LOAD = "acceptance.loads.collective.pair"
 _SRUN = "srun --quiet --overlap --nodes=1 --ntasks=1 --nodelist={node}"

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from acceptance import resources
 from acceptance.cli import options
+from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.fleet import night, slurm, verdicts
 from acceptance.fleet.night import Judged, Standing
@@ -27,7 +28,6 @@ from acceptance.wording.errors import said
 
 LOCAL = Path("/var/lib/rigproof")
 _MINUTES = 120
-_REFUSED = 3
 # A controller that restarts is back within some minutes.
 _PAUSES_S = (2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 60.0)
 # Slurm writes a job's reason anew in each round of its scheduler, at most a minute apart.
@@ -134,7 +134,7 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> tu
         judged = fleet.judge()
         fleet.settle(judged.due, fleet.patiently(fleet.known))
         fleet.drain_again(judged.due, fleet.patiently(fleet.known))
-    return _REFUSED if fleet.refused else 0, judged
+    return UNJUDGED if fleet.refused else PASS, judged
 
 
 def _refuse_unused(args: argparse.Namespace) -> None:

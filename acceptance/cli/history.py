@@ -29,12 +29,9 @@ from acceptance.reports.terminal import Terminal
 from acceptance.run import lock
 from acceptance.wording import words
 
-EPILOG = "Exit codes: 0 done, 3 the history cannot be read or written, 2 usage error."
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof history`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "measurement",
         metavar="MEASUREMENT",

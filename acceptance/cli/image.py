@@ -11,22 +11,20 @@ from acceptance.process.deadline import Deadline
 from acceptance.reports.text import clean, one_line
 from acceptance.station.image import build, transfer
 
-EPILOG = "Exit codes: 0 done, 3 the image cannot be built, saved or loaded, 2 usage error."
 LONGEST_S = 3 * 3600.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof image`."""
-    parser.epilog = EPILOG
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     save = options.add(
-        what, "save", "write the image to a file; it is built first if it is missing", EPILOG
+        what, "save", "write the image to a file; it is built first if it is missing", "image"
     )
     options.out(save, text="folder of the runs, for the log of a build (default: reports)")
     load = options.add(
-        what, "load", "load the image of this version of rigproof from such a file", EPILOG
+        what, "load", "load the image of this version of rigproof from such a file", "image"
     )
-    built = options.add(what, "build", "build the image if it is missing", EPILOG)
+    built = options.add(what, "build", "build the image if it is missing", "image")
     built.add_argument(
         "--base",
         metavar="REF",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import closing, options
+from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.reports.terminal import Terminal
 from acceptance.wording import words
-
-UNJUDGED = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -109,7 +109,7 @@ def run_test(
                 )
                 way = recalled.postpone_later(nights.most_skipped) if nights else None
                 run = supervisor.Supervisor(
-                    prepared, where, run_dir, screen.entry, language, way
+                    prepared, where, run_dir, screen.entry, language, way, live=screen.watched
                 ).run()
             finally:
                 screen.stop()

@@ -16,7 +16,7 @@ from acceptance import resources
 from acceptance.cli import closing, machine_test, run_options
 from acceptance.cli import options as cli_options
 from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
-from acceptance.cli.options import EPILOG as VERDICTS
+from acceptance.core.exit_code import SKIPPED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.notify import notices, targets
@@ -26,15 +26,9 @@ from acceptance.run import idle_gate, lock, profile, signals
 from acceptance.run.profile import IdlePolicy
 from acceptance.wording import words
 
-EPILOG = (
-    f"{VERDICTS[:-1]}, 4 skipped: the machine was in use, so the run was not started or was "
-    "stopped."
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof nightly`."""
-    parser.epilog = EPILOG
     machine_test.arguments(parser, "nightly")
     parser.add_argument(
         "--most-skipped",
@@ -66,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         screen.say(
             language("skipped: {reason}", reason=words.message(error.message, language)), "yellow"
         )
-        return idle_gate.SKIPPED
+        return SKIPPED
     except (Exception, signals.UserInterrupt) as error:
         # Errors of rigproof's own included: whoever relies on the nights must be notified.
         troubles = notices.notify_no_run(_why(error), settings)
@@ -119,7 +113,7 @@ def _night(
         )
     code = closing.show_verdict(screen, night)
     if night.verdict.postponed is not None and night.verdict.verdict != "FAIL":
-        return idle_gate.SKIPPED, night.folder, notices.notify_skipped(night, settings)
+        return SKIPPED, night.folder, notices.notify_skipped(night, settings)
     return code, night.folder, notices.notify_run(night, settings)
 
 

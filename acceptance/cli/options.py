@@ -10,15 +10,11 @@ from datetime import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from acceptance.cli import exit_codes
+from acceptance.core.exit_code import USAGE
 from acceptance.reports.text import one_line
 
-USAGE = 2  # the exit code of a usage error
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
-EPILOG = (
-    "Exit codes: 0 PASS, 1 FAIL, 3 UNJUDGED (an error, a skip that nobody waived, or "
-    "stopped), 2 "
-    "usage error."
-)
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,9 +41,10 @@ def say_error(text: str) -> None:
 
 
 def add(
-    verbs: argparse._SubParsersAction[Any], name: str, text: str, epilog: str = EPILOG
+    verbs: argparse._SubParsersAction[Any], name: str, text: str, of: str = ""
 ) -> argparse.ArgumentParser:
-    """Add a verb, or a verb of a verb; `text` is its help. Returns its parser."""
+    """Add a verb, or a verb of the verb `of`; `text` is its help. Returns its parser."""
+    epilog = exit_codes.epilog(f"{of} {name}".strip())
     parser: argparse.ArgumentParser = verbs.add_parser(
         name, help=text, description=text, epilog=epilog
     )

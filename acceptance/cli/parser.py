@@ -12,7 +12,8 @@ import importlib
 from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
 
-from acceptance.cli.options import EPILOG, Parser, add
+from acceptance.cli import exit_codes
+from acceptance.cli.options import Parser, add
 
 # The help of each verb, in the order of `--help`.
 VERBS = {
@@ -27,6 +28,7 @@ VERBS = {
     "inventory": "show the observed machine, or draft a machine file from it",
     "judge": "judge a recorded run again from its journal, and print the verdict",
     "report": "rebuild junit.xml, report.html and verdict.json of a recorded run",
+    "replay": "play a finished run in the live view; reads the run and writes nothing",
     "sign": "sign a recorded run with an OpenSSH private key",
     "verify": "check a run's signature against its verdict and its evidence",
     "compare": "compare recorded runs, and mark differences beyond the noise",
@@ -40,6 +42,7 @@ VERBS = {
     "schedule": "install, show or remove the systemd units that run nightly",
     "image": "build the container image, or carry it in a file to a machine without a network",
     "read": "read one recorded output of a tool; print outcome and readings as JSON",
+    "completion": "print the completion of these commands for bash, zsh or fish",
 }
 
 
@@ -70,12 +73,15 @@ def verb(name: str) -> Verb:
     return cast(Verb, importlib.import_module(f"acceptance.cli.{name}"))
 
 
-def parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of this command line: all verbs, and the arguments of the one that is called."""
+def parser(given: Sequence[str], *, whole: bool = False) -> argparse.ArgumentParser:
+    """The parser of this command line: all verbs, and the arguments of the one that is called.
+
+    `whole` has the arguments of all.
+    """
     top = Parser(
         prog="rigproof",
         description="Acceptance test for a newly built NVIDIA GPU machine.",
-        epilog=EPILOG,
+        epilog=exit_codes.epilog(),
     )
     top.add_argument(
         "--version", nargs=0, action=_Version, help="print the version of rigproof and exit"
@@ -84,6 +90,6 @@ def parser(given: Sequence[str]) -> argparse.ArgumentParser:
     asked = next((word for word in given if not word.startswith("-")), None)
     for name, text in VERBS.items():
         own = add(verbs, name, text)
-        if name == asked:
+        if whole or name == asked:
             verb(name).arguments(own)
     return top

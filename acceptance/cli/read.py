@@ -10,13 +10,14 @@ from dataclasses import replace
 
 from acceptance.cli import options
 from acceptance.core import regular_file
+from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.reports import plain_json
 from acceptance.tools import TOOLS
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording import words
 
-EXIT = {"pass": 0, "fail": 1, "error": 3}
+EXIT = {"pass": PASS, "fail": FAIL, "error": UNJUDGED}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

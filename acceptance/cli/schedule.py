@@ -12,6 +12,7 @@ from pathlib import Path
 
 from acceptance.cli import closing, options
 from acceptance.cli.options import Parser
+from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Text
 from acceptance.notify import notices, targets
@@ -23,8 +24,6 @@ from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
 from acceptance.run import sheet_folder
 from acceptance.wording import words
-
-EPILOG = "Exit codes: 0 done, 3 systemd or the disk failed, 2 usage error."
 
 
 class _Nightly(argparse.Action):
@@ -55,13 +54,12 @@ def _user_argument(parser: argparse.ArgumentParser) -> None:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof schedule`."""
-    parser.epilog = EPILOG
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, text in (
         ("install", "write the units and start the timer"),
         ("show", "show the units, and a line for cron; writes nothing"),
     ):
-        asked = options.add(kinds, name, text, EPILOG)
+        asked = options.add(kinds, name, text, "schedule")
         asked.add_argument(
             "--at",
             metavar="TIME",
@@ -78,12 +76,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             help="after --: arguments for nightly",
         )
         _user_argument(asked)
-    _user_argument(options.add(kinds, "uninstall", "stop the timer and remove the units", EPILOG))
+    _user_argument(
+        options.add(kinds, "uninstall", "stop the timer and remove the units", "schedule")
+    )
     text = (
         "started by the failure unit: report how the night ended, and notify targets not yet "
         "notified"
     )
-    failed = options.add(kinds, "failed", text, EPILOG)
+    failed = options.add(kinds, "failed", text, "schedule")
     _user_argument(failed)
     options.out(failed)
     options.notifications(failed)
@@ -132,7 +132,7 @@ def _failed(args: argparse.Namespace, screen: Terminal, language: Language) -> i
         troubles = (*wrong, *notices.notify_no_run(words.message(ended.message), settings))
     for told in troubles:
         screen.say(words.text(told, language))
-    return 3 if troubles else 0
+    return UNJUDGED if troubles else PASS
 
 
 def _schedule(args: argparse.Namespace) -> Schedule:

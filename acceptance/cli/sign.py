@@ -10,15 +10,9 @@ from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
-EPILOG = (
-    "Exit codes, whatever the verdict is: 0 signed, 3 a file cannot be read or written, 2 usage "
-    "error, or the run or the key cannot sign."
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof sign`."""
-    parser.epilog = EPILOG
     options.run_dir(parser, "RUN")
     parser.add_argument(
         "--key",

@@ -5,20 +5,14 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import closing, options
+from acceptance.core.exit_code import FAIL, UNJUDGED
 from acceptance.reports.terminal import Terminal
 from acceptance.run import signature
 from acceptance.wording import words
 
-DIFFERS, UNPROVED = 1, 3
-EPILOG = (
-    "Exit codes, whatever the verdict is: 0 all of it is as signed, 1 something is not, 3 there is "
-    "no signature, 2 usage error."
-)
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof verify`."""
-    parser.epilog = EPILOG
     options.run_dir(parser, "RUN")
     parser.add_argument(
         "--signer",
@@ -40,10 +34,10 @@ def run(args: argparse.Namespace) -> int:
         found = signature.verify(args.run_dir, args.signer)
     except signature.NotSigned as error:
         screen.say(words.message(error.message, language), "yellow")
-        return UNPROVED
+        return UNJUDGED
     except signature.SignatureError as error:
         screen.say(words.message(error.message, language), "red")
-        return DIFFERS
+        return FAIL
     for line in signature.described(found):
         screen.say(words.message(line, language))
     return 0

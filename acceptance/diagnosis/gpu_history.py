@@ -402,7 +402,9 @@ class Collector:
         """Add an entry; any other than a sample of a GPU is ignored."""
         body = entry.body
         if isinstance(body, Sample) and body.component is not None:
-            left_out = self._left_out(body.component, body)
+            # Rates for the live view are no readings of the watch: that they are in few samples, or
+            # end when nobody looks on, is no sensor that fell silent.
+            left_out = [*self._left_out(body.component, body), *_shown_only(body)]
             values, low, high = (
                 one if one is None else self._packer.pack(_without(one, left_out))
                 for one in (body.values, body.low, body.high)
@@ -446,6 +448,10 @@ class Collector:
             gpu: GpuHistory(gpu, tuple(found), dict(self._outside.get(gpu, {})), to_the_end=True)
             for gpu, found in self.points.items()
         }
+
+
+def _shown_only(sample: Sample) -> list[str]:
+    return [name for name in sensor_range.THROUGHPUT if name in sample.values]
 
 
 def _without(readings: Mapping[str, float], left_out: Sequence[str]) -> Mapping[str, float]:

@@ -52,6 +52,8 @@ _COUNTERS = (
     "nvlink_crc_errors",
 )
 _SETTINGS = ("power_limit_w", "application_clock_mhz", "ecc_enabled", "mig_enabled")
+# Read for the live view alone, in some samples: nothing of it is judged.
+THROUGHPUT = ("pcie_tx_gb_s", "pcie_rx_gb_s", "nvlink_tx_gb_s", "nvlink_rx_gb_s")
 # Sampled once a second; every other reading five times a second.
 SLOW = frozenset((*_TIMES, *_COUNTERS, *_SETTINGS))
 RANGES: dict[str, Range] = {

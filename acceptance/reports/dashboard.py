@@ -1,6 +1,7 @@
 """The live view of a terminal.
 
-It shows what is running and the time left, every GPU, the machine, and the outcomes so far.
+It shows what is running and the time left, every GPU, the margins to the limits, the machine, and
+the outcomes so far.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from rich.text import Text
 from acceptance.core.collection import Session
 from acceptance.core.language import Language
 from acceptance.core.record import Outcome
-from acceptance.reports import panel
+from acceptance.reports import margins, panel
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import Glyphs
+from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.text import duration, one_line
 
-# drawing eight GPUs takes a core ten milliseconds, and must not disturb what is measured
-_A_SECOND = 1
 _BAR = 20
+_UNDER = 3  # lines that the rates of links leave for the machine and the outcomes
+_MARGINS, _MARGIN_LINES = 6, 4  # the most margins, and lines of them
 _WIDE = 72  # columns; a narrower terminal has no room for a bar
 _STYLES: dict[Outcome, str] = {
     "pass": "green",
@@ -74,11 +76,17 @@ class Dashboard:
     """
 
     def __init__(
-        self, remaining: RunProgress, gauges: Gauges, language: Language, signs: Glyphs
+        self,
+        remaining: RunProgress,
+        gauges: Gauges,
+        margins: Margins,
+        language: Language,
+        signs: Glyphs,
     ) -> None:
-        self._remaining, self._gauges, self._language, self._signs = (
+        self._remaining, self._gauges, self._margins, self._language, self._signs = (
             remaining,
             gauges,
+            margins,
             language,
             signs,
         )
@@ -96,8 +104,8 @@ class Dashboard:
     def lines(self, width: int, height: int) -> list[RenderableType]:
         """Everything that fits.
 
-        What is running and the GPUs take precedence, then outcomes, the machine, and the check's
-        title.
+        What is running and the GPUs take precedence, then outcomes, the machine, the check's
+        title, and the margins.
         """
         language, signs = self._language, self._signs
         # One line is left for messages that scroll by, and one for the cursor.
@@ -113,6 +121,10 @@ class Dashboard:
                 list(panel.summary_parts(gauges, language, signs)), width, signs
             )[:room]
             room -= len(cards)
+        if not panel.shows_rates(gauges, width, language, signs):
+            rates = panel.flow_lines(list(panel.rate_parts(gauges, language)), width, signs)
+            if len(rates) + _UNDER <= room:
+                cards, room = [*cards, *rates], room - len(rates)
         tail: list[RenderableType] = []
         if room > 0:
             tail, room = (
@@ -129,9 +141,20 @@ class Dashboard:
                 panel.cut(Text(f"  {one_line(language.text(planned.title))}", "dim"), width, signs)
             )
             room -= 1
+        near = self._near(width)[: max(0, room - 1)]
+        room -= len(near)
         if room > 0:
             head.insert(0, Text(""))  # an empty line below the messages above
-        return [*head, *cards, *tail]
+        return [*head, *cards, *near, *tail]
+
+    def _near(self, width: int) -> list[Text]:
+        """The smallest margins, below a line of their own; nothing where there is none."""
+        found = self._margins.worst()[:_MARGINS]
+        if not found:
+            return []
+        parts = [margins.line(one, self._language, self._signs) for one in found]
+        head = panel.cut(Text(self._language("nearest to their limits"), "dim"), width, self._signs)
+        return [head, *panel.flow_lines(parts, width, self._signs)[:_MARGIN_LINES]]
 
     def _head(self, width: int) -> Table:
         """One line: what is running, a bar, the time passed, and the approximate time left."""
@@ -161,7 +184,7 @@ class Dashboard:
 
 
 class View:
-    """The dashboard on a console, redrawn every second whether or not anything was journalled.
+    """The dashboard on a console, redrawn `frames` times a second whatever was journalled.
 
     It leaves nothing behind. `drawing` is held by whoever writes to the console: rich takes the
     place of the view first and writes later, so a line and a frame at the same time end up in each
@@ -173,8 +196,9 @@ class View:
         console: Console,
         dashboard: Dashboard,
         drawing: contextlib.AbstractContextManager[object],
+        frames: float,
     ) -> None:
-        self._drawing = drawing
+        self._drawing, self._period_s = drawing, 1 / frames
         self._ended = threading.Event()
         self._live = Live(
             dashboard,
@@ -193,7 +217,7 @@ class View:
         self._thread.start()
 
     def _redraw(self) -> None:
-        while not self._ended.wait(1 / _A_SECOND):
+        while not self._ended.wait(self._period_s):
             with self._drawing:
                 if not self._ended.is_set():
                     self._live.refresh()

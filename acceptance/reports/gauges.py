@@ -12,12 +12,15 @@ from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Listed, Message, Quantity
 from acceptance.core.parts import ITSELF, parse
 from acceptance.core.record import HARMFUL, CheckEnded, CheckStarted, Entry, Event, Measured, Note
+from acceptance.expect.sensor_range import THROUGHPUT
 from acceptance.reports.text import one_line
 from acceptance.wording.quantities import quantity
 
 # A GPU whose reading is older than the newest of all by this much does not answer. After the first
 # hour readings come every 10 s.
 STALE_S = 30.0
+# Rates of links come every other second, or with the means of 10 s.
+RATE_STALE_S = 15.0
 LOST = "gpu-lost"
 # Reasons that hold the clocks down. An idle GPU's clocks are not held down.
 REASONS = (
@@ -41,7 +44,8 @@ class Gauge:
     `held` are those of REASONS that hold its clocks down now.
 
     `figure` is the latest rate of its load, such as `664 TFLOP/s`, `lap` the progress of a burn as
-    (lap, laps). `errors` counts its harmful events since the run began.
+    (lap, laps). `errors` counts its harmful events since the run began. `rates` are what its links
+    move, in GB/s by their names in THROUGHPUT.
     """
 
     name: str
@@ -54,10 +58,13 @@ class Gauge:
     figure: str | None
     lap: tuple[int, int] | None
     lost: bool
+    rates: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Gpu:
+    rates: dict[str, float] = field(default_factory=dict)
+    rates_s: float = float("-inf")
     values: dict[str, float] = field(default_factory=dict)
     read_s: float = float("-inf")
     figure: str | None = None
@@ -80,6 +87,7 @@ class _Gpu:
             self.figure,
             self.lap,
             self.lost,
+            self.rates if known and newest_s - self.rates_s <= RATE_STALE_S else {},
         )
 
 
@@ -141,6 +149,8 @@ class Gauges:
         elif body.component in self._gpus:
             gpu = self._gpus[body.component]
             gpu.values, gpu.read_s = dict(body.values), entry.boot_s
+            if rates := {name: gpu.values[name] for name in THROUGHPUT if name in gpu.values}:
+                gpu.rates, gpu.rates_s = rates, entry.boot_s
 
     def _event(self, entry: Entry, body: Event) -> None:
         gpu = self._gpus.get(self.name(body.component) or ITSELF)

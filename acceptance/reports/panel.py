@@ -80,7 +80,52 @@ def _value(value: float | None, unit: str) -> str:
     return "" if value is None else f"{value:.0f} {unit}"
 
 
-def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
+def rate(gauge: Gauge, link: str) -> str:
+    """What a GPU receives and sends over a link in GB/s, such as `55/0.3`; empty if unknown.
+
+    A direction that the driver does not tell is a dash.
+    """
+    found = [gauge.rates.get(f"{link}_{way}_gb_s") for way in ("rx", "tx")]
+    if all(value is None for value in found):
+        return ""
+    shown = ("-" if one is None else f"{one:.0f}" if one >= 10.0 else f"{one:.1f}" for one in found)
+    return "/".join(shown)
+
+
+_LINKS = {"pcie": "PCIe", "nvlink": "NVLink"}
+
+
+def rate_parts(gauges: Sequence[Gauge], language: Language) -> Iterator[Text]:
+    """What the links of each GPU move, below a title; nothing where no driver tells."""
+    if any(rate(one, link) for one in gauges for link in _LINKS):
+        yield Text(language("GB/s in/out"), "dim")
+    for one in gauges:
+        rates = [f"{name} {found}" for link, name in _LINKS.items() if (found := rate(one, link))]
+        if rates:
+            yield Text(f"{one.name} {' '.join(rates)}")
+
+
+def _rate_columns(gauges: Sequence[Gauge], language: Language) -> Iterator[Column]:
+    """A column for each kind of link of which a rate is known."""
+    for link, name in _LINKS.items():
+        if any(rate(one, link) for one in gauges):
+            head = language("{link} in/out", link=name)
+
+            def cell(one: Gauge, link: str = link) -> Text:
+                found = rate(one, link)
+                return Text(f"{found} GB/s" if found else "")
+
+            yield Column(head, 13, True, 2, cell)
+
+
+def shows_rates(gauges: Sequence[Gauge], width: int, language: Language, signs: Glyphs) -> bool:
+    """Whether the table has room for every rate that is known."""
+    rates = {one.head for one in _rate_columns(gauges, language)}
+    fitting = fitting_columns(columns(language, signs, gauges), width)
+    return rates <= {one.head for one in fitting}
+
+
+def columns(language: Language, signs: Glyphs, gauges: Sequence[Gauge] = ()) -> tuple[Column, ...]:
     """All columns in order."""
     return (
         Column(language("GPU"), 5, False, 9, lambda one: Text(one.name)),
@@ -88,7 +133,7 @@ def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
         Column(
             language("temp"), 5, True, 8, lambda one: Text(_value(one.temperature_c, signs.degree))
         ),
-        Column(language("clock"), 8, True, 3, lambda one: Text(_value(one.clock_mhz, "MHz"))),
+        Column(language("clock"), 8, True, 4, lambda one: Text(_value(one.clock_mhz, "MHz"))),
         Column(
             language("errors"),
             6,
@@ -97,8 +142,9 @@ def columns(language: Language, signs: Glyphs) -> tuple[Column, ...]:
             lambda one: Text(str(one.errors), "bold red" if one.errors else ""),
         ),
         Column(language("held back by"), 14, False, 6, lambda one: throttle_words(one, language)),
+        *_rate_columns(gauges, language),
         Column(
-            language("latest figure"), 20, False, 2, lambda one: Text(one_line(one.figure or ""))
+            language("latest figure"), 20, False, 3, lambda one: Text(one_line(one.figure or ""))
         ),
         Column(language("burn"), 13, False, 1, lambda one: Text(turn(one, language))),
     )
@@ -114,7 +160,7 @@ def fitting_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]
 
 def table(gauges: Sequence[Gauge], width: int, language: Language, signs: Glyphs) -> Table:
     """One line per GPU, below a line of heads."""
-    found = fitting_columns(columns(language, signs), width)
+    found = fitting_columns(columns(language, signs, gauges), width)
     spare = max(0, width - sum(one.width + _GAP for one in found))
     made = Table(
         box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_edge=False, header_style="dim"

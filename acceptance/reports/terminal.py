@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, cast
 
 from rich.console import Console
@@ -39,6 +40,7 @@ from acceptance.reports.glyphs import plain_locale
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
 from acceptance.reports.locations import find_locations
+from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress, eta_s, time_basis
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import duration, first_line, one_line
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
     from acceptance.reports.dashboard import View
 
 
+# Frames of the live view a second: drawing eight GPUs takes a core ten milliseconds, and must not
+# disturb what is measured.
+FRAMES = 1.0
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
 _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # the source of an event, for people
@@ -103,19 +108,24 @@ class _Shown:
         addresses: Mapping[Component, Component],
         language: Language,
         lines: LineWriter,
+        now_s: Callable[[], float],
+        frames: float,
     ) -> None:
-        self.remaining = RunProgress(plan)
+        self.remaining = RunProgress(plan, now_s)
         self.gauges = Gauges(plan.gpus, addresses)
+        self.margins = Margins(plan)
         self.live: View | None = None
         self.calm: Heartbeat | None = None
         if lines.watched:
             from acceptance.reports import dashboard  # only for a terminal
 
-            board = dashboard.Dashboard(self.remaining, self.gauges, language, lines.signs)
-            self.live = dashboard.View(lines.console, board, lines.drawing)
+            board = dashboard.Dashboard(
+                self.remaining, self.gauges, self.margins, language, lines.signs
+            )
+            self.live = dashboard.View(lines.console, board, lines.drawing, frames)
             self.live.start()
         else:
-            self.calm = Heartbeat(self.remaining, self.gauges, language, lines.signs)
+            self.calm = Heartbeat(self.remaining, self.gauges, language, lines.signs, now_s)
 
 
 class Terminal(LineWriter):
@@ -210,12 +220,19 @@ class Terminal(LineWriter):
             "{what} on {where} {told}", what=due.measurement, where=str(due.component), told=text
         )
 
-    def start(self, plan: Plan, addresses: Mapping[Component, Component] | None = None) -> None:
+    def start(
+        self,
+        plan: Plan,
+        addresses: Mapping[Component, Component] | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+        frames: float = FRAMES,
+    ) -> None:
         """Start the live view or the heartbeat.
 
-        `addresses` are the names of GPUs by the PCI addresses in events.
+        `addresses` are the names of GPUs by the PCI addresses in events, `now_s` the clock of the
+        run, `frames` how often a second the view is drawn.
         """
-        self._shown = _Shown(plan, addresses or {}, self._language, self)
+        self._shown = _Shown(plan, addresses or {}, self._language, self, now_s, frames)
 
     def stop(self) -> None:
         """End the live view; it leaves nothing behind."""
@@ -227,6 +244,7 @@ class Terminal(LineWriter):
         body, shown = entry.body, self._shown
         if shown:
             shown.gauges.entry(entry)
+            shown.margins.entry(entry)
         if isinstance(body, CheckStarted):
             self._checks[body.check] = _Check()
             if shown:

@@ -23,8 +23,6 @@ from acceptance.run.profile import IdlePolicy
 from acceptance.run.supervisor import IN_USE
 from acceptance.station.host import HostStation
 
-SKIPPED = 4  # the exit code of a night on which the machine was in use
-
 
 def _probe() -> NvmlAnswer:
     return nvml.probe(deadline=Deadline.after(nvml.PROBE_S))

@@ -14,6 +14,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Sample
 from acceptance.core.message import Message
 from acceptance.core.record import Entry, Event, ForeignProcess
+from acceptance.expect.sensor_range import THROUGHPUT
 from acceptance.journal import reader, segment
 
 View = Callable[[Entry], None]
@@ -57,7 +58,7 @@ class LiveFeed:
     def poll(self, *, last: bool = False) -> None:
         """Pass on the watch's new records, at most once a second.
 
-        Of samples only each component's newest. Never raises.
+        Of samples only each component's newest, and those that hold what few do. Never raises.
         """
         now_s = self._now_s()
         if self.failure is not None or (now_s < self._due_s and not last):
@@ -77,11 +78,15 @@ class LiveFeed:
                 self._samples.remove(path)
 
     def _newest(self, path: Path) -> None:
-        newest: dict[Component | None, Entry] = {}
-        for entry in reader.read_last_entries(path, TAIL_BYTES):
-            if isinstance(entry.body, Sample):
-                newest[entry.body.component] = entry
-        for component, entry in newest.items():
-            if self._seen.get((path.name, component)) != entry.seq:
-                self._seen[path.name, component] = entry.seq
+        samples = [
+            (entry, entry.body)
+            for entry in reader.read_last_entries(path, TAIL_BYTES)
+            if isinstance(entry.body, Sample)
+        ]
+        newest = {body.component: entry.seq for entry, body in samples}
+        for entry, body in samples:
+            seen = self._seen.get((path.name, body.component), -1)
+            rare = any(name in body.values for name in THROUGHPUT)
+            if entry.seq > seen and (rare or entry.seq == newest[body.component]):
+                self._seen[path.name, body.component] = entry.seq
                 self.show(entry)

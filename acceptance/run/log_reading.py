@@ -17,8 +17,8 @@ from acceptance.expect import site_sheets
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.process.command import ProgramResult
-from acceptance.run import replay
-from acceptance.run.replay import Kept
+from acceptance.run import kept_outputs
+from acceptance.run.kept_outputs import Kept
 from acceptance.wording.errors import WordedError
 
 Figure = tuple[str, Component]  # a measurement of a component
@@ -69,7 +69,9 @@ def _check(
 ) -> tuple[int, Sequence[Message]]:
     """How many values of a check its logs tell, and what differs."""
     entries = by_check.get(planned.id, ())
-    journal = [one for one in _measured(entries) if replay.of_logs(planned.id, one.measurement)]
+    journal = [
+        one for one in _measured(entries) if kept_outputs.of_logs(planned.id, one.measurement)
+    ]
     about = {"check": planned.id}
     outcomes = [one.body.outcome for one in entries if isinstance(one.body, CheckEnded)]
     done: list[ProgramResult] = []
@@ -83,12 +85,12 @@ def _check(
     found = [
         Message("log_tells_fault", {**about, "why": why})
         for one in done
-        if "pass" in outcomes and (why := replay.fault(one)) is not None
+        if "pass" in outcomes and (why := kept_outputs.fault(one)) is not None
     ]
     if unread:
         return 0, [*unread, *found]
-    if not replay.known(planned.id):
-        unknown = [Message("log_of_unknown", about)] if any(map(replay.reads, done)) else []
+    if not kept_outputs.known(planned.id):
+        unknown = [Message("log_of_unknown", about)] if any(map(kept_outputs.reads, done)) else []
         return 0, [*unknown, *found]
     if not done:
         return 0, [Message("log_none", about)] if journal else []
@@ -105,7 +107,7 @@ def _check(
     scratches = [one.body for one in run.entries if isinstance(one.body, Scratch)]
     models = site_sheets.of_record(run.start.limits).models
     kept = Kept(planned, done, due, run.inventory, earlier, scratches, models)
-    told, trouble = replay.values(kept)
+    told, trouble = kept_outputs.values(kept)
     if trouble is not None:
         found.append(Message("log_proves_nothing", {**about, "why": trouble}))
     journalled, logged = _by_figure(journal), _by_figure(told)

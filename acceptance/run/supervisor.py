@@ -121,7 +121,7 @@ class Supervisor:
 
     `view` receives every entry of the sessions' journals as it appears, and the watch's records.
     With `give_way` the run ends as soon as the watch sees another user on a GPU; the function makes
-    the record from the users.
+    the record from the users. `live` says that the view is watched while the run goes on.
     """
 
     def __init__(
@@ -132,6 +132,8 @@ class Supervisor:
         view: View,
         language: Language = ENGLISH,
         give_way: Callable[[tuple[Text, ...]], Postponed] | None = None,
+        *,
+        live: bool = False,
     ) -> None:
         self._prepared = prepared
         self._plan: Plan = prepared.plan
@@ -143,6 +145,7 @@ class Supervisor:
         self._kernel_log_after: int | None = None
         self._folders = ScratchFolders(prepared.scratches, run_dir.name, self._root)
         self._give_way = give_way
+        self._live = live
         self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)
         self._others: list[Message] = []
         self._others_s = self._began_s = clock.boot_s()
@@ -157,7 +160,7 @@ class Supervisor:
                 for body in header_records(self._prepared, self._station, self._run_dir):
                     writer.write(body)
                 due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
-                watching = host.HostWatch(self._run_dir, self._root, due)
+                watching = host.HostWatch(self._run_dir, self._root, due, throughput=self._live)
                 self._kernel_log_after = watching.kernel_log_after
                 try:
                     for told in self._folders.prepare():

@@ -41,6 +41,7 @@ from acceptance.observe.nvml_call import LOST, RESET_REQUIRED
 from acceptance.observe.sensors import SampleThinner
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_users import GpuUsers
+from acceptance.watch.link_watch import LinkWatch
 from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
 from acceptance.wording.errors import said
 
@@ -66,7 +67,7 @@ class SamplerContext(msgspec.Struct, frozen=True):
     """Input of the program, as a JSON file. `root` is where the kernel's clocks are read.
 
     `kernel_log` says whether the kernel log is followed during the run; if not, NVML is the only
-    source of Xid errors.
+    source of Xid errors. `throughput` says whether somebody watches what the links move.
     """
 
     run_dir: str
@@ -74,6 +75,7 @@ class SamplerContext(msgspec.Struct, frozen=True):
     gpus: tuple[WatchTarget, ...]
     kernel_log: bool
     period_s: float = PERIOD_S
+    throughput: bool = False
 
 
 @dataclass(slots=True)
@@ -92,7 +94,8 @@ class GpuWatch:
 
     Raises JournalError when its segments cannot be written.
 
-    `kernel_log` is as in SamplerContext. `users` looks for foreign processes once a second.
+    `kernel_log` is as in SamplerContext. `users` looks for foreign processes once a second. `links`
+    reads what the links move, where somebody watches it.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class GpuWatch:
         *,
         kernel_log: bool,
         users: GpuUsers,
+        links: LinkWatch | None = None,
     ) -> None:
         # imported late, because the supervisor imports this module too
         from concurrent.futures import (
@@ -118,6 +122,7 @@ class GpuWatch:
         self._listener = XidListener(nvml)
         self._kernel_log = kernel_log
         self._users = users
+        self._links = links
         self._deaf: set[str] = set()
         self._names = {one.known.pci_address: one.known.name for one in gpus}
         self._gpus: list[_Gpu] = []
@@ -157,6 +162,8 @@ class GpuWatch:
         ):
             if isinstance(answer, dict):
                 gpu.answered_s = clock.boot_s()
+                if self._links is not None:
+                    answer.update(self._links.take(gpu.known.name))
                 gpu.thinning.put(gpu.answered_s, answer)
                 answered = True
             elif answer.value in LOST or clock.boot_s() - gpu.answered_s >= SILENT_S:
@@ -256,7 +263,10 @@ def run(nvml: Any, context: SamplerContext, over: threading.Event) -> None:
         segment.Writer(path, root) as samples,
     ):
         users = GpuUsers(nvml, run_dir.name, root, events.put)
-        watch = GpuWatch(nvml, found, samples, events, kernel_log=context.kernel_log, users=users)
+        links = LinkWatch(nvml, found, over) if context.throughput else None
+        watch = GpuWatch(
+            nvml, found, samples, events, kernel_log=context.kernel_log, users=users, links=links
+        )
         moment = time.monotonic()
         while not over.is_set():
             if watch.sample():

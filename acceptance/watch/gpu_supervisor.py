@@ -65,11 +65,18 @@ class SamplerProcess:
     """The child process that watches these GPUs; without GPUs none is started.
 
     Never raises into the run: after `stop`, `failure` describes what went wrong. Create it in the
-    main thread. `kernel_log` says whether the kernel log is followed.
+    main thread. `kernel_log` says whether the kernel log is followed, `throughput` whether somebody
+    watches what the links move.
     """
 
     def __init__(
-        self, run_dir: Path, root: Path, watched: Sequence[WatchTarget], *, kernel_log: bool
+        self,
+        run_dir: Path,
+        root: Path,
+        watched: Sequence[WatchTarget],
+        *,
+        kernel_log: bool,
+        throughput: bool = False,
     ) -> None:
         self.failure: Message | None = None
         self._run_dir = run_dir
@@ -81,7 +88,9 @@ class SamplerProcess:
             return
         context = run_dir / CONTEXT
         try:
-            settings = SamplerContext(str(run_dir), str(root), tuple(watched), kernel_log)
+            settings = SamplerContext(
+                str(run_dir), str(root), tuple(watched), kernel_log, throughput=throughput
+            )
             regular_file.write(context, msgspec.json.encode(settings, enc_hook=parts.encode))
             self._running = command.start(
                 argv(context),

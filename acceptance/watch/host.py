@@ -57,13 +57,19 @@ class HostWatch:
 
     Never raises into the run: after `stop`, `failure` describes what went wrong.
     `kernel_log_after` is the sequence number of the last kernel message before the watch; None if
-    the log cannot be read. Create it in the main thread, because it starts the child process.
+    the log cannot be read. `throughput` says whether somebody watches what the GPUs' links move.
+    Create it in the main thread, because it starts the child process.
 
     Raises JournalError when its segments cannot be created.
     """
 
     def __init__(
-        self, run_dir: Path, root: Path = Path("/"), gpus: Sequence[WatchTarget] = ()
+        self,
+        run_dir: Path,
+        root: Path = Path("/"),
+        gpus: Sequence[WatchTarget] = (),
+        *,
+        throughput: bool = False,
     ) -> None:
         self._trouble: Message | None = None
         self.kernel_log_after: int | None = None
@@ -86,7 +92,9 @@ class HostWatch:
         except kmsg.KernelLogUnreadable as error:
             self._events.note(Message("kernel_log_not_followed", {"why": error.message}))
         self._thinning.put(clock.boot_s(), self._sensors.read())
-        self._gpus = SamplerProcess(run_dir, root, gpus, kernel_log=self._log is not None)
+        self._gpus = SamplerProcess(
+            run_dir, root, gpus, kernel_log=self._log is not None, throughput=throughput
+        )
         self._thread = threading.Thread(target=self._run, name="rigproof-watch", daemon=True)
         self._thread.start()
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptance.core.evidence import Sample
+from acceptance.core.parts import Gpu
 from acceptance.core.record import Body, Entry, Note
 from acceptance.diagnosis.gpu_history import (
     GAP_S,
@@ -119,6 +120,20 @@ def test_a_reading_that_is_told_once_a_second_is_there_throughout() -> None:
     ]
     assert history(*often).maximum("x") == 1.0
     assert history(*raw(*[1.0, *[None] * 5] * 3)).maximum("x") == 1.0
+
+
+def test_rates_for_the_live_view_are_no_readings() -> None:
+    """They stand in few samples and end early, and no reading has fallen silent for that."""
+    entries = []
+    for number in range(100):
+        rates = {"pcie_tx_gb_s": 12.5} if number < 10 else {}
+        spread = dict.fromkeys(rates, 1.0) or None
+        body = Sample({"temperature_c": 60.0, **rates}, 0.0, spread, spread, Gpu(0))
+        entries.append(Entry(number, number / 5, "", body))
+    found = histories(entries)[Gpu(0)]
+    assert found.vanished() == {}
+    assert not found.offers("pcie_tx_gb_s")
+    assert found.maximum("temperature_c") == 60.0
 
 
 def test_what_is_offered() -> None:

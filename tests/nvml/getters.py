@@ -80,6 +80,8 @@ PLAIN: list[tuple[str, Question, Any]] = [
     ("max_link_gen_here", ["nvmlDeviceGetMaxPcieLinkGeneration"], int),
     ("max_link_width_here", ["nvmlDeviceGetMaxPcieLinkWidth"], int),
     ("pcie_replays", ["nvmlDeviceGetPcieReplayCounter"], int),
+    ("pcie_tx_kbs", ["nvmlDeviceGetPcieThroughput", 0], int),
+    ("pcie_rx_kbs", ["nvmlDeviceGetPcieThroughput", 1], int),
     ("temperature_c", ["nvmlDeviceGetTemperatureV", 0], int),
     ("temperature_c", ["nvmlDeviceGetTemperature", 0], int),
     ("temperature_margin_c", ["nvmlDeviceGetMarginTemperature"], int),
@@ -150,6 +152,8 @@ FIELDS: dict[int, tuple[str, Any]] = {
 # Fields that take the link as their scope, and those that are there for each of the first twelve:
 # of link 0 and of link 6.
 LINK_FIELDS = {
+    138: "data_tx_kib",
+    139: "data_rx_kib",
     161: "replays",
     162: "recoveries",
     163: "crc_errors",

@@ -34,7 +34,6 @@ from acceptance.core.record import (
 )
 from acceptance.loads.protocol import Lap, LapFormat
 from acceptance.observe.gpu_sample import REASONS
-from acceptance.reports import dashboard
 from acceptance.reports.terminal import Terminal
 from acceptance.session.load_events import lap_message
 
@@ -177,11 +176,10 @@ def play(gpus: int, hold_s: float = 0.0) -> None:
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, [NEXT])
     rigproof._streams()
-    dashboard._A_SECOND = 10  # what the tests wait for is drawn sooner
     terminal = Terminal.on_stdout()
     names = {parse(address(number)): Gpu(number) for number in range(gpus)}
     try:
-        terminal.start(plan(gpus), names)
+        terminal.start(plan(gpus), names, frames=10.0)  # what the tests wait for is drawn sooner
         for body in live(gpus):
             terminal.entry(entry(body))
         signal.sigtimedwait([NEXT], hold_s)

@@ -13,6 +13,7 @@ from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
+from acceptance.reports.margins import Margins
 from acceptance.reports.progress import RunProgress
 
 
@@ -26,15 +27,17 @@ class Run:
             [Gpu(n) for n in range(gpus)],
             {parse(terminal_run.address(n)): Gpu(n) for n in range(gpus)},
         )
+        self.margins = Margins(terminal_run.plan(gpus))
         for body in terminal_run.live(gpus):
             self.gauges.entry(terminal_run.entry(body))
+            self.margins.entry(terminal_run.entry(body))
             if isinstance(body, CheckStarted):
                 self.remaining.started(body.check)
             elif isinstance(body, CheckEnded):
                 self.now_s += body.seconds
                 self.remaining.ended(body.check, body.outcome)
         self.now_s += 190.0
-        self.board = Dashboard(self.remaining, self.gauges, ENGLISH, signs)
+        self.board = Dashboard(self.remaining, self.gauges, self.margins, ENGLISH, signs)
 
     def drawn(self, width: int, height: int) -> list[str]:
         console = Console(width=width, height=height, color_system=None)
@@ -50,11 +53,15 @@ def test_what_is_running_every_gpu_the_machine_and_what_came_out() -> None:
     assert lines[1].endswith(" 4 min \u00b7 about 105 s left")
     assert lines[2] == "  title of together.burn"
     assert [line.split()[0] for line in lines[3:6]] == ["GPU", "gpu0", "gpu1"]
+    assert lines[6:8] == [
+        "nearest to their limits",
+        "FAIL copy_h2d gpu0 12 GB/s, 40 % below its limit",
+    ]
     assert (
-        lines[6]
+        lines[8]
         == "CPU 71 \u00b0C \u00b7 CPU clock 4950 MHz \u00b7 system load 32.1 \u00b7 RAM free 18 GiB"
     )
-    assert lines[7:] == ["2 of 4 checks done \u00b7 1 passed \u00b7 1 failed"]
+    assert lines[9:] == ["2 of 4 checks done \u00b7 1 passed \u00b7 1 failed"]
 
 
 def test_without_gpus_the_machine_is_shown() -> None:

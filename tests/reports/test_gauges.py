@@ -9,7 +9,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import MEMORY, Gpu, Part, parse
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Event, Measured, Note
 from acceptance.loads.protocol import LapFormat
-from acceptance.reports.gauges import STALE_S, Gauge, Gauges
+from acceptance.reports.gauges import RATE_STALE_S, STALE_S, Gauge, Gauges
 
 
 def gauges(*bodies: Body, gpus: int = 2) -> Gauges:
@@ -48,6 +48,15 @@ def test_a_sample_is_what_a_gpu_shows_now() -> None:
     assert first(Sample({"reason_gpu_idle": 1.0}, component=Gpu(0))).idle
     assert gauges(terminal_run.MACHINE).machine["load_1m"] == 32.12
     assert first(Sample({"power_w": 1.0}, component=Gpu(9))).power_w is None
+
+
+def test_what_links_move_stays_until_it_is_old() -> None:
+    found = gauges(gpus=1)
+    found.entry(at(Sample({"power_w": 1.0, "pcie_tx_gb_s": 12.5}, component=Gpu(0)), 100.0))
+    found.entry(at(Sample({"power_w": 2.0}, component=Gpu(0)), 100.0 + RATE_STALE_S))
+    assert found.gauges()[0].rates == {"pcie_tx_gb_s": 12.5}
+    found.entry(at(Sample({"power_w": 3.0}, component=Gpu(0)), 101.0 + RATE_STALE_S))
+    assert found.gauges()[0].rates == {}
 
 
 def test_a_gpu_that_is_silent_shows_nothing_any_more() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import terminal_run
 import translated
 from cases import each
@@ -10,7 +12,7 @@ from thoroughness import some
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.parts import Gpu, parse
 from acceptance.reports import panel
-from acceptance.reports.gauges import Gauges
+from acceptance.reports.gauges import Gauge, Gauges
 from acceptance.reports.glyphs import ASCII, UNICODE, Glyphs
 
 
@@ -145,3 +147,36 @@ def test_another_language() -> None:
     lines = drawn(2, 80, UNICODE, translated.language(words))
     assert "\u9650\u5236\u539f\u56e0" in lines[0]
     assert "\u8fc7\u70ed" in lines[2]
+
+
+RATES = {"pcie_rx_gb_s": 55.1, "pcie_tx_gb_s": 0.31, "nvlink_rx_gb_s": 212.4}
+
+
+def moving(gpus: int) -> list[Gauge]:
+    return [replace(one, rates=RATES) for one in gauges(gpus).gauges()]
+
+
+def test_what_links_move_is_in_the_table_of_a_wide_terminal() -> None:
+    console = Console(width=130, color_system=None)
+    with console.capture() as capture:
+        console.print(panel.table(moving(1), 130, ENGLISH, UNICODE))
+    head, line = capture.get().splitlines()
+    assert "PCIe in/out  NVLink in/out" in head
+    assert "55/0.3 GB/s" in line
+    assert "212/- GB/s" in line
+    assert panel.shows_rates(moving(1), 130, ENGLISH, UNICODE)
+
+
+def test_where_the_table_has_no_room_it_is_said_below() -> None:
+    assert not panel.shows_rates(moving(2), 80, ENGLISH, UNICODE)
+    assert [part.plain for part in panel.rate_parts(moving(1), ENGLISH)] == [
+        "GB/s in/out",
+        "gpu0 PCIe 55/0.3 NVLink 212/-",
+    ]
+
+
+def test_without_rates_there_is_no_column_and_no_line() -> None:
+    plain = gauges(2).gauges()
+    assert "PCIe" not in "".join(drawn(2, 200))
+    assert panel.shows_rates(plain, 80, ENGLISH, UNICODE)
+    assert list(panel.rate_parts(plain, ENGLISH)) == []

@@ -32,7 +32,7 @@ from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measur
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
-from acceptance.reports import dashboard, explanation, junit, summary
+from acceptance.reports import explanation, junit, summary
 from acceptance.reports.locations import NO_LOCATIONS
 from acceptance.reports.page import render
 from acceptance.reports.safe_output import SafeOutput
@@ -352,10 +352,9 @@ def test_progress_on_a_terminal_names_the_check_and_the_time_left(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "20")
-    monkeypatch.setattr(dashboard, "_A_SECOND", 20)
     with pseudo_terminal() as (ours, stream):
         terminal = Terminal(Console(file=stream, highlight=False))
-        terminal.start(samples.mixed_plan())
+        terminal.start(samples.mixed_plan(), frames=20.0)
         terminal.entry(samples.entry(CheckStarted("cpu.gemm[f64]")))
         end, text = time.monotonic() + 10.0, ""
         while not ("cpu.gemm[f64]" in text and re.search(r"about \d s left", text)):
@@ -375,12 +374,11 @@ def test_no_line_ends_up_in_a_frame_of_the_view(monkeypatch: pytest.MonkeyPatch)
     """While the view is drawn as often as it can be, 300 lines are printed."""
     for name, value in (("TERM", "xterm"), ("COLUMNS", "60"), ("LINES", "400")):
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(dashboard, "_A_SECOND", 100_000)
     window, before = Window(), sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         terminal = Terminal(Console(file=window, highlight=False))
-        terminal.start(samples.mixed_plan())
+        terminal.start(samples.mixed_plan(), frames=1e5)
         for number in range(300):
             terminal.say(f"line {number}")
         terminal.stop()

@@ -60,6 +60,18 @@ def test_of_samples_the_newest_of_each_component_is_shown_once(
     assert seen.look() == [Sample({"temperature_c": 75.0}, component=Gpu(1))]
 
 
+def test_what_few_samples_hold_is_shown_though_newer_ones_came(
+    tmp_path: Path, writer: segment.Writer
+) -> None:
+    seen = Seen(tmp_path)
+    rates = Sample({"temperature_c": 60.0, "pcie_tx_gb_s": 12.5}, component=Gpu(0))
+    later = Sample({"temperature_c": 61.0}, component=Gpu(0))
+    for body in (rates, later, later):
+        writer.write(body)
+    assert seen.look() == [rates, later]
+    assert seen.look() == []
+
+
 def test_looks_are_a_second_apart_but_for_the_last(tmp_path: Path, writer: segment.Writer) -> None:
     seen = Seen(tmp_path)
     writer.write(Sample({"power_w": 1.0}, component=Gpu(0)))

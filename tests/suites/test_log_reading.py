@@ -47,7 +47,7 @@ from acceptance.machine.inventory import Disk
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.run import log_reading, replay
+from acceptance.run import kept_outputs, log_reading
 from acceptance.session.check import Check
 from acceptance.session.stage import Part
 from acceptance.suites import (
@@ -793,7 +793,9 @@ OF_KERNEL = {"storage.read": 1}
 
 
 def test_every_check_that_is_known_is_here() -> None:
-    assert {name.partition("[")[0] for name in CHECKS} == set(replay._CHECKS) - {PRODUCTS_ONCE}
+    assert {name.partition("[")[0] for name in CHECKS} == set(kept_outputs._CHECKS) - {
+        PRODUCTS_ONCE
+    }
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -807,7 +809,7 @@ def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) ->
 def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     bodies = bodies_of(name, run_dir)
     measured = (one for one in bodies if isinstance(one, Measured))
-    *_, last = (one for one in measured if replay.of_logs(name, one.measurement))
+    *_, last = (one for one in measured if kept_outputs.of_logs(name, one.measurement))
     assert last.value is not None
     keep(run_dir, [replaced(one, value=last.value + 1.0) if one is last else one for one in bodies])
     (told,) = again(run_dir)[2]
@@ -1103,7 +1105,7 @@ def test_a_check_that_this_version_does_not_know_is_named(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(run_dir, bodies_of("memory.bandwidth", run_dir))
-    monkeypatch.delitem(replay._CHECKS, "memory.bandwidth")  # type: ignore[arg-type]
+    monkeypatch.delitem(kept_outputs._CHECKS, "memory.bandwidth")  # type: ignore[arg-type]
     told = "how its values are made of its logs is not known to this version"
     assert again(run_dir) == (0, 4, [f"memory.bandwidth: {told}"])
 

@@ -22,8 +22,8 @@ from acceptance.loads.pulse.leash import TAKEN_S
 from acceptance.machine.gpu import gpus
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
-from acceptance.run import replay
-from acceptance.run.replay import Kept
+from acceptance.run import kept_outputs
+from acceptance.run.kept_outputs import Kept
 from acceptance.session.check import Check, Violation
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures
@@ -258,7 +258,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
     brake = watch_printed(WATCH, stop=Message("power_brake_pulled", {"gpu": "gpu0"}))
     beside = ProgramResult(("nice", "/usr/bin/stress-ng"), -15, "", "", 3.0)
     kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN, lambda _check: ())
-    told, trouble = replay.values(kept)
+    told, trouble = kept_outputs.values(kept)
     assert (trouble is None) == proves
     assert "power_step_host_failures" not in {one.measurement for one in told}
 

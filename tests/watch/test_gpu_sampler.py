@@ -24,6 +24,7 @@ from acceptance.watch import gpu_sampler, targets
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_sampler import GpuWatch, SamplerContext
 from acceptance.watch.gpu_users import GpuUsers
+from acceptance.watch.link_watch import LinkWatch
 from acceptance.watch.targets import WatchError, WatchTarget
 
 ADDRESSES = ("0000:01:00.0", "0000:02:00.0")
@@ -45,15 +46,24 @@ class Watching:
         fields: dict[Any, Any] | None = None,
         *,
         kernel_log: bool = True,
+        throughput: bool = False,
     ) -> None:
+        self.over = threading.Event()
         self.run_dir, self.root = folder, machine_root(folder / "root")
         self.nvml = FakeNvml(2, {**COOL, **(answers or {})}, fields)
         self.samples = segment.Writer(folder / reader.GPU_TELEMETRY, self.root)
         self.events = EventLog(folder / gpu_sampler.EVENTS, self.root)
         found = targets.attach(self.nvml, BOTH)
         users = GpuUsers(self.nvml, "run-1", self.root, self.events.put)
+        links = LinkWatch(self.nvml, found, self.over, 0.01) if throughput else None
         self.watch = GpuWatch(
-            self.nvml, found, self.samples, self.events, kernel_log=kernel_log, users=users
+            self.nvml,
+            found,
+            self.samples,
+            self.events,
+            kernel_log=kernel_log,
+            users=users,
+            links=links,
         )
 
     def sampled(self) -> list[tuple[str | None, dict[str, float]]]:
@@ -93,6 +103,41 @@ def test_every_gpu_is_sampled_under_its_name(tmp_path: Path) -> None:
         (Gpu(0), {"temperature_c": 40.0}),
         (Gpu(1), {"temperature_c": 40.0}),
     ]
+
+
+PCIE: dict[Any, Any] = {"nvmlDeviceGetPcieThroughput": {0: 300_000, 1: 55_100_000}}
+RATES = {"pcie_tx_gb_s": 0.3, "pcie_rx_gb_s": 55.1}
+
+
+def test_what_links_move_is_sampled_where_somebody_watches(tmp_path: Path) -> None:
+    watching = Watching(tmp_path, PCIE, throughput=True)
+
+    def seen() -> bool:
+        watching.watch.sample()
+        rated = [name for name, values in watching.sampled() if RATES.items() <= values.items()]
+        return {Gpu(0), Gpu(1)} <= set(rated)
+
+    until(seen, "rates of both GPUs")
+    watching.over.set()
+
+
+def test_nobody_is_asked_what_links_move_otherwise(tmp_path: Path) -> None:
+    asked: list[object] = []
+    watching = Watching(tmp_path, {"nvmlDeviceGetPcieThroughput": lambda *_: asked.append(1)})
+    watching.watch.sample()
+    assert watching.sampled()[0] == (Gpu(0), {"temperature_c": 40.0})
+    assert not asked
+
+
+def test_a_driver_that_hangs_over_its_links_holds_no_sample(tmp_path: Path) -> None:
+    hangs = threading.Event()
+    watching = Watching(
+        tmp_path, {"nvmlDeviceGetPcieThroughput": lambda *_: hangs.wait(60.0)}, throughput=True
+    )
+    assert watching.watch.sample()
+    assert len(watching.sampled()) == 2
+    watching.over.set()
+    hangs.set()
 
 
 def test_counters_once_a_second(tmp_path: Path, now: Callable[[float], None]) -> None:

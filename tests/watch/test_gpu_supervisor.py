@@ -71,6 +71,16 @@ def test_what_the_child_is_told(run_dir: Path, child: Child) -> None:
     told = (run_dir / gpu_supervisor.CONTEXT).read_text()
     assert told.startswith(f'{{"run_dir":"{run_dir}","root":')
     assert '"kernel_log":false' in told
+    assert '"throughput":false' in told
+
+
+def test_the_child_reads_what_links_move_where_somebody_watches(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_supervisor, "argv", lambda _: (sys.executable, "-c", ""))
+    target = WatchTarget(Gpu(0), "GPU-0", "0000:01:00.0")
+    SamplerProcess(run_dir, Path("/"), (target,), kernel_log=True, throughput=True).stop()
+    assert '"throughput":true' in (run_dir / gpu_supervisor.CONTEXT).read_text()
 
 
 def test_the_command_line() -> None:

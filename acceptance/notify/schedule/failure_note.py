@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import regular_file
+from acceptance.core.exit_code import FAIL, UNJUDGED
 from acceptance.core.message import Message, known
 from acceptance.journal import run_folder
 from acceptance.journal.segment import JournalError
@@ -21,8 +22,8 @@ from acceptance.reports.text import one_line
 RESULT, CODE, STATUS = "MONITOR_SERVICE_RESULT", "MONITOR_EXIT_CODE", "MONITOR_EXIT_STATUS"
 # nightly's exit codes for a verdict, valid if it has left a note
 _WORDS = {
-    "1": "FAIL",
-    "3": "UNJUDGED",
+    str(FAIL): "FAIL",
+    str(UNJUDGED): "UNJUDGED",
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
 
+from acceptance.core.exit_code import SKIPPED
 from acceptance.notify.schedule.default_time import DEFAULT_TIME
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+=:,./@-]+")
@@ -75,7 +76,6 @@ OURS = "# Written by `rigproof schedule install`"
 MARK = (
     f"{OURS}, removed by `rigproof schedule uninstall`. For changes of your own: `systemctl edit`."
 )
-SKIPPED = 4  # the exit code of a night on which the machine was in use: no failure
 NICE = 10
 # the folders that ProtectSystem=full makes read-only (systemd.exec(5))
 READ_ONLY = tuple(map(Path, ("/usr", "/boot", "/efi", "/etc")))

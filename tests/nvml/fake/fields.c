@@ -44,7 +44,9 @@ static const struct field fields[] = {
     {271, GPU_power_brake_ns, 1.0, VALUE_ULLONG},
 };
 
-enum { LINK_COUNT = 91, SPEED_OF_ALL = 90, GET_SPEED = 164, GET_STATE = 165, GET_VERSION = 166 };
+enum { LINK_COUNT = 91, SPEED_OF_ALL = 90, GET_SPEED = 164, GET_STATE = 165, GET_VERSION = 166, DATA_TX = 138, DATA_RX = 139 };
+
+static const unsigned ALL_LINKS = 0xffffffffu; /* as scope of DATA_TX and DATA_RX: their sum */
 
 struct link_field {
     unsigned first, last; /* fields, one a link from `link` on; a single one takes the link from its scope where `link` is ANY */
@@ -60,6 +62,7 @@ static const struct link_field link_fields[] = {
     {53, 58, 0, LINK_recoveries},      {114, 119, 6, LINK_recoveries},  {84, 89, 0, LINK_speed_mbs},
     {132, 137, 6, LINK_speed_mbs},     {161, 161, ANY, LINK_replays},   {162, 162, ANY, LINK_recoveries},
     {163, 163, ANY, LINK_crc_errors},  {215, 215, ANY, LINK_recoveries}, {GET_SPEED, GET_SPEED, ANY, LINK_speed_mbs},
+    {DATA_TX, DATA_TX, ANY, LINK_data_tx_kib}, {DATA_RX, DATA_RX, ANY, LINK_data_rx_kib},
     {GET_STATE, GET_STATE, ANY, LINK_active}, {GET_VERSION, GET_VERSION, ANY, LINK_version},
 };
 
@@ -82,7 +85,7 @@ static enum code of_link(const struct gpu *device, struct field_value *answer, u
     if (number >= MOST_LINKS || !device->links[number].exists)
         return INVALID_ARGUMENT;
     enum code code = link_value(&device->links[number], which, &value);
-    bool counter = which == LINK_crc_errors || which == LINK_crc_data_errors || which == LINK_replays || which == LINK_recoveries;
+    bool counter = which == LINK_data_tx_kib || which == LINK_data_rx_kib || which == LINK_crc_errors || which == LINK_crc_data_errors || which == LINK_replays || which == LINK_recoveries;
     if (code == DONE)
         give(answer, counter ? VALUE_ULLONG : VALUE_UINT, value);
     return code;
@@ -92,6 +95,7 @@ static enum code link_total(const struct gpu *device, struct field_value *answer
 {
     static const struct { unsigned field; enum link_reading which; } totals[] = {
         {38, LINK_crc_errors}, {45, LINK_crc_data_errors}, {52, LINK_replays}, {59, LINK_recoveries},
+        {DATA_TX, LINK_data_tx_kib}, {DATA_RX, LINK_data_rx_kib},
     };
     double sum = 0.0, count = 0.0;
     for (unsigned i = 0; i < sizeof totals / sizeof *totals; i++)
@@ -124,6 +128,8 @@ static enum code one(const struct gpu *device, struct field_value *answer)
                 give(answer, fields[i].type, value * fields[i].scale);
             return code;
         }
+    if ((field == DATA_TX || field == DATA_RX) && answer->scope == ALL_LINKS)
+        return link_total(device, answer, field);
     for (unsigned i = 0; i < sizeof link_fields / sizeof *link_fields; i++)
         if (link_fields[i].first <= field && field <= link_fields[i].last) {
             unsigned link = link_fields[i].link == ANY ? answer->scope : link_fields[i].link + field - link_fields[i].first;

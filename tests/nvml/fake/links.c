@@ -1,5 +1,7 @@
-/* NVLink. A GPU without links does not support it; a link beyond the last is no argument. */
+/* NVLink, and what PCIe moves. A GPU without links does not support it; a link beyond the last is no argument. */
+#define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
+#include <time.h>
 
 #include "call.h"
 #include "pci_info.h"
@@ -75,4 +77,15 @@ EXPORT enum code nvmlDeviceGetNvLinkErrorCounter(struct gpu *device, unsigned nu
     if (code == DONE)
         *count = (unsigned long long)value;
     return call_end(code);
+}
+
+/* The driver measures while it is asked. */
+EXPORT enum code nvmlDeviceGetPcieThroughput(struct gpu *device, unsigned counter, unsigned *kilobytes_per_second)
+{
+    const struct timespec measured = {0, 20000000};
+    enum gpu_reading which = counter == 0 ? GPU_pcie_tx_kbs : GPU_pcie_rx_kbs;
+    enum code code = answer_unsigned(device, __func__, which, 1.0, counter <= 1 ? kilobytes_per_second : NULL);
+    if (code == DONE)
+        nanosleep(&measured, NULL);
+    return code;
 }

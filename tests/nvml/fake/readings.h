@@ -16,6 +16,7 @@ enum reading_kind { COUNT, WHOLE, REAL, FLAG, WORD, BITS };
     X(max_sm_clock_mhz, COUNT, NULL) X(max_memory_clock_mhz, COUNT, NULL) \
     X(link_gen, COUNT, NULL) X(link_width, COUNT, NULL) X(max_link_gen, COUNT, NULL) \
     X(max_link_gen_here, COUNT, NULL) X(max_link_width_here, COUNT, NULL) X(pcie_replays, COUNT, NULL) \
+    X(pcie_tx_kbs, COUNT, NULL) X(pcie_rx_kbs, COUNT, NULL) \
     X(temperature_c, WHOLE, NULL) X(memory_temperature_c, WHOLE, NULL) X(temperature_margin_c, WHOLE, NULL) \
     X(shutdown_temperature_c, COUNT, NULL) X(slowdown_temperature_c, COUNT, NULL) \
     X(memory_max_temperature_c, COUNT, NULL) X(max_temperature_c, COUNT, NULL) \
@@ -47,7 +48,7 @@ enum reading_kind { COUNT, WHOLE, REAL, FLAG, WORD, BITS };
 #define LINK_READINGS(X) \
     X(active, FLAG, NULL) X(version, WORD, link_versions) X(speed_mbs, COUNT, NULL) X(remote_kind, WORD, link_ends) \
     X(replays, COUNT, NULL) X(recoveries, COUNT, NULL) X(crc_errors, COUNT, NULL) X(crc_data_errors, COUNT, NULL) \
-    X(ecc_errors, COUNT, NULL)
+    X(ecc_errors, COUNT, NULL) X(data_tx_kib, COUNT, NULL) X(data_rx_kib, COUNT, NULL)
 
 #define LINK_TEXTS(X) X(remote_address)
 

@@ -1,0 +1,83 @@
+"""`rigproof replay`: play a finished run in the live view."""
+
+from __future__ import annotations
+
+import argparse
+
+from acceptance.cli import closing, options
+from acceptance.core.parts import parse
+from acceptance.journal import run as journal_run
+from acceptance.machine import gpu as machine_gpu
+from acceptance.reports.terminal import Terminal
+from acceptance.reports.text import duration
+from acceptance.run import playback
+from acceptance.wording import words
+
+_FRAMES = 5.0  # nothing is measured meanwhile that drawing could disturb
+_AT_ONCE = "max"
+_MOST = 1_000_000.0
+
+
+def speed(text: str) -> float:
+    """How many times faster a run is played; 0 at once."""
+    if text == _AT_ONCE:
+        return 0.0
+    plain = text.isascii() and text.replace(".", "", 1).isdigit()
+    if not plain or float(text) > _MOST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no speed: give a number, such as 8 for eight times as fast, or "
+            f"{_AT_ONCE} to play it at once"
+        )
+    return float(text)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `rigproof replay`."""
+    options.run_dir(parser, "RUN")
+    parser.add_argument(
+        "--speed",
+        metavar="X",
+        type=speed,
+        help=(
+            "how many times faster than it ran; 0 or max plays it at once (default: so that it "
+            "takes about a minute)"
+        ),
+    )
+    options.language(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play a run; returns the exit code of its verdict, as `judge` does.
+
+    Raises JournalError, UnreadableRun, and OSError when standard output is closed.
+    """
+    language = closing.language_of(args)
+    screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
+    times = playback.usual_speed(found.seconds) if args.speed is None else args.speed
+    lasted = duration(found.seconds)
+    told = {"run": found.verdict.run_id, "profile": found.plan.profile, "time": lasted}
+    if not times:
+        screen.say(language("replay of {run}: {profile}, {time}, at once", **told))
+    else:
+        shown = f"{times:.3g}"
+        screen.say(
+            language(
+                "replay of {run}: {profile}, {time}, {speed} times as fast; Ctrl-C stops it",
+                **told,
+                speed=shown,
+            )
+        )
+    for trouble in (*found.torn, *found.troubles):
+        screen.say(words.message(trouble, language), "yellow")
+    names = {parse(gpu.pci_address): gpu.name for gpu in machine_gpu.gpus(found.inventory)}
+    clock, played = playback.RunClock(times or None), playback.Playback(found)
+    try:
+        screen.start(found.plan, names, clock.now_s, _FRAMES)
+        playback.play(played.entries(), clock, (screen.entry,), lambda: screen.failure is not None)
+    finally:
+        screen.stop()
+    for trouble in played.troubles:
+        screen.say(words.message(trouble, language), "yellow")
+    code = closing.show_verdict(screen, found)
+    closing.require_output(screen)
+    return code
