@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -24,12 +24,14 @@ from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.gpu import gpus
+from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.toml_place import Path as Place
 from acceptance.machine.toml_place import explain, line_of, twice
 
 MODELS, DISKS = "models", "disks"
 DOCUMENT = "docs/limits.md"
+_MOST_FILES = 8  # in a note; the provenance has all
 
 _Kind = Literal["limit", "ceiling"]
 
@@ -296,17 +298,34 @@ def _is_looser(before: Limit, after: Limit | None) -> bool:
     return lower or higher
 
 
-def notes(limits: LimitSet) -> Iterator[Message]:
-    """What the reader of a run must know of the site's sheets: each of them, and what they loosen.
+def applied(inventory: Inventory, sheets: Sheets) -> frozenset[str]:
+    """The files of the site's sheets that are of a GPU or a disk of this machine."""
+    found: list[Sheet | DiskSheet | None] = [
+        gpu_limits.sheet_of(gpu, sheets.models) for gpu in gpus(inventory)
+    ]
+    found += [
+        disk_sheet.find(sheets.disks, disk.model) for disk in known(inventory.disks) if disk.model
+    ]
+    return frozenset(one.file for one in found if isinstance(one, SiteModel | SiteDisk))
 
-    The same of several components is said once.
+
+def notes(limits: LimitSet, here: Collection[str]) -> Iterator[Message]:
+    """What the reader of a run must know of the site's sheets: which there are, what they loosen.
+
+    `here` are the files of those that are of a part of this machine; the others are named in one
+    note. The same of several components is said once.
     """
     for one in limits.sheets:
+        if one.file not in here:
+            continue
         values = {"model": one.model, "file": one.file, "digest": one.sha256[:12]}
         if one.replaces:
             yield Message("site_sheet_replaces", values)
         else:
             yield Message("site_sheet_adds", values)
+    if others := tuple(one.file for one in limits.sheets if one.file not in here):
+        listed = Listed(others[:_MOST_FILES], max(0, len(others) - _MOST_FILES))
+        yield Message("site_sheets_of_others", {"files": listed})
     same: dict[tuple[object, ...], list[LooserLimit]] = {}
     for loose in limits.looser:
         bounds = [(limit.low, limit.high) if limit else None for limit in (loose.own, loose.limit)]

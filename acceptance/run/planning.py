@@ -656,7 +656,7 @@ def prepare(options: Options) -> PreparedRun:
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
     loosened = site_sheets.looser(made, limits, book_by(own, declared)) if site else ()
     limit_set = _limit_set(folder, site, loosened)
-    notes = tuple(map(Note, site_sheets.notes(limit_set)))
+    notes = tuple(map(Note, site_sheets.notes(limit_set, site_sheets.applied(inventory, sheets))))
     notes += power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
     if shares and job is not None:

@@ -17,6 +17,7 @@ from gpu_box import PROGRAMS, Document, GpuBox
 from rig import Rig, processes, wait_for
 from run_left import Run
 
+from acceptance import resources
 from acceptance.core.evidence import ToolRan
 from acceptance.core.parts import Function
 from acceptance.core.record import Event, SessionEnded
@@ -89,6 +90,28 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
     elif name == "8xh100":
         assert sum(1 for measurement, _ in told if measurement == "copy_d2d_read") == 56
         assert [told["nvlink_active", f"gpu{index}"]["value"] for index in range(8)] == [18] * 8
+
+
+def test_a_sheet_of_the_site_decides(rig: Rig, library: Path) -> None:
+    """Of a card that has one multiprocessor less: the very card that passes by rigproof's sheet."""
+    box = GpuBox(rig, library, "2x4090")
+    text = (resources.locate("models") / "geforce-rtx-4090.toml").read_text(encoding="utf-8")
+    sheet = rig.home / "sheets/models/own.toml"
+    sheet.parent.mkdir(parents=True)
+    sheet.write_text(text.replace("sm = 128", "sm = 127"), encoding="utf-8")
+    for one in (sheet, sheet.parent, sheet.parents[1]):
+        one.chmod(0o755 if one.is_dir() else 0o644)
+    ours = box.accept(only="gpu", burn=1)
+    assert ours.verdict["verdict"] == "PASS", ours.out
+    theirs = box.accept("--sheets", str(sheet.parents[1]), only="gpu", burn=1)
+    theirs.assert_agrees()
+    assert theirs.verdict["verdict"] == "FAIL"
+    assert "gpu_sm_count on gpu1: measured 128, limit = 127" in theirs.texts("violations")
+    (overlay,) = theirs.verdict["limits"]["overlay"]
+    assert (overlay["file"], overlay["replaces"]) == ("models/own.toml", True)
+    assert {row["measurement"] for row in theirs.verdict["limits"]["looser"]} >= {"gpu_sm_count"}
+    assert "looser by the site's sheets" in theirs.out
+    assert ours.verdict["limits"]["digest"] != theirs.verdict["limits"]["digest"]
 
 
 def test_processors_are_loaded_while_the_gpus_are(rig: Rig, library: Path) -> None:

@@ -19,6 +19,7 @@ from acceptance.core.parts import Gpu
 from acceptance.expect import gpu_limits, limit_version, sheet, site_sheets
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.site_sheets import SiteSheetError
+from acceptance.machine.inventory import Disk
 from acceptance.wording import words
 
 CARD = (resources.locate("models") / "geforce-rtx-4090.toml").read_text(encoding="utf-8")
@@ -52,6 +53,7 @@ def test_a_sheet_replaces_rigproofs_own_of_its_name_or_adds_a_model() -> None:
     disk = next(one for one in both.disks if one.matches("Samsung SSD 999 PRO 2TB"))
     assert words.message(disk.origin) == "the site's sheet of Samsung 999 PRO, disks/disk.toml"
     assert site_sheets.in_effect(()) == own
+    assert [one.replaces for one in read(disk=DISK)] == [True]
 
 
 @each(
@@ -258,7 +260,8 @@ def test_the_notes() -> None:
         LooserLimit("copy", Gpu(0), "ceiling", most, more),
         LooserLimit("copy", Gpu(1), "ceiling", most),
     )
-    found = list(site_sheets.notes(LimitSet("v", "d", "/s", sheets, looser)))
+    limits = LimitSet("v", "d", "/s", sheets, looser)
+    found = list(site_sheets.notes(limits, {MODEL, DRIVE}))
     assert all(isinstance(one, Message) for one in found)
     loose, own = "looser by the site's sheets:", "by rigproof's own"
     assert [words.message(one) for one in found] == [
@@ -271,3 +274,16 @@ def test_the_notes() -> None:
         f"{loose} the ceiling of copy of gpu0 is 950 GB/s, {own} 900 GB/s",
         f"{loose} copy of gpu1 has no ceiling, {own} it is 900 GB/s",
     ]
+    (told, *_) = site_sheets.notes(limits, ())
+    assert words.message(told) == (
+        "sheets of the site that are of no GPU or disk here: models/card.toml, disks/disk.toml"
+    )
+
+
+def test_which_sheets_are_of_parts_of_this_machine() -> None:
+    seen = inventory(BOXES["2x4090.toml"])
+    disk = Disk("nvme0n1", "Samsung SSD 999 PRO 2TB", None, None, "ssd", "nvme", None)
+    seen = replace(seen, disks=(disk, replace(disk, model=None), replace(disk, model="Other")))
+    sheets = site_sheets.in_effect(read(card=CARD, disk=NEW_DISK))
+    assert site_sheets.applied(seen, sheets) == {MODEL, DRIVE}
+    assert site_sheets.applied(seen, site_sheets.in_effect(read(card=NEW_CARD))) == frozenset()

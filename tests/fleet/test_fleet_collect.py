@@ -7,7 +7,7 @@ import hashlib
 import os
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -477,7 +477,7 @@ BAD = {
     "a schema from the future": Bad(_future, "format 7, newer than this rigproof reads (6)"),
     "an old schema": Bad(
         lambda folder: _write(folder / "bad/verdict.json", b'{"schema":4}'),
-        "format 4, older than this rigproof reads (5)",
+        "format 4, older than this rigproof reads (6)",
     ),
     "a PASS with the exit code of a FAIL": Bad(_changed(exit_code=1), "contradicts itself"),
     "a PASS that has violations": Bad(
@@ -994,3 +994,38 @@ def test_a_run_that_was_cut_off_is_no_pass(
     (tmp_path / "a" / later).rmdir()
     (tmp_path / "a" / run_id("2026-11-25T01:00")).mkdir()  # an older one changes nothing
     assert judged(tmp_path)[0].due[0].verdict == word
+
+
+def limits(version: str, digest: str = "1" * 64) -> dict[str, str]:
+    """The provenance of a machine that was judged by these limits."""
+    known = {"host": "box", "gpu_model": "NVIDIA H200"}
+    return {**known, "limits": version, "limits_digest": digest}
+
+
+def of_limits(folder: Path, machines: Mapping[str, Mapping[str, str] | None]) -> None:
+    for name, facts in machines.items():
+        file = verdict(serial=f"GPU-{name}", machine_id=f"id-{name}")
+        known = file.provenance if facts is None else {**facts, "machine_id": f"id-{name}"}
+        place(folder, name, msgspec.structs.replace(file, provenance=dict(known)))
+
+
+def test_machines_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> None:
+    """The same version with a sheet of the site is other limits too; an old verdict tells none."""
+    new, own = limits("2026-12-01.1", "2" * 64), limits("2026-11-27.1", "3" * 64)
+    usual = limits("2026-11-27.1")
+    machines = {"a": usual, "b": usual, "c": new, "d": own, "old": None}
+    of_limits(tmp_path, machines)
+    found, _ = judged(tmp_path)
+    assert found.verdict == "PASS"
+    end = (
+        "their verdicts do not mean the same; install one version and the same sheets everywhere "
+        "(`limits` in verdict.json)"
+    )
+    assert [words.message(one) for one in found.remarks] == [
+        "d: judged by the limits 2026-11-27.1 333333333333, and 2 of the other machines by "
+        f"2026-11-27.1 111111111111: {end}",
+        "c: judged by the limits 2026-12-01.1 222222222222, and 2 of the other machines by "
+        f"2026-11-27.1 111111111111: {end}",
+    ]
+    some, _ = judged(tmp_path, due_=("a", "b", "old"))
+    assert some.remarks == ()

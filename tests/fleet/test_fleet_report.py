@@ -565,3 +565,17 @@ def test_a_verdict_in_folders_is_judged_as_collect_does(tmp_path: Path) -> None:
     (only,) = found.due
     assert (only.verdict, only.checks, only.not_passed) == ("FAIL", 1, ((CHECK, "fail"),))
     assert found.night is None
+
+
+def test_other_limits_are_told_of_kept_nights_too() -> None:
+    def by(version: str) -> tuple[tuple[str, str], ...]:
+        return (("limits", version), ("limits_digest", version[-1] * 64))
+
+    nights = {
+        "2026-11-25": kept(
+            a=row("a", groups=by("v.1")), b=row("b", groups=by("v.1")), c=row("c", groups=by("v.2"))
+        )
+    }
+    (told,) = report.of_nights(nights, None, NOW, FRESH).remarks
+    assert words.message(told).startswith("c: judged by the limits v.2 222222222222, and 2 of")
+    assert report.of_nights(nights, ["a", "b"], NOW, FRESH).remarks == ()

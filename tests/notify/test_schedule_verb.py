@@ -67,6 +67,8 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
             "--",
             "--machine",
             "box.toml",
+            "--sheets",
+            "none",
             "--on-fail",
             "sh -c 'exit 0'",
         )
@@ -78,7 +80,7 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
     assert "systemctl daemon-reload && systemctl enable --now rigproof-nightly.timer" in out
     service = (folder / units.SERVICE).read_text()
     assert f"WorkingDirectory={here}\n" in service
-    assert " nightly --machine box.toml --on-fail \"sh -c 'exit 0'\"\n" in service
+    assert " nightly --machine box.toml --sheets none --on-fail \"sh -c 'exit 0'\"\n" in service
     assert "OnCalendar=*-*-* 05:07:00\n" in (folder / units.TIMER).read_text()
     assert (
         " schedule failed --out reports --on-fail \"sh -c 'exit 0'\"\n"
@@ -93,6 +95,8 @@ def test_install_and_uninstall(here: Path, capsys: pytest.CaptureFixture[str]) -
             "--",
             "--machine",
             "box.toml",
+            "--sheets",
+            "none",
             "--on-fail",
             "sh -c 'exit 0'",
         )
@@ -207,6 +211,7 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--user", "--run-as", "root"], "give one of them"),
         (["show", "--run-as", "nobody-here"], "there is no such user here"),
         (["show", "--", "--machine", "none.toml"], "--machine none.toml: there is no such file"),
+        (["show", "--", "--sheets", "none-here"], "none-here: there is no such folder of sheets"),
         (["show", "--", "--webhook", "https://h/secret"], "everybody may read a unit"),
         (["show", "--", "--webhook", "@none"], "--webhook none: cannot be read"),
         (["show", "--", "--on-fail", "no-such-program"], "no-such-program is not installed"),

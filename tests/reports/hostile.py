@@ -31,6 +31,7 @@ from acceptance.core.evidence import (
     Table,
 )
 from acceptance.core.limit import Limit
+from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part, parse
 from acceptance.core.past import CounterReference, Past
@@ -503,14 +504,22 @@ def run() -> list[Body]:
         else body
         for body in rest
     ]
-    start = msgspec.structs.replace(start, plan=plan, selftest="82 of 84 faults caught")
+    floor = Limit("GB/s", "a sheet", low=10.0)
+    sheet = SiteSheet("models/x.toml", "X", "1" * 64, 'name = "X"', replaces=True)
+    loose = LooserLimit("bandwidth", MEMORY, "limit", floor, floor)
+    limits = LimitSet("2026-11-27.1", "2" * 64, "/etc/rigproof/sheets", (sheet,), (loose,))
+    start = msgspec.structs.replace(
+        start, plan=plan, selftest="82 of 84 faults caught", limits=limits
+    )
     return [start, *more, *told, *closed, seal]
 
 
 PLACES = tuple(places(run()))
 # A unit is one of a closed set, a bound has no text: no record with another one can be read.
 REFUSED = frozenset(
-    place for place in PLACES if place.endswith((".limit.unit", ".book.change[].event"))
+    place
+    for place in PLACES
+    if place.endswith((".limit.unit", ".own.unit", ".book.change[].event"))
 )
 FREE = tuple(place for place in PLACES if place not in REFUSED)
 # A waiver's component is a pattern: with `*` or `[` in it, it would cover another component than

@@ -605,7 +605,7 @@ def test_ecc_that_is_off_is_a_gap(
 ) -> None:
     tree.gpu(1)
     monkeypatch.setattr(
-        gpu_limits, "gaps", lambda _, names: [f"{name}: ECC is off" for name in names]
+        gpu_limits, "gaps", lambda _, names, _models: [f"{name}: ECC is off" for name in names]
     )
     assert prepare(profile="smoke").plan.gaps == ("gpu0: ECC is off",)
 

@@ -21,6 +21,7 @@ from runs import judged, machine_root, sealed, write_segment
 
 from acceptance import resources
 from acceptance.core.collection import PHASES, SESSIONS
+from acceptance.core.limit_set import LimitSet
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, CheckEnded, RunEnded
@@ -69,6 +70,7 @@ class Nights:
         self.clock_off_days = 0.0
         self.inventory = PAIR
         self.plan: Plan = MADE
+        self.limits: LimitSet | None = None
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(
             noise, "read", _noise
@@ -80,7 +82,12 @@ class Nights:
         self, inventory: Inventory | None = None, memory: HistoryRecall | None = None
     ) -> RecalledPlan:
         prepared = PreparedRun(
-            self._options, None, inventory or self.inventory, self.plan, "a summary"
+            self._options,
+            None,
+            inventory or self.inventory,
+            self.plan,
+            "a summary",
+            limits=self.limits,
         )
         today = FIRST_S / DAY_S + self.night + self.clock_off_days
         return (memory or HistoryRecall(self.out, self.root)).recall(prepared, HostStation(), today)
@@ -114,7 +121,13 @@ class Nights:
 
     def write(self, recalled: RecalledPlan, bodies: list[Body]) -> None:
         prepared = PreparedRun(
-            self._options, None, self.inventory, recalled.plan, "a summary", recalled.notes
+            self._options,
+            None,
+            self.inventory,
+            recalled.plan,
+            "a summary",
+            recalled.notes,
+            limits=self.limits,
         )
         moment = FIRST_S + DAY_S * (self.night + self.clock_off_days)
         self._monkeypatch.setattr(clock, "utc", lambda: _utc(moment))
@@ -490,3 +503,25 @@ def test_without_a_history_the_plan_has_the_calculated_times(nights: Nights) -> 
     assert memory.with_usual_times(MADE, "host").timed_runs == 2
     location.database(nights.out, clock.machine_id(nights.root)).write_bytes(b"no database" * 99)
     assert memory.with_usual_times(MADE, "host") == MADE
+
+
+def test_limits_of_another_version_are_said_and_compared_all_the_same(nights: Nights) -> None:
+    """A night of an older rigproof, which told no limits, says nothing of them."""
+    told: list[list[str]] = []
+    for version in (None, "2026-11-27.1", "2026-11-27.1", "2026-12-01.1"):
+        nights.limits = LimitSet(version, version[-4:] * 16) if version else None
+        found = [words.text(note.text) for note in nights.recalled().notes]
+        told.append([one for one in found if "limits" in one])
+        assert nights.run(*SOUND).verdict == "PASS"
+    because = "its values are compared all the same, because limits change no measurement"
+    assert told[:3] == [[], [], []]
+    assert told[3] == [
+        "the limits are 2026-12-01.1 (01.101.101.1); the last run was held to 2026-11-27.1 "
+        f"(27.127.127.1): {because}"
+    ]
+    for night, count in ((1, 1), (3, 0), (0, 0)):
+        accept(nights, night, again=True)
+        found = [words.text(note.text) for note in nights.recalled().notes]
+        said = [one for one in found if "the baseline (" in one]
+        assert len(said) == count
+        assert all("held to 2026-11-27.1 (27.127.127.1)" in one for one in said)

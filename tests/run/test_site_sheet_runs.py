@@ -214,11 +214,11 @@ def test_a_sheet_that_says_less_closes_no_gap_and_drops_no_limit_unseen(
     assert all(one.own.low == OWN for one in dropped)
 
 
-def test_a_model_that_rigproof_does_not_know(prepare: Prepare, tmp_path: Path) -> None:
+def test_a_sheet_of_no_card_here(prepare: Prepare, tmp_path: Path) -> None:
     new = CARD.replace("GeForce RTX 4090", "GeForce RTX 9999").replace("10de:2684", "10de:9999")
     notes = prepare(sheets=folder(tmp_path / "sheets", new=new)).notes
     told = [words.text(one.text) for one in notes]
-    assert any("is of GeForce RTX 9999, which rigproof has no sheet of" in one for one in told)
+    assert "sheets of the site that are of no GPU or disk here: models/new.toml" in told
     assert not any("looser" in one for one in told)
 
 

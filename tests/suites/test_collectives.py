@@ -15,6 +15,7 @@ from gpu_machine import device, link, machine, pairs
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.record import Measured
+from acceptance.expect import gpu_limits
 from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
@@ -73,6 +74,7 @@ def asked(
         links.test_collectives,
         collectives=lambda arms: collectives.of_load(result, due, 1.0, arms),
         inventory=seen,
+        model_sheets=gpu_limits.sheets(),
         table=lambda *words: None if waited is None else waited.append(words),
     )
 

@@ -146,7 +146,10 @@ def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
     )
     own = find(gpu_limits.sheets(), nvml_name="NVIDIA GeForce RTX 4090")
     assert own is not None
-    assert asked("peaks", (known, unknown)) == {Gpu(0): own.peak.by_dtype(), Gpu(1): {}}
+    assert asked("peaks", (known, unknown), gpu_limits.sheets()) == {
+        Gpu(0): own.peak.by_dtype(),
+        Gpu(1): {},
+    }
     assert set(own.peak.by_dtype()) == set(DTYPES)
 
 

@@ -31,7 +31,7 @@ from suite_box import Box, Said, ask, planned
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import Skipped
-from acceptance.expect import components, plan_builder
+from acceptance.expect import components, gpu_limits, plan_builder
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice, NvmlPair
 from acceptance.machine.machine_file import Machine
@@ -112,6 +112,7 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
 def asked(seen: Inventory, name: str, function: Callable[..., None], **given: object) -> Said:
     """Run a check that only looks."""
     made = planned(seen, [gpu.name for gpu in gpus(seen)], (name,), "d")
+    given |= {"model_sheets": gpu_limits.sheets()} if name == "gpu.memory_health" else {}
     given |= {"inventory": seen} if name != "link.nvlinks" else {}
     return ask(made, name, function, due_gpus=gpus(seen), **given)
 
@@ -181,6 +182,7 @@ def test_counters_that_are_gone_when_they_are_due_are_an_error() -> None:
             suites_gpu.test_memory_health,
             inventory=found,
             due_gpus=gpus(found),
+            model_sheets=gpu_limits.sheets(),
         )
         assert said.outcome == "error"
         assert said.message.startswith(told)

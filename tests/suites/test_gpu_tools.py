@@ -462,9 +462,9 @@ def test_a_gpu_of_which_nothing_is_known_gives_no_rate(untold: str) -> None:
 def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "float") -> ToolOutput:
     due = gpus(seen)
     run = asked("run_on_gpus", tools, due)
-    found: ToolOutput = asked("gpu_burn", tools, run, due, seen, {f"gpu_burn_{mode}": seconds})(
-        mode
-    )
+    found: ToolOutput = asked(
+        "gpu_burn", tools, run, due, gpu_limits.sheets(), seen, {f"gpu_burn_{mode}": seconds}
+    )(mode)
     return found
 
 
@@ -647,7 +647,9 @@ def test_nvidia_smi_lists_gpus_that_are_not_tested() -> None:
 
     tools = Tools(text)
     run = asked("run_on_gpus", tools, due)
-    found: ToolOutput = asked("gpu_burn", tools, run, due, three, {"gpu_burn_float": 15.0})("float")
+    found: ToolOutput = asked(
+        "gpu_burn", tools, run, due, gpu_limits.sheets(), three, {"gpu_burn_float": 15.0}
+    )("float")
     assert found.outcome == "pass"
 
 

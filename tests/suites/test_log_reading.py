@@ -38,6 +38,7 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted
 from acceptance.core.repeat import SEGMENT
+from acceptance.expect import gpu_limits
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.machine import gpu_selection, scratch_place
@@ -435,7 +436,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     ),
     "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), SEEN, c),
     "link.collectives": lambda p, c: link.test_collectives(
-        of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, table, c
+        of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, gpu_limits.sheets(), table, c
     ),
     "train.digest": lambda p, c: train.test_digest(
         of(
@@ -464,7 +465,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     ),
     "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
     "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
-        "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, SEEN, LOADS_S), DUE, c
+        "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, gpu_limits.sheets(), SEEN, LOADS_S), DUE, c
     ),
     "compute.gemm_together": lambda p, c: compute.test_gemm_together(
         of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), PEAKS, table, c

@@ -28,6 +28,7 @@ from acceptance.core.limit import GIB, MIB
 from acceptance.core.parts import Part
 from acceptance.core.record import Measured, RunEnded, RunStarted, SessionEnded
 from acceptance.core.verdict import Verdict
+from acceptance.expect import disk_sheet
 from acceptance.journal import segment
 from acceptance.machine import scratch_place
 from acceptance.machine.inventory import Disk
@@ -124,7 +125,9 @@ class Disks:
         self.box.scratches = tuple(on)
         self.box.product.scratches = tuple(on if made is None else made)
         if limited:
-            self.box.of_disks = planning.disk_limits(on, self.box.inventory, self.tree.root)
+            self.box.of_disks = planning.disk_limits(
+                on, self.box.inventory, self.tree.root, disk_sheet.shipped()
+            )
         self.state.write_text(json.dumps(self.told))
         return self.box.run(*only, names=())
 
@@ -333,7 +336,9 @@ def test_a_narrow_link_is_a_fail(disks: Disks) -> None:
 def test_a_link_that_is_not_understood_is_an_error(disks: Disks) -> None:
     disks.told["seconds"] = 0.4
     on = [disks.scratch(NVME)]
-    disks.box.of_disks = planning.disk_limits(on, disks.box.inventory, disks.tree.root)
+    disks.box.of_disks = planning.disk_limits(
+        on, disks.box.inventory, disks.tree.root, disk_sheet.shipped()
+    )
     disks.tree.files(LINK, current_link_speed="fast")
     assert disks.run("storage.read", on=on, limited=False) == {"storage.read": "error"}
     (told,) = disks.box.ended()

@@ -18,6 +18,7 @@ from synthetic_machines import SHEETS, inventory
 from acceptance.core.component import Component
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
+from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import Sheet
 from acceptance.loads.protocol import LoadTable
 from acceptance.loads.train.names import LAYER_COLUMNS
@@ -215,5 +216,6 @@ def test_the_format_is_the_one_that_the_gpu_has() -> None:
 
 def test_sheets_of_those_that_have_one() -> None:
     fixture: Any = fixtures.own_sheets
-    assert fixture.__wrapped__(gpus(seen())) == dict.fromkeys(NAMES, H200)
-    assert fixture.__wrapped__(gpus(machine(device(0, name="NVIDIA Unheard Of")))) == {}
+    assert fixture.__wrapped__(gpus(seen()), gpu_limits.sheets()) == dict.fromkeys(NAMES, H200)
+    unknown = gpus(machine(device(0, name="NVIDIA Unheard Of")))
+    assert fixture.__wrapped__(unknown, gpu_limits.sheets()) == {}
