@@ -27,7 +27,12 @@ def component(
     kind: str, name: str, version: str, purl: str | None = None, **properties: str
 ) -> Component:
     """A component; `properties` are ours."""
-    made = {"type": kind, "name": name, "version": version, "bom-ref": purl or f"{name}=={version}"}
+    made: Component = {
+        "type": kind,
+        "name": name,
+        "version": version,
+        "bom-ref": purl or f"{name}=={version}",
+    }
     if purl:
         made["purl"] = purl
     if properties:
