@@ -10,7 +10,7 @@ from pathlib import Path
 from acceptance import resources
 from acceptance.cli import capacity, compare, fleet_report, history
 from acceptance.cli.read import NoRecording
-from acceptance.expect import collected, measurements, sheet
+from acceptance.expect import collected, measurements, sheet, site_families
 from acceptance.fleet import due, kubernetes, locations, pair_tests, parquet, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
@@ -21,7 +21,16 @@ from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
 from acceptance.process import command
 from acceptance.reports import advice, languages
-from acceptance.run import lock, planning, profile, signals, signature, supervisor
+from acceptance.run import (
+    lock,
+    planning,
+    profile,
+    signals,
+    signature,
+    site_collection,
+    site_folder,
+    supervisor,
+)
 from acceptance.station import base, gpu_grant
 from acceptance.station.image.engine import ImageError
 from acceptance.wording import words
@@ -32,6 +41,9 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     machine_file.MachineFileError,
     collected.PlanError,
     profile.ProfileError,
+    site_families.SiteFileError,
+    site_folder.SiteFolderError,
+    site_collection.SiteMistakes,
     gpu_selection.SelectionError,
     base.StationError,
     supervisor.OutputError,

@@ -73,6 +73,15 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         action="store_true",
         help="stop at the first check that fails (default: test everything else all the same)",
     )
+    parser.add_argument(
+        "--checks",
+        metavar="DIR",
+        type=options.path,
+        help=(
+            "also run the checks of your own in this folder: pytest files, each with its TOML file "
+            "of measurements and limits"
+        ),
+    )
     options.language(parser)
 
 
@@ -88,6 +97,7 @@ def read(args: argparse.Namespace) -> Options:
         args.burn,
         args.gpus,
         fail_fast=args.fail_fast,
+        checks=args.checks,
     )
 
 

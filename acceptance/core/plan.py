@@ -7,12 +7,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from acceptance.core.collection import Session
+from acceptance.core.advice import Advice
+from acceptance.core.collection import SITE, Session, SessionName
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.message import Text
 from acceptance.core.past import Past
+from acceptance.core.site import SiteChecks
 from acceptance.core.waiver import Waiver
 
 Scope = Literal["full", "partial"]
@@ -22,7 +24,8 @@ class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes, and what it is held against.
 
     Without a limit, `unlimited` says why there can be none, and `worse` is the worse direction,
-    where rules or the unit define one. There is at most one criterion of a kind.
+    where rules or the unit define one. There is at most one criterion of a kind. `advice` is that
+    of a site's own measurement; rigproof's families have it for all others.
     """
 
     measurement: str
@@ -33,6 +36,7 @@ class Due(msgspec.Struct, frozen=True):
     unlimited: Text | None = None
     waivable: bool = True
     worse: Worse | None = None
+    advice: Advice | None = None
 
     @property
     def limit(self) -> Limit | None:
@@ -98,7 +102,7 @@ class Plan(msgspec.Struct, frozen=True):
     they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
     one, undecoded: `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the
     run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
-    from.
+    from. `site` are the site's own checks, where the run has any.
     """
 
     profile: str
@@ -117,7 +121,12 @@ class Plan(msgspec.Struct, frozen=True):
     overhead_s: float = 0.0
     timed_runs: int = 0
     gpu_functions: tuple[Component, ...] = ()
+    site: SiteChecks | None = None
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""
         return tuple(check for check in self.checks if check.session == session)
+
+    def site_digest(self, session: SessionName) -> str | None:
+        """The digest of the site's checks that a session runs; None for a session of our own."""
+        return self.site.digest if self.site is not None and session == SITE else None

@@ -13,17 +13,8 @@ from acceptance.core.message import Message, Text, known
 from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.waiver import Waiver
-from acceptance.expect.collected import CollectedCheck, Measures, PlanError
+from acceptance.expect.collected import CollectedCheck, Measures, PlanError, nearest
 from acceptance.expect.limit_book import LimitBook
-
-
-def _nearest(name: str, known_names: Iterable[str], where: str) -> str:
-    """The cure for a name that there is not: the nearest that there is, else where to look."""
-    import difflib  # only for somebody's slip
-
-    close = difflib.get_close_matches(name, sorted(set(known_names)), n=1)
-    return f"did you mean {close[0]}?" if close else f"correct it ({where})"
-
 
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
@@ -52,7 +43,7 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
         own += entry.own
         row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
-            cure = _nearest(name, units, _MEASURED)
+            cure = nearest(name, units, _MEASURED)
             text = f"a limit for {name}, which no check measures: {cure}"
             raise PlanError(text, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
@@ -80,7 +71,7 @@ def lint_waivers(
             one for check in collected for one in check.measures if one.name == waiver.measurement
         ]
         if waiver.measurement is not None and not named:
-            cure = _nearest(waiver.measurement, units, _MEASURED)
+            cure = nearest(waiver.measurement, units, _MEASURED)
             text = f"a waiver names {waiver.measurement}, which no check measures: {cure}"
             raise PlanError(text, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
@@ -89,7 +80,7 @@ def lint_waivers(
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
         ):
-            cure = _nearest(waiver.skip, [*checks, *subjects], _CHECKS)
+            cure = nearest(waiver.skip, [*checks, *subjects], _CHECKS)
             text = f"a waiver names the check {waiver.skip}, which does not exist: {cure}"
             raise PlanError(text, where, ("waiver", number, "skip"))
 

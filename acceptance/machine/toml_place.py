@@ -207,11 +207,13 @@ def _value(text: str, path: Sequence[str | int]) -> Any:
     return value
 
 
-def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int | None]:
+def explain(
+    message: str, text: str, forms: Mapping[str, str], page: str = "docs/machine-files.md"
+) -> tuple[str, int | None]:
     """A msgspec error as one sentence for the user, and the line of the key.
 
     `message` is msgspec's own, `text` the valid TOML text. `forms` gives the required form of some
-    keys, by their own name (`link_gen`) or with their table (`gpu_pair.path`).
+    keys, by their own name (`link_gen`) or with their table (`gpu_pair.path`); `page` has all keys.
     """
     what, _, pointer = (
         message.rpartition(" - at `$")
@@ -231,8 +233,7 @@ def explain(message: str, text: str, forms: Mapping[str, str]) -> tuple[str, int
     table = ".".join(part for part in path if isinstance(part, str))
     if unknown:
         sentence = (
-            f"{key} is no key that rigproof knows: correct its spelling or remove it "
-            "(docs/machine-files.md)"
+            f"{key} is no key that rigproof knows: correct its spelling or remove it ({page})"
         )
     elif missing:
         sentence = f"{key} is missing: add it"

@@ -45,6 +45,7 @@ def phase(session: Session, language: Language) -> str:
         "host-load": language("under load"),
         "load": language("under load"),
         "host-after": language("after the load"),
+        "site": language("checks of the site's own"),
     }
     return words[session]
 

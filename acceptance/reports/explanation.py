@@ -63,7 +63,7 @@ def explain(
 
 def _advice(finding: Finding) -> Advice | None:
     found = advice.shipped()
-    own = found.measurements.get(finding.measurement or "")
+    own = finding.advice or found.measurements.get(finding.measurement or "")
     if finding.event is None:
         return own
     of_event = found.of_event(finding.event)

@@ -18,13 +18,13 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core import message, parts
-from acceptance.core.collection import matches_patterns
+from acceptance.core.collection import SITE, matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Core, parse
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Note
 from acceptance.expect import (
     ceiling,
@@ -53,7 +53,8 @@ from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import duration
-from acceptance.run import check_cache, profile, scratch
+from acceptance.run import check_cache, profile, scratch, site_collection
+from acceptance.run.site_collection import CollectedSite
 from acceptance.session import context as session_context
 from acceptance.station import preflight
 from acceptance.station.options import Options
@@ -82,7 +83,7 @@ class PreparedRun:
 
     `notes` tell the reader of its reports how it was prepared. `alarm` is what must be said at
     once: a GPU is missing, which is a FAIL whatever follows. `scratches` are the folders that the
-    storage tests write in.
+    storage tests write in. `site` are the site's own checks, where the run has any.
     """
 
     options: Options
@@ -93,6 +94,7 @@ class PreparedRun:
     notes: tuple[Note, ...] = ()
     alarm: tuple[Message, ...] = ()
     scratches: tuple[Scratch, ...] = ()
+    site: CollectedSite | None = None
 
     def matrix(self) -> topology.Topology:
         """The paths between GPUs and network cards."""
@@ -229,9 +231,16 @@ def book(
     inventory: Inventory,
     names: tuple[Component, ...],
     of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ()),
+    of_site: measurements.Measurements | None = None,
 ) -> LimitBook:
-    """The limits of this machine with these GPUs and tested disks, in order of precedence."""
+    """The limits of this machine with these GPUs and tested disks, in order of precedence.
+
+    `of_site` are the measurements of the site's own checks. None of them is a shipped one.
+    """
     defaults = limit_book.class_defaults(measurements.shipped())
+    if of_site is not None:
+        own = limit_book.class_defaults(of_site).entries
+        defaults = defaults.after(replace(one, origin=limit_book.SITE) for one in own)
     if inventory.cpu.virtualised:
         defaults = defaults.after(
             Override(name, Message("virtual_machine"), unlimited=VIRTUAL_CORES)
@@ -538,14 +547,36 @@ def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Mess
     return [Message("no_training_without_gpu")] if alone and not names else []
 
 
+def _with_site(plan: Plan, site: CollectedSite | None) -> Plan:
+    """The plan with what binds the site's own checks, and the advice of their measurements."""
+    if site is None:
+        return plan
+    own = site.measurements
+
+    def advised(due: Due) -> Due:
+        known = own.get(due.measurement)
+        return due if known is None else msgspec.structs.replace(due, advice=known.advice)
+
+    checks = tuple(
+        msgspec.structs.replace(check, due=tuple(map(advised, check.due)))
+        if check.session == SITE
+        else check
+        for check in plan.checks
+    )
+    return msgspec.structs.replace(plan, checks=checks, site=site.bound)
+
+
 def prepare(options: Options) -> PreparedRun:
     """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
+    site = site_collection.collect(options.checks, options.root) if options.checks else None
     # observation and collection take about a second each, and run side by side
     with start_collection(options.root) as collected:
         inventory = observe(options.root)
         answer = collected()
+    if site is not None:
+        answer = msgspec.structs.replace(answer, checks=(*answer.checks, *site.checks))
     file = options.machine_file.name if options.machine_file else None
     if options.machine_file and declared:
         for place, sentence in _cores(declared, inventory):
@@ -567,6 +598,8 @@ def prepare(options: Options) -> PreparedRun:
     scratches, unscratched = find_scratches(declared, options, answer.checks)
     warm = disk_temperature.limited(known(inventory.disks), options.root)
     classes = components.resolve(declared, inventory, sensors, names, expected, scratches, warm)
+    if site is not None:
+        site_collection.require_classes(site, classes)
     some_profile = components.any_profile(classes, inventory, scratches)
     unscratched += scratch.untested(scratches, known(inventory.disks))
     not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
@@ -575,7 +608,8 @@ def prepare(options: Options) -> PreparedRun:
         classes["gpu-nvlink"] = ()
         not_compared.append(Message("nvlinks_not_compared"))
     of_disks = disk_limits(scratches, inventory, options.root)
-    limits = book(declared, file, inventory, names, of_disks)
+    of_site = site.measurements if site is not None else None
+    limits = book(declared, file, inventory, names, of_disks, of_site)
     present = limits.find("gpu_count", parts.MACHINE)
     addresses = [one.address for one in whole.gpu if one.address] if whole else []
     short = shortfalls(inventory, present.limit if present else None, asked, addresses)
@@ -588,7 +622,7 @@ def prepare(options: Options) -> PreparedRun:
     try:
         if whole is not None and whole != declared:
             # Rows that do not hold now are checked all the same, each in its own line.
-            plan_builder.lint(answer.checks, book(whole, file, inventory, names, of_disks))
+            plan_builder.lint(answer.checks, book(whole, file, inventory, names, of_disks, of_site))
             plan_builder.lint_waivers(answer.checks, whole.waiver, file or "")
         made = plan_builder.build(
             answer.checks,
@@ -604,6 +638,7 @@ def prepare(options: Options) -> PreparedRun:
                 *not_compared,
                 *power_off,
                 *unscratched,
+                *(site_collection.not_due(site, classes) if site is not None else ()),
                 *_untrained(chosen, names),
                 *memory_untested(filled_gib, declared, chosen, inventory, fill_s),
             ),
@@ -634,8 +669,11 @@ def prepare(options: Options) -> PreparedRun:
         if options.machine_file is None or not error.place:
             raise
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
+    made = _with_site(made, site)
     notes = power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
+    if site is not None and (n := len(made.share(SITE))):
+        notes += (Note(Message("site_checks_run", {"folder": str(site.folder.path), "n": n})),)
     if shares and job is not None:
         notes += (Note(Message("job_shares_node", {"job": job.id})),)
     if declared and declared.scratch:
@@ -654,4 +692,6 @@ def prepare(options: Options) -> PreparedRun:
         every = components.resolve(declared, inventory, sensors, asked)
         if asks_for_gpus(answer.checks, options.only, every):
             notes += tuple(Note(one, trouble=True) for one in gpus_not_run(missing, short))
-    return PreparedRun(options, declared, inventory, made, chosen.summary, notes, said, scratches)
+    return PreparedRun(
+        options, declared, inventory, made, chosen.summary, notes, said, scratches, site
+    )

@@ -37,7 +37,8 @@ class SessionContext(msgspec.Struct, frozen=True):
     In mode `collect` it only lists its checks into `answer`. A repeat session runs the checks of
     the load sessions that `again` names. `niceness` lowers the session's priority against other
     programs. With `fail_fast` it stops at the first check that fails. `scratches` are the tested
-    filesystems on which this run has made its folder (`scratch_place.run_folder`).
+    filesystems on which this run has made its folder (`scratch_place.run_folder`). `site` is the
+    folder with the run's copy of the site's own checks, for the session that has these.
     """
 
     mode: Literal["collect", "run"]
@@ -57,6 +58,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     niceness: int = 0
     fail_fast: bool = False
     scratches: tuple[Scratch, ...] = ()
+    site: str | None = None
 
     def share(self) -> tuple[PlannedCheck, ...]:
         """The checks that this session runs, in the order of the plan."""
@@ -64,10 +66,16 @@ class SessionContext(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The result of a collecting session."""
+    """The result of a collecting session.
+
+    `mistakes` are what is wrong with a site's own checks, a sentence each, and `site_digest` is the
+    digest of their files.
+    """
 
     digest: str
     checks: tuple[CollectedCheck, ...]
+    mistakes: tuple[str, ...] = ()
+    site_digest: str | None = None
 
 
 def share(
@@ -106,11 +114,12 @@ def read(path: Path) -> SessionContext:
     )
 
 
-def argv(context: Path) -> list[str]:
-    """The command line of a session.
+def argv(context: Path, site: Path | None = None) -> list[str]:
+    """The command line of a session, of the suites or of a `site`'s own checks.
 
-    Pure: it depends only on its argument and on the package's location.
+    Pure: it depends only on its arguments and on the package's location.
     """
+    root = SUITES if site is None else site
     return [
         sys.executable,
         "-P",  # do not import from the working directory
@@ -118,14 +127,15 @@ def argv(context: Path) -> list[str]:
         "pytest",
         "-c",
         str(SUITES / "pytest.ini"),
-        f"--rootdir={SUITES}",
-        f"--confcutdir={SUITES}",
+        f"--rootdir={root}",
+        f"--confcutdir={root}",
+        *(("--noconftest",) if site is not None else ()),
         "-p",
         "pytest_timeout",
         "-p",
         "acceptance.session.plugin",
         f"--rigproof-context={context}",
-        str(SUITES),
+        str(root),
     ]
 
 

@@ -12,7 +12,7 @@ class Options:
 
     `niceness` lowers the priority of its loads against other programs. `run_dir_file` is a file
     that receives the path of the run's folder. With `fail_fast` the run stops at the first check
-    that fails.
+    that fails. `checks` is the folder of the site's own checks.
     """
 
     machine_file: Path | None = None
@@ -27,3 +27,4 @@ class Options:
     niceness: int = 0
     run_dir_file: Path | None = None
     fail_fast: bool = False
+    checks: Path | None = None
