@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from acceptance.core.advice import Advice
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.limit import Limit, number
@@ -24,8 +23,7 @@ from acceptance.core.waiver import Waiver
 class About(NamedTuple):
     """What a value is of.
 
-    `note` came with it; `excuses` are the waivers that name a worst value of it. `advice` is that
-    of a site's own measurement.
+    `note` came with it; `excuses` are the waivers that name a worst value of it.
     """
 
     check: str
@@ -34,22 +32,12 @@ class About(NamedTuple):
     unit: str
     note: Text | None = None
     excuses: tuple[Waiver, ...] = ()
-    advice: Advice | None = None
 
     def finding(
         self, kind: FindingKind, code: str, values: Values, note: Text | None = None
     ) -> Finding:
         """A finding about it."""
-        return Finding(
-            kind,
-            self.check,
-            code,
-            values,
-            self.measurement,
-            self.component,
-            note=note,
-            advice=self.advice,
-        )
+        return Finding(kind, self.check, code, values, self.measurement, self.component, note=note)
 
 
 class _Criterion(msgspec.Struct, frozen=True, tag_field="criterion"):

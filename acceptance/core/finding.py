@@ -6,7 +6,6 @@ from typing import Literal
 
 import msgspec
 
-from acceptance.core.advice import Advice
 from acceptance.core.component import Component
 from acceptance.core.message import Text, Values
 from acceptance.core.past import DriftFinding
@@ -23,8 +22,7 @@ class Finding(msgspec.Struct, frozen=True):
     name `measurement` and `component` too; the value `measured` is what was measured. `note` is
     what was observed, where that is too long for the line. For an event, `event` is its kind and
     code (`xid.79`, `oom`), which selects its causes, `action` is what to do about it, and `quote`
-    the kernel's own line. A finding of drift has `drift` in place of values. `advice` is that of a
-    site's own measurement.
+    the kernel's own line. A finding of drift has `drift` in place of values.
     """
 
     kind: FindingKind
@@ -40,4 +38,3 @@ class Finding(msgspec.Struct, frozen=True):
     drift: DriftFinding | None = None
     # an error only because the value is missing: a better reason replaces it
     unmeasured: bool = False
-    advice: Advice | None = None

@@ -109,9 +109,7 @@ def judge_due(
     `made_of` are the `peers` at first and in the repeat, which a ratio must follow from.
     """
     excuses = tuple(one for one in waivers if _may_excuse(one, check, due))
-    about = About(
-        check, due.measurement, due.component, due.unit, excuses=excuses, advice=due.advice
-    )
+    about = About(check, due.measurement, due.component, due.unit, excuses=excuses)
     if not measured:
         return _unmeasured(due, about, skips, waivers)
     findings: list[Finding] = []

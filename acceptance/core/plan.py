@@ -7,7 +7,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from acceptance.core.advice import Advice
 from acceptance.core.collection import SITE, Session, SessionName
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
@@ -24,8 +23,7 @@ class Due(msgspec.Struct, frozen=True):
     """One measurement of one component that this run owes, and what it is held against.
 
     Without a limit, `unlimited` says why there can be none, and `worse` is the worse direction,
-    where rules or the unit define one. There is at most one criterion of a kind. `advice` is that
-    of a site's own measurement; rigproof's families have it for all others.
+    where rules or the unit define one. There is at most one criterion of a kind.
     """
 
     measurement: str
@@ -36,7 +34,6 @@ class Due(msgspec.Struct, frozen=True):
     unlimited: Text | None = None
     waivable: bool = True
     worse: Worse | None = None
-    advice: Advice | None = None
 
     @property
     def limit(self) -> Limit | None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import msgspec
 
 from acceptance.core.limit import UNITS
-from acceptance.core.site import MEASUREMENT, PREFIX, FamilyFile
+from acceptance.core.site import FamilyFile
+from acceptance.core.site_names import MEASUREMENT, PREFIX
 from acceptance.core.strict import Strict
 from acceptance.expect import measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet
@@ -85,6 +86,8 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for number, entry in enumerate(sheet.measurement):
         place: tuple[str | int, ...] = ("measurement", number)
         names = entry.get("names")
+        if not isinstance(names, list) or not names:
+            yield (*place, "names"), 'names must be a list of names in quotes: names = ["site_..."]'
         for name in names if isinstance(names, list) else ():
             if isinstance(name, str) and shipped.get(name) is not None:
                 yield (
@@ -104,8 +107,8 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
         if not {"like", "limit", "no_limit"} & entry.keys():
             yield (
                 place,
-                f"{names} has no limit: add [measurement.limit] with low or high and a basis, or "
-                "no_limit with the reason why there can be none",
+                f"{_listed(names)} has no limit: add [measurement.limit] with low or high and a "
+                "basis, or no_limit with the reason why there can be none",
             )
         unit = entry.get("unit")
         if isinstance(unit, str) and unit not in UNITS:
@@ -116,6 +119,11 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
                 (*place, "advice", "events"),
                 "advice.events is for rigproof's own advice: remove it",
             )
+
+
+def _listed(names: object) -> str:
+    """The names of an entry, for a message."""
+    return ", ".join(map(str, names)) if isinstance(names, list) else "this entry"
 
 
 def _entry_error(error: EntryError, text: str) -> SiteFileError:

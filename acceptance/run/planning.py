@@ -24,7 +24,7 @@ from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Core, parse
-from acceptance.core.plan import Due, Plan
+from acceptance.core.plan import Plan
 from acceptance.core.record import Note
 from acceptance.expect import (
     ceiling,
@@ -547,25 +547,6 @@ def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Mess
     return [Message("no_training_without_gpu")] if alone and not names else []
 
 
-def _with_site(plan: Plan, site: CollectedSite | None) -> Plan:
-    """The plan with what binds the site's own checks, and the advice of their measurements."""
-    if site is None:
-        return plan
-    own = site.measurements
-
-    def advised(due: Due) -> Due:
-        known = own.get(due.measurement)
-        return due if known is None else msgspec.structs.replace(due, advice=known.advice)
-
-    checks = tuple(
-        msgspec.structs.replace(check, due=tuple(map(advised, check.due)))
-        if check.session == SITE
-        else check
-        for check in plan.checks
-    )
-    return msgspec.structs.replace(plan, checks=checks, site=site.bound)
-
-
 def prepare(options: Options) -> PreparedRun:
     """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
@@ -669,7 +650,8 @@ def prepare(options: Options) -> PreparedRun:
         if options.machine_file is None or not error.place:
             raise
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
-    made = _with_site(made, site)
+    if site is not None:
+        made = msgspec.structs.replace(made, site=site.bound)
     notes = power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
     if site is not None and (n := len(made.share(SITE))):

@@ -16,7 +16,7 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message
 from acceptance.core.site import SiteChecks
 from acceptance.expect import site_families
-from acceptance.expect.collected import CollectedCheck
+from acceptance.expect.collected import CollectedCheck, nearest
 from acceptance.expect.measurements import Measurements
 from acceptance.expect.site_families import SiteFileError
 from acceptance.process import command
@@ -26,11 +26,19 @@ from acceptance.session import context as session_context
 from acceptance.wording import words
 
 COLLECTION_S = 60.0  # importing the files takes no time, unless they do work of their own
+# Exit codes of pytest that has collected: all of it, with errors in files, and nothing.
+COLLECTED = (0, 1, 2, 5)
 _NAMED = 10  # mistakes in a message
 
 
 class SiteMistakes(Exception):
     """The site's own checks cannot be run; the message names each mistake with file and line."""
+
+    def __init__(self, folder: Path, *sentences: str) -> None:
+        left = len(sentences) - _NAMED
+        named = "; ".join(sentences[:_NAMED]) + (f"; and {left} more" if left > 0 else "")
+        count = f"{len(sentences)} mistakes" if len(sentences) > 1 else "a mistake"
+        super().__init__(f"--checks {folder}: {count}, so nothing was started: {named}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +61,15 @@ def collect(given: Path, root: Path) -> CollectedSite:
     try:
         families = site_families.parse(bound.families)
     except SiteFileError as error:
-        raise _mistakes(folder.path, (str(error),)) from error
+        raise SiteMistakes(folder.path, str(error)) from error
     answer = _collected(folder, root)
     if answer.mistakes or answer.site_digest != bound.digest:
-        raise _mistakes(folder.path, answer.mistakes or ("a file changed meanwhile: start again",))
+        raise SiteMistakes(
+            folder.path, *(answer.mistakes or ("a file changed meanwhile: start again",))
+        )
     ids = [check.id for check in answer.checks]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
-        raise _mistakes(folder.path, (f"{twice[0]} stands twice: give each check its own name",))
+        raise SiteMistakes(folder.path, f"{twice[0]} stands twice: give each its own name")
     return CollectedSite(folder, bound, answer.checks, families.measurements)
 
 
@@ -84,20 +94,13 @@ def _collected(folder: site_folder.SiteFolder, root: Path) -> session_context.An
             env=session_context.environment(None),
             cwd=place,
         )
-        if not answer.is_file():
+        if done.timed_out or done.returncode not in COLLECTED or not answer.is_file():
             why = words.message(done.describe())
             last = done.last_lines(3)
             told = f"could not be collected ({why}){f': {last}' if last else ''}"
             cure = "a file does nothing when it is imported: move such work into its checks"
-            raise SiteMistakes(f"--checks {folder.path}: {told}: {cure}")
+            raise SiteMistakes(folder.path, f"the files {told}: {cure}")
         return msgspec.json.decode(answer.read_bytes(), type=session_context.Answer)
-
-
-def _mistakes(folder: Path, sentences: Sequence[str]) -> SiteMistakes:
-    left = len(sentences) - _NAMED
-    named = "; ".join(sentences[:_NAMED]) + (f"; and {left} more" if left > 0 else "")
-    count = f"{len(sentences)} mistakes" if len(sentences) > 1 else "a mistake"
-    return SiteMistakes(f"--checks {folder}: {count}, so nothing was started: {named}")
 
 
 def require_classes(site: CollectedSite, classes: Mapping[str, Sequence[Component]]) -> None:
@@ -105,10 +108,15 @@ def require_classes(site: CollectedSite, classes: Mapping[str, Sequence[Componen
     for check in site.checks:
         for one in check.measures:
             if one.per not in classes:
-                known = ", ".join(sorted(classes))
+                cure = nearest(
+                    one.per, classes, "the usual ones are machine, cpu, memory, disk, gpu"
+                )
                 family = site.measurements.by_name[one.name].family
-                sentence = f"{family}.toml: {one.name} is per {one.per!a}, which is none of {known}"
-                raise _mistakes(site.folder.path, (sentence,))
+                raise SiteMistakes(
+                    site.folder.path,
+                    f"{family}.toml: {one.name} is per {one.per!a}, which is no class of "
+                    f"components: {cure}",
+                )
 
 
 def not_due(site: CollectedSite, classes: Mapping[str, Sequence[Component]]) -> list[Message]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file
-from acceptance.core.site import FILE_NAME, FamilyFile, SiteChecks, folder_digest
+from acceptance.core.site import FamilyFile, SiteChecks
+from acceptance.core.site_names import FILE_NAME, folder_digest
 
 COPY = "site-checks"  # the run's own copy, in its folder
 MOST_FILES = 256
@@ -25,7 +26,7 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # What would steer pytest: it is started without any of them, and a folder that has one expects
 # otherwise.
 STEERING = {
-    "conftest.py": "put its fixtures into the file that uses them",
+    "conftest.py": "move its fixtures into the files that use them",
     **dict.fromkeys(
         (
             *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"),
@@ -110,8 +111,8 @@ def _contents(folder: Path, opened: int) -> Iterator[tuple[str, bytes]]:
     for name in names:
         if name in STEERING:
             raise SiteFolderError(
-                f"{folder / name}: steers pytest, and rigproof reads none: {STEERING[name]}, and "
-                "remove this file"
+                f"{folder / name}: would steer pytest, and rigproof reads no such file: "
+                f"{STEERING[name]}; remove it"
             )
     own = [name for name in names if not name.startswith(".") and name not in _CACHES]
     if len(own) > MOST_FILES:

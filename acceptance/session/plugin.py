@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from acceptance.core.coded import Coded
-from acceptance.core.collection import SESSIONS, segment_of
+from acceptance.core.collection import SESSIONS, SITE, segment_of
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Listed, Message, Text, Texts
 from acceptance.core.record import (
@@ -35,6 +35,7 @@ from acceptance.session.check import Check, CheckSkipped, ErrorInLines, Judged, 
 from acceptance.session.fixtures import SessionFixtures, check_id
 from acceptance.wording import words
 
+OWN_SESSIONS = tuple(name for name in SESSIONS if name != SITE)
 MARKS = (
     "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
@@ -109,9 +110,9 @@ def describe(item: pytest.Item) -> CollectedCheck:
         raise pytest.UsageError(
             f"{name}: a check needs a docstring and the marks session and costs"
         )
-    if where.args[:1] not in [(known,) for known in SESSIONS] or not costs.args:
+    if where.args[:1] not in [(known,) for known in OWN_SESSIONS] or not costs.args:
         raise pytest.UsageError(
-            f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds"
+            f"{name}: its session is one of {', '.join(OWN_SESSIONS)}, and its costs are in seconds"
         )
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec else {}

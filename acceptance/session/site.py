@@ -26,7 +26,8 @@ from acceptance.core.message import Message, Text, known
 from acceptance.core.parts import parse
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
-from acceptance.core.site import SUBJECT, FamilyFile, folder_digest
+from acceptance.core.site import FamilyFile
+from acceptance.core.site_names import SUBJECT, folder_digest
 from acceptance.core.waiver import Waiver
 from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck, nearest
@@ -95,9 +96,8 @@ class SiteCollector:
         assert call.excinfo is not None
         error = call.excinfo.value
         cause = error.__cause__ if isinstance(error, pytest.Collector.CollectError) else error
-        line, sentence = _import_trouble(cause or error, self._folder)
         self._broken.add(node.path.name)
-        self._note(node.path.name, Mistake(line, sentence))
+        self._note(node.path.name, _import_trouble(cause or error, node.path))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Check every file that could be imported, and write the answer."""
@@ -136,16 +136,29 @@ class SiteCollector:
         self._mistakes.append(f"{where}: {mistake}")
 
 
-def _import_trouble(error: BaseException, folder: Path) -> tuple[int | None, str]:
-    """The line at which a file could not be imported, and why."""
+def _import_trouble(error: BaseException, path: Path) -> Mistake:
+    """Why a file could not be imported."""
     if isinstance(error, SyntaxError):
-        return error.lineno, f"is not Python ({error.msg}): correct it there, or before"
+        return Mistake(error.lineno, f"is not Python ({error.msg}): correct it there, or before")
+    for mistake in _plugins(ast.parse(path.read_bytes())):
+        return mistake
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, ImportError):
         cure = "a file of checks has Python's own modules and what rigproof has installed, no other"
     else:
         cure = "correct it, or move it into a check"
-    return line_in(error, folder), f"cannot be imported ({text}): {cure}"
+    return Mistake(line_in(error, path.parent), f"cannot be imported ({text}): {cure}")
+
+
+def _plugins(module: ast.Module) -> Iterator[Mistake]:
+    """Plugins of pytest that a file names."""
+    for node in module.body:
+        targets = node.targets if isinstance(node, ast.Assign) else ()
+        if any(isinstance(one, ast.Name) and one.id == "pytest_plugins" for one in targets):
+            yield Mistake(
+                node.lineno,
+                "names plugins of pytest, and a site's checks run without any: remove it",
+            )
 
 
 def line_in(error: BaseException, folder: Path) -> int | None:
@@ -160,7 +173,7 @@ def line_in(error: BaseException, folder: Path) -> int | None:
 
 def _file_mistakes(path: Path, items: Sequence[pytest.Item]) -> Iterator[Mistake]:
     """What is wrong with a file as a whole."""
-    module = ast.parse(path.read_text(encoding="utf-8"))
+    module = ast.parse(path.read_bytes())
     names = Counter(
         node.name
         for node in module.body
@@ -172,11 +185,7 @@ def _file_mistakes(path: Path, items: Sequence[pytest.Item]) -> Iterator[Mistake
             yield Mistake(
                 node.lineno, f"{node.name} is defined again further down: give each its own name"
             )
-        targets = node.targets if isinstance(node, ast.Assign) else ()
-        if any(isinstance(one, ast.Name) and one.id == "pytest_plugins" for one in targets):
-            yield Mistake(
-                node.lineno, "loads plugins, and a site's checks run without any: remove it"
-            )
+    yield from _plugins(module)
     if not items:
         yield Mistake(None, f"holds no check: a check is a function named test_... ({PAGE})")
 
@@ -278,7 +287,7 @@ def _lint_fixtures(item: pytest.Function, line: int) -> None:
 
 def _lint_calls(item: pytest.Function, declared: Sequence[str], line: int) -> None:
     """Refuse calls of `check` with a name that the check does not declare."""
-    module = ast.parse(item.path.read_text(encoding="utf-8"))
+    module = ast.parse(item.path.read_bytes())
     own = item.function.__name__
     for node in ast.walk(next(_functions(module, own), module)):
         if (
@@ -301,10 +310,10 @@ def _functions(module: ast.Module, name: str) -> Iterator[ast.FunctionDef]:
 
 
 def _number(value: object, what: str) -> float:
-    """A value as a number, numpy's too. Raises TypeError for a text, which is none."""
+    """A value as a number, numpy's too. Raises ValueError for a text, which is none."""
     if isinstance(value, SupportsFloat):
         return float(value)
-    raise TypeError(f"{what} is {value!a}, which is no number")
+    raise ValueError(f"{what} is {value!a}, which is no number")
 
 
 class SiteCheck(Check):
@@ -331,7 +340,7 @@ class SiteCheck(Check):
 
         `readings` is the value in the measurement's unit, where it is due of one component, else
         the values by component (`{"gpu0": 1.0}`). `note` is shown beside it. Raises ValueError for
-        a measurement that the check does not declare, TypeError for a value that is no number.
+        a measurement that the check does not declare, and for a value that is no number.
         """
         if measurement not in self._declared:
             raise ValueError(f"{measurement} is not among the measures of this check")
