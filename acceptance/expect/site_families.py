@@ -88,7 +88,8 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
         names = entry.get("names")
         if not isinstance(names, list) or not names:
             yield (*place, "names"), 'names must be a list of names in quotes: names = ["site_..."]'
-        for name in names if isinstance(names, list) else ():
+            return
+        for name in names:
             if isinstance(name, str) and shipped.get(name) is not None:
                 yield (
                     (*place, "names"),
@@ -107,8 +108,8 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
         if not {"like", "limit", "no_limit"} & entry.keys():
             yield (
                 place,
-                f"{_listed(names)} has no limit: add [measurement.limit] with low or high and a "
-                "basis, or no_limit with the reason why there can be none",
+                f"{', '.join(map(str, names))} has no limit: add [measurement.limit] with low or "
+                "high and a basis, or no_limit with the reason why there can be none",
             )
         unit = entry.get("unit")
         if isinstance(unit, str) and unit not in UNITS:
@@ -119,11 +120,6 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
                 (*place, "advice", "events"),
                 "advice.events is for rigproof's own advice: remove it",
             )
-
-
-def _listed(names: object) -> str:
-    """The names of an entry, for a message."""
-    return ", ".join(map(str, names)) if isinstance(names, list) else "this entry"
 
 
 def _entry_error(error: EntryError, text: str) -> SiteFileError:

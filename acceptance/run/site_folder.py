@@ -7,10 +7,12 @@ which its session reads, so that what runs is what was planned, whatever becomes
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import pwd
 import shlex
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,6 +197,11 @@ def _require_pairs(folder: Path, files: Mapping[str, bytes]) -> None:
             raise SiteFolderError(
                 f"{folder / stem}.py: its name becomes part of the ids of its checks: begin it "
                 "with a small letter, and use small letters, digits and underscores"
+            )
+        # Python would take the file for that module, or that module for the file.
+        if stem in sys.stdlib_module_names or importlib.util.find_spec(stem) is not None:
+            raise SiteFolderError(
+                f"{folder / stem}.py: Python has a module of this name: give it another name"
             )
     for missing, there, stem in (
         *((".toml", ".py", one) for one in sorted(stems[".py"] - stems[".toml"])),

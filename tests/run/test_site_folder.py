@@ -62,6 +62,14 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "no TOML": (lambda at: (at / "mount.toml").unlink(), "there is no mount.toml beside it"),
     "no Python": (lambda at: (at / "x.toml").touch(0o600), "there is no x.py beside it"),
     "capitals": (lambda at: (at / "Mount.py").touch(0o600), "begin it with a small letter"),
+    "module": (
+        lambda at: [(at / f"json.{end}").touch(0o600) for end in ("py", "toml")],
+        "a module",
+    ),
+    "package of ours": (
+        lambda at: [(at / f"numpy.{end}").touch(0o600) for end in ("py", "toml")],
+        "a module of this name",
+    ),
     "no folder": (lambda at: at.rename(at.parent / "else"), "No such file or directory"),
 }
 

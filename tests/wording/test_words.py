@@ -81,7 +81,7 @@ SENTENCE_ERRORS = {
     # rigproof's own files: they end the command before a run, on standard error
     *(("history", error) for error in ("DriftFileError", "NoiseFileError")),
     # mistakes in the site's own checks, found before a run
-    *(("run", "SiteFolderError"), ("session", "Mistake")),
+    *(("run", "SiteFolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
     # what the arguments of nightly and schedule say that cannot be
     *(("notify", error) for error in ("ScheduleError", "TargetError", "Unquotable")),
     # the terminal of one who starts pytest by hand
