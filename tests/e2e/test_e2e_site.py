@@ -20,7 +20,7 @@ def test_a_site_adds_its_checks_and_never_makes_a_run_pass(rig: Rig, tmp_path: P
     box = SiteBox(tmp_path / "site")
     box.check("mount")
     box.check("slow", 'print("\\x1b[31mPASS <b>"); check("site_slow", 5.0)')
-    run = rig.accept("--checks", str(box.folder), only="inventory,site", burn=None)
+    run = rig.accept("--checks", str(box.folder), only="kernel_log,site", burn=None)
     run.assert_agrees()
     assert run.code == 1
     assert run.outcomes()["site.mount.fast"] == "pass"
@@ -57,7 +57,7 @@ def test_a_mistake_is_told_before_anything_starts(rig: Rig, tmp_path: Path) -> N
     box.wrong("mount", "(check)", "(check, nothing)")
     done = rig.run(rig.argv("--checks", str(box.folder), only="site"))
     assert done.code == 2
-    assert "mount.py, line 6: test_fast asks for 'nothing'" in done.err
+    assert "mount.py, line 4: test_fast asks for 'nothing'" in done.err
     assert not list(rig.out.glob("*/journal.jsonl"))
 
 
