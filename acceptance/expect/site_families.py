@@ -67,9 +67,7 @@ def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
 def _sheet(file: FamilyFile) -> _SiteSheet:
     try:
         table = tomllib.loads(file.text)
-    except RecursionError as error:
-        raise _error(file.name, None, "is nested too deeply: write plain tables") from error
-    except ValueError as error:  # a number of too many digits too
+    except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
         raise _error(
             file.name, None, f"is not valid TOML ({error}): correct it there, or before"
         ) from error

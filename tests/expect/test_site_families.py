@@ -74,6 +74,14 @@ def test_what_another_entry_gives_is_told_of_the_entry() -> None:
         parse(broken + like.replace("\nlimit = {high = 1.0}", ""))
 
 
+def test_what_is_wrong_in_an_entry_further_down_is_told_of_the_one_that_takes_it() -> None:
+    like = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\n\n'
+    broken = SOUND.replace("[[measurement]]", f"{like}[[measurement]]")
+    broken = broken.replace('what = "seconds of something"', "what = 1.5")
+    with pytest.raises(SiteFileError, match=r"mount.toml, line 4: Expected `str`, got `float`"):
+        parse(broken)
+
+
 def test_a_name_stands_once_in_all_files() -> None:
     files = [FamilyFile(f"{name}.toml", SOUND) for name in ("a", "b")]
     with pytest.raises(SiteFileError, match=r"b.toml, line 4: stands twice, first in a.toml"):
