@@ -21,11 +21,12 @@ USER_UNIT ?=
 RUN_AS  ?=
 NIGHTLY ?=
 FAIL_FAST ?=
+CHECKS  ?=
 REPLACE ?=
 JSON    ?=
 
 # A misspelt setting must not be taken for none: MACHNE=tower.toml would test without its file.
-SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN SHEETS IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS CARD TORCH_PYTHON \
+SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN SHEETS CHECKS IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS CARD TORCH_PYTHON \
             AT USER_UNIT RUN_AS NIGHTLY REPLACE JSON PYTHON TESTS
 # Settings of other programs, and of rigproof's own tests, that recipes find in their environment.
 PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
@@ -52,8 +53,7 @@ LANGUAGE = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
 ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(MACHINE),--machine "$(MACHINE)") $(if $(ONLY),--only "$(ONLY)") \
        $(if $(GPUS),--gpus "$(GPUS)") $(if $(BURN),--burn "$(BURN)") $(if $(IMAGE),--image "$(IMAGE)") $(if $(FAIL_FAST),--fail-fast) \
-       $(if $(SHEETS),--sheets "$(SHEETS)") \
-       $(LANGUAGE)
+       $(if $(SHEETS),--sheets "$(SHEETS)") $(if $(CHECKS),--checks "$(CHECKS)") $(LANGUAGE)
 
 .DEFAULT_GOAL := help
 .PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
@@ -66,8 +66,8 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|train|soak STATION=auto|docker|host OUT=DIR'
-	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS SHEETS=DIR IMAGE=REF RUN=DIR RUNS="DIR DIR" REPORT_LANG=en|zh-CN REPLACE=1'
-	@echo '  FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
+	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS SHEETS=DIR CHECKS=DIR IMAGE=REF RUN=DIR RUNS="DIR DIR"'
+	@echo '  REPORT_LANG=en|zh-CN REPLACE=1 FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
 	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1'
 	@echo '  1 switches a setting on, 0 or nothing switches it off'
 
@@ -100,7 +100,7 @@ baseline: .venv/.run ## make a passed run the baseline (RUN=DIR, default: newest
 
 nightly-install: .venv/.run ## install a systemd timer for it (as root; AT=04:30; or USER_UNIT=1)
 	@$(RIGPROOF) schedule install $(if $(AT),--at "$(AT)") $(if $(USER_UNIT),--user) $(if $(RUN_AS),--run-as "$(RUN_AS)") $(LANGUAGE) -- \
-	  --station "$(STATION)" --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(IMAGE),--image "$(IMAGE)") $(if $(SHEETS),--sheets "$(SHEETS)") $(NIGHTLY)
+	  --station "$(STATION)" --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(GPUS),--gpus "$(GPUS)") $(if $(IMAGE),--image "$(IMAGE)") $(if $(SHEETS),--sheets "$(SHEETS)") $(if $(CHECKS),--checks "$(CHECKS)") $(NIGHTLY)
 
 nightly-uninstall: .venv/.run ## stop the timer and remove its units (as root; or USER_UNIT=1)
 	@$(RIGPROOF) schedule uninstall $(if $(USER_UNIT),--user) $(LANGUAGE)

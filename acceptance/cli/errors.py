@@ -16,6 +16,7 @@ from acceptance.expect import (
     limit_version,
     measurements,
     sheet,
+    site_families,
     site_sheets,
 )
 from acceptance.fleet import due, kubernetes, locations, pair_tests, parquet, slurm
@@ -28,7 +29,16 @@ from acceptance.notify.schedule import installation
 from acceptance.observe import draft, sysfs
 from acceptance.process import command
 from acceptance.reports import advice, languages
-from acceptance.run import lock, planning, profile, signals, signature, supervisor
+from acceptance.run import (
+    lock,
+    planning,
+    profile,
+    signals,
+    signature,
+    site_collection,
+    site_folder,
+    supervisor,
+)
 from acceptance.station import base, gpu_grant
 from acceptance.station.image.engine import ImageError
 from acceptance.wording import words
@@ -40,6 +50,9 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     site_sheets.SiteSheetError,
     collected.PlanError,
     profile.ProfileError,
+    site_families.SiteFileError,
+    site_folder.SiteFolderError,
+    site_collection.SiteMistakes,
     gpu_selection.SelectionError,
     base.StationError,
     supervisor.OutputError,

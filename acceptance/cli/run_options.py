@@ -74,6 +74,15 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         action="store_true",
         help="stop at the first check that fails (default: test everything else anyway)",
     )
+    parser.add_argument(
+        "--checks",
+        metavar="DIR",
+        type=options.path,
+        help=(
+            "also run the checks of your own in this folder: pytest files, each with its TOML file "
+            "of measurements and limits"
+        ),
+    )
     options.language(parser)
 
 
@@ -90,6 +99,7 @@ def read(args: argparse.Namespace) -> Options:
         args.gpus,
         fail_fast=args.fail_fast,
         sheets=args.sheets,
+        checks=args.checks,
     )
 
 

@@ -7,15 +7,17 @@ import itertools
 from collections.abc import Sequence
 from typing import Literal
 
-Session = Literal["host-before", "gpu-load", "host-load", "load", "host-after"]
+Session = Literal["host-before", "gpu-load", "host-load", "load", "host-after", "site"]
 GPU_LOAD: Session = "gpu-load"  # its checks load only GPUs
 HOST_LOAD: Session = "host-load"  # its checks load only processors, RAM and disks
+SITE: Session = "site"  # its checks are the site's own (--checks), on the host
 # The sessions of a phase run side by side; a phase begins when the one before it has ended.
 PHASES: tuple[tuple[Session, ...], ...] = (
     ("host-before",),
     (GPU_LOAD, HOST_LOAD),
     ("load",),
     ("host-after",),
+    (SITE,),
 )
 SESSIONS: tuple[Session, ...] = tuple(session for phase in PHASES for session in phase)
 # The sessions whose checks load the machine; those of `load` share what they measure, or load all
@@ -24,7 +26,9 @@ LOAD_SESSIONS: tuple[Session, ...] = (GPU_LOAD, HOST_LOAD, "load")
 # Repeats checks of the load sessions whose measurements differed from this machine's earlier
 # nights, alone and after them. No plan contains it.
 REPEAT_SESSION: Literal["load-again"] = "load-again"
-SessionName = Literal["host-before", "gpu-load", "host-load", "load", "load-again", "host-after"]
+SessionName = Literal[
+    "host-before", "gpu-load", "host-load", "load", "load-again", "host-after", "site"
+]
 
 
 def segment_of(session: SessionName) -> str:

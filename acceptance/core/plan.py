@@ -7,12 +7,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from acceptance.core.collection import Session
+from acceptance.core.collection import SITE, Session, SessionName
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.message import Text
 from acceptance.core.past import Past
+from acceptance.core.site import SiteChecks
 from acceptance.core.waiver import Waiver
 
 Scope = Literal["full", "partial"]
@@ -98,7 +99,7 @@ class Plan(msgspec.Struct, frozen=True):
     they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
     one, undecoded: `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the
     run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
-    from.
+    from. `site` are the site's own checks, where the run has any.
     """
 
     profile: str
@@ -117,7 +118,12 @@ class Plan(msgspec.Struct, frozen=True):
     overhead_s: float = 0.0
     timed_runs: int = 0
     gpu_functions: tuple[Component, ...] = ()
+    site: SiteChecks | None = None
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""
         return tuple(check for check in self.checks if check.session == session)
+
+    def site_digest(self, session: SessionName) -> str | None:
+        """The digest of the site's checks that a session runs; None for a session of our own."""
+        return self.site.digest if self.site is not None and session == SITE else None

@@ -37,12 +37,13 @@ class SessionStarted(Body, frozen=True, tag="session-started"):
     """A session has begun.
 
     `digest` is the digest of the package that it runs, `collection` the ids of the checks that it
-    found.
+    found. `site_digest` is the digest of the site's own checks; None for those of the package.
     """
 
     session: SessionName
     digest: str
     collection: tuple[str, ...]
+    site_digest: str | None = None
 
 
 class SessionEnded(Body, frozen=True, tag="session-ended"):

@@ -64,7 +64,11 @@ def _session_troubles(
         body for body in bodies if isinstance(body, SessionStarted) and body.session == session
     ]
     done = [body for body in bodies if isinstance(body, SessionEnded) and body.session == session]
-    if any(body.digest != plan.digest or not share.issubset(body.collection) for body in begun):
+    if any(
+        (body.digest, body.site_digest) != (plan.digest, plan.site_digest(session))
+        or not share.issubset(body.collection)
+        for body in begun
+    ):
         yield Message("session_of_another_version", {"session": session})
     for body in done:
         if not body.complete:

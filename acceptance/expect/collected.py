@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -25,6 +25,14 @@ class PlanError(WordedError):
         super().__init__(told.code, **told.values)
         self.sentence = sentence
         self.place = place
+
+
+def nearest(name: str, known_names: Iterable[str], where: str) -> str:
+    """The cure for a name that there is not: the nearest that there is, else where to look."""
+    import difflib  # only for somebody's slip
+
+    close = difflib.get_close_matches(name, sorted(set(known_names)), n=1)
+    return f"did you mean {close[0]}?" if close else f"correct it ({where})"
 
 
 class Measures(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from acceptance.machine.channels import peak_gbs
 # have no limit on purpose have another origin.
 NO_SHEET, NO_ARCHITECTURE = Message("model_sheets"), Message("architectures")
 CLASS_DEFAULT = Message("class_default")
+SITE = Message("site_limit")
 # The machine file's tables in which somebody can say what no sheet does.
 LIMIT_TABLE, PAIR_TABLE = "[[limit]]", "[[gpu_pair]]"
 

@@ -8,7 +8,7 @@ to do if it is wrong.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,7 +30,15 @@ _OWN = ("per_in", "ratio_of")  # keys that `like` does not take from another ent
 
 
 class MeasurementFileError(Exception):
-    """One of rigproof's own families is wrong; the message names file, measurement and key."""
+    """A family is wrong; the message names file, measurement and key."""
+
+
+class EntryError(MeasurementFileError):
+    """What is wrong with an entry of a family, from 0 by its `number` in its file."""
+
+    def __init__(self, file: str, number: int, name: str, what: str) -> None:
+        super().__init__(f"{file}: {name}: {what}")
+        self.file, self.number, self.what = file, number, what
 
 
 class _ClassLimit(Strict, frozen=True):
@@ -143,7 +151,9 @@ class _Entry(Strict, frozen=True, kw_only=True):
             raise ValueError("a counter is judged by its nights: it cannot be exempt")
 
 
-class _Sheet(Strict, frozen=True):
+class Sheet(Strict, frozen=True):
+    """A file of families as it is written; `measurement` are its entries."""
+
     title: Text
     is_not: Text
     measurement: Annotated[tuple[dict[str, Any], ...], msgspec.Meta(min_length=1)]
@@ -217,6 +227,7 @@ class _Row:
     """An entry as it is written, before it takes anything from another one."""
 
     file: str
+    number: int
     names: tuple[str, ...]
     keys: Mapping[str, Any]
 
@@ -225,8 +236,8 @@ def _row(file: str, number: int, keys: Mapping[str, Any]) -> _Row:
     try:
         names = msgspec.convert(keys.get("names"), _Names)
     except msgspec.ValidationError as error:
-        raise MeasurementFileError(f"{file}: names of entry {number}: {error}") from error
-    return _Row(file, names, keys)
+        raise EntryError(file, number, f"names of entry {number + 1}", str(error)) from error
+    return _Row(file, number, names, keys)
 
 
 def _complete(row: _Row, rows: Mapping[str, _Row]) -> tuple[dict[str, Any], str]:
@@ -302,29 +313,40 @@ def read(folder: Path) -> Measurements:
     Raises MeasurementFileError, naming the file and the measurement, and for a name that stands
     twice.
     """
+    found = assemble(
+        (path.name, resources.read(path, Sheet, MeasurementFileError))
+        for path in sorted(folder.glob("*.toml"))
+    )
+    if not found.families:
+        raise MeasurementFileError(f"{folder.name}: holds no family: install rigproof again")
+    return found
+
+
+def assemble(sheets: Iterable[tuple[str, Sheet]]) -> Measurements:
+    """The measurements of files, each with its name.
+
+    Raises EntryError, and for a name that stands twice.
+    """
     families: list[Family] = []
     rows: dict[str, _Row] = {}
     entries: list[_Row] = []
-    for path in sorted(folder.glob("*.toml")):
-        sheet = resources.read(path, _Sheet, MeasurementFileError)
-        families.append(Family(path.stem, sheet.title, sheet.is_not))
-        for number, keys in enumerate(sheet.measurement, start=1):
-            row = _row(path.name, number, keys)
+    for file, sheet in sheets:
+        families.append(Family(file.removesuffix(".toml"), sheet.title, sheet.is_not))
+        for number, keys in enumerate(sheet.measurement):
+            row = _row(file, number, keys)
             entries.append(row)
             for name in row.names:
                 if name in rows:
-                    raise MeasurementFileError(
-                        f"{path.name}: {name} stands twice, first in {rows[name].file}"
+                    raise EntryError(
+                        file, number, name, f"stands twice, first in {rows[name].file}"
                     )
                 rows[name] = row
-    if not families:
-        raise MeasurementFileError(f"{folder.name}: holds no family: install rigproof again")
     found: dict[str, Measurement] = {}
     for row in entries:
         try:
             found.update((one.name, one) for one in _measurements(row, rows))
         except ValueError as error:  # msgspec's too
-            raise MeasurementFileError(f"{row.file}: {row.names[0]}: {error}") from error
+            raise EntryError(row.file, row.number, row.names[0], str(error)) from error
     return Measurements(found, tuple(families))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from acceptance.core.collection import LOAD_SESSIONS, SESSIONS, matches_patterns
 from acceptance.core.component import Component
@@ -12,18 +12,10 @@ from acceptance.core.judgement import covers
 from acceptance.core.message import Message, Text, known
 from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.site_names import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
-from acceptance.expect.collected import CollectedCheck, Measures, PlanError
+from acceptance.expect.collected import CollectedCheck, Measures, PlanError, nearest
 from acceptance.expect.limit_book import LimitBook
-
-
-def _nearest(name: str, known_names: Iterable[str], where: str) -> str:
-    """The cure for a name that there is not: the nearest that there is, else where to look."""
-    import difflib  # only for somebody's slip
-
-    close = difflib.get_close_matches(name, sorted(set(known_names)), n=1)
-    return f"did you mean {close[0]}?" if close else f"correct it ({where})"
-
 
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
@@ -35,6 +27,14 @@ COMPARING = ("burn", "vram", "gpu_burn_")
 
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
+
+
+def _cure(name: str, known_names: Collection[str], where: str) -> str:
+    """The cure for a name that there is not; one of a site's own needs the site's checks."""
+    beginnings = (PREFIX, f"{SUBJECT}.")
+    if name.startswith(beginnings) and not any(one.startswith(beginnings) for one in known_names):
+        return "it is one of the site's own: give the folder of its checks with --checks"
+    return nearest(name, known_names, where)
 
 
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
@@ -52,7 +52,7 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
         own += entry.own
         row: tuple[str | int, ...] = ("limit", own) if entry.own else ()
         if name not in units:
-            cure = _nearest(name, units, _MEASURED)
+            cure = _cure(name, units, _MEASURED)
             text = f"a limit for {name}, which no check measures: {cure}"
             raise PlanError(text, where, row and (*row, "measurement"))
         if entry.limit is not None and entry.limit.unit != units[name]:
@@ -80,7 +80,7 @@ def lint_waivers(
             one for check in collected for one in check.measures if one.name == waiver.measurement
         ]
         if waiver.measurement is not None and not named:
-            cure = _nearest(waiver.measurement, units, _MEASURED)
+            cure = _cure(waiver.measurement, units, _MEASURED)
             text = f"a waiver names {waiver.measurement}, which no check measures: {cure}"
             raise PlanError(text, where, ("waiver", number, "measurement"))
         if not all(one.waivable for one in named):
@@ -89,7 +89,7 @@ def lint_waivers(
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
         ):
-            cure = _nearest(waiver.skip, [*checks, *subjects], _CHECKS)
+            cure = _cure(waiver.skip, [*checks, *subjects], _CHECKS)
             text = f"a waiver names the check {waiver.skip}, which does not exist: {cure}"
             raise PlanError(text, where, ("waiver", number, "skip"))
 

@@ -164,7 +164,7 @@ def _certificate_of(run_dir: Path, book: NoiseBook, root: Path, *, anew: bool) -
     try:
         made = baseline.make(
             run,
-            book,
+            book.with_site(run.plan.site),
             folder=run_dir.resolve().name,
             accepted_utc=clock.utc(),
             rigproof=provenance.version(),

@@ -6,7 +6,7 @@ The first run is what the others are compared with. Nothing here changes a verdi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
@@ -15,6 +15,7 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message
 from acceptance.core.parts import ITSELF
 from acceptance.core.record import Outcome
+from acceptance.core.site import SiteChecks
 from acceptance.core.verdict import Verdict, VerdictWord, worst
 from acceptance.history.drift_rules import DriftBook
 from acceptance.history.noise import Spread
@@ -61,7 +62,8 @@ class ComparedRun:
 
     `identities` are serial numbers or UUIDs by component, `facts` the machine's and the software's
     properties, `seconds` the duration. `sealed` is false for a run of a version without seals, and
-    `troubles` say why a run's evidence is not whole.
+    `troubles` say why a run's evidence is not whole. `site` are the site's own
+    checks, where it had any.
     """
 
     name: str
@@ -71,6 +73,7 @@ class ComparedRun:
     identities: Mapping[Component, str] = field(default_factory=dict)
     facts: Mapping[tuple[Component, str], str] = field(default_factory=dict)
     seconds: float | None = None
+    site: SiteChecks | None = None
     sealed: bool = True
     troubles: tuple[Message, ...] = ()
 
@@ -169,6 +172,8 @@ def compare(runs: Sequence[ComparedRun], book: DriftBook) -> Comparison:
     if len(runs) < 2:
         raise ValueError("a comparison needs two runs")
     first, later = runs[0], runs[1:]
+    own = book.noise.with_site(*(run.site for run in runs))
+    book = replace(book, noise=own)
     matched = [match(first.identities, run.identities, _components(run)) for run in later]
     named = [
         _figures(first, None),
@@ -341,6 +346,7 @@ def run_of(run: Run, name: str) -> ComparedRun:
             verdict.provenance, inventory, profile=verdict.profile, scope=verdict.scope
         ),
         seconds=run.seconds,
+        site=run.plan.site,
         sealed=not run.seal.old,
         troubles=run.troubles,
     )

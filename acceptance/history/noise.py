@@ -6,8 +6,9 @@ spread of each unit, and when repeated values tell their own.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -18,9 +19,11 @@ from acceptance import resources
 from acceptance.core.bounds import on_worse_side, spread_of
 from acceptance.core.limit import UNITS, Worse
 from acceptance.core.past import Bounds
+from acceptance.core.site import SiteChecks
 from acceptance.core.strict import Strict, Text
-from acceptance.expect import measurements
+from acceptance.expect import measurements, site_families
 from acceptance.expect.measurements import Measurements, Noise
+from acceptance.expect.site_families import SiteFileError
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -78,6 +81,18 @@ class NoiseBook:
 
     sheet: _Sheet
     families: Measurements
+
+    def with_site(self, *checks: SiteChecks | None) -> NoiseBook:
+        """This book with the spreads of the sites' own measurements in these plans.
+
+        Of a measurement that stands in several, the first counts. One that this version cannot
+        read has the spread of its unit.
+        """
+        known = dict(self.families.by_name)
+        for one in filter(None, checks):
+            with contextlib.suppress(SiteFileError):
+                known = {**site_families.parse(one.families).measurements.by_name, **known}
+        return replace(self, families=Measurements(known, self.families.families))
 
     def incomparable(self, measurement: str) -> str | None:
         """Why two runs' values of this measurement cannot be compared; None if they can.

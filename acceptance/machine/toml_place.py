@@ -208,13 +208,12 @@ def _value(text: str, path: Sequence[str | int]) -> Any:
 
 
 def explain(
-    message: str, text: str, forms: Mapping[str, str], document: str = "docs/machine-files.md"
+    message: str, text: str, forms: Mapping[str, str], page: str = "docs/machine-files.md"
 ) -> tuple[str, int | None]:
     """A msgspec error as one sentence for the user, and the line of the key.
 
     `message` is msgspec's own, `text` the valid TOML text. `forms` gives the required form of some
-    keys, by their own name (`link_gen`) or with their table (`gpu_pair.path`). `document` has the
-    known keys.
+    keys, by their own name (`link_gen`) or with their table (`gpu_pair.path`); `page` has all keys.
     """
     what, _, pointer = (
         message.rpartition(" - at `$")
@@ -234,7 +233,7 @@ def explain(
     table = ".".join(part for part in path if isinstance(part, str))
     if unknown:
         sentence = (
-            f"{key} is no key that rigproof knows: correct its spelling or remove it ({document})"
+            f"{key} is no key that rigproof knows: correct its spelling or remove it ({page})"
         )
     elif missing:
         sentence = f"{key} is missing: add it"

@@ -15,7 +15,7 @@ from acceptance.core.message import Quantity, Range
 from acceptance.core.parts import ITSELF, parse
 from acceptance.machine import waiver_lines
 from acceptance.reports import explanation
-from acceptance.reports.locations import NO_LOCATIONS, Locations
+from acceptance.reports.locations import Locations
 from acceptance.wording import words
 
 _MOST_NAMES = 16
@@ -121,6 +121,6 @@ def entries(
         )
         yield ClosingEntry(
             lines,
-            explanation.details(members[0].first, NO_LOCATIONS, language) if several else below,
+            explanation.details(members[0].first, places.nowhere(), language) if several else below,
             waiver_lines.recommended(one for member in members for one in member.told),
         )

@@ -47,6 +47,7 @@ def phase(session: Session, language: Language) -> str:
         "host-load": language("under load"),
         "load": language("under load"),
         "host-after": language("after the load"),
+        "site": language("checks of the site's own"),
     }
     return words[session]
 

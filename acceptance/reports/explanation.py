@@ -12,7 +12,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message
 from acceptance.reports import advice
-from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
+from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
 
@@ -46,7 +46,7 @@ def explain(
     """
     if finding.kind not in ("fail", "warn") and finding.event is None:
         return None
-    known = _advice(finding)
+    known = _advice(finding, places)
     told = words.action(finding, language)
     action = one_line(told) if told else None
     if known is None:
@@ -61,9 +61,10 @@ def explain(
     )
 
 
-def _advice(finding: Finding) -> Advice | None:
+def _advice(finding: Finding, places: Locations) -> Advice | None:
     found = advice.shipped()
-    own = found.measurements.get(finding.measurement or "")
+    name = finding.measurement or ""
+    own = found.measurements.get(name) or places.advice.get(name)
     if finding.event is None:
         return own
     of_event = found.of_event(finding.event)
@@ -164,7 +165,7 @@ def group_findings(
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        alike.setdefault(details(finding, NO_LOCATIONS, language), []).append(finding)
+        alike.setdefault(details(finding, places.nowhere(), language), []).append(finding)
     for shared, group in alike.items():
         found = tuple(group)
         alone = len({finding.component for finding in found}) == 1

@@ -80,7 +80,11 @@ def unique_names(ids: Iterable[str], reserved: str = RUN) -> Iterator[str]:
 
 def render(run: Run) -> bytes:
     """The content of junit.xml."""
-    suite, verdict, where = TestSuite("rigproof"), run.verdict, find_locations(run.inventory)
+    suite, verdict, where = (
+        TestSuite("rigproof"),
+        run.verdict,
+        find_locations(run.inventory, run.plan.site),
+    )
     if utc := _UTC.match(run.first.utc):
         suite.timestamp = utc[0]
     if host := verdict.provenance.get("host"):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
+from acceptance.core.advice import Advice
 from acceptance.core.component import Component
 from acceptance.core.parts import Function, parse
+from acceptance.core.site import SiteChecks
+from acceptance.expect import site_families
+from acceptance.expect.site_families import SiteFileError
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 
@@ -42,10 +47,16 @@ class Location:
 class Locations:
     """The locations of a run's components by the names in findings.
 
-    Such names are `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`.
+    Such names are `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`. `advice` is that of the
+    measurements of the site's own checks, which only the run has.
     """
 
     found: Mapping[Component, Location] = field(default_factory=lambda: MappingProxyType({}))
+    advice: Mapping[str, Advice] = field(default_factory=lambda: MappingProxyType({}))
+
+    def nowhere(self) -> Locations:
+        """The same without the location of any component."""
+        return Locations(advice=self.advice)
 
     def of(self, component: Component | None) -> Location:
         """The location of a component; an empty one if it is unknown.
@@ -62,9 +73,17 @@ class Locations:
 NO_LOCATIONS = Locations()
 
 
-def find_locations(inventory: Inventory) -> Locations:
-    """The location of each component in a run's inventory."""
-    return Locations(dict(_all(inventory)))
+def find_locations(inventory: Inventory, site: SiteChecks | None = None) -> Locations:
+    """The location of each component in a run's inventory; `site` are the site's own checks.
+
+    Families that this version cannot read have no advice.
+    """
+    advice: Mapping[str, Advice] = {}
+    if site is not None:
+        with contextlib.suppress(SiteFileError):
+            known = site_families.parse(site.families).measurements.by_name
+            advice = {name: one.advice for name, one in known.items()}
+    return Locations(dict(_all(inventory)), advice)
 
 
 def _all(inventory: Inventory) -> Iterator[tuple[Component, Location]]:

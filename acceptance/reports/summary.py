@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from acceptance.core.collection import SITE
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement, covers
 from acceptance.core.language import ENGLISH, Language
@@ -77,6 +78,10 @@ def counts(verdict: Verdict, language: Language = ENGLISH) -> str:
         told += ", " + language("{number} not run", number=len(unrun))
     if waived := len(verdict.of_kind("waived")):
         told += ", " + language("{number} waived", number=waived)
+    if own := sum(check.session == SITE for check in verdict.checks):
+        told += "; " + language.ngettext(
+            "{n} check is the site's own", "{n} checks are the site's own", own
+        )
     if subjects := waived_whole(verdict):
         told += "; " + language.ngettext(
             "{n} subject waived whole: {names}",

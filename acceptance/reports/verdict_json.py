@@ -171,7 +171,8 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
         Session,
         Meta(
             description="when it runs: on the host before the load; in a load of GPUs alone beside "
-            "one of processors, RAM and disks; in a load by itself; after the load"
+            "one of processors, RAM and disks; in a load by itself; after the load; last, the "
+            "checks of the site's own"
         ),
     ]
     outcome: Outcome
@@ -432,7 +433,7 @@ def _check(check: CheckResult) -> Check:
 
 def render(run: Run) -> bytes:
     """The content of verdict.json."""
-    verdict, where = run.verdict, find_locations(run.inventory)
+    verdict, where = run.verdict, find_locations(run.inventory, run.plan.site)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))

@@ -26,6 +26,8 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
         boot_id=clock.boot_id(options.root),
         user="root" if os.geteuid() == 0 else "unprivileged",
         **_limits(prepared.limits),
+        site_checks=plan.site.folder if plan.site else None,
+        site_checks_digest=plan.site.digest if plan.site else None,
         **station.provenance,
     )
     machine_id = clock.machine_id(options.root)

@@ -18,7 +18,7 @@ import msgspec
 
 from acceptance import resources
 from acceptance.core import message, parts
-from acceptance.core.collection import matches_patterns
+from acceptance.core.collection import SITE, matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.evidence import Observed, Scratch
 from acceptance.core.limit import GIB, MIB
@@ -58,7 +58,8 @@ from acceptance.observe.sensors import Sensors
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.reports.text import duration
-from acceptance.run import check_cache, profile, scratch, sheet_folder
+from acceptance.run import check_cache, profile, scratch, sheet_folder, site_collection
+from acceptance.run.site_collection import CollectedSite
 from acceptance.session import context as session_context
 from acceptance.station import preflight
 from acceptance.station.options import Options
@@ -87,7 +88,8 @@ class PreparedRun:
 
     `notes` tell the reader of its reports how it was prepared. `alarm` is what must be said at
     once: a GPU is missing, which is a FAIL whatever follows. `scratches` are the folders that the
-    storage tests write in, `limits` what the plan's limits come from.
+    storage tests write in, `limits` what the plan's limits come from. `site` are the site's own
+    checks, where the run has any.
     """
 
     options: Options
@@ -99,6 +101,7 @@ class PreparedRun:
     alarm: tuple[Message, ...] = ()
     scratches: tuple[Scratch, ...] = ()
     limits: LimitSet | None = None
+    site: CollectedSite | None = None
 
     def matrix(self) -> topology.Topology:
         """The paths between GPUs and network cards."""
@@ -236,14 +239,19 @@ def book(
     names: tuple[Component, ...],
     of_disks: tuple[tuple[Override, ...], tuple[Override, ...]] = ((), ()),
     models: Sequence[Sheet] | None = None,
+    of_site: measurements.Measurements | None = None,
 ) -> LimitBook:
     """The limits of this machine with these GPUs and tested disks, in order of precedence.
 
-    `models` are the GPU sheets; None for rigproof's own.
+    `models` are the GPU sheets; None for rigproof's own. `of_site` are the measurements of the
+    site's own checks. None of them is a shipped one.
     """
     if models is None:
         models = gpu_limits.sheets()
     defaults = limit_book.class_defaults(measurements.shipped())
+    if of_site is not None:
+        own = limit_book.class_defaults(of_site).entries
+        defaults = defaults.after(replace(one, origin=limit_book.SITE) for one in own)
     if inventory.cpu.virtualised:
         defaults = defaults.after(
             Override(name, Message("virtual_machine"), unlimited=VIRTUAL_CORES)
@@ -554,12 +562,15 @@ def prepare(options: Options) -> PreparedRun:
     """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     folder = sheet_folder.find(options.sheets, options.root)
-    site = sheet_folder.read(folder, named=options.sheets is not None)
+    overlay = sheet_folder.read(folder, named=options.sheets is not None)
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
+    site = site_collection.collect(options.checks, options.root) if options.checks else None
     # observation and collection take about a second each, and run side by side
     with start_collection(options.root) as collected:
         inventory = observe(options.root)
         answer = collected()
+    if site is not None:
+        answer = msgspec.structs.replace(answer, checks=(*answer.checks, *site.checks))
     file = options.machine_file.name if options.machine_file else None
     if options.machine_file and declared:
         for place, sentence in _cores(declared, inventory):
@@ -581,6 +592,8 @@ def prepare(options: Options) -> PreparedRun:
     scratches, unscratched = find_scratches(declared, options, answer.checks)
     warm = disk_temperature.limited(known(inventory.disks), options.root)
     classes = components.resolve(declared, inventory, sensors, names, expected, scratches, warm)
+    if site is not None:
+        site_collection.require_classes(site, classes)
     some_profile = components.any_profile(classes, inventory, scratches)
     unscratched += scratch.untested(scratches, known(inventory.disks))
     not_compared = [Message("gpu_tables_not_compared")] if whole != declared else []
@@ -589,11 +602,12 @@ def prepare(options: Options) -> PreparedRun:
         classes["gpu-nvlink"] = ()
         not_compared.append(Message("nvlinks_not_compared"))
     own = site_sheets.own_sheets()
-    sheets = site_sheets.in_effect(site) if site else own
+    sheets = site_sheets.in_effect(overlay) if overlay else own
+    of_site = site.measurements if site is not None else None
 
     def book_by(which: Sheets, of: Machine | None) -> LimitBook:
         of_disks = disk_limits(scratches, inventory, options.root, which.disks)
-        return book(of, file, inventory, names, of_disks, which.models)
+        return book(of, file, inventory, names, of_disks, which.models, of_site)
 
     limits = book_by(sheets, declared)
     present = limits.find("gpu_count", parts.MACHINE)
@@ -624,6 +638,7 @@ def prepare(options: Options) -> PreparedRun:
                 *not_compared,
                 *power_off,
                 *unscratched,
+                *(site_collection.not_due(site, classes) if site is not None else ()),
                 *_untrained(chosen, names),
                 *memory_untested(filled_gib, declared, chosen, inventory, fill_s),
             ),
@@ -654,11 +669,15 @@ def prepare(options: Options) -> PreparedRun:
         if options.machine_file is None or not error.place:
             raise
         raise machine_file.key_error(options.machine_file, error.place, error.sentence) from error
-    loosened = site_sheets.looser(made, limits, book_by(own, declared)) if site else ()
-    limit_set = _limit_set(folder, site, loosened)
+    loosened = site_sheets.looser(made, limits, book_by(own, declared)) if overlay else ()
+    limit_set = _limit_set(folder, overlay, loosened)
+    if site is not None:
+        made = msgspec.structs.replace(made, site=site.bound)
     notes = tuple(map(Note, site_sheets.notes(limit_set, site_sheets.applied(inventory, sheets))))
     notes += power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
+    if site is not None and (n := len(made.share(SITE))):
+        notes += (Note(Message("site_checks_run", {"folder": str(site.folder.path), "n": n})),)
     if shares and job is not None:
         notes += (Note(Message("job_shares_node", {"job": job.id})),)
     if declared and declared.scratch:
@@ -678,15 +697,24 @@ def prepare(options: Options) -> PreparedRun:
         if asks_for_gpus(answer.checks, options.only, every):
             notes += tuple(Note(one, trouble=True) for one in gpus_not_run(missing, short))
     return PreparedRun(
-        options, declared, inventory, made, chosen.summary, notes, said, scratches, limit_set
+        options,
+        declared,
+        inventory,
+        made,
+        chosen.summary,
+        notes,
+        said,
+        scratches,
+        limit_set,
+        site,
     )
 
 
 def _limit_set(
-    folder: Path | None, site: tuple[SiteSheet, ...], loosened: tuple[LooserLimit, ...]
+    folder: Path | None, overlay: tuple[SiteSheet, ...], loosened: tuple[LooserLimit, ...]
 ) -> LimitSet:
     version, digest = limit_version.shipped()
-    found = limit_version.with_sheets(digest, site)
+    found = limit_version.with_sheets(digest, overlay)
     return LimitSet(
-        version, found, str(folder.absolute()) if site and folder else None, site, loosened
+        version, found, str(folder.absolute()) if overlay and folder else None, overlay, loosened
     )

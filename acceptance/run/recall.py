@@ -118,7 +118,8 @@ class HistoryRecall:
         times: tuple[RunTimes, ...] = ()
         now = _era(prepared, station)
         book = drift_rules.read(
-            resources.locate("drift.toml"), noise.read(resources.locate("noise.toml"))
+            resources.locate("drift.toml"),
+            noise.read(resources.locate("noise.toml")).with_site(plan.site),
         )
         nights = book.sheet.nights
         put_off: int | HistoryError

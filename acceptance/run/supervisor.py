@@ -20,6 +20,7 @@ from acceptance.core.collection import (
     LOAD_SESSIONS,
     PHASES,
     REPEAT_SESSION,
+    SITE,
     SessionName,
     segment_of,
 )
@@ -42,7 +43,7 @@ from acceptance.journal.run import Run
 from acceptance.process import orphans
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.run import outputs
+from acceptance.run import outputs, site_folder
 from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
@@ -144,6 +145,7 @@ class Supervisor:
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
         self._folders = ScratchFolders(prepared.scratches, run_dir.name, self._root)
+        self._site = run_dir / site_folder.COPY  # the run's copy of the site's own checks
         self._give_way = give_way
         self._live = live
         self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)
@@ -163,6 +165,7 @@ class Supervisor:
                 watching = host.HostWatch(self._run_dir, self._root, due, throughput=self._live)
                 self._kernel_log_after = watching.kernel_log_after
                 try:
+                    self._copy_site()
                     for told in self._folders.prepare():
                         writer.write(told)
                     end = self._phases(writer, stop)
@@ -188,6 +191,17 @@ class Supervisor:
             run = journal_run.read(self._run_dir)
             outputs.write(run, self._language)
             return run
+
+    def _copy_site(self) -> None:
+        """Copy the site's checks, as they were planned, into the run's folder."""
+        if self._prepared.site is None:
+            return
+        try:
+            self._prepared.site.folder.write(self._site)
+        except OSError as error:
+            raise segment.JournalError(
+                "unwritten", path=str(self._site), why=error.strerror
+            ) from error
 
     def _look_for_others(self, stop: StopRequest, *, last: bool = False) -> None:
         """Stop a run that gives way where the watch has seen another user on a GPU."""
@@ -259,6 +273,7 @@ class Supervisor:
             inventory=self._prepared.inventory,
             scratches=self._folders.made,
             limits=self._prepared.limits,
+            site=str(self._site) if name == SITE else None,
         )
         try:
             session_context.write(context, path)
@@ -279,7 +294,9 @@ class Supervisor:
         self, name: SessionName, share: Sequence[PlannedCheck], writer: segment.Writer
     ) -> _Started | None:
         """Start one session's share of the plan; None, and its end journalled, where it cannot."""
-        station = self._station if name in (*LOAD_SESSIONS, REPEAT_SESSION) else HostStation()
+        station: Station = HostStation(site=self._site) if name == SITE else HostStation()
+        if name in (*LOAD_SESSIONS, REPEAT_SESSION):
+            station = self._station
         context = self._context(name, share, station)
         deadline = Deadline.after(sum(timeouts.check_limit_s(check) for check in share) + 60.0)
         began = time.monotonic()

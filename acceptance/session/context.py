@@ -39,7 +39,8 @@ class SessionContext(msgspec.Struct, frozen=True):
     the load sessions that `again` names. `niceness` lowers the session's priority against other
     programs. With `fail_fast` it stops at the first check that fails. `scratches` are the tested
     filesystems on which this run has made its folder (`scratch_place.run_folder`). `limits` has the
-    sheets of the site, so that a container judges by the same.
+    sheets of the site, so that a container judges by the same. `site` is the folder with the run's
+    copy of the site's own checks, for the session that has these.
     """
 
     mode: Literal["collect", "run"]
@@ -60,6 +61,7 @@ class SessionContext(msgspec.Struct, frozen=True):
     fail_fast: bool = False
     scratches: tuple[Scratch, ...] = ()
     limits: LimitSet | None = None
+    site: str | None = None
 
     def share(self) -> tuple[PlannedCheck, ...]:
         """The checks that this session runs, in the order of the plan."""
@@ -67,10 +69,16 @@ class SessionContext(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The result of a collecting session."""
+    """The result of a collecting session.
+
+    `mistakes` are what is wrong with a site's own checks, a sentence each, and `site_digest` is the
+    digest of their files.
+    """
 
     digest: str
     checks: tuple[CollectedCheck, ...]
+    mistakes: tuple[str, ...] = ()
+    site_digest: str | None = None
 
 
 def share(
@@ -109,11 +117,12 @@ def read(path: Path) -> SessionContext:
     )
 
 
-def argv(context: Path) -> list[str]:
-    """The command line of a session.
+def argv(context: Path, site: Path | None = None) -> list[str]:
+    """The command line of a session, of the suites or of a `site`'s own checks.
 
-    Pure: it depends only on its argument and on the package's location.
+    Pure: it depends only on its arguments and on the package's location.
     """
+    root = SUITES if site is None else site
     return [
         sys.executable,
         "-P",  # do not import from the working directory
@@ -121,14 +130,15 @@ def argv(context: Path) -> list[str]:
         "pytest",
         "-c",
         str(SUITES / "pytest.ini"),
-        f"--rootdir={SUITES}",
-        f"--confcutdir={SUITES}",
+        f"--rootdir={root}",
+        f"--confcutdir={root}",
+        *(("--noconftest",) if site is not None else ()),
         "-p",
         "pytest_timeout",
         "-p",
         "acceptance.session.plugin",
         f"--rigproof-context={context}",
-        str(SUITES),
+        str(root),
     ]
 
 

@@ -32,6 +32,7 @@ from acceptance.core.record import (
     Outcome,
     Skipped,
 )
+from acceptance.core.site_names import SUBJECT
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
@@ -51,6 +52,7 @@ from acceptance.session import context as session_context
 from acceptance.session import earlier, load_events
 from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.programs import Programs
+from acceptance.session.site import IS_SITE
 from acceptance.watch.telemetry_reader import GpuTelemetry
 from acceptance.wording.errors import WordedError
 
@@ -61,8 +63,12 @@ OFF_THE_BUS = 79  # the Xid of a GPU that has fallen off the bus
 
 
 def check_id(item: pytest.Item) -> str:
-    """`<subject>.<function>[parameter]`, the same wherever the package is installed."""
-    return f"{item.path.stem}.{item.name.removeprefix('test_')}"
+    """`<subject>.<function>[parameter]`, the same wherever the package is installed.
+
+    Of a site's own check `site.<file>.<function>[parameter]`.
+    """
+    name = f"{item.path.stem}.{item.name.removeprefix('test_')}"
+    return f"{SUBJECT}.{name}" if item.config.stash.get(IS_SITE, False) else name
 
 
 class Idle(WordedError):

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from acceptance.core.coded import Coded
-from acceptance.core.collection import SESSIONS, segment_of
+from acceptance.core.collection import SESSIONS, SITE, segment_of
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Listed, Message, Text, Texts
 from acceptance.core.record import (
@@ -26,15 +26,16 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.verdict import worst
-from acceptance.expect import measurements, site_sheets
+from acceptance.expect import measurements, site_families, site_sheets
 from acceptance.expect.collected import CollectedCheck, Measures
 from acceptance.journal import clock, provenance, segment
 from acceptance.session import context as session_context
-from acceptance.session import timeouts
+from acceptance.session import site, timeouts
 from acceptance.session.check import Check, CheckSkipped, ErrorInLines, Judged, Violation
 from acceptance.session.fixtures import SessionFixtures, check_id
 from acceptance.wording import words
 
+OWN_SESSIONS = tuple(name for name in SESSIONS if name != SITE)
 MARKS = (
     "session(name): where the check runs: host-before, gpu-load (loads only GPUs), host-load (only "
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
@@ -76,12 +77,17 @@ def pytest_configure(config: pytest.Config) -> None:
         context = session_context.read(path)
     except (OSError, ValueError) as error:  # msgspec's and UTF-8's decoding errors are ValueErrors
         raise pytest.UsageError(f"{path}: is no context of a rigproof session ({error})") from error
-    if context.mode == "collect":
+    config.stash[site.IS_SITE] = context.site is not None
+    if context.mode == "collect" and context.site is not None:
+        config.pluginmanager.register(site.SiteCollector(context), "rigproof-session")
+        nothing = site.SiteFixtures(context, site_families.NONE, {}, lambda _: None)
+        config.pluginmanager.register(nothing, "rigproof-fixtures")
+    elif context.mode == "collect":
         config.pluginmanager.register(_Collector(context), "rigproof-session")
     else:
         running = _Session(context, config)
         config.pluginmanager.register(running, "rigproof-session")
-        config.pluginmanager.register(running.provided, "rigproof-fixtures")
+        config.pluginmanager.register(running.for_checks(), "rigproof-fixtures")
 
 
 def pytest_collection_finish() -> None:
@@ -104,9 +110,9 @@ def describe(item: pytest.Item) -> CollectedCheck:
         raise pytest.UsageError(
             f"{name}: a check needs a docstring and the marks session and costs"
         )
-    if where.args[:1] not in [(known,) for known in SESSIONS] or not costs.args:
+    if where.args[:1] not in [(known,) for known in OWN_SESSIONS] or not costs.args:
         raise pytest.UsageError(
-            f"{name}: its session is one of {', '.join(SESSIONS)}, and its costs are in seconds"
+            f"{name}: its session is one of {', '.join(OWN_SESSIONS)}, and its costs are in seconds"
         )
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec else {}
@@ -202,6 +208,13 @@ class _Session:
             _give_up(error, config)
         self.provided = SessionFixtures(context, self.run_dir, self.share, self.write)
 
+    def for_checks(self) -> object:
+        """The fixtures of the checks: rigproof's own have all, a site's own have a few."""
+        if self.context.site is None:
+            return self.provided
+        families = site.families_of(Path(self.context.site))
+        return site.SiteFixtures(self.context, families, self.share, self.write)
+
     def write(self, body: AnyBody) -> None:
         """Write a record; a journal that cannot be written ends the session and its loads."""
         try:
@@ -219,16 +232,18 @@ class _Session:
         assert self.context.plan is not None
         found = {check_id(item): item for item in items}
         digest = provenance.package_digest()
-        self.write(SessionStarted(self.context.session, digest, tuple(found)))
+        own = None if self.context.site is None else site.digest_of(Path(self.context.site))
+        self.write(SessionStarted(self.context.session, digest, tuple(found), own))
         missing = [name for name in self.share if name not in found]
         limits = self.context.limits
         other_limits = limits is not None and not site_sheets.is_same(limits)
+        refused_site = site.refusal(self.context, own)
         differs = digest != self.context.plan.digest or len(found) != len(items)
-        if differs or missing or other_limits:
-            why = Message("files_differ")
-            if other_limits and not differs:
+        if differs or missing or other_limits or refused_site:
+            why = refused_site or Message("files_differ")
+            if other_limits and not differs and not refused_site:
                 why = Message("limits_differ")
-            if missing:
+            if missing and not refused_site:
                 why = Message("checks_missing", {"checks": Listed(tuple(missing))})
             refused = Message("session_refused", {"session": self.context.session, "why": why})
             self.write(Note(refused, trouble=True))
@@ -285,7 +300,7 @@ class _Session:
         elif raised is not None:
             fail = isinstance(raised, Violation)
             outcome: Outcome = "fail" if fail else "error"
-            self._outcomes.append((outcome, sentence(raised)))
+            self._outcomes.append((outcome, self._told(raised)))
             if isinstance(raised, Judged):
                 self._codes[outcome].update(raised.codes)
         # a failure without an exception: a test that was expected to fail and did not
@@ -294,6 +309,14 @@ class _Session:
         else:
             self._outcomes.append(("pass", ""))
         return report
+
+    def _told(self, error: BaseException) -> Texts:
+        """What an exception says; of a site's own check also where it was raised."""
+        told = sentence(error)
+        if self.context.site is None or not isinstance(told, str):
+            return told
+        line = site.line_in(error, Path(self.context.site))
+        return f"{told} (line {line} of its file)" if line else told
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:

@@ -18,10 +18,12 @@ from acceptance.wording import words
 class HostStation:
     """Sessions run in place, with the caller's own rights.
 
-    `remark` says why, where a container was intended.
+    `remark` says why, where a container was intended. `site` is the folder of a site's own checks,
+    which the session then runs in place of the shipped ones.
     """
 
     remark: Message | None = None
+    site: Path | None = None
 
     @property
     def name(self) -> str:
@@ -46,6 +48,6 @@ class HostStation:
         self, context: Path, run_id: str, deadline: Deadline, log: Path
     ) -> command.RunningProgram:
         """Start the session as a child of this process."""
-        argv = session_context.argv(context)
+        argv = session_context.argv(context, self.site)
         environment = session_context.environment(run_id, context)
         return command.start(argv, deadline=deadline, log=log, env=environment, cwd=context.parent)

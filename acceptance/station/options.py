@@ -13,7 +13,7 @@ class Options:
     `niceness` lowers the priority of its loads against other programs. `run_dir_file` is a file
     that receives the path of the run's folder. With `fail_fast` the run stops at the first check
     that fails. `sheets` is the folder of the site's sheets, `none` for rigproof's own alone, None
-    for the machine's own folder.
+    for the machine's own folder. `checks` is the folder of the site's own checks.
     """
 
     machine_file: Path | None = None
@@ -29,3 +29,4 @@ class Options:
     run_dir_file: Path | None = None
     fail_fast: bool = False
     sheets: Path | None = None
+    checks: Path | None = None

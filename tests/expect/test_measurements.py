@@ -188,8 +188,8 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
 @each(
     "text, told",
     [
-        (FIRST + FIRST, "a.toml: rate_a stands twice, first in a.toml"),
-        (FIRST.replace('"rate_b"', '"rate_a"'), "a.toml: rate_a stands twice"),
+        (FIRST + FIRST, "a.toml: rate_a: stands twice, first in a.toml"),
+        (FIRST.replace('"rate_b"', '"rate_a"'), "a.toml: rate_a: stands twice"),
         (FIRST.replace('["rate_a", "rate_b"]', "[]"), "a.toml: names of entry 1: .*length >= 1"),
         (FIRST.replace('["rate_a", "rate_b"]', "7"), "a.toml: names of entry 1: Expected `array`"),
         (FIRST.replace("names", "name"), "a.toml: names of entry 1: "),
@@ -241,7 +241,7 @@ def test_what_is_wrong_in_a_family_is_told(tmp_path: Path, text: str, told: str)
 def test_a_name_of_two_families_and_a_folder_without_any_are_told(tmp_path: Path) -> None:
     with pytest.raises(MeasurementFileError, match=r"holds no family: install rigproof again"):
         measurements.read(tmp_path)
-    with pytest.raises(MeasurementFileError, match=r"b.toml: rate_a stands twice, first in a.toml"):
+    with pytest.raises(MeasurementFileError, match=r"b.toml: rate_a: stands twice, first in a"):
         families(tmp_path, a=FIRST, b=FIRST)
 
 

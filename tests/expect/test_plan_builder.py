@@ -436,3 +436,15 @@ def test_a_session_is_told_nothing_of_what_was_before() -> None:
     owed = journals.due()
     made = replace(journals.plan(journals.check("a.one", owed.against(past))), birth=birth)
     assert forgetful(made) == journals.plan(journals.check("a.one", owed))
+
+
+def test_what_a_sites_own_checks_would_measure_needs_their_folder() -> None:
+    own = collected("site.a.fast", Measures("site_a", "s", "cpu"))
+    book = LimitBook((*BOOK.entries, Override("site_b", "box.toml", BOOK.entries[0].limit)))
+    with pytest.raises(PlanError, match="give the folder of its checks with --checks"):
+        build(BOTH, book=book)
+    with pytest.raises(PlanError, match="did you mean site_a"):
+        build([*BOTH, own], book=book)
+    waiver = Waiver("known", skip="site.a")
+    with pytest.raises(PlanError, match="give the folder of its checks with --checks"):
+        build(BOTH, waivers=(waiver,))

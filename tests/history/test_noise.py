@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from cases import each
 from real_checks import collected
+from site_box import family
 
 from acceptance import resources
 from acceptance.core.limit import UNITS
+from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.history import noise
 from acceptance.history.noise import NoiseFileError, Spread
 
@@ -151,3 +153,20 @@ def test_bounds_of_a_share_widen_away_from_nothing_on_both_sides() -> None:
     assert (bounds.low, bounds.high) == (-1.0, -0.25)
     bounds = Spread(0.5, False, "b").bounds(0.0, None)
     assert (bounds.low, bounds.high) == (0.0, 0.0)
+
+
+def test_a_sites_own_measurement_has_the_spread_of_its_family() -> None:
+    own = '\n[measurement.noise]\nabsolute = 0.25\nother = 0.5\nbasis = "a busy server"\n'
+    text = family("site_mount") + own
+    plan = SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", text),))
+    other = SiteChecks("/etc/checks", "def", (FamilyFile("mount.toml", family("site_mount")),))
+    unread = SiteChecks("/etc/checks", "ghi", (FamilyFile("mount.toml", "title = 7"),))
+    book = BOOK.with_site(None, unread, plan, other)
+    found = book.spread("site_mount", "s", same_part=True, virtual=False)
+    assert (found.size, found.absolute, found.basis) == (0.25, True, "a busy server")
+    assert BOOK.with_site(other).spread("site_mount", "s", same_part=True, virtual=False) == of(
+        "something_new", "s"
+    )
+    assert book.spread("gemm_bf16", "TFLOP/s", same_part=True, virtual=False) == of(
+        "gemm_bf16", "TFLOP/s"
+    )

@@ -46,8 +46,10 @@ from acceptance.core.record import (
     Postponed,
     RunClosed,
     SessionEnded,
+    SessionStarted,
     Skipped,
 )
+from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.machine.machine_facts import (
     ChangeBook,
     ChangeRule,
@@ -443,9 +445,11 @@ def run() -> list[Body]:
         gpu_functions=(parse("0000:01:00.0"),),
         checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
         birth=_born(),
+        site=SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", 'title = "mounts"'),)),
     )
     check = "memory.bandwidth"
     more: list[Body] = [
+        SessionStarted("site", "abc", (), "def"),
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
         Table(check, MEMORY, "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
         Measured(check, "extra", MEMORY, "count", 1.0, serial="SN2", note="seen"),

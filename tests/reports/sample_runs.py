@@ -26,7 +26,7 @@ import synthetic_machines
 from msgspec import structs
 
 from acceptance.core import dtype, parts
-from acceptance.core.collection import SESSIONS
+from acceptance.core.collection import SESSIONS, SITE
 from acceptance.core.component import Component
 from acceptance.core.evidence import Observed, Sample, Table, ToolRan
 from acceptance.core.message import Message
@@ -280,6 +280,8 @@ def _story(
     now += 1.0
     for session in SESSIONS:
         share = plan.share(session)
+        if not share and session == SITE:
+            continue
         yield now, SessionStarted(session, plan.digest, tuple(one.id for one in share))
         began = now
         for check in share:

@@ -150,7 +150,7 @@ def records(gpus: int) -> list[Body]:
     ids = tuple(check.id for check in made.checks)
     return [
         RunStarted("run-1", made, {"host": "box"}, "machine-1"),
-        *(SessionStarted(name, made.digest, ids) for name in SESSIONS),
+        *(SessionStarted(name, made.digest, ids) for name in SESSIONS if made.share(name)),
         *(body for body in live(gpus) if not isinstance(body, Sample)),
         *(
             Measured("together.burn", "burn_bf16_miscompares", Gpu(number), "count", 0.0)
@@ -160,7 +160,7 @@ def records(gpus: int) -> list[Body]:
         CheckStarted("kernel_log.during_run"),
         Measured("kernel_log.during_run", "kernel_events", SYSTEM, "count", 1.0),
         CheckEnded("kernel_log.during_run", "pass", "", 0.1),
-        *(SessionEnded(name, True, "exited 0", 1.0) for name in SESSIONS),
+        *(SessionEnded(name, True, "exited 0", 1.0) for name in SESSIONS if made.share(name)),
         RunEnded(True, "every session of the plan was run"),
     ]
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from cases import each
+from site_box import family
 
 from acceptance.core.parts import Gpu, Pair, Part, parse
+from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.machine.observation import decode
 from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
 
@@ -82,3 +84,13 @@ def test_an_address_is_a_place_by_itself() -> None:
 )
 def test_what_a_shell_would_take_apart_stands_in_no_command(text: str) -> None:
     assert Location(name=text, serial="S1").values() == {"serial": "S1"}
+
+
+def test_the_advice_of_a_sites_own_measurements_is_the_runs() -> None:
+    own = SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", family("site_mount")),))
+    found = find_locations(decode(INVENTORY), own)
+    assert found.advice["site_mount"].next == "ping -c 3 example.org"
+    assert found.nowhere().advice == found.advice
+    assert not found.nowhere().found
+    unread = SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", "title = 7"),))
+    assert not find_locations(decode(INVENTORY), unread).advice

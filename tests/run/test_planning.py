@@ -21,6 +21,7 @@ import pytest
 from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
 from runs import until
+from site_box import SiteBox
 from worded import worded
 
 from acceptance import resources
@@ -51,6 +52,7 @@ from acceptance.run import planning, scratch
 from acceptance.run import profile as run_profile
 from acceptance.run.planning import PreparationError, PreparedRun
 from acceptance.run.profile import Profile, ProfileError
+from acceptance.run.site_collection import SiteMistakes
 from acceptance.session import context
 from acceptance.station.options import Options
 from acceptance.wording import words
@@ -1280,3 +1282,34 @@ def test_what_does_not_fit_the_checks_is_told_with_its_line(
 ) -> None:
     with pytest.raises(MachineFileError, match=rf"box\.toml, line {told}"):
         prepare(declared)
+
+
+def test_checks_of_a_sites_own_are_planned_with_their_limits(
+    prepare: Callable[..., PreparedRun], tmp_path: Path
+) -> None:
+    box = SiteBox(tmp_path / "site")
+    box.check("mount")
+    box.check("card")
+    family = box.folder / "card.toml"
+    family.write_text(family.read_text().replace('"machine"', '"gpu"'))
+    made = prepare("gpus = 0\n", checks=box.folder)
+    (check,) = made.plan.share("site")
+    assert (check.id, made.plan.checks[-1]) == ("site.mount.fast", check)
+    assert [words.text(due.origin) for due in check.due] == ["limit of the site's own"]
+    assert made.plan.site is not None
+    assert made.plan.scope == "full"
+    notes = [words.text(note.text) for note in made.notes]
+    assert f"1 check of the site's own is part of this run: {box.folder.resolve()}" in notes
+    assert any("site.card.fast" in words.text(one) for one in made.plan.not_tested)
+    row = '[[limit]]\nmeasurement = "site_mount"\nunit = "s"\nhigh = 0.1\nbasis = "fast"\n'
+    own = prepare(f"gpus = 0\n{row}", checks=box.folder)
+    (due,) = own.plan.share("site")[0].due
+    assert due.limit is not None
+    assert due.limit.high == 0.1
+    with pytest.raises(MachineFileError, match="give the folder of its checks with --checks"):
+        prepare(f"gpus = 0\n{row}")
+    only = prepare("gpus = 0\n", checks=box.folder, only=("site",))
+    assert [one.id for one in only.plan.checks] == ["site.mount.fast"]
+    family.write_text(family.read_text().replace('"gpu"', '"rack"'))
+    with pytest.raises(SiteMistakes, match="'rack', which is no class of components"):
+        prepare("gpus = 0\n", checks=box.folder)

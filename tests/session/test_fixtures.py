@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import journals
@@ -106,6 +107,7 @@ class Item:
     def __init__(self, path: str, name: str) -> None:
         self.path = Path(path)
         self.name = name
+        self.config = SimpleNamespace(stash={})
 
 
 @pytest.mark.parametrize(

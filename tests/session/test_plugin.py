@@ -448,6 +448,7 @@ class Item:
 
     path = Path("link.py")
     name = "test_copy[pinned]"
+    config = SimpleNamespace(stash={})
     callspec = SimpleNamespace(params={"path": "pinned"})
 
     def __init__(

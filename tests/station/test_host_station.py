@@ -33,7 +33,9 @@ def test_why_it_is_the_host_goes_into_the_reports() -> None:
 def test_a_session_runs_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import os, sys; print(os.getcwd(), os.environ['RIGPROOF_RUN'], sys.argv[1])"
     monkeypatch.setattr(
-        session_context, "argv", lambda context: [sys.executable, "-ISc", code, str(context)]
+        session_context,
+        "argv",
+        lambda context, site=None: [sys.executable, "-ISc", code, str(context)],
     )
     context, log = tmp_path / "session.json", tmp_path / "x.log"
     done = HostStation().start(context, "run-1", Deadline.after(600.0), log).wait()

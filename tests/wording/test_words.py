@@ -66,7 +66,7 @@ TAKES_APART = {
 SENTENCES = {"message", "detail", "what"}
 # Where the text of an exception is looked at, and it is Python's, SQLite's or anybody's.
 SOMEBODY_ELSES = {"machine/machine_file.py", "history/errors.py", "session/plugin.py"}
-SOMEBODY_ELSES |= {"loads/program.py"}
+SOMEBODY_ELSES |= {"loads/program.py", "expect/site_families.py"}
 
 
 # The rooms whose errors a report may show: they say codes, which every language words.
@@ -80,6 +80,8 @@ PYTHONS = {"RuntimeError", "ValueError", "OSError", "PermissionError", "Validati
 SENTENCE_ERRORS = {
     # rigproof's own files: they end the command before a run, on standard error
     *(("history", error) for error in ("DriftFileError", "NoiseFileError")),
+    # mistakes in the site's own checks, found before a run
+    *(("run", "SiteFolderError"), ("run", "SiteMistakes"), ("session", "Mistake")),
     # what the arguments of nightly and schedule say that cannot be
     *(("notify", error) for error in ("ScheduleError", "TargetError", "Unquotable")),
     # the terminal of one who starts pytest by hand
@@ -226,7 +228,7 @@ def test_every_wording_is_whole() -> None:
         *("gpus_above_declared", "gpus_do_not_answer", "gpus_not_on_bus"),
         *("devices_shown", "matrices_measured", "samples_outside", "declares_gpus"),
         *("bits_differ", "elements_of", "passes", "products_wrong", "words_astray", "words_wrong"),
-        "fio_wrong_blocks",
+        *("fio_wrong_blocks", "site_checks_run"),
     }
     for code, catalogue in CATALOGUES.items():
         for name, told in forms(catalogue).items():

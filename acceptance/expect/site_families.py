@@ -1,0 +1,139 @@
+"""Families of a site's own checks: one TOML file beside each file of checks, read strictly.
+
+They have the form of rigproof's own families, and `[settings]` for the checks of the file. They add
+measurements, with limits; they name none of rigproof's own, so they change no limit of it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from acceptance.core.limit import UNITS
+from acceptance.core.site import FamilyFile
+from acceptance.core.site_names import MEASUREMENT, PREFIX
+from acceptance.core.strict import Strict
+from acceptance.expect import measurements
+from acceptance.expect.measurements import EntryError, Measurements, Sheet
+from acceptance.machine.toml_place import explain, line_of
+
+PAGE = "docs/checks-of-your-own.md"
+Setting = str | bool | int | float | tuple[str | bool | int | float, ...]
+# Keys of rigproof's own entries that mean nothing in a site's.
+_REFUSED = {
+    "fact": "a fact is what the machine file declares",
+    "per_in": "name one class of components in per",
+    "ratio_of": "measure the ratio itself",
+}
+
+
+class SiteFileError(Exception):
+    """A TOML file of the site is wrong; the message names file, line and key, and the cure."""
+
+
+class _SiteSheet(Sheet, Strict, frozen=True, kw_only=True):
+    settings: dict[str, Setting] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteFamilies:
+    """The measurements of a site, and the settings of each of its files by the file's stem."""
+
+    measurements: Measurements
+    settings: Mapping[str, Mapping[str, Setting]]
+
+
+NONE = SiteFamilies(Measurements({}, ()), {})
+
+
+def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
+    """The families of a site's files. Raises SiteFileError."""
+    texts = {one.name: one.text for one in files}
+    sheets = [(one.name, _sheet(one)) for one in files]
+    for name, sheet in sheets:
+        for place, sentence in _problems(sheet):
+            raise _error(name, line_of(texts[name], place), sentence)
+    try:
+        found = measurements.assemble(sheets)
+    except EntryError as error:
+        raise _entry_error(error, texts[error.file]) from error
+    settings = {name.removesuffix(".toml"): sheet.settings for name, sheet in sheets}
+    return SiteFamilies(found, settings)
+
+
+def _sheet(file: FamilyFile) -> _SiteSheet:
+    try:
+        table = tomllib.loads(file.text)
+    except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
+        raise _error(
+            file.name, None, f"is not valid TOML ({error}): correct it there, or before"
+        ) from error
+    try:
+        return msgspec.convert(table, _SiteSheet)
+    except msgspec.ValidationError as error:
+        sentence, line = explain(str(error), file.text, {}, PAGE)
+        raise _error(file.name, line, sentence) from error
+
+
+def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with entries before they are read, each with its key."""
+    shipped = measurements.shipped()
+    for number, entry in enumerate(sheet.measurement):
+        place: tuple[str | int, ...] = ("measurement", number)
+        names = entry.get("names")
+        if not isinstance(names, list) or not names:
+            yield (*place, "names"), 'names must be a list of names in quotes: names = ["site_..."]'
+            return
+        for name in names:
+            if isinstance(name, str) and shipped.get(name) is not None:
+                yield (
+                    (*place, "names"),
+                    f"{name} is a measurement of rigproof's own, which a site cannot change: give "
+                    f"yours a name that begins with {PREFIX}",
+                )
+            elif not isinstance(name, str) or not MEASUREMENT.fullmatch(name):
+                yield (
+                    (*place, "names"),
+                    f"{name!a} is no name for a measurement of a site: begin it with {PREFIX}, and "
+                    "use small letters, digits and underscores",
+                )
+        for key, why in _REFUSED.items():
+            if key in entry:
+                yield (*place, key), f"{key} has no place in a check of a site: {why}"
+        if not {"like", "limit", "no_limit"} & entry.keys():
+            yield (
+                place,
+                f"{', '.join(map(str, names))} has no limit: add [measurement.limit] with low or "
+                "high and a basis, or no_limit with the reason why there can be none",
+            )
+        unit = entry.get("unit")
+        if isinstance(unit, str) and unit not in UNITS:
+            yield (*place, "unit"), f"unit {unit!a} is not one of {', '.join(sorted(UNITS))}"
+        advice = entry.get("advice")
+        if isinstance(advice, dict) and "events" in advice:
+            yield (
+                (*place, "advice", "events"),
+                "advice.events is for rigproof's own advice: remove it",
+            )
+
+
+def _entry_error(error: EntryError, text: str) -> SiteFileError:
+    """An error of an entry, with the line of its key."""
+    what, separator, pointer = error.what.partition(" - at `$")
+    pointer = f".measurement[{error.number}]" + (pointer if separator else "`")
+    place = ("measurement", error.number)
+    if error.what.startswith(("Object ", "Expected ")):  # msgspec's own
+        try:
+            sentence, line = explain(f"{what} - at `${pointer}", text, {}, PAGE)
+            return _error(error.file, line, sentence)
+        except (LookupError, TypeError):  # a key that another entry gives to this one
+            pass
+    # an error of ours has its key after it only where it is of a table
+    return _error(error.file, line_of(text, place), f"{error.what}: see {PAGE}")
+
+
+def _error(file: str, line: int | None, sentence: str) -> SiteFileError:
+    return SiteFileError(f"{file}, line {line}: {sentence}" if line else f"{file}: {sentence}")

@@ -1,0 +1,104 @@
+"""The folder of a site's own checks is read only where nobody else can write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cases import each
+from site_box import SiteBox
+
+from acceptance.run import site_folder
+from acceptance.run.site_folder import SiteFolderError
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> SiteBox:
+    made = SiteBox(tmp_path / "checks")
+    made.check("mount")
+    return made
+
+
+def test_files_are_read_whole_and_bound(box: SiteBox, tmp_path: Path) -> None:
+    box.write("data.txt", "7")
+    box.write(".hidden", "")
+    (box.folder / "__pycache__").mkdir()
+    found = site_folder.read(box.folder)
+    assert set(found.files) == {"mount.py", "mount.toml", "data.txt"}
+    bound = found.checks
+    assert (bound.folder, [one.name for one in bound.families]) == (
+        str(box.folder.resolve()),
+        ["mount.toml"],
+    )
+    copy = tmp_path / "copy"
+    found.write(copy)
+    assert {one.name: one.read_bytes() for one in copy.iterdir()} == found.files
+    assert copy.stat().st_mode & 0o777 == 0o700
+    box.write("data.txt", "8")
+    assert site_folder.read(box.folder).checks.digest != bound.digest
+
+
+def test_the_folder_itself_may_be_named_by_a_link(box: SiteBox, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(box.folder)
+    assert site_folder.read(tmp_path / "link").path == box.folder.resolve()
+
+
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "writable file": (lambda at: (at / "mount.py").chmod(0o620), "chmod -R go-w"),
+    "writable folder": (lambda at: at.chmod(0o702), "others can write to it"),
+    "writable parent": (lambda at: at.parent.chmod(0o777), "others can write to it"),
+    "link": (lambda at: (at / "x").symlink_to("/etc/passwd"), "is a link"),
+    "folder": (lambda at: (at / "x").mkdir(), "side by side in one folder"),
+    "pipe": (lambda at: os.mkfifo(at / "x", 0o600), "is no file"),
+    "large": (lambda at: os.truncate(at / "mount.py", 2 << 20), "at most 1 MiB of a file"),
+    "many": (lambda at: [(at / f"{n}.txt").touch() for n in range(300)], "holds 302 files"),
+    "odd name": (lambda at: (at / "a\nb").touch(), "plain letters"),
+    "conftest": (lambda at: (at / "conftest.py").touch(), "would steer pytest"),
+    "settings": (lambda at: (at / ".pytest.ini").touch(), "would steer pytest"),
+    "package": (lambda at: (at / "__init__.py").touch(), "each file of checks stands for itself"),
+    "no checks": (lambda at: [one.unlink() for one in at.iterdir()], "holds no file of checks"),
+    "no TOML": (lambda at: (at / "mount.toml").unlink(), "there is no mount.toml beside it"),
+    "no Python": (lambda at: (at / "x.toml").touch(0o600), "there is no x.py beside it"),
+    "capitals": (lambda at: (at / "Mount.py").touch(0o600), "begin it with a small letter"),
+    "module": (
+        lambda at: [(at / f"json.{end}").touch(0o600) for end in ("py", "toml")],
+        "a module",
+    ),
+    "package of ours": (
+        lambda at: [(at / f"numpy.{end}").touch(0o600) for end in ("py", "toml")],
+        "a module of this name",
+    ),
+    "no folder": (lambda at: at.rename(at.parent / "else"), "No such file or directory"),
+}
+
+
+@each("name", WRONG)
+def test_what_is_refused(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    box = SiteBox(tmp_path_factory.mktemp("site") / "checks")
+    box.check("mount")
+    spoil, told = WRONG[name]
+    old = os.umask(0o022)
+    try:
+        spoil(box.folder)
+    finally:
+        os.umask(old)
+    with pytest.raises(SiteFolderError) as caught:
+        site_folder.read(box.folder)
+    assert told in str(caught.value)
+
+
+def test_text_that_is_not_utf_8(box: SiteBox) -> None:
+    (box.folder / "mount.toml").write_bytes(b"a = 1\n\xff")
+    with pytest.raises(SiteFolderError, match=r"mount.toml, line 2: is not UTF-8"):
+        _ = site_folder.read(box.folder).checks
+
+
+def test_files_of_somebody_else(box: SiteBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    if box.folder.stat().st_uid == 0:  # root may always
+        site_folder.read(box.folder)
+        os.chown(box.folder / "mount.py", 12345, -1)
+    with pytest.raises(SiteFolderError, match="chown -R 54321"):
+        site_folder.read(box.folder)

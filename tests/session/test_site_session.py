@@ -1,0 +1,285 @@
+"""A session of a site's own checks, and the checks of `examples/`, on recorded programs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import journals
+import pytest
+from msgspec.structs import replace
+from product_session import forked, worded
+from runs import digest, machine_root
+from site_box import SiteBox
+
+from acceptance.core.evidence import ToolRan
+from acceptance.core.parts import MACHINE
+from acceptance.core.plan import Due, PlannedCheck
+from acceptance.core.record import Body, CheckEnded, Measured, Note, SessionStarted
+from acceptance.core.waiver import Waiver
+from acceptance.expect import limit_book, plan_builder
+from acceptance.journal import segment
+from acceptance.process import command
+from acceptance.run import site_collection
+from acceptance.run.site_collection import CollectedSite
+from acceptance.run.site_folder import COPY
+from acceptance.session import context as session_context
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "checks"
+
+
+class Site:
+    """Collects a folder and runs its session, each in a fork of this process."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def run(argv: Any, *, env: Any, cwd: Path, **_: object) -> command.ProgramResult:
+            return forked(argv, env, cwd, tmp_path)
+
+        monkeypatch.setattr(command, "run", run)
+        self.box = SiteBox(tmp_path / "checks")
+        self.run_dir = tmp_path / "run"
+        (self.run_dir / "logs").mkdir(parents=True)
+        self.root = machine_root(tmp_path / "root")
+        self.waivers: tuple[Waiver, ...] = ()
+        self.spoil = lambda: None
+        self._tmp = tmp_path
+
+    def plan(self, found: CollectedSite) -> Any:
+        book = limit_book.class_defaults(found.measurements)
+        checks = tuple(
+            PlannedCheck(
+                check.id,
+                check.title,
+                check.session,
+                check.seconds,
+                plan_builder.dues(check, {"machine": (MACHINE,)}, book, {}),
+            )
+            for check in found.checks
+        )
+        made = journals.plan(*checks, digest=digest(), waivers=self.waivers)
+        return replace(made, site=found.bound)
+
+    def run(self) -> command.ProgramResult:
+        """Collect, plan, copy and run."""
+        found = site_collection.collect(self.box.folder, Path("/"))
+        copy, context = self.run_dir / COPY, self.run_dir / "session-site.json"
+        found.folder.write(copy)
+        self.spoil()
+        session_context.write(
+            session_context.SessionContext(
+                mode="run",
+                root=str(self.root),
+                session="site",
+                run_dir=str(self.run_dir),
+                plan=self.plan(found),
+                site=str(copy),
+            ),
+            context,
+        )
+        env = session_context.environment(f"session-{secrets.token_hex(8)}")
+        return forked(session_context.argv(context, copy), env, self.run_dir, self._tmp)
+
+    @property
+    def records(self) -> list[Body]:
+        read = segment.read_segment(self.run_dir / "journal-site.jsonl")
+        return [worded(entry.body) for entry in read.entries]
+
+    def ends(self) -> dict[str, CheckEnded]:
+        return {body.check: body for body in self.records if isinstance(body, CheckEnded)}
+
+    def values(self) -> dict[str, float | None]:
+        return {body.measurement: body.value for body in self.records if isinstance(body, Measured)}
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    return Site(tmp_path, monkeypatch)
+
+
+def test_each_kind_of_end(site: Site) -> None:
+    bodies = {
+        "good": None,
+        "high": 'check("site_high", 2.0)',
+        "single": 'import numpy; check("site_single", numpy.float32(0.5), note="half")',
+        "named": 'check("site_named", {"machine": 1})',
+        "none": "pass",
+        "asserts": "assert 1 == 2",
+        "text": 'check("site_text", "fast")',
+        "part": 'check("site_part", {"gpu0": 1.0})',
+        "other": 'name = "site_good"; check(name, 1.0); check("site_other", 1.0)',
+        "skips": 'pytest.skip("no server is named: name one")',
+        "xfails": 'check("site_xfails", 0.5); pytest.xfail("known")',
+        "nan": 'check("site_nan", float("nan"))',
+    }
+    bodies["raises"] = 'raise RuntimeError("the mount is gone")'
+    for stem, body in bodies.items():
+        site.box.check(stem, body)
+    done = site.run()
+    assert done.returncode == 1, done.stdout
+    ends = site.ends()
+    outcomes = {name.split(".")[1]: end.outcome for name, end in ends.items()}
+    assert outcomes == {
+        **dict.fromkeys(("good", "single", "named"), "pass"),
+        "high": "fail",
+        **dict.fromkeys(("none", "raises", "asserts", "text", "part", "other", "nan"), "error"),
+        **dict.fromkeys(("skips", "xfails"), "skip"),
+    }
+    assert (
+        ends["site.raises.fast"].message == "RuntimeError: the mount is gone (line 8 of its file)"
+    )
+    assert "which is no number" in str(ends["site.text.fast"].message)
+    assert "not among the measures" in str(ends["site.other.fast"].message)
+    (begun,) = [body for body in site.records if isinstance(body, SessionStarted)]
+    found = site_collection.collect(site.box.folder, Path("/"))
+    assert (begun.session, begun.site_digest) == ("site", found.bound.digest)
+
+
+def test_other_files_than_the_planned_ones_stop_the_session(site: Site) -> None:
+    site.box.check("mount")
+    site.spoil = lambda: (site.run_dir / COPY / "mount.py").write_text(  # type: ignore[assignment,return-value]
+        (site.box.folder / "mount.py").read_text() + "\n"
+    )
+    done = site.run()
+    assert done.returncode == session_context.REFUSED
+    assert not site.ends()
+    (note,) = [body for body in site.records if isinstance(body, Note)]
+    assert note.trouble
+    assert "files of the site's own checks differ from the plan's" in str(note.text)
+
+
+def test_what_a_check_may_use(site: Site) -> None:
+    site.box.check(
+        "uses",
+        'done = program("/bin/sh", "-c", "echo $A; exit 3", env={"A": "b"}, exits=(3,))\n'
+        '    assert (done.stdout, machine, inventory) == ("b\\n", None, None)\n'
+        '    (tmp_path / "x").write_text(settings["word"])\n'
+        "    say(str(tmp_path))\n"
+        '    check("site_uses", 0.5)',
+    )
+    path = site.box.folder / "uses.py"
+    path.write_text(
+        path.read_text().replace(
+            "(check)", "(check, program, machine, inventory, settings, say, tmp_path)"
+        )
+    )
+    path = site.box.folder / "uses.toml"
+    path.write_text(path.read_text() + '\n[settings]\nword = "w"\n')
+    site.box.check("fails", 'check("site_fails", program("/bin/sh", "-c", "exit 3").seconds)')
+    site.box.check("hangs", 'check("site_hangs", program("/bin/sleep", "60", seconds=0.2).seconds)')
+    for stem in ("fails", "hangs"):
+        path = site.box.folder / f"{stem}.py"
+        path.write_text(path.read_text().replace("(check)", "(check, program)"))
+    site.run()
+    ends = site.ends()
+    assert ends["site.uses.fast"].outcome == "pass", ends["site.uses.fast"].message
+    assert [ends[f"site.{one}.fast"].outcome for one in ("fails", "hangs")] == ["error", "error"]
+    told = [str(worded(ends[f"site.{one}.fast"]).message) for one in ("fails", "hangs")]  # type: ignore[attr-defined]
+    assert "exit code 3" in told[0]
+    assert "sleep" in told[1]
+    (note,) = [body for body in site.records if isinstance(body, Note)]
+    assert not Path(str(note.text)).exists()
+    ran = [body.check for body in site.records if isinstance(body, ToolRan)]
+    assert sorted(ran) == ["site.fails.fast", "site.hangs.fast", "site.uses.fast"]
+
+
+@pytest.fixture
+def example(site: Site) -> Site:
+    for path in EXAMPLES.iterdir():
+        if path.is_file():
+            site.box.write(path.name, path.read_text())
+    return site
+
+
+def set_up(site: Site, stem: str, old: str, new: str) -> None:
+    path = site.box.folder / f"{stem}.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+NVCC = """#!/bin/sh
+while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done
+printf '#!/bin/sh\\nprintf "elements=16777216\\\\nwrong=%s\\\\nseconds=0.02\\\\n"\\n' > "$out"
+chmod +x "$out"
+"""
+
+
+def test_the_examples_on_a_site_where_all_is_well(
+    example: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "bin").mkdir()
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text(NVCC % "0")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{nvcc.parent}{os.pathsep}{os.environ['PATH']}")
+    set_up(example, "network_mount", 'mount = "/data"', f'mount = "{tmp_path / "data"}"')
+    set_up(example, "network_mount", "must_be_mount = true", "must_be_mount = false")
+    set_up(example, "network_mount", "mib = 256", "mib = 4")
+    set_up(example, "network_mount", "low = 100\n", "low = 0\n")
+    set_up(example, "network_mount", "low = 0.5\n", "low = 0.000001\n")
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
+        set_up(
+            example,
+            "licence_server",
+            'server = ""',
+            f'server = "127.0.0.1:{server.getsockname()[1]}"',
+        )
+        example.run()
+    told = {name: (end.outcome, end.message) for name, end in example.ends().items()}
+    assert told == {
+        "site.cuda_program.saxpy": ("pass", ""),
+        "site.licence_server.answers": ("pass", ""),
+        "site.network_mount.rates": ("pass", ""),
+    }
+    assert example.values()["site_cuda_wrong"] == 0.0
+    assert not list((tmp_path / "data").iterdir())
+
+
+def test_the_examples_on_a_site_where_nothing_is(
+    example: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if shutil.which("nvcc", path="/usr/local/sbin:/usr/sbin:/sbin"):
+        pytest.skip("nvcc is in a folder of the system")
+    set_up(example, "network_mount", 'mount = "/data"', f'mount = "{tmp_path}"')
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    set_up(example, "licence_server", 'server = ""', f'server = "127.0.0.1:{port}"')
+    example.run()
+    ends = example.ends()
+    assert {name: end.outcome for name, end in ends.items()} == {
+        "site.cuda_program.saxpy": "skip",
+        "site.licence_server.answers": "error",
+        "site.network_mount.rates": "error",
+    }
+    assert "nvidia-cuda-toolkit" in str(ends["site.cuda_program.saxpy"].message)
+    assert "start the licence server" in str(ends["site.licence_server.answers"].message)
+    assert "is not mounted: mount it" in str(ends["site.network_mount.rates"].message)
+
+
+def test_a_wrong_result_of_the_example_in_cuda_fails(
+    example: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.write_text(NVCC % "3")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{nvcc.parent}{os.pathsep}{os.environ['PATH']}")
+    example.run()
+    ends = example.ends()
+    assert ends["site.cuda_program.saxpy"].outcome == "fail"
+    assert ends["site.licence_server.answers"].outcome == "skip"
+
+
+def test_dues_of_a_site_have_its_limit(site: Site) -> None:
+    site.box.check("mount")
+    found = site_collection.collect(site.box.folder, Path("/"))
+    (due,) = site.plan(found).checks[0].due
+    assert isinstance(due, Due)
+    assert due.limit is not None
+    assert due.limit.high == 1.0
