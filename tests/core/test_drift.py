@@ -77,7 +77,7 @@ def test_a_second_look_that_is_outside_as_well_confirms_it() -> None:
     drifted = held(PLAIN, 570.0, 579.9)
     assert (drifted.outside, drifted.unsteady, drifted.look_again) == (True, False, False)
     assert said(only(drifted)).startswith(
-        "gemm_bf16 on gpu0: measured 570 TFLOP/s, 579.9 TFLOP/s at the second look: 5 % below"
+        "gemm_bf16 on gpu0: measured 570 TFLOP/s, 579.9 TFLOP/s at the repeat: 5 % below"
     )
 
 
@@ -85,7 +85,7 @@ def test_a_second_look_that_is_within_makes_the_night_unsteady() -> None:
     drifted = held(PLAIN, 570.0, 580.0)
     assert (drifted.outside, drifted.unsteady, drifted.look_again) == (False, True, False)
     assert (only(drifted).kind, only(drifted).what) == ("warn", "unsteady")
-    assert "; the second look was within; " in said(only(drifted))
+    assert "; the repeat was within; " in said(only(drifted))
 
 
 def test_two_nights_running_are_a_failure() -> None:

@@ -1,4 +1,4 @@
-"""The second look within a run, as the fold sees it: values that lay outside what they were are
+"""The repeat within a run, as the fold sees it: values that lay outside what they were are
 taken once more.
 """
 
@@ -59,7 +59,7 @@ def night(
 
 
 def seconds(values: Iterable[float], more: Iterable[Body] = ()) -> list[Entry]:
-    """What a second look at a.one writes, and the supervisor's word on it."""
+    """What a repeat at a.one writes, and the supervisor's word on it."""
     written: list[Body] = list(more)
     for value in values:
         written += check_bodies(check("a.one", due("copy", "gpu0")), {("copy", "gpu0"): value})
@@ -145,8 +145,8 @@ def test_what_a_second_look_ended_with_is_told_once() -> None:
         return troubles(CheckStarted("a.one"), ended, known=known)
 
     assert said("faults on gpu0: measured 2; and more", "not_finite", "outside_limit") == []
-    assert said("the load hung") == ["at the second look: the load hung"]
-    assert said("lower", "drifted") == ["at the second look: lower"], "that was a remark only"
+    assert said("the load hung") == ["at the repeat: the load hung"]
+    assert said("lower", "drifted") == ["at the repeat: lower"], "that was a remark only"
 
 
 def test_what_ended_without_words_is_told_by_its_outcome() -> None:
@@ -163,10 +163,10 @@ def test_what_ended_without_words_is_told_by_its_outcome() -> None:
 def test_a_second_look_begins_and_ends_once() -> None:
     began, ended = CheckStarted("a.one"), CheckEnded("a.one", "pass", "", 1.0)
     assert troubles() == troubles(began, ended) == []
-    assert troubles(began) == ["the second look did not finish"]
+    assert troubles(began) == ["the repeat did not finish"]
     for own in ([ended], [began, ended, ended], [began, began, ended], [began, began]):
         counts = f"began {own.count(began)} and ended {own.count(ended)} times, not once"
-        assert troubles(*own) == [f"the second look {counts}"]
+        assert troubles(*own) == [f"the repeat {counts}"]
 
 
 def test_a_session_of_second_looks_that_never_ended_is_told() -> None:
@@ -220,11 +220,11 @@ def test_a_second_look_that_did_not_end_well_is_told(outcome: Outcome) -> None:
     verdict = night(140.0, more=bad)
     assert verdict.verdict == {"fail": "FAIL", "error": "UNJUDGED"}[outcome]
     assert [words.of(finding) for finding in verdict.of_kind(outcome)] == [
-        "at the second look: the load hung"
+        "at the repeat: the load hung"
     ]
     bad[1] = CheckEnded("a.one", outcome, "", 1.0)
     texts = [words.of(finding) for finding in night(140.0, more=bad).of_kind(outcome)]
-    assert texts == [f"at the second look: ended as {outcome}"]
+    assert texts == [f"at the repeat: ended as {outcome}"]
 
 
 @pytest.mark.parametrize("outcome", ["pass", "skip"])
@@ -237,14 +237,14 @@ def test_a_second_look_that_shows_nothing_changes_nothing(outcome: Outcome) -> N
 @each(
     "records, text",
     [
-        ([CheckStarted("a.one")], "the second look did not finish"),
+        ([CheckStarted("a.one")], "the repeat did not finish"),
         (
             [CheckStarted("a.one"), CheckStarted("a.one")],
-            "the second look began 2 and ended 0 times, not once",
+            "the repeat began 2 and ended 0 times, not once",
         ),
         (
             [CheckEnded("a.one", "pass", "", 1.0)],
-            "the second look began 0 and ended 1 times, not once",
+            "the repeat began 0 and ended 1 times, not once",
         ),
     ],
 )

@@ -62,7 +62,7 @@ def test_a_run_outlives_its_terminal(rig: Rig) -> None:
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.stress_ng")
     told = os.read(ours, 65536).decode()
-    assert "Ctrl-C stops this run. Where its terminal is closed" in " ".join(told.split())
+    assert "Ctrl-C stops this run. If its terminal is closed" in " ".join(told.split())
     os.close(ours)
     run = rig.finish(started, before, began)
     assert run.verdict["verdict"] == "PASS", run.texts("unjudged")

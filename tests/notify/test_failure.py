@@ -26,12 +26,12 @@ TOLD, UNTOLD = FailureNote("a1", "/runs/a", told=True), FailureNote("a1", "/runs
         (
             monitor("exit-code", "exited", "1"),
             UNTOLD,
-            "ended with FAIL, and not everybody was told of it",
+            "ended with FAIL, and not everybody was notified",
         ),
         (
             monitor("exit-code", "exited", "3"),
             UNTOLD,
-            "ended with UNJUDGED, and not everybody was told of it",
+            "ended with UNJUDGED, and not everybody was notified",
         ),
         (monitor("exit-code", "exited", "1"), None, "did not come to a verdict (exit code 1)"),
         (monitor("exit-code", "exited", "3"), None, "did not come to a verdict (exit code 3)"),

@@ -65,8 +65,8 @@ def test_without_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ("terminal", "ended", "user", "told"),
     [
         (False, True, 0, ""),
-        (True, False, 1000, "it goes on, and its verdict comes to: {folder}"),
-        (True, True, 0, "start it by: systemd-run --scope {typed}"),
+        (True, False, 1000, "it goes on and writes its verdict to: {folder}"),
+        (True, True, 0, "start it with: systemd-run --scope {typed}"),
         (True, True, 1000, "loginctl enable-linger; systemd-run --user --scope {typed}"),
     ],
 )

@@ -646,8 +646,8 @@ def test_what_lies_outside_is_looked_at_again_within_the_run(runs: Runs) -> None
         "a.one",
     ]
     (warning,) = rows(verdict, "warnings")
-    assert "measured 140 GB/s, 200 GB/s at the second look" in warning["text"]
-    assert "outside what it was before, so a second look was taken: a.one" in str(verdict["notes"])
+    assert "measured 140 GB/s, 200 GB/s at the repeat" in warning["text"]
+    assert "outside what it was before, so a repeat was taken: a.one" in str(verdict["notes"])
     told = session_context.read(runs.dir / "session-load.json")
     assert told.plan is not None
     assert all(due.past is None for check in told.plan.checks for due in check.due)
@@ -668,4 +668,4 @@ def test_a_second_look_that_dies_leaves_the_run_unjudged(runs: Runs, died: str) 
     )
     verdict = runs.run(program, journals.plan(strays))
     assert verdict["verdict"] == "UNJUDGED"
-    assert "a.one: the second look did not finish" in texts(verdict)
+    assert "a.one: the repeat did not finish" in texts(verdict)
