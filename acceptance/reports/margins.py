@@ -182,7 +182,7 @@ def line(one: Margin, language: Language, signs: Glyphs) -> Text:
     degrees = one.unit == _DEGREES
     what = one.measurement if one.alone else f"{one.measurement} {one.component}"
     value = f"{one.value:.0f} {signs.degree}" if degrees else quantity(one.value, one.unit)
-    values = {"what": one_line(what, 60), "value": value}
+    values = {"what": one_line(what, 60), "value": one_line(value, 30)}
     if one.unit == "count" or (one.bound == 0.0 and not degrees):
         text = language("{what} {value}, its limit is {limit}", **values, limit=number(one.bound))
     else:

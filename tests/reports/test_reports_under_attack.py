@@ -38,6 +38,7 @@ from acceptance.reports import junit, verdict_json
 from acceptance.reports.dashboard import Dashboard
 from acceptance.reports.gauges import Gauges
 from acceptance.reports.glyphs import UNICODE
+from acceptance.reports.margins import Margins
 from acceptance.reports.page import render
 from acceptance.reports.progress import RunProgress
 from acceptance.reports.terminal import Terminal
@@ -267,7 +268,7 @@ def test_the_moving_line_shows_the_name_of_a_check_as_one_line_of_text(text: str
     lap = Message("burn_lap", {"gpu": "gpu0", "lap": 1, "laps": 2, "formats": formats})
     gauges.entry(samples.entry(Note(Message("note", {"text": (lap,)}), progress=True)))
     gauges.entry(samples.entry(Measured("a", text, Gpu(0), "GB/s", 1.0)))
-    console.print(Dashboard(remaining, gauges, ENGLISH, UNICODE))
+    console.print(Dashboard(remaining, gauges, Margins(plan), ENGLISH, UNICODE))
     shown = OWN.sub("", out.getvalue())
     assert not hostile.HARMFUL.search(shown)
     assert [line.strip()[:4] for line in shown.splitlines()][-3:] == ["GPU ", "gpu0", "0 of"]
