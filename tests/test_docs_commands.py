@@ -43,7 +43,7 @@ OTHERS = {
     "scontrol": "needs Slurm; tests/fleet run the daemons (make test-slurm)",
 }
 # Programs that start what follows them.
-STARTERS = ("sudo", "salloc")
+STARTERS = ("sudo", "salloc", "uvx", "pipx")
 
 # Verbs whose calls in blocks are run.
 RUN = (
