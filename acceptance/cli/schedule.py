@@ -22,7 +22,7 @@ from acceptance.notify.schedule.default_time import DEFAULT_TIME
 from acceptance.notify.schedule.installation import ScheduleError, UnitLocation
 from acceptance.notify.schedule.units import Schedule
 from acceptance.reports.terminal import Terminal
-from acceptance.run import sheet_folder
+from acceptance.run import sheet_folder, site_folder
 from acceptance.wording import words
 
 
@@ -197,7 +197,7 @@ def _require_lasting(environment: Path) -> None:
 def _look_at(nightly: argparse.Namespace) -> None:
     """Check the arguments of a nightly run, with the rights of the user who will run it.
 
-    Raises ScheduleError, SiteSheetError or TargetError.
+    Raises ScheduleError, SiteSheetError, SiteFolderError or TargetError.
     """
     try:
         found = nightly.machine is None or nightly.machine.is_file()
@@ -221,6 +221,8 @@ def _look_at(nightly: argparse.Namespace) -> None:
         )
     if nightly.sheets is not None:
         sheet_folder.read(sheet_folder.find(nightly.sheets, Path("/")), named=True)
+    if nightly.checks is not None:
+        site_folder.read(nightly.checks)
     targets.read(nightly.textfile, nightly.on_fail, nightly.webhook, nightly.webhook_secret_file)
 
 

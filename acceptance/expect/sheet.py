@@ -32,7 +32,7 @@ Collective = Literal[
 ]
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)
 
-Count = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 Figure = Annotated[float, msgspec.Meta(gt=0, le=10**9)]  # infinity is not allowed
 # A share below this would ask for next to nothing, and one above 1 for more than a product reaches.
 Share = Annotated[float, msgspec.Meta(ge=0.1, le=1)]

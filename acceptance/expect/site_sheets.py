@@ -88,6 +88,8 @@ def parse(file: str, text: str) -> SiteModel | SiteDisk:
             key = ".".join(map(str, place))
             _refuse(file, line, f"{key} stands in line {first} already: remove one of the two")
         raise SiteSheetError(f"{file}: {error}: correct it") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
+        raise SiteSheetError(f"{file}: is not valid TOML ({error}): correct it") from error
     if file.startswith(MODELS):
         model = _converted(file, text, table, Sheet)
         if wrong := sheet.problem(model):

@@ -60,7 +60,7 @@ class Throughput:
         ]
         try:
             values = nvml_call.fields(self.nvml, self.handle, wanted, raising=frozenset())
-        except self.nvml.NVMLError:
+        except (self.nvml.NVMLError, ValueError):  # a type of value that nvml.h does not have yet
             return
         for name, number in _NVLINK.items():
             moved = _sum(values, number, self.links)

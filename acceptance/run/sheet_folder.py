@@ -6,7 +6,6 @@ nightly run of root other limits than the acceptance by hand.
 
 from __future__ import annotations
 
-import os
 import shlex
 import stat
 from collections.abc import Iterator
@@ -24,11 +23,21 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def find(given: Path | None, root: Path) -> Path | None:
-    """The folder that `--sheets` names, or the machine's own if it is there; None without one."""
+    """The folder that `--sheets` names, or the machine's own if it is there; None without one.
+
+    Raises SiteSheetError where this user may not see whether it is there: its sheets would be left
+    out without a word.
+    """
     if given is not None:
         return None if str(given) == NONE else given
     place = root / PLACE
-    return place if os.path.lexists(place) else None
+    try:
+        place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(place, error) from error
+    return place
 
 
 def read(folder: Path | None, *, named: bool) -> tuple[SiteSheet, ...]:
@@ -53,15 +62,18 @@ def read(folder: Path | None, *, named: bool) -> tuple[SiteSheet, ...]:
             )
         texts = [(name, _text(path)) for name, path in files]
     except OSError as error:
-        path = error.filename or folder
-        raise SiteSheetError(
-            f"{path}: cannot be read ({error.strerror}): put a sheet there that you may read, "
-            f"or give --sheets {NONE} to use rigproof's own sheets alone"
-        ) from error
+        raise _unreadable(folder, error) from error
     try:
         return site_sheets.read(texts)
     except SiteSheetError as error:
         raise SiteSheetError(f"{folder}/{error}") from error
+
+
+def _unreadable(folder: Path, error: OSError) -> SiteSheetError:
+    return SiteSheetError(
+        f"{error.filename or folder}: cannot be read ({error.strerror}): put a sheet there that "
+        f"you may read, or give --sheets {NONE} to use rigproof's own sheets alone"
+    )
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -212,6 +212,10 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "--run-as", "nobody-here"], "there is no such user here"),
         (["show", "--", "--machine", "none.toml"], "--machine none.toml: there is no such file"),
         (["show", "--", "--sheets", "none-here"], "none-here: there is no such folder of sheets"),
+        (
+            ["show", "--", "--checks", "none-here"],
+            "--checks none-here: cannot be read (No such file",
+        ),
         (["show", "--", "--webhook", "https://h/secret"], "everybody may read a unit"),
         (["show", "--", "--webhook", "@none"], "--webhook none: cannot be read"),
         (["show", "--", "--on-fail", "no-such-program"], "no-such-program is not installed"),

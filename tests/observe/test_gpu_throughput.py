@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,3 +68,10 @@ def test_a_gpu_without_links_is_not_asked_for_them() -> None:
 
 def test_a_call_that_is_refused_as_a_whole() -> None:
     assert reader(PCIE, {"call": Refusal(UNKNOWN)}, links=(0,)).read(0.0) == RATES
+
+
+def test_a_type_of_value_that_is_not_known_yet() -> None:
+    fields: dict[Any, Any] = {
+        (138, ALL): SimpleNamespace(fieldId=138, nvmlReturn=0, valueType=7, value=None)
+    }
+    assert reader(PCIE, fields, links=(0,)).read(0.0) == RATES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,22 @@ def test_which_folder(tmp_path: Path) -> None:
     assert sheet_folder.find(Path("mine"), tmp_path) == Path("mine")
     assert sheet_folder.find(Path("none"), tmp_path) is None
     assert sheet_folder.read(None, named=True) == ()
+
+
+def test_a_folder_that_may_not_be_seen_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a user would be told PASS by other limits than root."""
+
+    def refused(self: Path) -> os.stat_result:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr(Path, "lstat", refused)
+    with pytest.raises(
+        SiteSheetError, match=r"sheets: cannot be read \(Permission denied\): put a"
+    ):
+        sheet_folder.find(None, tmp_path)
+    assert sheet_folder.find(Path("none"), tmp_path) is None
 
 
 def test_an_empty_folder_is_a_mistake_only_where_it_was_named(tmp_path: Path) -> None:

@@ -138,11 +138,19 @@ def test_each_kind_of_end(site: Site) -> None:
     assert (begun.session, begun.site_digest) == ("site", found.bound.digest)
 
 
-def test_other_files_than_the_planned_ones_stop_the_session(site: Site) -> None:
+@pytest.mark.parametrize("folder", [False, True])
+def test_other_files_than_the_planned_ones_stop_the_session(site: Site, *, folder: bool) -> None:
+    """A folder that a file makes when it is imported is another file, too."""
     site.box.check("mount")
-    site.spoil = lambda: (site.run_dir / COPY / "mount.py").write_text(  # type: ignore[assignment,return-value]
-        (site.box.folder / "mount.py").read_text() + "\n"
-    )
+
+    def spoil() -> None:
+        copy = site.run_dir / COPY
+        if folder:
+            (copy / "made").mkdir()
+        else:
+            (copy / "mount.py").write_text((site.box.folder / "mount.py").read_text() + "\n")
+
+    site.spoil = spoil  # type: ignore[method-assign]
     done = site.run()
     assert done.returncode == session_context.REFUSED
     assert not site.ends()
