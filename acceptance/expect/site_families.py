@@ -83,10 +83,10 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
     shipped = measurements.shipped()
     for number, entry in enumerate(sheet.measurement):
         place: tuple[str | int, ...] = ("measurement", number)
-        names = entry.get("names")
-        if not isinstance(names, list) or not names:
+        given = entry.get("names")
+        names = given if isinstance(given, list) else []
+        if not names:
             yield (*place, "names"), 'names must be a list of names in quotes: names = ["site_..."]'
-            return
         for name in names:
             if isinstance(name, str) and shipped.get(name) is not None:
                 yield (
