@@ -52,6 +52,6 @@ def of_checkout(described: str, commits: str) -> str:
 def of_image(version: str) -> str:
     """The version of the harness in an image: without commit and count, which alter nothing in it.
 
-    A commit that changes only documents then needs no other image.
+    Commits between two releases that change only documents then share one image.
     """
     return re.sub(r"\.dev.*", ".dev0", version)

@@ -6,6 +6,7 @@ nightly run of root other limits than the acceptance by hand.
 
 from __future__ import annotations
 
+import os
 import shlex
 import stat
 from collections.abc import Iterator
@@ -109,13 +110,19 @@ def _is_beside(path: Path) -> bool:
 
 
 def _require_only_own(path: Path) -> None:
-    """Refuse a file or folder that others than its owner and root may write, or replace.
+    """Refuse a file or folder that others than this user and root may write, or replace.
 
     In a folder with the sticky bit (/tmp) nobody replaces what belongs to another user.
     """
     real = path.resolve()
     for place in (real, *real.parents):
-        mode = place.stat().st_mode
+        found = place.stat()
+        if found.st_uid not in (0, os.geteuid()):
+            raise SiteSheetError(
+                f"{path}: {place} belongs to another user (uid {found.st_uid}), who could set "
+                f"limits: `sudo chown root {shlex.quote(str(place))}`"
+            )
+        mode = found.st_mode
         if mode & _OTHERS and not (place != real and mode & stat.S_ISVTX):
             if place == real:
                 what, then = "others than its owner may write it", "whoever may would set limits"

@@ -120,6 +120,14 @@ class SiteCollector:
                     checks.append(describe(item, families))
                 except Mistake as mistake:
                     self._note(name, mistake)
+        if not self._mistakes:
+            measured = {one.name for check in checks for one in check.measures}
+            for name, one in families.measurements.by_name.items():
+                if name not in measured:
+                    cure = "name it in @pytest.mark.measures, or remove it here"
+                    self._note(
+                        f"{one.family}.toml", Mistake(None, f"no check measures {name}: {cure}")
+                    )
         if "torch" in sys.modules and not self._had_torch:
             self._mistakes.append(
                 "torch was loaded by one of these files: start it in a program of its own, with "

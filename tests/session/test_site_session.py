@@ -25,7 +25,7 @@ from acceptance.expect import limit_book, plan_builder
 from acceptance.journal import segment
 from acceptance.process import command
 from acceptance.run import site_collection
-from acceptance.run.site_collection import CollectedSite
+from acceptance.run.site_collection import CollectedSite, SiteMistakes
 from acceptance.run.site_folder import COPY
 from acceptance.session import context as session_context
 
@@ -136,6 +136,16 @@ def test_each_kind_of_end(site: Site) -> None:
     (begun,) = [body for body in site.records if isinstance(body, SessionStarted)]
     found = site_collection.collect(site.box.folder, Path("/"))
     assert (begun.session, begun.site_digest) == ("site", found.bound.digest)
+
+
+def test_a_measurement_that_no_check_takes_is_a_mistake(site: Site) -> None:
+    """Else a limit that somebody wrote down would be held against nothing."""
+    site.box.check("mount")
+    file = site.box.folder / "mount.toml"
+    text = file.read_text()
+    file.write_text(text.replace('"site_mount"', '"site_mount", "site_other"'))
+    with pytest.raises(SiteMistakes, match=r"mount\.toml: no check measures site_other: name it"):
+        site_collection.collect(site.box.folder, site.root)
 
 
 @pytest.mark.parametrize("folder", [False, True])
