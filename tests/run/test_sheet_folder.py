@@ -148,3 +148,13 @@ def test_what_is_refused(sheets: Path, name: str) -> None:
 def test_a_sticky_folder_above_is_no_fault(sheets: Path) -> None:
     sheets.parent.chmod(0o1777)
     assert len(read(sheets)) == 2
+
+
+def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who owns it may make it writable, so root's night would be judged by that user's limits."""
+    if os.geteuid() == 0:
+        os.chown(sheets / "models" / CARD.name, 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    with pytest.raises(SiteSheetError, match=r"belongs to another user .*: `sudo chown root "):
+        read(sheets)
