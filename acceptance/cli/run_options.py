@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
     parser.add_argument(
         "--image",
         metavar="REF",
-        help="use this local image instead of the checkout's own (such a run never passes)",
+        help="use this local image instead of rigproof's own (such a run never passes)",
     )
     options.sheets(parser)
     options.out(parser)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -14,6 +15,8 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 # What to do after making room for a file that is no view of the journal.
 START_AGAIN = Message("start_again")
+# Room on the disk does not cure these.
+_PLACE = {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def write_whole(
@@ -41,4 +44,5 @@ def write_whole(
             draft.unlink()
         cure = then or Message("report_again", {"run": str(path.parent)})
         why = ownership.reason(error, path)
-        raise segment.JournalError("view_unwritten", path=str(path), why=why, then=cure) from error
+        code = "view_misplaced" if error.errno in _PLACE else "view_unwritten"
+        raise segment.JournalError(code, path=str(path), why=why, then=cure) from error

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from acceptance.core.advice import Advice
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
-from acceptance.core.message import Message
 from acceptance.reports import advice
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
@@ -82,8 +81,7 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
 
     At most MOST_NOTES lines; a last line says how many were left out.
     """
-    told = words.note_beside(finding) or ""
-    lines = [words.message(told, language)] if isinstance(told, Message) else told.splitlines()
+    lines = words.lines(words.note_beside(finding) or "", language)
     rest = len(lines) - MOST_NOTES
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
     if rest < 1:

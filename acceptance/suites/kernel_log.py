@@ -56,7 +56,7 @@ def _harmful(events: tuple[KernelEvent, ...]) -> list[str]:
 @pytest.mark.costs(0.2)
 @pytest.mark.measures("kernel_faults_before")
 def test_since_boot(root: Path, check: Check) -> None:
-    """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and their kin.
+    """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and similar.
 
     Measured: the messages that the kernel log still has. Older ones that were overwritten are not
     seen; the note says from when the log reaches.

@@ -119,6 +119,11 @@ def text(told: Texts, language: Language = ENGLISH) -> str:
     return told if isinstance(told, str) else message(told, language)
 
 
+def lines(told: Texts, language: Language = ENGLISH) -> list[str]:
+    """The lines of `text`, for those who lay them out one below another; otherwise as `of`."""
+    return text(told, language).splitlines()
+
+
 def measured(told: Quantity) -> str:
     """A value with its unit."""
     return quantity(told.value, told.unit, exact=told.exact)

@@ -352,7 +352,7 @@ def test_a_run_is_written_as_ocp_output_where_asked(call: Call, tmp_path: Path) 
     code, out, err = call("report", "run", "--ocp", "none/run.jsonl")
     assert (code, out.splitlines()[-1]) == (3, "PASS: 1 passed")
     assert err.startswith("rigproof: none/run.jsonl: cannot be written (")
-    assert "rebuild it with `rigproof report --ocp FILE`" in err
+    assert "rebuild it with `rigproof report RUN --ocp FILE`" in err
 
 
 def test_a_run_is_told_in_the_language_that_is_asked_for(

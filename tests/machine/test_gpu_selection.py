@@ -168,6 +168,6 @@ def test_a_word_that_says_nothing_names_not_even_the_only_gpu() -> None:
         ):
             gpu_selection.names((word,), FOUND[:1], 1)
     with pytest.raises(
-        SelectionError, match="no GPU has this index or UUID: no GPU tells its UUID"
+        SelectionError, match="no GPU has this index or UUID: no GPU reports a UUID"
     ):
         gpu_selection.names(("GPU-a",), FOUND[3:], 1)

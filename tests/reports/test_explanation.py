@@ -6,6 +6,7 @@ from cases import each
 from acceptance.core.component import Component
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
+from acceptance.core.message import Message
 from acceptance.core.parts import MACHINE, Gpu, Part, decode, parse
 from acceptance.core.plan import Due
 from acceptance.core.record import Event
@@ -192,6 +193,11 @@ def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
 @each("lines, last", [(50, "line"), (51, "... (1 more line)"), (52, "... (2 more lines)")])
 def test_a_long_note_is_cut_and_said(lines: int, last: str) -> None:
     assert note_lines(fault(note="line\n" * lines))[-1] == last
+
+
+def test_a_note_of_several_lines_keeps_its_lines() -> None:
+    parts = {"bus": "a", "driver": "b", "nodes": "c", "nvml": "d"}
+    assert len(note_lines(fault(note=Message("layers", parts)))) == 4
 
 
 def test_a_plan_that_carries_advice_is_still_read() -> None:

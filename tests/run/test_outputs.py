@@ -105,7 +105,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     ):
         run_folder.write_whole(tmp_path / "n/x", b"after")
     with pytest.raises(
-        JournalError, match=r"No such file or directory\): make room, then start again$"
+        JournalError, match=r"No such file or directory\): make sure .*, then start again$"
     ):
         run_folder.write_whole(tmp_path / "n/x", b"after", then=run_folder.START_AGAIN)
     run_folder.write_whole(tmp_path / "x", b"after")

@@ -228,7 +228,7 @@ def failure_unit(schedule: Schedule) -> str:
         *_common(schedule),
         f"ExecStart={_started(schedule.failure)}",
         "TimeoutStartSec=5min",
-        "# What it says stands among the errors of the system's journal.",
+        "# Its output goes to the system's journal with priority err.",
         "SyslogIdentifier=rigproof",
         "SyslogLevel=err",
     ]

@@ -67,7 +67,8 @@ def disk(one: Disk, language: Language) -> str:
     if one.size_bytes is not None:
         large = one.size_bytes >= 1e9
         size = f"{one.size_bytes / (1e9 if large else 1e6):.0f} {'GB' if large else 'MB'}"
-    return _joined(one.model or language("model not shown"), size, one.kind)
+    kind = language("virtual") if one.kind == "virtual" else one.kind
+    return _joined(one.model or language("model not shown"), size, kind)
 
 
 def fittings(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
