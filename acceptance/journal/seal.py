@@ -1,8 +1,9 @@
 """The seal of a run: its last record, which names every file of the evidence with its SHA-256.
 
-Evidence are the segments, the telemetry and the kept outputs of the programs. The views of a run
-are not sealed: they can be made again. Nor is what somebody lays beside, unless it is named like
-evidence. A seal is no signature: who may write into the folder can seal it anew.
+Evidence are the segments, the telemetry, the kept outputs of the programs, and the run's copy of
+the site's own checks. The views of a run are not sealed: they can be made again. Nor is what
+somebody lays beside, unless it is named like evidence. A seal is no signature: who may write into
+the folder can seal it anew.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _SEGMENT = re.compile(r"(?:journal|telemetry)[^/]*\.jsonl")
 _OUTPUT = re.compile(r"[^/]+\.log(?:\.err)?")
 _PIECE = 1 << 20
 LOGS = "logs"
+SITE_CHECKS = "site-checks"
 _NAMED = 10  # files that differ are named, and the others counted
 # A clock may be set while a run goes on; a session of another run is off by more, on both sides.
 CLOCK_S = 60.0
@@ -78,6 +80,8 @@ def evidence(run_dir: Path) -> dict[str, Path]:
         found = [path for path in run_dir.iterdir() if _SEGMENT.fullmatch(path.name)]
         if (logs := run_dir / LOGS).is_dir():
             found += [path for path in logs.iterdir() if _OUTPUT.fullmatch(path.name)]
+        if (site := run_dir / SITE_CHECKS).is_dir():
+            found += site.iterdir()
     except OSError as error:
         raise _unread(Path(error.filename or run_dir), error) from error
     return {_name(path.relative_to(run_dir)): path for path in sorted(found)}
@@ -217,8 +221,9 @@ def _differences(
         yield Message("seal_differs")
     if entry.segment not in named:
         yield Message("seal_elsewhere", {"file": entry.segment})
-    if (journal.run_dir / LOGS).is_symlink():
-        yield Message("evidence_is_link", {"path": LOGS})
+    for folder in (LOGS, SITE_CHECKS):
+        if (journal.run_dir / folder).is_symlink():
+            yield Message("evidence_is_link", {"path": folder})
     present = evidence(journal.run_dir)
     for name, due in named.items():
         if name not in present:

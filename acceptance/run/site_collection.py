@@ -19,6 +19,7 @@ from acceptance.expect import site_families
 from acceptance.expect.collected import CollectedCheck, nearest
 from acceptance.expect.measurements import Measurements
 from acceptance.expect.site_families import SiteFileError
+from acceptance.journal import seal
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.run import site_folder
@@ -77,7 +78,7 @@ def _collected(folder: site_folder.SiteFolder, root: Path) -> session_context.An
     with tempfile.TemporaryDirectory(prefix="rigproof-", ignore_cleanup_errors=True) as name:
         place = Path(name).resolve()
         copy, context, answer = (
-            place / site_folder.COPY,
+            place / seal.SITE_CHECKS,
             place / "context.json",
             place / "answer.json",
         )

@@ -21,7 +21,6 @@ from acceptance.core import regular_file
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.core.site_names import FILE_NAME, folder_digest
 
-COPY = "site-checks"  # the run's own copy, in its folder
 MOST_FILES = 256
 FILE_BYTES, ALL_BYTES = 1 << 20, 8 << 20
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -72,11 +71,11 @@ class SiteFolder:
             ) from error
 
     def write(self, place: Path) -> None:
-        """Write a copy into a new folder that only this user can read. Raises OSError."""
-        place.mkdir(mode=0o700)
+        """Write a copy into a new folder, which others can read, as the run. Raises OSError."""
+        place.mkdir(mode=0o755)
         for name, content in self.files.items():
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(place / name, flags, 0o600), "wb") as file:
+            with os.fdopen(os.open(place / name, flags, 0o644), "wb") as file:
                 file.write(content)
 
 

@@ -43,7 +43,7 @@ from acceptance.journal.run import Run
 from acceptance.process import orphans
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.run import outputs, site_folder
+from acceptance.run import outputs
 from acceptance.run.header import header_records
 from acceptance.run.live_feed import LiveFeed, View
 from acceptance.run.planning import PreparedRun
@@ -145,7 +145,7 @@ class Supervisor:
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
         self._folders = ScratchFolders(prepared.scratches, run_dir.name, self._root)
-        self._site = run_dir / site_folder.COPY  # the run's copy of the site's own checks
+        self._site = run_dir / seal.SITE_CHECKS  # the run's copy of the site's own checks
         self._give_way = give_way
         self._live = live
         self._watched = reader.Tail(run_dir / gpu_sampler.EVENTS)

@@ -11,7 +11,7 @@ from rig import Rig
 from site_box import SiteBox
 
 from acceptance.core.record import SessionEnded
-from acceptance.run.site_folder import COPY
+from acceptance.journal import seal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -40,7 +40,7 @@ def test_a_site_adds_its_checks_and_never_makes_a_run_pass(rig: Rig, tmp_path: P
     assert told["site.slow.fast"] == "rigproof.site"
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "the site's own" in page.replace("&#39;", "'")
-    assert {one.name for one in (run.path / COPY).iterdir()} == {
+    assert {one.name for one in (run.path / seal.SITE_CHECKS).iterdir()} == {
         *("mount.py", "mount.toml", "slow.py", "slow.toml"),
     }
     names = ("verdict.json", "junit.xml", "report.html")

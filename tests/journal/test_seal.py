@@ -470,6 +470,30 @@ def test_logs_that_are_a_link(runs: Folder) -> None:
     assert told(journal_run.read(run_dir)) == ["logs is a link, not a file of this run"]
 
 
+def test_the_copy_of_a_sites_checks_is_evidence(runs: Folder) -> None:
+    """Else nobody could say afterwards what was run."""
+    copy = runs.folder / "one" / "site-checks"
+    copy.mkdir(parents=True)
+    (copy / "ping.py").write_text("def test_it(): ...\n")
+    (copy / "data.bin").write_bytes(bytes(range(256)))
+    run_dir = runs.run("one")
+    assert journal_run.read(run_dir).verdict.verdict == "PASS"
+    (copy / "ping.py").write_text("def test_it(): pass\n")
+    (copy / "data.bin").unlink()
+    (copy / "more.toml").touch()
+    found = journal_run.read(run_dir)
+    assert found.verdict.verdict == "UNJUDGED"
+    assert [text.split(":")[0].split(" ")[0] for text in told(found)] == [
+        "site-checks/data.bin",
+        "site-checks/ping.py",
+        "site-checks/more.toml",
+    ]
+    shutil.rmtree(copy)
+    assert journal_run.read(run_dir).verdict.verdict == "UNJUDGED"
+    copy.symlink_to(runs.folder)
+    assert "site-checks is a link, not a file of this run" in told(journal_run.read(run_dir))
+
+
 def test_many_foreign_files_are_counted(runs: Folder) -> None:
     run_dir = runs.run("one")
     for number in range(40):

@@ -35,7 +35,7 @@ def test_files_are_read_whole_and_bound(box: SiteBox, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     found.write(copy)
     assert {one.name: one.read_bytes() for one in copy.iterdir()} == found.files
-    assert copy.stat().st_mode & 0o777 == 0o700
+    assert copy.stat().st_mode & 0o777 == 0o755
     box.write("data.txt", "8")
     assert site_folder.read(box.folder).checks.digest != bound.digest
 
