@@ -161,19 +161,28 @@ test-e2e: .venv/.test ## test the whole harness with faults; needs `make tools e
 test-slurm: .venv/.test ## test submission on a real Slurm (as root; munge slurmctld slurmd)
 	@unshare --mount sh -c 'mount -t tmpfs none /run/lock && exec .venv/bin/python -m pytest -q -rs -m slurm tests/fleet'
 
+# Of each target that runs the loads itself, with an interpreter that has torch.
+TORCH = $(TORCH_PYTHON) -c 'import msgspec, pytest, torch' 2>/dev/null || { \
+  echo "rigproof: $(TORCH_PYTHON) has no torch, pytest and rigproof's own packages: name one that has them, TORCH_PYTHON=PATH" >&2; exit 2; }
+
 selftest-gpu: ## inject faults on this machine's GPU, then do five clean runs (TORCH_PYTHON)
+	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
 
-nights-gpu: ## make a baseline and three short nights on this machine's GPUs (MACHINE=FILE)
+nights-gpu: ## make a baseline and three short nights on this machine's GPUs (MACHINE=FILE, TORCH_PYTHON)
+	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.nights_on_gpu --out "$(OUT)/nights-gpu" --machine "$(MACHINE)"
 
 beside-gpu: ## test whether checks that run side by side change a figure, on this machine's GPUs (TORCH_PYTHON)
+	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.beside_on_gpu --out "$(OUT)/beside-gpu" $(if $(MACHINE),--machine "$(MACHINE)")
 
 minutes-gpu: ## measure how long each profile takes on this machine's GPUs (TORCH_PYTHON, RUNS="smoke=5,accept=2")
+	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.minutes_on_gpu --out "$(OUT)/minutes-gpu" $(if $(MACHINE),--machine "$(MACHINE)") $(if $(RUNS),--runs "$(RUNS)")
 
 test-gpu: ## test our kernels on a GPU (TORCH_PYTHON: has torch and pytest)
+	@$(TORCH)
 	@$(TORCH_PYTHON) -B -m pytest -q -p no:cacheprovider -m gpu tests/gpu
 
 messages: .venv/.test ## bring the translations up to date with the sentences (ADD=de: a new one)

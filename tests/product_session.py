@@ -77,6 +77,8 @@ def _become(
     os.environ.update(known)
     os.chdir(cwd)
     warnings.resetwarnings()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
+        del sys.modules[name]  # another test's: a session never has it
     context.SUITES = OWN
     provenance.package_digest = digest
     suites = Path(argv[-1])

@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "never loosen them"
     )
     accept = options.add(what, "accept", text, "baseline")
-    options.run_dir(accept, "RUN")
+    options.run_dir(accept)
     accept.add_argument(
         "--replace",
         action="store_true",

@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof compare`."""
     parser.add_argument(
         "run_dirs",
-        metavar="RUN_DIR",
+        metavar="RUN",
         nargs="+",
         type=options.path,
         help="two or more run folders",

@@ -16,7 +16,7 @@ from acceptance.run import profile
 
 SHELLS = ("bash", "zsh", "fish")
 _FILES = frozenset({"FILE", "KEY", "PAGE"})
-_FOLDERS = frozenset({"DIR", "FOLDER", "RUN", "RUN_DIR"})
+_FOLDERS = frozenset({"DIR", "FOLDER", "RUN"})
 _USE = """To use it, once or after an update of rigproof:
   bash  rigproof completion bash > ~/.local/share/bash-completion/completions/rigproof
   zsh   eval "$(rigproof completion zsh)"          in ~/.zshrc, after compinit

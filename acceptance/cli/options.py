@@ -52,7 +52,9 @@ def add(
 
 
 def path(text: str) -> Path:
-    """A path that can be encoded as UTF-8."""
+    """A path that can be encoded as UTF-8, and is not the empty text of an unset variable."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty: give a path, or . for this folder")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # the journal and every report are UTF-8 and hold the path
@@ -171,10 +173,10 @@ def due(parser: argparse._ActionsContainer, default: str) -> None:
     )
 
 
-def run_dir(parser: argparse.ArgumentParser, metavar: str = "RUN_DIR") -> None:
+def run_dir(parser: argparse.ArgumentParser) -> None:
     """Add the argument for one recorded run."""
     parser.add_argument(
-        "run_dir", metavar=metavar, type=path, help="folder of the run, such as reports/latest"
+        "run_dir", metavar="RUN", type=path, help="folder of the run, such as reports/latest"
     )
 
 

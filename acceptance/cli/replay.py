@@ -33,7 +33,7 @@ def speed(text: str) -> float:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof replay`."""
-    options.run_dir(parser, "RUN")
+    options.run_dir(parser)
     parser.add_argument(
         "--speed",
         metavar="X",

@@ -13,7 +13,7 @@ from acceptance.wording import words
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof sign`."""
-    options.run_dir(parser, "RUN")
+    options.run_dir(parser)
     parser.add_argument(
         "--key",
         metavar="KEY",

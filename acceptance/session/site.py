@@ -93,7 +93,6 @@ class SiteCollector:
         self._answer, self._folder = Path(context.answer), Path(context.site)
         self._mistakes: list[str] = []
         self._broken: set[str] = set()  # files that could not be imported
-        self._had_torch = "torch" in sys.modules
 
     def pytest_exception_interact(
         self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]
@@ -128,7 +127,7 @@ class SiteCollector:
                     self._note(
                         f"{one.family}.toml", Mistake(None, f"no check measures {name}: {cure}")
                     )
-        if "torch" in sys.modules and not self._had_torch:
+        if "torch" in sys.modules:
             self._mistakes.append(
                 "torch was loaded by one of these files: start it in a program of its own, with "
                 "the fixture program"

@@ -150,7 +150,7 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
         (["report", "run", "--lang", "\x1b[31m"], ["--lang", "there are en and zh-CN"]),
         (["inventory", "--lang", "de"], ["--lang de", "there are en and zh-CN"]),
         (["inventory", "--json", "--write", "x.toml"], ["--write", "not allowed with", "--json"]),
-        (["judge"], ["RUN_DIR"]),
+        (["judge"], ["RUN"]),
         (["read", "gpu-burner", "x"], ["'gpu-burner'", "stress-ng"]),
         (["read", "stress-ng"], ["FILE"]),
     ],

@@ -23,10 +23,10 @@ from acceptance.core.record import Body, CheckEnded, Measured, Note, SessionStar
 from acceptance.core.waiver import Waiver
 from acceptance.expect import limit_book, plan_builder
 from acceptance.journal import segment
+from acceptance.journal.seal import SITE_CHECKS
 from acceptance.process import command
 from acceptance.run import site_collection
 from acceptance.run.site_collection import CollectedSite, SiteMistakes
-from acceptance.run.site_folder import COPY
 from acceptance.session import context as session_context
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "checks"
@@ -66,7 +66,7 @@ class Site:
     def run(self) -> command.ProgramResult:
         """Collect, plan, copy and run."""
         found = site_collection.collect(self.box.folder, Path("/"))
-        copy, context = self.run_dir / COPY, self.run_dir / "session-site.json"
+        copy, context = self.run_dir / SITE_CHECKS, self.run_dir / "session-site.json"
         found.folder.write(copy)
         self.spoil()
         session_context.write(
@@ -154,7 +154,7 @@ def test_other_files_than_the_planned_ones_stop_the_session(site: Site, *, folde
     site.box.check("mount")
 
     def spoil() -> None:
-        copy = site.run_dir / COPY
+        copy = site.run_dir / SITE_CHECKS
         if folder:
             (copy / "made").mkdir()
         else:
