@@ -226,7 +226,9 @@ def _rare_faults(
             spans[part] += loads_s[load] if load else 0.0
     for part, seconds in spans.items():
         missed = math.exp(-seconds / RARE_S)
-        if round(100.0 * missed) and (gpus or part != GPUS):
+        if not seconds and (gpus or part != GPUS):
+            yield Message("rare_faults_no_load", {"component": str(part)})
+        elif round(100.0 * missed) and (gpus or part != GPUS):
             about = known(
                 component=str(part), seconds=f"{seconds:.0f}", missed=f"{100.0 * missed:.0f}"
             )

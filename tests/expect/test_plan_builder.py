@@ -419,8 +419,7 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
     assert "memory: 3060 s of load" in words.text(shorter.cannot_detect[-1])
     less = build(checks[1:4], loads_s=loads, components=classes)
     none = words.text(less.cannot_detect[1])
-    assert none.startswith("rare faults on gpus: 0 s of load")
-    assert none.endswith("once in ten minutes of it 100 times in 100")
+    assert none == "rare faults on gpus: no load of this run compares its results there"
     host = build(checks, loads_s=loads, components={**classes, "gpu": ()})
     assert [words.text(text)[:18] for text in host.cannot_detect] == ["heat", "rare faults on cpu"]
 
