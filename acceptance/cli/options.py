@@ -6,9 +6,10 @@ import argparse
 import contextlib
 import re
 import sys
+from collections.abc import Sequence
 from datetime import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from acceptance.cli import exit_codes
 from acceptance.core.exit_code import USAGE
@@ -25,6 +26,18 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> argparse.Namespace:
+        """The arguments. What the verb does not take is an error that names the verb's own help."""
+        found, left = self.parse_known_args(args, namespace)
+        if left:
+            verbs = (getattr(found, key, None) for key in ("verb", "what"))
+            where = " ".join([self.prog, *filter(None, verbs)])
+            unknown = one_line(" ".join(left))
+            self.exit(USAGE, f"rigproof: unrecognized arguments: {unknown}: see `{where} --help`\n")
+        return cast(argparse.Namespace, found)
 
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help; exits with code 2."""
