@@ -93,7 +93,7 @@ smoke train soak: .venv/.run ## the same with that profile: minutes; ten minutes
 
 # Exit code 4: the machine is in use, the night was skipped. Too many in a row are a FAIL.
 nightly: .venv/.compiled ## a shorter test, compared with earlier nights; skipped while in use
-	@$(RIGPROOF) nightly $(subst --profile "accept",,$(ARGS)) $(NIGHTLY) || [ $$? -eq 4 ]
+	@$(RIGPROOF) nightly $(if $(filter file,$(origin PROFILE)),$(subst --profile "accept",,$(ARGS)),$(ARGS)) $(NIGHTLY) || [ $$? -eq 4 ]
 
 baseline: .venv/.run ## make a passed run the baseline (RUN=DIR, default: newest; REPLACE=1)
 	@$(RIGPROOF) baseline accept "$(RUN)" --out "$(OUT)" $(if $(REPLACE),--replace) $(LANGUAGE)

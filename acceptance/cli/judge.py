@@ -34,7 +34,10 @@ def run(args: argparse.Namespace) -> int:
     screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
     differs = args.from_logs and _from_logs(found, screen, language)
     code = closing.show_verdict(screen, found)
-    return UNJUDGED if differs and code == 0 else code
+    if not differs or code != 0:
+        return code
+    screen.say(language("UNJUDGED: the logs do not prove this PASS (see above)"), "bold yellow")
+    return UNJUDGED
 
 
 def _from_logs(found: Run, screen: Terminal, language: Language) -> bool:

@@ -34,9 +34,8 @@ class Parser(argparse.ArgumentParser):
         found, left = self.parse_known_args(args, namespace)
         if left:
             verbs = (getattr(found, key, None) for key in ("verb", "what"))
-            where = " ".join([self.prog, *filter(None, verbs)])
-            unknown = one_line(" ".join(left))
-            self.exit(USAGE, f"rigproof: unrecognized arguments: {unknown}: see `{where} --help`\n")
+            self.prog = " ".join([self.prog, *filter(None, verbs)])
+            self.error(f"unrecognized arguments: {' '.join(left)}")
         return cast(argparse.Namespace, found)
 
     def error(self, message: str) -> NoReturn:

@@ -296,8 +296,7 @@ def _change(
 def _outcomes(runs: Sequence[ComparedRun]) -> Iterator[OutcomeChange]:
     words = tuple(run.verdict.verdict for run in runs)
     if len(set(words)) > 1:
-        ranks = [_WORDS.index(word) for word in words]
-        yield OutcomeChange(None, words, "worse" if max(ranks[1:]) > ranks[0] else "better")
+        yield OutcomeChange(None, words, _of_verdicts(words))
     found = [{check.id: check.outcome for check in run.verdict.checks} for run in runs]
     for check in dict.fromkeys(chain.from_iterable(found)):
         outcomes = tuple(one.get(check) for one in found)
@@ -309,6 +308,14 @@ def _outcomes(runs: Sequence[ComparedRun]) -> Iterator[OutcomeChange]:
             )
 
 
+def _of_verdicts(words: Sequence[str]) -> DifferenceKind:
+    """Not to know any more whether a machine is fit is no better than its FAIL."""
+    ranks = [_WORDS.index(word) for word in words]
+    if max(ranks[1:]) > ranks[0]:
+        return "worse"
+    return "changed" if "UNJUDGED" in words[1:] else "better"
+
+
 def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
     if before == after:
         return "same"
@@ -316,7 +323,9 @@ def _turn(before: Outcome | None, after: Outcome | None) -> DifferenceKind:
         return "new"
     if after is None:
         return "gone"
-    return "worse" if worst((before, after)) == after else "better"
+    if worst((before, after)) == after:
+        return "worse"
+    return "better" if after == "pass" else "changed"  # an error or a skip has nothing to say
 
 
 def _differences(

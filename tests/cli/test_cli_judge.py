@@ -50,6 +50,7 @@ def test_a_difference_proves_nothing(tmp_path: Path, call: Call, value: float, c
     assert (found, err) == (code, "")
     told = f"{NAME}: the journal has {COPY} = 9999 on memory, but its log has {VALUE:.9g}\n"
     assert out.startswith(f"{told if code else ''}1 of 1 values were compared with the logs")
+    assert bool(code) == out.endswith("\nUNJUDGED: the logs do not prove this PASS (see above)\n")
     chinese = call("judge", str(tmp_path / "run"), "--from-logs", "--lang", "zh-CN")[1]
     assert "1 个值中有 1 个与程序的输出作了对照" in chinese
 

@@ -21,7 +21,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, ITSELF, Gpu, Pair, Renamed
 from acceptance.core.plan import Due, Plan
-from acceptance.core.record import Measured, Skipped
+from acceptance.core.record import CheckEnded, Measured, Outcome, Skipped
 from acceptance.history import drift_rules, noise
 from acceptance.history.comparison import (
     BAD,
@@ -465,9 +465,28 @@ def test_seen_from_the_other_side_worse_is_better(
         return
     there, back = compare([a, b], BOOK), compare([b, a], BOOK)
     assert {key: OTHER[kind] for key, kind in kinds(there).items()} == kinds(back)
-    assert {row.check: OTHER[row.kind] for row in there.outcomes} == {
-        row.check: row.kind for row in back.outcomes
-    }
+    seen = {row.check: row.kind for row in back.outcomes}
+    assert {row.check for row in there.outcomes} == set(seen)
+    for row in there.outcomes:
+        # From a failure to no outcome is no better, and the way back is worse.
+        allowed = {"changed": {"worse"}, "worse": {"better", "changed"}}
+        assert seen[row.check] in allowed.get(row.kind, {OTHER[row.kind]}), row
+
+
+def test_not_to_know_is_no_better_than_a_failure() -> None:
+    made = journals.plan()
+    base = journals.bodies(made)[:-1]
+    check = made.checks[0].id
+
+    def run(outcome: Outcome) -> ComparedRun:
+        ended = [one for one in base if not isinstance(one, CheckEnded) or one.check != check]
+        bodies = [*ended, CheckEnded(check, outcome, "", 1.0)]
+        return ComparedRun("run", judge(journals.entries(bodies)), "machine-1")
+
+    found = compare([run("fail"), run("error")], BOOK).outcomes
+    assert {row.check: row.kind for row in found} == {None: "changed", check: "changed"}
+    found = compare([run("error"), run("fail")], BOOK).outcomes
+    assert {row.check: row.kind for row in found} == {None: "worse", check: "worse"}
 
 
 @settings(max_examples=examples(80))

@@ -319,7 +319,7 @@ def test_checks_that_could_not_be_judged_for_one_reason_are_one_card(tmp_path: P
     "limit, value, told",
     [
         (Limit("GB/s", "b", low=100.0), 85.0, "15 GB/s too low (-15.0 %)"),
-        (Limit("degC", "b", high=80.0), 90.0, "10 degC too high (+12.5 %)"),
+        (Limit("degC", "b", high=80.0), 90.0, "10 degC too high"),
         (Limit("count", "b", high=0.0), 3.0, "3 too high"),
         (Limit("GB/s", "b", low=100.0, warn_low=110.0), 105.0, "5 GB/s too low (-4.5 %)"),
         (Limit("W", "b", high=100.0, warn_high=90.0), 95.0, "5 W too high (+5.6 %)"),

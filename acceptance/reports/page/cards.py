@@ -22,7 +22,7 @@ from acceptance.reports.explanation import Explanation, explain, note_lines
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
-from acceptance.wording.quantities import limit_text, quantity
+from acceptance.wording.quantities import limit_text, quantity, span
 
 # Findings about a value outside its limit, or outside what is usual.
 _OUTSIDE = frozenset({"outside_limit", "outside_usual", "worse_than_waived"})
@@ -70,17 +70,30 @@ class FindingCard:
 def margin(limit: Limit, value: float, language: Language) -> str | None:
     """How far a value is outside a limit, in the unit and as a share; None if it is within.
 
-    A value within its limit is compared with the warning bounds.
+    A value within its limit is compared with the warning bounds. A temperature has no share: its 0
+    is no nothing.
     """
     within = limit.grade(value) == "warn"
     low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
+
+    def share(bound: float) -> str:
+        shown = bound > 0 and limit.unit != "degC"
+        return f" ({100 * (value / bound - 1):+.1f} %)" if shown else ""
+
     if low is not None and value < low:
-        share = f" ({100 * (value / low - 1):+.1f} %)" if low > 0 else ""
-        return language("{amount} too low", amount=quantity(low - value, limit.unit)) + share
+        return language("{amount} too low", amount=quantity(low - value, limit.unit)) + share(low)
     if high is not None and value > high:
-        share = f" ({100 * (value / high - 1):+.1f} %)" if high > 0 else ""
-        return language("{amount} too high", amount=quantity(value - high, limit.unit)) + share
+        amount = quantity(value - high, limit.unit)
+        return language("{amount} too high", amount=amount) + share(high)
     return None
+
+
+def expected(limit: Limit, value: float, language: Language) -> str:
+    """What a value is compared with: the limit, and before it what is usual if only that failed."""
+    if limit.grade(value) != "warn":
+        return limit_text(limit)
+    usual = span(limit.warn_low, limit.warn_high, limit.unit)
+    return language("usual {usual}, limit {limit}", usual=usual, limit=limit_text(limit))
 
 
 def by_key(verdict: Verdict) -> dict[MeasurementKey, Judgement]:
@@ -188,7 +201,7 @@ def _fault(
         finding.check,
         found.due.measurement,
         words.measured(measured),
-        limit_text(limit),
+        expected(limit, measured.value, language),
         outside,
         one_line("; ".join(filter(None, more))) or None,
     )
