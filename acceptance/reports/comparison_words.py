@@ -176,7 +176,7 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     if comparison.not_whole:
         names = ", ".join(map(letter, comparison.not_whole))
         return language(
-            "NOTHING PROVED: the evidence of {runs} is not whole; {counts}",
+            "NOTHING PROVED: the evidence of {runs} is incomplete; {counts}",
             runs=names,
             counts=counts,
         )
