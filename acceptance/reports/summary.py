@@ -250,7 +250,11 @@ def basis_text(judged: Judgement, language: Language = ENGLISH) -> str:
     """Where the limit comes from, or why there is none."""
     due = judged.due
     told = (
-        f"{languages.said(due.limit.basis, language)} ({languages.said(due.origin, language)})"
+        language(
+            "{basis} ({origin})",
+            basis=languages.said(due.limit.basis, language),
+            origin=languages.said(due.origin, language),
+        )
         if due.limit
         else unlimited_text(due, language)
     )
