@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         say_error(
             f"{error.filename or 'a file'}: cannot be read or written ({errors.reason(error)}): "
-            "mend that, then start again"
+            "fix that, then start again"
         )
     except Exception as error:  # noqa: BLE001 - see above; the sentence says where it was
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -78,7 +78,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the card of a run; returns 3 where the run's evidence is not whole, else 0.
+    """Show the card of a run; returns 3 where the run's evidence is incomplete, else 0.
 
     Raises NoCapacity where neither the run nor the question has a GPU, JournalError, UnreadableRun
     or SheetError.

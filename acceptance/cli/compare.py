@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the runs; returns the exit code.
 
-    3 if the evidence of one is not whole, 1 if one is worse than the first beyond the noise,
+    3 if the evidence of one is incomplete, 1 if one is worse than the first beyond the noise,
     else 0.
     """
     language = closing.language_of(args)

@@ -156,7 +156,7 @@ def rest(comparison: Comparison, language: Language = ENGLISH) -> str:
         parts.append(language("{number} not due in all runs", number=gone))
     if skipped := len(comparison.of_kind("incomparable")):
         parts.append(language("{number} not compared", number=skipped))
-    return language("other measurements: {told}", told=", ".join(parts))
+    return language("other measurements: {told}", told=language(", ").join(parts))
 
 
 def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
@@ -176,7 +176,7 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     if comparison.not_whole:
         names = ", ".join(map(letter, comparison.not_whole))
         return language(
-            "NOTHING PROVED: the evidence of {runs} is not whole; {counts}",
+            "NOTHING PROVED: the evidence of {runs} is incomplete; {counts}",
             runs=names,
             counts=counts,
         )

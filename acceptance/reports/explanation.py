@@ -104,7 +104,8 @@ def labelled_lines(
         return ()
     name = "" if finding.component is None else str(finding.component)
     where = tuple(_where(name, places.of(finding.component), language))
-    return (*([(language("where"), ", ".join(where))] if where else []), *_lines(found, language))
+    first = [(language("where"), language(", ").join(where))] if where else []
+    return (*first, *_lines(found, language))
 
 
 def _where(component: str, place: Location, language: Language) -> Iterator[str]:
@@ -150,7 +151,12 @@ def details(finding: Finding, places: Locations, language: Language = ENGLISH) -
     command = language("next")
     return (
         *note_lines(finding, language),
-        *((Command if label == command else str)(f"{label}: {text}") for label, text in lines),
+        *(
+            (Command if label == command else str)(
+                language("{label}: {text}", label=label, text=text)
+            )
+            for label, text in lines
+        ),
     )
 
 

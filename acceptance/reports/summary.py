@@ -30,9 +30,12 @@ ExitCode = Literal[0, 1, 3]
 
 def closing_line(run: Run, language: Language = ENGLISH) -> str:
     """The closing line: the verdict, what it does not cover, and the counts."""
-    about = reservations(run, language)
-    text = f" ({'; '.join(about)})" if about else ""
-    return f"{run.verdict.verdict}{text}: {counts(run.verdict, language)}"
+    word, text = run.verdict.verdict, counts(run.verdict, language)
+    if about := language("; ").join(reservations(run, language)):
+        return language(
+            "{verdict} ({reservations}): {counts}", verdict=word, reservations=about, counts=text
+        )
+    return language("{verdict}: {counts}", verdict=word, counts=text)
 
 
 def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
@@ -42,7 +45,7 @@ def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
     if verdict.verdict == "PASS" and run.seal.old:
         about.append(language("not sealed"))
     if run.troubles:
-        about.append(language("the evidence is not whole"))
+        about.append(language("the evidence is incomplete"))
     if verdict.scope == "partial":
         about.append(language("partial: no acceptance of the machine"))
     if not verdict.inventory_declared:
@@ -73,23 +76,26 @@ def counts(verdict: Verdict, language: Language = ENGLISH) -> str:
         "error": language.ngettext("{n} error", "{n} errors", count["error"]),
         "skip": language("{number} skipped", number=count["skip"]),
     }
-    told = ", ".join(word for outcome, word in words.items() if count[outcome] or outcome == "pass")
+    each = [word for outcome, word in words.items() if count[outcome] or outcome == "pass"]
     if unrun:
-        told += ", " + language("{number} not run", number=len(unrun))
+        each.append(language("{number} not run", number=len(unrun)))
     if waived := len(verdict.of_kind("waived")):
-        told += ", " + language("{number} waived", number=waived)
+        each.append(language("{number} waived", number=waived))
+    parts = [language(", ").join(each)]
     if own := sum(check.session == SITE for check in verdict.checks):
-        told += "; " + language.ngettext(
-            "{n} check is the site's own", "{n} checks are the site's own", own
+        parts.append(
+            language.ngettext("{n} check is the site's own", "{n} checks are the site's own", own)
         )
     if subjects := waived_whole(verdict):
-        told += "; " + language.ngettext(
-            "{n} subject waived whole: {names}",
-            "{n} subjects waived whole: {names}",
-            len(subjects),
-            names=", ".join(subjects),
+        parts.append(
+            language.ngettext(
+                "{n} subject waived whole: {names}",
+                "{n} subjects waived whole: {names}",
+                len(subjects),
+                names=", ".join(subjects),
+            )
         )
-    return told
+    return language("; ").join(parts)
 
 
 def declares_no_gpu(verdict: Verdict) -> bool:
@@ -244,7 +250,11 @@ def basis_text(judged: Judgement, language: Language = ENGLISH) -> str:
     """Where the limit comes from, or why there is none."""
     due = judged.due
     told = (
-        f"{languages.said(due.limit.basis, language)} ({languages.said(due.origin, language)})"
+        language(
+            "{basis} ({origin})",
+            basis=languages.said(due.limit.basis, language),
+            origin=languages.said(due.origin, language),
+        )
         if due.limit
         else unlimited_text(due, language)
     )

@@ -208,7 +208,12 @@ class Terminal(LineWriter):
         if due.limit:
             basis = languages.said(due.limit.basis, language)
             origin = languages.said(due.origin, language)
-            text = f"{limit_text(due.limit)}: {basis} ({origin})"
+            text = language(
+                "{limit}: {basis} ({origin})",
+                limit=limit_text(due.limit),
+                basis=basis,
+                origin=origin,
+            )
         else:
             text = language(
                 "recorded, not judged: {why}", why=summary.unlimited_text(due, language)

@@ -122,7 +122,7 @@ class MachineLock:
             ) from error
         except OSError as error:
             raise LockError(
-                f"{self._path}: cannot be opened ({error.strerror}): remove it or mend its "
+                f"{self._path}: cannot be opened ({error.strerror}): remove it or fix its "
                 "permissions"
             ) from error
 

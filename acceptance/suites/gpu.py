@@ -118,7 +118,7 @@ def test_ready(
 def test_granted(
     inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
 ) -> None:
-    """The GPUs that can be seen from where the loads run are those that are due, by their UUIDs.
+    """The loads see exactly the expected GPUs, compared by UUID.
 
     Measured: NVML's list inside the session. An engine may ignore a request for GPUs in silence,
     and a container without them would pass every test of GPUs that it does not see. A difference is

@@ -337,8 +337,8 @@ def test_bandwidth_test(
 @pytest.mark.costs(0.1, load="p2p_bandwidth", per_pair=0.2, slack=155.0)
 @pytest.mark.measures("copy_faults", "p2p_gain", "p2p_write", "p2p_staged", "p2p_latency")
 def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
-    """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, held against the
-    same pair with it off.
+    """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, compared with
+    the same pair with it off.
 
     Measured: copies of 160 MB in one direction, and the latency of a write. The sample copies zeros
     and checks nothing; nvbandwidth's peer copies show whether data arrives intact.
@@ -462,8 +462,8 @@ def test_peers(
     judged_before: Sequence[Judgement],
     check: Check,
 ) -> None:
-    """All that this run has said of each path between two GPUs, held against each other: topology,
-    peer access, NVLinks, copies and collectives.
+    """All that this run has said of each path between two GPUs, compared with each other:
+    topology, peer access, NVLinks, copies and collectives.
 
     Measured: sources that exclude each other, such as peer access that is offered and copies that
     are no faster with it, or NVLinks that are up and a rate that is PCI Express's. What fails by a

@@ -462,7 +462,7 @@ def test_write(tested: Tested, run_fio: RunFio, table: WriteTable, check: Check)
 @pytest.mark.costs(1.0, load="storage_verify", slack=300.0)
 @pytest.mark.measures("storage_wrong_blocks", "storage_failed")
 def test_verify(tested: Tested, run_fio: RunFio, check: Check) -> None:
-    """That file read back past the page cache, every block held against its checksum.
+    """That file read back past the page cache, every block compared with its checksum.
 
     Measured: blocks of 1 MiB that are not what this run wrote there. Not measured: what lies
     elsewhere on the disk, and what its own cache still holds.

@@ -50,9 +50,9 @@ def test_evidence_that_is_not_whole_is_named_and_proves_nothing(
         assert (code, err) == (3, "")
         assert f"{letter}: journal.jsonl was changed after the seal" in out
         assert f"{letter}: telemetry-gpu.jsonl is not of this run" in out
-        assert f"\nNOTHING PROVED: the evidence of {letter} is not whole; measurements: " in out
+        assert f"\nNOTHING PROVED: the evidence of {letter} is incomplete; measurements: " in out
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f'<h1 class="other">NOTHING PROVED: the evidence of {letter} is not whole; ' in page
+    assert f'<h1 class="other">NOTHING PROVED: the evidence of {letter} is incomplete; ' in page
     assert f'<p class="card">{letter}: journal.jsonl was changed after the seal' in page
 
 

@@ -204,7 +204,7 @@ def test_a_run_without_a_seal_is_not_signed(tmp_path: Path, key: Path) -> None:
         journals.bodies(journals.plan()),
         machine_root(tmp_path / "root"),
     )
-    with pytest.raises(signature.SignatureError, match="no whole seal"):
+    with pytest.raises(signature.SignatureError, match="its evidence is incomplete"):
         signature.sign(journal_run.read(folder), key)
 
 

@@ -410,18 +410,23 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
     told = [words.text(text) for text in made.cannot_detect]
     assert told == [
         "heat",
-        "rare faults on gpus: 60 s of load with every result compared miss an error that shows "
-        "once in ten minutes of it 90 times in 100",
-        "rare faults on cpu: 300 s of load with every result compared miss an error that shows "
-        "once in ten minutes of it 61 times in 100",
+        "a fault on gpus that shows once in ten minutes of load is missed in 90 of 100 such runs "
+        "(60 s of verified load)",
+        "a fault on cpu that shows once in ten minutes of load is missed in 61 of 100 such runs "
+        "(300 s of verified load)",
     ]  # of RAM, with 3180 s, fewer than one in 200
     shorter = build(checks, loads_s={**loads, "patterns": 3000.0}, components=classes)
-    assert "memory: 3060 s of load" in words.text(shorter.cannot_detect[-1])
+    last = words.text(shorter.cannot_detect[-1])
+    assert last.startswith("a fault on memory that shows once")
+    assert last.endswith("(3060 s of verified load)")
     less = build(checks[1:4], loads_s=loads, components=classes)
     none = words.text(less.cannot_detect[1])
-    assert none == "rare faults on gpus: no load of this run compares its results there"
+    assert none == (
+        "a fault on gpus that shows only now and then is missed: "
+        "no load of this run verifies its results there"
+    )
     host = build(checks, loads_s=loads, components={**classes, "gpu": ()})
-    assert [words.text(text)[:18] for text in host.cannot_detect] == ["heat", "rare faults on cpu"]
+    assert [words.text(text)[:14] for text in host.cannot_detect] == ["heat", "a fault on cpu"]
 
 
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:

@@ -183,7 +183,7 @@ def test_a_run_that_failed() -> None:
     with pytest.raises(
         RunRejected,
         match=(
-            r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): mend that, then run "
+            r"^is FAIL, .* \(copy_h2d on gpu0: measured 50 GB/s.*\): fix that, then run "
             r"`rigproof accept` again$"
         ),
     ):
@@ -194,7 +194,7 @@ def test_how_much_more_there_is_against_a_run_is_said() -> None:
     plan = journals.plan(
         journals.check("link.copy", *(journals.due("copy", Gpu(number)) for number in range(3)))
     )
-    with pytest.raises(RunRejected, match=r"copy on gpu0: .*, and 2 more\): mend"):
+    with pytest.raises(RunRejected, match=r"copy on gpu0: .*, and 2 more\): fix"):
         made(entries(plan, values={("copy", Gpu(number)): 50.0 for number in range(3)}))
 
 

@@ -283,7 +283,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("")
-    with pytest.raises(BaselineUnsound, match="make room, or mend the folder"):
+    with pytest.raises(BaselineUnsound, match="make room, or fix the folder"):
         accept(run(tmp_path, "one"))
 
 

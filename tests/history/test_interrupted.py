@@ -402,4 +402,4 @@ def test_a_read_only_folder_can_be_looked_at_and_not_written(path: Path) -> None
         if folder.stat().st_mode & 0o777 == 0o700:
             folder.chmod(0o755)
     assert at_once(look) == [0]
-    assert "mend" in os.pread(told, 4096, 0).decode()
+    assert "fix" in os.pread(told, 4096, 0).decode()

@@ -270,7 +270,7 @@ def test_who_dies_while_a_folder_goes_leaves_no_half_run(
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may remove anything")
 def test_what_cannot_be_removed_is_told(out: Path, store: Store) -> None:
     out.chmod(0o555)
-    with pytest.raises(HistoryError, match="mend the folder's permissions"):
+    with pytest.raises(HistoryError, match="fix the folder's permissions"):
         prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     out.chmod(0o755)
 

@@ -75,7 +75,7 @@ def test_every_refusal_names_the_cure(
     denied.sqlite_errorcode = sqlite3.SQLITE_READONLY
     assert cure in str(errors.from_sqlite(denied, out / "by-root/history.sqlite"))
     other = str(errors.from_sqlite(denied, out / "by-user/history.sqlite"))
-    assert "mend its permissions" in other
+    assert "fix its permissions" in other
 
     def refuse(_path: Path, *_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(out / "by-root/x"))

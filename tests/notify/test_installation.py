@@ -176,7 +176,7 @@ def test_systemd_that_refuses_is_quoted(
     monkeypatch.setenv("BREAKS", step)
     with pytest.raises(
         ScheduleError,
-        match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: mend that",
+        match=rf"`systemctl {step}.*exit code 1.*: Failed to connect to bus: fix that",
     ):
         installation.install(schedule(), UnitLocation.system(root))
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_removed_is_said(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(
         ScheduleError,
-        match=r"rigproof-nightly.timer: Read-only file system: mend that, then start again",
+        match=r"rigproof-nightly.timer: Read-only file system: fix that, then start again",
     ):
         installation.uninstall(place)
 

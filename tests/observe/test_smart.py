@@ -361,7 +361,7 @@ def test_a_key_that_comes_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("lost", ["critical_warning", "media_errors"])
 def test_an_nvme_log_without_a_count_that_every_version_gives_is_not_whole(lost: str) -> None:
-    with pytest.raises(UnreadableOutput, match="not whole"):
+    with pytest.raises(UnreadableOutput, match="incomplete"):
         nvme(**{lost: None})
 
 

@@ -100,7 +100,7 @@ def test_the_first_line_says_where_the_part_is() -> None:
     assert details(fault(Gpu(7)), found)[0].startswith("what it means: ")
     assert (
         details(fault(), found, CHINESE)[0]
-        == "位置: PCI 地址 0000:41:00.0, 插槽 PCIEX16_2, 序列号 77, GPU-9"
+        == "位置：PCI 地址 0000:41:00.0，插槽 PCIEX16_2，序列号 77，GPU-9"
     )
 
 

@@ -190,7 +190,7 @@ def test_a_violation_says_what_was_expected_measured_and_what_to_do() -> None:
     text = words(card)
     assert "machine · gpu.present" in text
     assert "gpu_count 0 = 1 1 too low (-100.0 %)" in text
-    assert "because: declared (class default)" in text
+    assert "basis: declared (class default)" in text
     for expected in (
         "PCI bus: no NVIDIA device -> reseat the card",
         "Likely causes, the most likely first",

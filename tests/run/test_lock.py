@@ -150,7 +150,7 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
     (root / NAME).symlink_to(tmp_path / "precious")
     with (
         pytest.raises(
-            LockError, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or mend"
+            LockError, match=r"rigproof\.lock: cannot be opened \(.*\): remove it or fix"
         ),
         MachineLock(root),
     ):

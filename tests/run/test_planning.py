@@ -527,7 +527,7 @@ def test_power_limits_are_held_against_the_supply(
     assert "not in the sum: gpu1, the processors; " in note(1000, None, None)
     traits.power_limit_w = None
     assert note(1000, None, None) == (
-        "none of the power limits is known (gpu0, gpu1, the processors), so none is held against "
+        "none of the power limits is known (gpu0, gpu1, the processors), so none is compared with "
         "the 1000 W that box.toml declares for the power supply"
     )
 

@@ -154,7 +154,7 @@ def _ours(path: Path) -> bool:
             ours = not path.is_symlink() and file.read(len(units.OURS)) == units.OURS.encode()
     except OSError as error:
         raise ScheduleError(
-            f"{path}: cannot be read ({error.strerror}): mend that, then start again"
+            f"{path}: cannot be read ({error.strerror}): fix that, then start again"
         ) from error
     if not ours:
         raise ScheduleError(f"{path} is not rigproof's: move it away, then start again")
@@ -171,7 +171,7 @@ def _schedule_error(place: UnitLocation, error: OSError | JournalError) -> Sched
         return ScheduleError(f"{place.folder}: you may not write there: {cure}")
     if isinstance(error, OSError):
         return ScheduleError(
-            f"{error.filename or place.folder}: {error.strerror}: mend that, then start again"
+            f"{error.filename or place.folder}: {error.strerror}: fix that, then start again"
         )
     return ScheduleError(str(error))
 
@@ -190,5 +190,5 @@ def _systemctl(place: UnitLocation, *arguments: str) -> None:
         raise ScheduleError(
             f"the units lie in {place.folder}, and `{text}` "
             f"{words.message(done.describe())}{f': {said}' if said else ''}: "
-            "mend that, then type it"
+            "fix that, then type it"
         )

@@ -350,7 +350,8 @@ def _peer_link(source: Source, gpu: Gpu) -> Reading:
     if name == _STAGED:
         more.append(_("through host memory: no peer access"))
     spot = source.spot(gpu, lambda one: median(found) if (found := rates(one)) else None)
-    return Reading(label, quantity(usual, "GB/s"), ", ".join(filter(None, more)), mark, spot)
+    beside = _(", ").join(filter(None, more))
+    return Reading(label, quantity(usual, "GB/s"), beside, mark, spot)
 
 
 # What can hold the clocks back, by the seconds that it did.
@@ -425,7 +426,7 @@ def _limited(source: Source, gpu: Gpu, track: Track | None) -> str:
         return ""
     if not causes:
         return _("nothing held the clock back")
-    return _("held back: {what}", what=", ".join(causes))
+    return _("held back: {what}", what=_(", ").join(causes))
 
 
 def _results(source: Source, gpu: Gpu) -> Reading:
@@ -450,7 +451,7 @@ def _results(source: Source, gpu: Gpu) -> Reading:
         more.append(_("{number} burn products", number=count))
     if len(values) < len(due):
         more.append(_("{number} not made", number=len(due) - len(values)))
-    return Reading(label, errors(wrong, _), ", ".join(more), mark)
+    return Reading(label, errors(wrong, _), _(", ").join(more), mark)
 
 
 def _products(run: Run) -> Iterator[tuple[Component, float]]:

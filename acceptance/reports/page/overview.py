@@ -60,7 +60,7 @@ def overview(
         f"{several.format(count)}{one_line(model)}{_memory(source.due, model)}"
         for model, count in models.items()
     )
-    title = "; ".join(filter(None, (title or language("No GPU"), _missing(source))))
+    title = language("; ").join(filter(None, (title or language("No GPU"), _missing(source))))
     return Overview(title, cards, lines, _method(source, cards))
 
 

@@ -115,7 +115,7 @@ def _head(drawing: _Drawing, page: PageRun, found: Overview, width: float) -> fl
     drawing.texts.append(Label(width - MARGIN, 62, "rigproof", 18, "strong end soft"))
     y = 90.0
     counts = summary.counts(run.verdict, language)
-    outcome = "; ".join((*summary.reservations(run, language), counts))
+    outcome = language("; ").join((*summary.reservations(run, language), counts))
     about = " · ".join(overview.about(run, page.seconds, language))
     for text, size, kind in (
         (outcome, 15, "strong"),

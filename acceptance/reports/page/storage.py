@@ -127,7 +127,7 @@ def told(scratch: Scratch, language: Language) -> str:
     layers = language("through {layers}", layers=", ".join(scratch.layers))
     free = language("{size} free", size=regular_file.size(scratch.free_bytes))
     source = language("{kind} on {source}", kind=scratch.kind, source=scratch.source)
-    return ", ".join((source, *((layers,) if scratch.layers else ()), free))
+    return language(", ").join((source, *((layers,) if scratch.layers else ()), free))
 
 
 def filesystems(run: Run, language: Language) -> Iterator[Filesystem]:

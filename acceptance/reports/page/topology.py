@@ -144,11 +144,15 @@ def picture(
 
 
 def _sentence(device: _Device, node: str, language: Language) -> str:
-    where = language(
-        "{device} at {address} on {node}", device=device.name, address=device.address, node=node
+    name, address = device.name, device.address
+    where = (
+        language("{device} at {address} on the processor", device=name, address=address)
+        if device.node is None
+        else language("{device} at {address} on {node}", device=name, address=address, node=node)
     )
-    switch = language("PCIe switch")
-    return f"{where}, {switch} {device.switch}" if device.switch else where
+    if not device.switch:
+        return where
+    return language("{where}, PCIe switch {switch}", where=where, switch=device.switch)
 
 
 def _devices(inventory: Inventory) -> Iterator[_Device]:

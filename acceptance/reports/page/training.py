@@ -366,7 +366,7 @@ def _digest(
             "{format}, {steps} steps: the GPUs differ in {what}; weights of {parts}",
             format=name,
             steps=steps,
-            what=", ".join(differ),
+            what=language(", ").join(differ),
             parts=parts,
         ),
         bad=True,
