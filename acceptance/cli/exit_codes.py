@@ -71,7 +71,7 @@ CODES: Mapping[str, Meanings] = {
     "compare": {
         PASS: "nothing is worse than in the first run",
         FAIL: "something is worse",
-        UNJUDGED: "a run cannot be read, or its evidence is not whole",
+        UNJUDGED: "a run cannot be read, or its evidence is incomplete",
         USAGE: "usage error, or there is no run",
     },
     "baseline": {
@@ -86,7 +86,7 @@ CODES: Mapping[str, Meanings] = {
     },
     "capacity": {
         PASS: "shown",
-        UNJUDGED: "the run cannot be read, or its evidence is not whole",
+        UNJUDGED: "the run cannot be read, or its evidence is incomplete",
         USAGE: "usage error, or the run tested no GPU",
     },
     "fleet collect": _FLEET,
