@@ -79,6 +79,7 @@ def _become(
     warnings.resetwarnings()
     for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
         del sys.modules[name]  # another test's: a session never has it
+    sys.dont_write_bytecode = True  # as the environment of a session says to one that starts
     context.SUITES = OWN
     provenance.package_digest = digest
     suites = Path(argv[-1])

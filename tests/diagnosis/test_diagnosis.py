@@ -92,7 +92,7 @@ RANDOM_DIFFERS = vram(
             ["each of 5 products"],
         ),
         ("unrepeatable", [AGAIN], ["digest 0a", "0b"]),
-        ("unrepeatable", [AGAIN, one_bit(3)], ["1 products were told wrong"]),
+        ("unrepeatable", [AGAIN, one_bit(3)], ["1 products were reported wrong"]),
         ("memory bit", stuck(2), ["in 2 of 2 products", "bit 3", "iteration 5, 13"]),
         ("memory bit", [*stuck(3), units(17, iteration=6, slot=6)], ["in 3 of 4 products"]),
         (
