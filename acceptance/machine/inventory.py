@@ -137,7 +137,8 @@ class Cpu:
     `socket_cores` are the cores by the socket whose memory is their own: one group where no NUMA
     nodes tell the memory of several sockets apart, none where the kernel shows no topology.
     `governor` is "mixed: a, b" where CPUs differ, None where there is no cpufreq. `virtualised` is
-    the hypervisor flag of /proc/cpuinfo, None on architectures that have no flags line.
+    the hypervisor flag of /proc/cpuinfo. Arm has no such flag: there it is True where the
+    firmware's tables name a virtual machine, else None.
     """
 
     model: str | None

@@ -16,6 +16,9 @@ _KIB = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # What boards write where a processor shall have no limit: 15 bits in steps of 1/8 W
 # (MSR_PKG_POWER_LIMIT, Intel's manual, volume 3B) hold at most 4095.9 W.
 UNLIMITED_W = 4095.0
+# Maker or product of a virtual machine in the firmware's tables. They are asked where /proc/cpuinfo
+# has no flag for it (Arm). Cloud providers use their names for bare machines too: not here.
+_VIRTUAL = re.compile(r"QEMU|KVM Virtual Machine|Virtual Machine|VMware.*|Parallels.*")
 # Devices under which a hybrid Intel processor lists its kinds of cores.
 _HYBRID = (("performance", "cpu_core"), ("efficiency", "cpu_atom"))
 
@@ -36,7 +39,6 @@ def read(root: Path = Path("/")) -> Cpu:
         )
     first = info[0] if info else {}
     cores = _cores(system, online)
-    flags = first.get("flags")
     return Cpu(
         model=_model(first),
         vendor=first.get("vendor_id") or first.get("CPU implementer"),
@@ -47,7 +49,7 @@ def read(root: Path = Path("/")) -> Cpu:
         caches=_caches(system, online),
         governor=_governor(system, online),
         max_mhz=_max_mhz(system, online),
-        virtualised=None if flags is None else "hypervisor" in flags.split(),
+        virtualised=_virtualised(root, first.get("flags")),
         socket_cores=_socket_cores(root, cores),
     )
 
@@ -96,6 +98,14 @@ def _model(block: dict[str, str]) -> str | None:
     if "CPU implementer" in block and "CPU part" in block:  # Arm gives numbers only
         return f"Arm implementer {block['CPU implementer']} part {block['CPU part']}"
     return None
+
+
+def _virtualised(root: Path, flags: str | None) -> bool | None:
+    if flags is not None:
+        return "hypervisor" in flags.split()
+    dmi = root / "sys/class/dmi/id"
+    names = (sysfs.text(dmi / "sys_vendor"), sysfs.text(dmi / "product_name"))
+    return True if any(name and _VIRTUAL.fullmatch(name) for name in names) else None
 
 
 def _cores(system: Path, online: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:

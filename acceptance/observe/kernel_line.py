@@ -135,6 +135,7 @@ _STARTS = re.compile(
     r"of|Memory|CPU[\d:]|EXT4|XFS|BTRFS|Buffer|blk_|ata\d"
     r"|watchdog|NMI|rcu:|RAS:|GHES|BERT|I/O error|critical (?:medium|target|nexus)|protection "
     r"error|kernel BUG|Oops|general protection"
+    r"|SError|Internal error|Unable to handle|Mem abort|Call trace:"
     r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd "
     r"\d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
     r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"

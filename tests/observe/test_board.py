@@ -20,6 +20,8 @@ NVRM_OPEN = (
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build  "
     "(dvs-builder)  Thu Jan\n"
 )
+# Made up: the open module's line on Arm.
+NVRM_ARM = NVRM_OPEN.replace("x86_64", "aarch64")
 
 
 @pytest.fixture
@@ -99,7 +101,8 @@ def test_nouveau_is_seen_in_either_place(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "version"), [(NVRM_CLOSED, "535.129.03"), (NVRM_OPEN, "570.86.15")]
+    ("text", "version"),
+    [(NVRM_CLOSED, "535.129.03"), (NVRM_OPEN, "570.86.15"), (NVRM_ARM, "570.86.15")],
 )
 def test_driver_version_from_proc(tree: Tree, text: str, version: str) -> None:
     tree.write("proc/driver/nvidia/version", text)

@@ -163,3 +163,60 @@ def test_no_cpu_at_all_and_a_torn_topology_are_refused(tree: Tree) -> None:
     (tree.root / "sys/devices/system/cpu/cpu1/topology/core_cpus_list").unlink()
     with pytest.raises(SysfsError, match="switched off just now"):
         cpu.read(tree.root)
+
+
+GRACE = """\
+processor\t: {cpu}
+BogoMIPS\t: 2000.00
+Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid sve sve2 bf16 i8mm
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU variant\t: 0x0
+CPU part\t: 0xd4f
+CPU revision\t: 0
+
+"""
+
+
+def grace(tree: Tree) -> None:
+    """Made up: two Grace processors of two cores each, and the GPUs' memory as nodes of no CPU."""
+    tree.cpus([(0,), (1,), (2,), (3,)], sockets=2)
+    tree.write("proc/cpuinfo", "".join(GRACE.format(cpu=cpu) for cpu in range(4)))
+    for node, cpus in enumerate(("0-1", "2-3", "", "")):
+        tree.write(f"sys/devices/system/node/node{node}/cpulist", f"{cpus}\n")
+
+
+def test_two_grace_processors_beside_nodes_that_are_the_memory_of_gpus(tree: Tree) -> None:
+    grace(tree)
+    seen = cpu.read(tree.root)
+    assert (seen.model, seen.vendor) == ("Arm implementer 0x41 part 0xd4f", "0x41")
+    assert (seen.sockets, seen.cores, seen.threads, seen.virtualised) == (2, 4, 4, None)
+    assert [(group.name, group.cores) for group in seen.socket_cores] == [
+        ("socket0", ((0,), (1,))),
+        ("socket1", ((2,), (3,))),
+    ]
+
+
+@each(
+    "vendor, product, virtual",
+    [
+        ("QEMU", "KVM Virtual Machine", True),
+        ("Microsoft Corporation", "Virtual Machine", True),
+        ("VMware, Inc.", "VMware20,1", True),
+        ("NVIDIA", "GH200 P5042", None),
+        ("Amazon EC2", "g5g.metal", None),
+        ("", "", None),
+    ],
+)
+def test_arm_has_no_flag_so_firmware_may_name_a_virtual_machine(
+    tree: Tree, vendor: str, product: str, virtual: bool | None
+) -> None:
+    grace(tree)
+    tree.files("sys/class/dmi/id", sys_vendor=vendor, product_name=product)
+    assert cpu.read(tree.root).virtualised is virtual
+
+
+def test_a_flags_line_without_the_flag_decides_against_the_firmwares_name(tree: Tree) -> None:
+    tree.cpus([(0,)])
+    tree.files("sys/class/dmi/id", sys_vendor="QEMU")
+    assert cpu.read(tree.root).virtualised is False

@@ -125,6 +125,45 @@ def test_a_mail_breaks_between_words() -> None:
     ]
 
 
+def test_arm_messages_without_stamps_stand_alone() -> None:
+    """Made up after arch/arm64/kernel/traps.c and arch/arm64/mm/fault.c."""
+    text = (
+        "I/O error, dev nvme1n1, sector 8 op 0x0:(READ) flags 0x0\n"
+        "SError Interrupt on CPU17, code 0x00000000be000011 -- SError\n"
+        "Kernel panic - not syncing: Asynchronous SError Interrupt\n"
+        "Internal error: synchronous external abort: 0000000096000410 [#1] SMP\n"
+        "Unable to handle kernel paging request at virtual address ffff80001234\n"
+        "Mem abort info:\n  ESR = 0x0000000096000005\nCall trace:\n dump_backtrace+0x0/0x1e0\n"
+    )
+    assert brief(text) == [
+        "disk io nvme1n1 error",
+        "kernel serror cpu17 fatal",
+        "kernel panic None fatal",
+        "kernel oops None error",
+        "kernel oops None error",
+    ]
+
+
+def test_an_arm_processor_error_that_the_firmware_reports_is_one_event() -> None:
+    """Made up after drivers/firmware/efi/cper-arm.c."""
+    mark = "{1}[Hardware Error]:"
+    text = lines(
+        f"{mark} Hardware error from APEI Generic Hardware Error Source: 2",
+        f"{mark} event severity: recoverable",
+        f"{mark}  Error 0, type: recoverable",
+        f"{mark}   section_type: ARM processor error",
+        f"{mark}   MIDR: 0x00000000414fd4f0",
+        f"{mark}   running state: 0x1",
+        f"{mark}   Error info structure 0:",
+        f"{mark}    error_type: 0x02: cache error",
+        "Memory failure: 0x7740c0: recovery action for dirty LRU page: Recovered",
+    )
+    assert brief(text) == [
+        "apei ARM processor error None error",
+        "memory-failure 0x7740c0 None error",
+    ]
+
+
 def test_messages_without_stamps_stand_alone() -> None:
     text = (
         "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, "

@@ -205,7 +205,7 @@ def test_how_much_is_filled(
             slice_words(cores, llc, gib, room)
     else:
         words = slice_words(cores, llc, gib, room)
-        assert filled - 4096 * cores < 8 * words * cores <= filled
+        assert filled - mmap.PAGESIZE * cores < 8 * words * cores <= filled
 
 
 MAPS = """\
@@ -224,7 +224,16 @@ def test_this_kernel_shows_every_page() -> None:
     mapping = mmap.mmap(-1, 1 << 20)
     words = np.frombuffer(mapping, dtype=np.uint64)
     words.fill(1)
-    assert sum(memory_random.where(words.ctypes.data).values()) == 256
+    assert sum(memory_random.where(words.ctypes.data).values()) == (1 << 20) // mmap.PAGESIZE
+
+
+def test_a_slice_is_whole_pages_of_64_kib_where_the_kernel_has_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory_random, "_PAGE", 1 << 16)
+    words = slice_words(3, 1 << 20, 1.0, {3: 64 << 30})
+    assert words * memory_random.WORD % (1 << 16) == 0
+    assert memory_random.slice_pages(words) == words * memory_random.WORD >> 16
 
 
 @each(

@@ -83,7 +83,7 @@ GATHERED = 2**21  # words of a core in a turn: some hundredths of a second
 # more are mapped anew each time by the C library, which makes filling three times as slow.
 _BLOCK = 2**13
 _LINE = 8  # words of a line of the cache
-_PAGE = 4096
+_PAGE = mmap.PAGESIZE  # 4 KiB on x86, 64 KiB on many Arm kernels; numa_maps counts these
 _SHARE = 0.9  # of the free memory, for slices and workers
 _WORKER = 128 * MIB  # Python, numpy, and the list of places with the words gathered from them
 _PLACED = 0.99  # of a slice on its own socket
@@ -213,6 +213,11 @@ def slice_words(cores: int, llc_bytes: int, gib: float, room: Mapping[int, int])
             "`numastat -m`); `sync; echo 3 > /proc/sys/vm/drop_caches` as root frees that of files"
         )
     return int(size) // _PAGE * _PAGE // WORD
+
+
+def slice_pages(words: int) -> int:
+    """The pages of a slice of so many words, in the size that the kernel counts in."""
+    return words * WORD // _PAGE
 
 
 def pages_by_node(text: str, address: int) -> dict[int, int]:
@@ -459,7 +464,7 @@ def run(
             ranks.start(lambda moment: (moment, None))
             placed = ranks.collect("ready", options.grace, miscompare)
             if len(sockets) > 1:
-                require_placed(placed, nodes, words * WORD // _PAGE)
+                require_placed(placed, nodes, slice_pages(words))
 
         def take(turn: int) -> None:
             nonlocal verified_s, spent_s
