@@ -98,10 +98,8 @@ def test_the_first_line_says_where_the_part_is() -> None:
     assert details(by_address, found)[0] == "where: slot PCIEX16_2, serial number 77, GPU-9"
     assert details(fault(Part("dimm", "A1"), "dimm_size"), found)[0] == "where: serial number S1"
     assert details(fault(Gpu(7)), found)[0].startswith("what it means: ")
-    assert (
-        details(fault(), found, CHINESE)[0]
-        == "位置：PCI 地址 0000:41:00.0，插槽 PCIEX16_2，序列号 77，GPU-9"
-    )
+    chinese = "位置：PCI 地址 0000:41:00.0，插槽 PCIEX16_2，序列号 77，GPU-9"  # noqa: RUF001
+    assert details(fault(), found, CHINESE)[0] == chinese
 
 
 def test_where_the_place_is_not_known_the_command_is_the_general_one() -> None:
