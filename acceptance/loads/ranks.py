@@ -16,11 +16,14 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -197,7 +200,8 @@ def sleep_until(moment: float) -> None:
 def _live(rank: R, connection: Connection, body: Body[R], parent: int) -> None:
     """The whole life of a rank.
 
-    A failure ends it with a traceback on standard error and exit code 1.
+    A failure ends it with where it was and what it was on standard error, in one write, and exit
+    code 1: a rank that loses another one may be ended while it says so.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
@@ -206,5 +210,12 @@ def _live(rank: R, connection: Connection, body: Body[R], parent: int) -> None:
         os._exit(1)
     # only the parent speaks the protocol: a stray print of a rank must not tear its lines
     os.dup2(2, 1)
-    rank.prepare()
-    body(rank, connection)
+    try:
+        rank.prepare()
+        body(rank, connection)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends this rank and with it the load
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        said = f"a worker failed in {where}\n{type(error).__name__}: {error}\n"
+        os.write(2, said.encode("utf-8", "backslashreplace"))
+        sys.exit(1)
