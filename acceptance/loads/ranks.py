@@ -213,7 +213,7 @@ def _live(rank: R, connection: Connection, body: Body[R], parent: int) -> None:
     try:
         rank.prepare()
         body(rank, connection)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it ends this rank and with it the load
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends the load
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
         said = f"a worker failed in {where}\n{type(error).__name__}: {error}\n"

@@ -120,7 +120,7 @@ def _require_only_own(path: Path) -> None:
         if found.st_uid not in (0, os.geteuid()):
             raise SiteSheetError(
                 f"{path}: {place} belongs to another user (uid {found.st_uid}), who could set "
-                f"limits: `sudo chown root {shlex.quote(str(place))}`"
+                f"limits: copy the sheets to a folder of root's or your own, such as /{PLACE}"
             )
         mode = found.st_mode
         if mode & _OTHERS and not (place != real and mode & stat.S_ISVTX):
