@@ -163,10 +163,10 @@ def _require_safe(
     quoted = shlex.quote(str(all_of or path))
     whole = "" if above else "-R "
     if found.st_uid not in (0, os.geteuid()):
+        own = "" if above else f"chown {whole}{_user(os.geteuid())} {quoted}, or "
         raise SiteFolderError(
             f"{path}: belongs to {_user(found.st_uid)}, who could change what rigproof runs: "
-            f"chown {whole}{_user(os.geteuid())} {quoted}, or copy the checks to a folder of "
-            "your own"
+            f"{own}copy the checks to a folder of your own"
         )
     if found.st_mode & _OTHERS_MAY_WRITE and not (above and found.st_mode & stat.S_ISVTX):
         raise SiteFolderError(

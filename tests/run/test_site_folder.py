@@ -102,3 +102,12 @@ def test_files_of_somebody_else(box: SiteBox, monkeypatch: pytest.MonkeyPatch) -
         os.chown(box.folder / "mount.py", 12345, -1)
     with pytest.raises(SiteFolderError, match="chown -R 54321"):
         site_folder.read(box.folder)
+
+
+def test_a_folder_below_that_of_somebody_else(box: SiteBox) -> None:
+    """Nobody is told to take another user's home away."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a folder to another user")
+    os.chown(box.folder.parent, 12345, -1)
+    with pytest.raises(SiteFolderError, match=r"runs: copy the checks to a folder of your own$"):
+        site_folder.read(box.folder)
