@@ -10,12 +10,13 @@ from typing import Any
 
 import journals
 
+from acceptance.core import version as versions
 from acceptance.core.evidence import Observed
 from acceptance.core.record import RunStarted
 from acceptance.history import baseline
 from acceptance.history import baseline_file as files
 from acceptance.history.baseline import Certificate
-from acceptance.journal import clock, provenance
+from acceptance.journal import clock
 from acceptance.machine import facts
 
 RUN = "accepted"
@@ -36,7 +37,7 @@ def lay(out: Path, inventory: Mapping[str, Any]) -> Path:
         machine_id=machine_id,
         folder=RUN,
         accepted_utc=clock.utc(),
-        rigproof=provenance.version(),
+        rigproof=versions.UNKNOWN,
         profile=start.plan.profile,
         inventory_declared=False,
         birth=birth,
