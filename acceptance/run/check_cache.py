@@ -20,12 +20,12 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core.regular_file import MIB
+from acceptance.run import write_access
 from acceptance.session.context import Answer
 
 # Maximum number of lists: for several checkouts and Pythons side by side.
 MOST = 8
 PREFIX = "checks-"
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # A missing folder or file, or another user's; no home; no pytest.
 _TROUBLE = (OSError, RuntimeError, ImportError)
 
@@ -104,7 +104,7 @@ def _own_folder(place: Path) -> Iterator[int]:
 
 
 def _require_own(status: os.stat_result, name: str) -> None:
-    if status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE:
+    if status.st_uid != os.geteuid() or write_access.others_may_write(status):
         raise PermissionError(f"{name} can be written by others")
 
 

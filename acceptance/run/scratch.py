@@ -33,6 +33,7 @@ from acceptance.machine.machine_file import DeclaredScratch
 from acceptance.machine.scratch_place import HOME, KEPT, RUN_PREFIX, SEALED, keeps
 from acceptance.observe import filesystem
 from acceptance.observe.filesystem import FilesystemError
+from acceptance.run import write_access
 from acceptance.wording.errors import WordedError, said
 
 _OWNER = "owner"
@@ -127,7 +128,9 @@ def _seen(declared: DeclaredScratch, need_bytes: int, root: Path) -> tuple[Files
         if why := scratch_place.suitable(seen, declared.allow, need_bytes, declared.path):
             raise ScratchError("clauses", why=(why,))
         if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder, effective_ids=True):
-            raise ScratchError("scratch_unwritable", path=str(path), user=_user(os.geteuid()))
+            raise ScratchError(
+                "scratch_unwritable", path=str(path), user=write_access.user(os.geteuid())
+            )
         # What others left there is found before the run, not in it.
         with contextlib.suppress(FileNotFoundError):
             _require_own(os.stat(HOME, dir_fd=folder, follow_symlinks=False), path, folder)
@@ -171,19 +174,10 @@ def _folder(path: Path) -> Iterator[int]:
     try:
         owner = os.fstat(opened).st_uid
         if os.geteuid() != 0 and owner not in (0, os.geteuid()):
-            raise ScratchError("scratch_of_other", path=str(path), owner=_user(owner))
+            raise ScratchError("scratch_of_other", path=str(path), owner=write_access.user(owner))
         yield opened
     finally:
         os.close(opened)
-
-
-def _user(uid: int) -> str:
-    import pwd  # only for a message
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _require_own(found: os.stat_result, path: Path, folder: int) -> None:
@@ -192,8 +186,10 @@ def _require_own(found: os.stat_result, path: Path, folder: int) -> None:
     if not stat.S_ISDIR(found.st_mode):
         raise ScratchError("scratch_home_no_folder", home=home)
     if found.st_uid != os.geteuid():
-        raise ScratchError("scratch_home_of_other", home=home, owner=_user(found.st_uid))
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ScratchError(
+            "scratch_home_of_other", home=home, owner=write_access.user(found.st_uid)
+        )
+    if write_access.others_may_write(found):
         raise ScratchError("scratch_home_open", home=home)
     if found.st_dev != os.fstat(folder).st_dev:
         raise ScratchError("scratch_home_mounted", home=home)

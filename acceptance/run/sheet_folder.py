@@ -6,9 +6,7 @@ nightly run of root other limits than the acceptance by hand.
 
 from __future__ import annotations
 
-import os
 import shlex
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +14,11 @@ from acceptance.core import regular_file
 from acceptance.core.limit_set import SiteSheet
 from acceptance.expect import site_sheets
 from acceptance.expect.site_sheets import DISKS, MODELS, SiteSheetError
+from acceptance.run import write_access
 
 PLACE = "etc/rigproof/sheets"  # below the root
 NONE = "none"  # in place of a folder: rigproof's own sheets alone
 MOST = 1 << 20  # bytes of a sheet: the largest of rigproof's own has some KiB
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def find(given: Path | None, root: Path) -> Path | None:
@@ -110,20 +108,16 @@ def _is_beside(path: Path) -> bool:
 
 
 def _require_only_own(path: Path) -> None:
-    """Refuse a file or folder that others than this user and root may write, or replace.
-
-    In a folder with the sticky bit (/tmp) nobody replaces what belongs to another user.
-    """
+    """Refuse a file or folder that others than this user and root may write, or replace."""
     real = path.resolve()
     for place in (real, *real.parents):
         found = place.stat()
-        if found.st_uid not in (0, os.geteuid()):
+        if owner := write_access.other_owner(found):
             raise SiteSheetError(
-                f"{path}: {place} belongs to another user (uid {found.st_uid}), who could set "
-                f"limits: copy the sheets to a folder of root's or your own, such as /{PLACE}"
+                f"{path}: {place} belongs to {owner}, who could set limits: copy the sheets to "
+                f"a folder of root's or your own, such as /{PLACE}"
             )
-        mode = found.st_mode
-        if mode & _OTHERS and not (place != real and mode & stat.S_ISVTX):
+        if write_access.others_may_write(found, above=place != real):
             if place == real:
                 what, then = "others than its owner may write it", "whoever may would set limits"
             else:

@@ -6,10 +6,8 @@ which its session reads, so that what runs is what was planned, whatever becomes
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
-import pwd
 import shlex
 import stat
 import sys
@@ -20,10 +18,10 @@ from pathlib import Path
 from acceptance.core import regular_file
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.core.site_names import FILE_NAME, folder_digest
+from acceptance.run import write_access
 
 MOST_FILES = 256
 FILE_BYTES, ALL_BYTES = 1 << 20, 8 << 20
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # What would steer pytest: it is started without any of them, and a folder that has one expects
 # otherwise.
 STEERING = {
@@ -157,28 +155,22 @@ def _require_safe(
 ) -> None:
     """Raise SiteFolderError where somebody else than this user and root can change the path.
 
-    In a folder `above`, the sticky bit keeps others from moving what is not theirs. `all_of` is the
-    folder that the cure is for, where that is not the path.
+    The path is a folder `above` what is read, or read itself. `all_of` is the folder that the cure
+    is for, where that is not the path.
     """
     quoted = shlex.quote(str(all_of or path))
     whole = "" if above else "-R "
-    if found.st_uid not in (0, os.geteuid()):
-        own = "" if above else f"chown {whole}{_user(os.geteuid())} {quoted}, or "
+    if owner := write_access.other_owner(found):
+        own = "" if above else f"chown {whole}{write_access.user(os.geteuid())} {quoted}, or "
         raise SiteFolderError(
-            f"{path}: belongs to {_user(found.st_uid)}, who could change what rigproof runs: "
+            f"{path}: belongs to {owner}, who could change what rigproof runs: "
             f"{own}copy the checks to a folder of your own"
         )
-    if found.st_mode & _OTHERS_MAY_WRITE and not (above and found.st_mode & stat.S_ISVTX):
+    if write_access.others_may_write(found, above=above):
         raise SiteFolderError(
             f"{path}: others can write to it, and could change what rigproof runs: "
             f"chmod {whole}go-w {quoted}"
         )
-
-
-def _user(number: int) -> str:
-    with contextlib.suppress(KeyError):
-        return pwd.getpwuid(number).pw_name
-    return str(number)
 
 
 def _require_pairs(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -156,5 +156,7 @@ def test_a_sheet_of_another_user(sheets: Path, monkeypatch: pytest.MonkeyPatch) 
         os.chown(sheets / "models" / CARD.name, 65534, 65534)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
-    with pytest.raises(SiteSheetError, match=r"belongs to another user .*: copy the sheets to a"):
+    with pytest.raises(
+        SiteSheetError, match=r"belongs to \w+, who could set limits: copy the sheets to a"
+    ):
         read(sheets)
