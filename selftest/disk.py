@@ -18,7 +18,7 @@ from selftest.aftermath import Cut, segments, trouble_in
 from selftest.interruption import Say
 from selftest.points import Point, spread
 from selftest.row import Row
-from selftest.scene import Scene, StationName
+from selftest.scene import Scene, StationName, why_no_pass
 
 # Room for all but the reports is a point of its own: there the run is whole, and only its views are
 # missing.
@@ -217,7 +217,7 @@ def full_disks(
         for _ in range(2):
             before = disk.used()
             clean = scene.run(scene.argv())
-            assert clean.code == 0, f"a run with room does not pass: {clean.out[-2000:]}{clean.err}"
+            assert clean.code == 0, f"a run with room does not pass: {why_no_pass(clean)}"
         pages, inodes = (now - then for now, then in zip(disk.used(), before, strict=True))
         reports = sum(-(-(clean.path / name).stat().st_size // PAGE) for name in REPORTS)
         say(
@@ -233,6 +233,6 @@ def full_disks(
             earlier = full
         disk.make_room()
         final = scene.run(scene.argv())
-        assert final.code == 0, f"the run after all does not pass: {final.out[-2000:]}{final.err}"
+        assert final.code == 0, f"the run after all does not pass: {why_no_pass(final)}"
         if earlier is not None:
             yield course.row(earlier, final.out + final.err)

@@ -23,7 +23,7 @@ from selftest import power
 from selftest.aftermath import Cut, agrees, segments, trouble_in
 from selftest.points import Point, moment, spread
 from selftest.row import Row
-from selftest.scene import Scene, Started, StationName
+from selftest.scene import Scene, Started, StationName, why_no_pass
 from selftest.victim import Victim
 
 Say = Callable[[str], None]
@@ -141,9 +141,7 @@ class _Kills:
 
     def finish(self) -> Run:
         """A last start, which nobody disturbs."""
-        run = self.scene.run(self.scene.argv())
-        self._hear(run.out, run.err)
-        return run
+        return self.scene.undisturbed(self._hear)
 
     # --- kills that the harness outlives ---
 
@@ -255,11 +253,9 @@ def kills(
     """
     scene = Scene(rig, station, library=library)
     try:
-        began = time.time()
-        clean = scene.run(scene.argv())
-        assert clean.code == 0, (
-            f"a run that nobody disturbs does not pass: {clean.out[-2000:]}{clean.err}"
-        )
+        clean = scene.undisturbed()
+        began = time.time() - clean.seconds
+        assert clean.code == 0, f"a run that nobody disturbs does not pass: {why_no_pass(clean)}"
         say(
             f"a clean run takes {clean.seconds:.1f} s; {points} kills are spread over it "
             f"(seed {seed})"
@@ -270,8 +266,6 @@ def kills(
             yield from course.settled()
         final = course.finish()
         yield from course.settled(last=True)
-        assert final.code == 0, (
-            f"the run after all kills does not pass: {final.out[-2000:]}{final.err}"
-        )
+        assert final.code == 0, f"the run after all kills does not pass: {why_no_pass(final)}"
     finally:
         scene.clear()
