@@ -1029,3 +1029,24 @@ def test_machines_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> N
     ]
     some, _ = judged(tmp_path, due_=("a", "b", "old"))
     assert some.remarks == ()
+
+
+def test_the_verdict_of_another_run_in_a_folder_proves_nothing_of_that_run(tmp_path: Path) -> None:
+    """As Slurm's reader has it: the run that the folder is named for has no verdict."""
+    newer, newest = run_id("2026-11-26T03:00"), run_id("2026-11-26T05:00")
+    own = {"serial": "GPU-a", "machine_id": "id-a"}
+    place(tmp_path, "a", verdict(**own), under=LAST_NIGHT)
+    place(tmp_path, "a", verdict(**own), under=newer)
+    found, collected = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+    assert [one.message.code for one in collected.troubles] == ["fleet_of_another_run"]
+    assert LAST_NIGHT in reason(found, "a")
+    place(tmp_path, "a", verdict(run=newest, **own), under=newest)  # a newer PASS settles it
+    found, collected = judged(tmp_path)
+    assert (word(found, "a"), collected.troubles) == ("PASS", ())
+
+
+def test_a_fail_in_the_folder_of_another_run_stays_a_fail(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("FAIL"), under=run_id("2026-11-26T03:00"))
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "FAIL"
