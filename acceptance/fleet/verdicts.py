@@ -388,7 +388,10 @@ class _Reader:
                 files.append(_File(None, path, self.folders[-1]))
             elif self._is_folder(path, name):
                 held = [path / one for one in (run_folder.VERDICT, PACKED)]
-                first = next((one for one in held if one.exists()), None)
+                try:
+                    first = next((one for one in held if one.exists()), None)
+                except OSError:  # a folder that others may not enter: reading it says why
+                    first = held[0]
                 dated = began(path.name)
                 if first is not None:
                     files.append(_File(dated, first, self.folders[-1]))
