@@ -72,9 +72,9 @@ def _sheet(file: FamilyFile) -> _SiteSheet:
         table = tomllib.loads(file.text)
     except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
         if isinstance(error, tomllib.TOMLDecodeError) and (again := twice(file.text)):
-            place, first, line = again
-            sentence = f"{spell(place)} is given twice, first in line {first}: keep one of them"
-            raise _error(file.name, line, sentence) from error
+            key, first, second = again
+            sentence = f"{spell(key)} is given twice, first in line {first}: keep one of them"
+            raise _error(file.name, second, sentence) from error
         raise _error(
             file.name, None, f"is not valid TOML ({error}): correct it there, or before"
         ) from error
@@ -147,7 +147,8 @@ def _entry_error(error: EntryError, text: str) -> SiteFileError:
         except (LookupError, TypeError):  # a key that another entry gives to this one
             pass
     if isinstance(error.__cause__, LimitError):
-        at = (*place, "limit", *filter(None, [error.__cause__.field]))
+        field = error.__cause__.field
+        at: tuple[str | int, ...] = (*place, "limit", *([field] if field else []))
         return _error(error.file, line_of(text, at), f"{spell(at)}: {error.what}: see {PAGE}")
     # an error of ours has its key after it only where it is of a table
     return _error(error.file, line_of(text, place), f"{error.what}: see {PAGE}")
