@@ -83,13 +83,11 @@ def _lint_sides(book: LimitBook) -> None:
         if entry.limit is not None and not entry.own:
             others.setdefault(entry.measurement, []).append(entry)
     for number, own in enumerate(entry for entry in book.entries if entry.own):
-        if own.limit is None:
-            continue
         for other in others.get(own.measurement, ()):
             if None not in (own.component, other.component) and own.component != other.component:
                 continue
             replaced, given = _sides(other.limit), _sides(own.limit)
-            if not replaced & given:
+            if given and not replaced & given:
                 key = min(replaced)
                 text = (
                     f"the limit for {own.measurement} has {min(given)} alone, and the one that it "

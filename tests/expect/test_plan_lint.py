@@ -7,9 +7,11 @@ from cases import each
 from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
 
 from acceptance.core.limit import Limit
+from acceptance.core.parts import Gpu
 from acceptance.core.waiver import Waiver
 from acceptance.expect.collected import Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.plan_builder import lint
 
 
 @each(
@@ -75,6 +77,15 @@ def test_a_limit_of_the_machines_own_keeps_a_bound_that_the_replaced_one_has(
     with pytest.raises(PlanError, match=told) as refused:
         build(book=book)
     assert refused.value.place == ("limit", 0)
+
+
+def test_a_limit_of_one_component_replaces_none_of_another() -> None:
+    checks = [collected("a")]
+    shipped = LimitBook((Override("power", "class default", HEAT, Gpu(0)),))
+    floor = Limit("W", "b", low=1)
+    lint(checks, shipped.after([Override("power", "override", floor, Gpu(1), own=True)]))
+    with pytest.raises(PlanError, match="has low alone"):
+        lint(checks, shipped.after([Override("power", "override", floor, Gpu(0), own=True)]))
 
 
 def test_a_waiver_of_a_floor_has_a_bound_that_something_can_fail() -> None:
