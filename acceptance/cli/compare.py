@@ -38,13 +38,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the runs; returns the exit code.
 
-    3 if the evidence of one is incomplete, 1 if one is worse than the first beyond the noise,
-    else 0.
+    3 if the evidence of one is incomplete, 1 if one is worse than the first beyond the noise, 3 if
+    one measured nothing that the first measured too, else 0.
     """
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
-    return UNJUDGED if found.not_whole else FAIL if found.worse else PASS
+    if found.not_whole:
+        return UNJUDGED
+    return FAIL if found.worse else UNJUDGED if found.apart else PASS
 
 
 MAX_RUNS = 26  # runs: each gets a letter

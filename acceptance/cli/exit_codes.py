@@ -71,7 +71,10 @@ CODES: Mapping[str, Meanings] = {
     "compare": {
         PASS: "nothing is worse than in the first run",
         FAIL: "something is worse",
-        UNJUDGED: "a run cannot be read, or its evidence is incomplete",
+        UNJUDGED: (
+            "a run cannot be read, its evidence is incomplete, or it measured nothing that the "
+            "first did"
+        ),
         USAGE: "usage error, or there is no run",
     },
     "baseline": {

@@ -9,13 +9,15 @@ from acceptance.core.collection import LOAD_SESSIONS, SESSIONS, matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.judgement import covers
+from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text, known
 from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.site_names import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, nearest
-from acceptance.expect.limit_book import LimitBook
+from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.machine.machine_file import BELOW_ZERO
 
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
@@ -24,6 +26,8 @@ RARE_S = 600.0  # seconds of load in which a rare fault shows once
 # The loads that keep all GPUs at work and compare every result. Of others (`gpu_gemm`, training)
 # only some results are compared.
 COMPARING = ("burn", "vram", "gpu_burn_")
+
+NO_LIMITS = LimitBook()
 
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
@@ -66,12 +70,54 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
                 f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
             )
             raise PlanError(text, where, (*row, "measurement"))
+    _lint_sides(book)
+
+
+def _lint_sides(book: LimitBook) -> None:
+    """Check that no limit of the machine's own drops every bound of the one that it replaces.
+
+    A rate with `high` alone in place of a floor could not be too slow. Raises PlanError.
+    """
+    others: dict[str, list[Override]] = {}
+    for entry in book.entries:
+        if entry.limit is not None and not entry.own:
+            others.setdefault(entry.measurement, []).append(entry)
+    for number, own in enumerate(entry for entry in book.entries if entry.own):
+        for other in others.get(own.measurement, ()):
+            if None not in (own.component, other.component) and own.component != other.component:
+                continue
+            replaced, given = _sides(other.limit), _sides(own.limit)
+            if given and not replaced & given:
+                key = min(replaced)
+                text = (
+                    f"the limit for {own.measurement} has {min(given)} alone, and the one that it "
+                    f"replaces has {key}, so nothing that failed would fail any more: give {key}"
+                )
+                raise PlanError(text, own.origin, ("limit", number))
+
+
+def _sides(limit: Limit | None) -> set[str]:
+    """The bounds of a limit that decide, by name."""
+    return {key for key in ("low", "high") if limit and getattr(limit, key) is not None}
 
 
 def lint_waivers(
-    collected: Sequence[CollectedCheck], waivers: Iterable[Waiver], where: str
+    collected: Sequence[CollectedCheck],
+    waivers: Iterable[Waiver],
+    where: str,
+    book: LimitBook = NO_LIMITS,
 ) -> None:
-    """Check that each waiver names something that exists and may be waived. Raises PlanError."""
+    """Check that each waiver names something that exists and may be waived, and has a bound.
+
+    Raises PlanError.
+    """
+    floors = {
+        entry.measurement
+        for entry in book.entries
+        if entry.limit is not None
+        and entry.limit.low is not None
+        and entry.limit.unit not in BELOW_ZERO
+    }
     units = [measures.name for check in collected for measures in check.measures]
     checks = [check.id for check in collected]
     subjects = [check.partition(".")[0] for check in checks]
@@ -86,6 +132,12 @@ def lint_waivers(
         if not all(one.waivable for one in named):
             text = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
             raise PlanError(text, where, ("waiver", number, "measurement"))
+        if waiver.measurement in floors and waiver.worst is not None and waiver.worst <= 0:
+            text = (
+                f"worst is {waiver.worst:g}, and no {waiver.measurement} is ever below 0, so the "
+                "waiver would excuse anything: give the least value that is accepted"
+            )
+            raise PlanError(text, where, ("waiver", number, "worst"))
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
         ):
@@ -298,7 +350,7 @@ def build(
     is due.
     """
     lint(collected, book)
-    lint_waivers(collected, waivers, declared_in or "the machine file")
+    lint_waivers(collected, waivers, declared_in or "the machine file", book)
     for pattern in only:
         if not any(matches_patterns(check.id, [pattern]) for check in collected):
             names = ", ".join(check.id for check in collected)

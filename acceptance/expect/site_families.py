@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from acceptance.core.limit import UNITS
+from acceptance.core.limit import UNITS, LimitError
 from acceptance.core.site import FamilyFile
 from acceptance.core.site_names import MEASUREMENT, PREFIX
 from acceptance.core.strict import Strict
 from acceptance.expect import measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet
-from acceptance.machine.toml_place import explain, line_of
+from acceptance.machine.machine_file import BELOW_ZERO
+from acceptance.machine.toml_place import explain, line_of, spell, twice
 
 PAGE = "docs/checks-of-your-own.md"
 Setting = str | bool | int | float | tuple[str | bool | int | float, ...]
@@ -28,6 +29,8 @@ _REFUSED = {
     "per_in": "name one class of components in per",
     "ratio_of": "measure the ratio itself",
 }
+# Units in which a value may be below 0: a temperature, or how far a clock is off.
+_BELOW_ZERO = (*BELOW_ZERO, "s", "us", "ns")
 
 
 class SiteFileError(Exception):
@@ -68,6 +71,10 @@ def _sheet(file: FamilyFile) -> _SiteSheet:
     try:
         table = tomllib.loads(file.text)
     except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
+        if isinstance(error, tomllib.TOMLDecodeError) and (again := twice(file.text)):
+            key, first, second = again
+            sentence = f"{spell(key)} is given twice, first in line {first}: keep one of them"
+            raise _error(file.name, second, sentence) from error
         raise _error(
             file.name, None, f"is not valid TOML ({error}): correct it there, or before"
         ) from error
@@ -112,6 +119,14 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
         unit = entry.get("unit")
         if isinstance(unit, str) and unit not in UNITS:
             yield (*place, "unit"), f"unit {unit!a} is not one of {', '.join(sorted(UNITS))}"
+        limit = entry.get("limit")
+        low = limit.get("low") if isinstance(limit, dict) and "high" not in limit else None
+        if isinstance(low, int | float) and low <= 0 and unit in UNITS.difference(_BELOW_ZERO):
+            yield (
+                (*place, "limit", "low"),
+                f"low is {low:g}, and nothing measured in {unit} is ever below 0, so it could "
+                "never fail: give the least that is accepted, or high",
+            )
         advice = entry.get("advice")
         if isinstance(advice, dict) and "events" in advice:
             yield (
@@ -131,6 +146,10 @@ def _entry_error(error: EntryError, text: str) -> SiteFileError:
             return _error(error.file, line, sentence)
         except (LookupError, TypeError):  # a key that another entry gives to this one
             pass
+    if isinstance(error.__cause__, LimitError):
+        field = error.__cause__.field
+        at: tuple[str | int, ...] = (*place, "limit", *([field] if field else []))
+        return _error(error.file, line_of(text, at), f"{spell(at)}: {error.what}: see {PAGE}")
     # an error of ours has its key after it only where it is of a table
     return _error(error.file, line_of(text, place), f"{error.what}: see {PAGE}")
 

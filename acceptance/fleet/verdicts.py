@@ -301,10 +301,14 @@ class _Reader:
             self._failed(name, file)
             return
         digest = hashlib.sha256(content).hexdigest()
-        if any(one.sha256 == digest for one in found):  # packed and not, or in two of the folders
+        same = next((one for one in found if one.sha256 == digest), None)
+        if same is not None:  # packed and not, or in two of the folders
+            self._of_its_folder(name, file, same.run_id)
             return
         try:
             verdict = verdict_json.read(content)
+            if not self._of_its_folder(name, file, verdict.run_id) and verdict.verdict != "FAIL":
+                return
             signer = self._signer(path, content, verdict)
             written = _written(status)
             found.append(self._verdict(name, path, verdict, digest, signer, written))
@@ -323,6 +327,17 @@ class _Reader:
             self._wrong(
                 name, file, Message("fleet_unverified", {"path": quoted(path), "what": said(error)})
             )
+
+    def _of_its_folder(self, name: str, file: _File, run_id: str) -> bool:
+        """Whether a verdict is of the run that its folder is named for; any other is a trouble.
+
+        The run of the folder has no verdict then, and may be newer than that of the file.
+        """
+        if file.began is None or run_id == file.path.parent.name:
+            return True
+        values = {"path": quoted(file.path), "run": plain_text.quote(run_id)}
+        self._wrong(name, file, Message("fleet_of_another_run", values))
+        return False
 
     def _wrong(self, name: str, file: _File, message: Message) -> None:
         """Keep why a file cannot be read, for good where its run has no date."""
@@ -373,7 +388,10 @@ class _Reader:
                 files.append(_File(None, path, self.folders[-1]))
             elif self._is_folder(path, name):
                 held = [path / one for one in (run_folder.VERDICT, PACKED)]
-                first = next((one for one in held if one.exists()), None)
+                try:
+                    first = next((one for one in held if one.exists()), None)
+                except OSError:  # a folder that others may not enter: reading it says why
+                    first = held[0]
                 dated = began(path.name)
                 if first is not None:
                     files.append(_File(dated, first, self.folders[-1]))

@@ -162,6 +162,15 @@ class Comparison:
         )
 
     @property
+    def apart(self) -> tuple[int, ...]:
+        """The later runs that measured nothing of what the first run measured."""
+        return tuple(
+            index
+            for index in range(1, len(self.runs))
+            if not any(None not in (row.values[0], row.values[index]) for row in self.rows)
+        )
+
+    @property
     def not_whole(self) -> tuple[int, ...]:
         """The runs whose evidence is not whole: a comparison with them proves nothing."""
         return tuple(index for index, run in enumerate(self.runs) if run.troubles)

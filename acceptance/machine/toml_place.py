@@ -248,6 +248,10 @@ def explain(
         sentence = f"{key} must be {wanted}, not {given or _TYPES.get(expected[2], expected[2])}"
     elif bound:
         sentence = f"{key} must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"
+    elif fewest := re.fullmatch(r"Expected `array` of length >= (\d+)", what):
+        sentence = (
+            f"{key} must have at least {fewest[1]} {'entry' if fewest[1] == '1' else 'entries'}"
+        )
     elif what == "Expected `str` of length >= 1":
         sentence = f"{key} is empty: fill it in or remove it"
     else:

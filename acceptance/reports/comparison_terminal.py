@@ -70,7 +70,8 @@ def show(
         else language("{rest} (--all shows them)", rest=words.rest(comparison, language))
     )
     style = "red" if comparison.worse else "green"
-    style = "yellow" if comparison.not_whole else style
+    if comparison.not_whole or (comparison.apart and not comparison.worse):
+        style = "yellow"
     screen.say(words.closing(comparison, language), f"bold {style}")
 
 

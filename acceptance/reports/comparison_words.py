@@ -182,4 +182,11 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
         )
     if comparison.worse:
         return language("WORSE than A: {counts}", counts=counts)
+    if comparison.apart:
+        names = ", ".join(map(letter, comparison.apart))
+        return language(
+            "NOTHING PROVED: {runs} measured nothing that A measured too; {counts}",
+            runs=names,
+            counts=counts,
+        )
     return language("NOTHING WORSE than A: {counts}", counts=counts)

@@ -541,7 +541,11 @@ def read(content: bytes) -> File:
     code, violations, unjudged = found.exit_code, bool(found.violations), bool(found.unjudged)
     planned = UNSET not in (found.scope, found.profile, found.inventory_declared)
     rules = {
-        "PASS": code == 0 and not violations and not unjudged and bool(found.checks),
+        "PASS": code == 0
+        and not violations
+        and not unjudged
+        and bool(found.checks)
+        and found.skipped is UNSET,
         "FAIL": code == 1 and violations,
         "UNJUDGED": code == 3 and not violations and unjudged,
     }
@@ -551,7 +555,27 @@ def read(content: bytes) -> File:
         for figure in check.measurements:
             if figure.value is not UNSET and not math.isfinite(figure.value):
                 raise UnreadableVerdict("verdict_not_finite", measurement=figure.measurement)
+        if found.verdict == "PASS" and not _is_passed(check):
+            raise UnreadableVerdict("verdict_check_not_passed", check=check.id)
     return found
+
+
+def _is_passed(check: Check) -> bool:
+    """Whether a check is one of a PASS: nothing of it failed, is missing or is outside its limit,
+    but for what a waiver accepted.
+    """
+    return check.outcome in ("pass", "skip") and all(
+        figure.waived or figure.limit is UNSET or _is_within(figure.value, figure.limit)
+        for figure in check.measurements
+    )
+
+
+def _is_within(value: float | UnsetType, limit: Bounds) -> bool:
+    return (
+        value is not UNSET
+        and (limit.low is UNSET or value >= limit.low)
+        and (limit.high is UNSET or value <= limit.high)
+    )
 
 
 def _unreadable(content: bytes, error: Exception) -> UnreadableVerdict:

@@ -622,8 +622,9 @@ def prepare(options: Options) -> PreparedRun:
     try:
         if whole is not None and whole != declared:
             # Rows that do not hold now are checked all the same, each in its own line.
-            plan_builder.lint(answer.checks, book_by(sheets, whole))
-            plan_builder.lint_waivers(answer.checks, whole.waiver, file or "")
+            declared_book = book_by(sheets, whole)
+            plan_builder.lint(answer.checks, declared_book)
+            plan_builder.lint_waivers(answer.checks, whole.waiver, file or "", declared_book)
         made = plan_builder.build(
             answer.checks,
             profile=options.profile,

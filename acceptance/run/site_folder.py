@@ -120,7 +120,13 @@ def _contents(folder: Path, opened: int) -> Iterator[tuple[str, bytes]]:
             "of checks alone"
         )
     for name in own:
-        content = _content(folder / name, name, opened, min(FILE_BYTES, left))
+        try:
+            content = _content(folder / name, name, opened, min(FILE_BYTES, left))
+        except OSError as error:
+            raise SiteFolderError(
+                f"{folder / name}: cannot be read ({error.strerror}): let this user read it, or "
+                "remove it"
+            ) from error
         left -= len(content)
         yield name, content
 

@@ -37,6 +37,19 @@ def test_worse_is_1_and_the_other_way_round_0(call: Call, folders: tuple[str, st
     assert "200 (+11.1 %)" in out
 
 
+def test_runs_with_nothing_in_common_prove_nothing(
+    call: Call, folders: tuple[str, str], tmp_path: Path
+) -> None:
+    plan = journals.plan(journals.check("cpu.gemm", journals.due("cpu_gemm_f64", "cpu")))
+    bodies = journals.bodies(plan, {("cpu_gemm_f64", "cpu"): 200.0})
+    root = machine_root(tmp_path / "root")
+    write_segment(tmp_path / "other/journal.jsonl", bodies, root, seals=True)
+    code, out, err = call("compare", folders[0], "other")
+    assert (code, err) == (3, "")
+    told = "NOTHING PROVED: B measured nothing that A measured too; measurements: 0 worse"
+    assert out.splitlines()[-1].startswith(told)
+
+
 @pytest.mark.parametrize("changed", ["one", "two"])
 def test_evidence_that_is_not_whole_is_named_and_proves_nothing(
     call: Call, folders: tuple[str, str], tmp_path: Path, changed: str

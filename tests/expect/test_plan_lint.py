@@ -6,9 +6,12 @@ import pytest
 from cases import each
 from test_plan_builder import BOOK, BOTH, COUNT, FAULTS, WATT, build, collected
 
+from acceptance.core.limit import Limit
+from acceptance.core.parts import Gpu
 from acceptance.core.waiver import Waiver
 from acceptance.expect.collected import Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
+from acceptance.expect.plan_builder import lint
 
 
 @each(
@@ -50,6 +53,49 @@ def test_the_lint_covers_checks_that_this_run_does_not_select() -> None:
 def test_a_limit_of_the_machines_own_that_may_be_waived_is_welcome() -> None:
     made = build(book=BOOK.after([Override("power", "override in box.toml", WATT, own=True)]))
     assert made.checks[0].due[0].origin == "override in box.toml"
+
+
+HEAT = Limit("W", "class default", high=300)
+
+
+@each(
+    "own, told",
+    [
+        (Limit("W", "b", high=900), None),
+        (Limit("W", "b", low=1, high=900), None),
+        (Limit("W", "b", low=1), "box.toml: the limit for power has low alone, and the one that"),
+    ],
+)
+def test_a_limit_of_the_machines_own_keeps_a_bound_that_the_replaced_one_has(
+    own: Limit, told: str | None
+) -> None:
+    shipped = BOOK.after([Override("power", "class default", HEAT)])
+    book = shipped.after([Override("power", "override in box.toml", own, own=True)])
+    if told is None:
+        assert build(book=book)
+        return
+    with pytest.raises(PlanError, match=told) as refused:
+        build(book=book)
+    assert refused.value.place == ("limit", 0)
+
+
+def test_a_limit_of_one_component_replaces_none_of_another() -> None:
+    checks = [collected("a")]
+    shipped = LimitBook((Override("power", "class default", HEAT, Gpu(0)),))
+    floor = Limit("W", "b", low=1)
+    lint(checks, shipped.after([Override("power", "override", floor, Gpu(1), own=True)]))
+    with pytest.raises(PlanError, match="has low alone"):
+        lint(checks, shipped.after([Override("power", "override", floor, Gpu(0), own=True)]))
+
+
+def test_a_waiver_of_a_floor_has_a_bound_that_something_can_fail() -> None:
+    floor = BOOK.after([Override("power", "class default", Limit("W", "b", low=100))])
+    waiver = Waiver("r", measurement="power", component="cpu", worst=0.0)
+    with pytest.raises(PlanError, match="worst is 0, and no power is ever below 0") as refused:
+        build(book=floor, waivers=(waiver,))
+    assert refused.value.place == ("waiver", 0, "worst")
+    ceiling = BOOK.after([Override("power", "class default", HEAT)])
+    assert build(book=ceiling, waivers=(waiver,))
 
 
 @each(

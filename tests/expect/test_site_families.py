@@ -44,8 +44,14 @@ def test_one_entry_may_be_like_another() -> None:
         ('unit = "s"', 'unit = "min"', "line 7: unit 'min' is not one of GB/s"),
         ('[measurement.limit]\nhigh = 1.0\nbasis = "a second is enough"', "", "line 4: site_mount"),
         ('names = ["site_mount"]', "", "line 4: names must be a list of names"),
-        ("high = 1.0", "high = inf", "line 4: high is inf: a limit must be a finite number"),
+        ("high = 1.0", "high = inf", "line 11: measurement (number 1).limit.high: high is inf: a"),
         ("high = 1.0", 'high = "1"', "line 11: measurement (number 1).limit.high must be a number"),
+        ("high = 1.0", "warn_high = 1.0", "line 10: measurement (number 1).limit: a limit needs"),
+        (
+            "high = 1.0",
+            "high = 1.0\nhigh = 2.0",
+            "line 12: measurement (number 1).limit.high is gi",
+        ),
         ("high = 1.0", "hihg = 1.0", "line 11: measurement (number 1).limit.hihg is no key"),
         ("shows =", "show =", "docs/checks-of-your-own.md"),
         ('unit = "s"', 'unit = "s"\nfact = true', "line 8: fact has no place in a check of a site"),
@@ -63,6 +69,19 @@ def test_what_is_wrong_is_told_with_its_line(old: str, new: str, told: str) -> N
         parse(SOUND.replace(old, new, 1))
     assert str(caught.value).startswith("mount.toml")
     assert told in str(caught.value)
+
+
+def test_a_floor_that_nothing_can_fail_is_refused() -> None:
+    floor = SOUND.replace("high = 1.0", "low = 0")
+    assert parse(floor)  # seconds may be below 0: how far a clock is off
+    with pytest.raises(SiteFileError, match=r"line 11: low is 0, and nothing measured in count"):
+        parse(floor.replace('unit = "s"', 'unit = "count"'))
+
+
+def test_advice_has_two_causes_at_least() -> None:
+    start, end = SOUND.index("causes = ["), SOUND.index("next =")
+    with pytest.raises(SiteFileError, match=r"advice\.causes must have at least 2 entries"):
+        parse(SOUND[:start] + "causes = []\n" + SOUND[end:])
 
 
 def test_what_another_entry_gives_is_told_of_the_entry() -> None:

@@ -23,7 +23,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due, night, verdicts
 from acceptance.fleet.night import Judged, Standing
 from acceptance.fleet.verdicts import Collection
-from acceptance.reports.verdict_json import File
+from acceptance.reports.verdict_json import File, Skipped
 from acceptance.run import signature
 from acceptance.wording import words
 
@@ -455,6 +455,16 @@ def _changed(**changes: object) -> Callable[[Path], None]:
     return made
 
 
+def _with_check(**values: object) -> Callable[[Path], None]:
+    (check,) = verdict("PASS").checks
+    return _changed(checks=(msgspec.structs.replace(check, **values),))
+
+
+def _with_figure(**values: object) -> Callable[[Path], None]:
+    (figure,) = verdict("PASS").checks[0].measurements
+    return _with_check(measurements=(msgspec.structs.replace(figure, **values),))
+
+
 def _way(folder: Path) -> None:
     made = msgspec.json.encode(verdict("PASS")).replace(b'"gpu0"', b'"gpu0->gpu1->gpu2"')
     _write(folder / "bad/verdict.json", made)
@@ -485,6 +495,12 @@ BAD = {
     ),
     "a PASS of no checks": Bad(_changed(checks=()), "contradicts itself"),
     "a PASS of no scope": Bad(_changed(scope=msgspec.UNSET), "contradicts itself"),
+    "a PASS of a night that was skipped": Bad(
+        _changed(skipped=Skipped(("in use",), 1, 7)), "contradicts itself"
+    ),
+    "a PASS with a check that failed": Bad(_with_check(outcome="fail"), "rate[bf16] did not pass"),
+    "a PASS with a value outside": Bad(_with_figure(value=-1.0), "rate[bf16] did not pass"),
+    "a PASS without a value": Bad(_with_figure(value=msgspec.UNSET), "rate[bf16] did not pass"),
     "a component that is none": Bad(_way, "a path has two ends"),
     "huge": Bad(_huge, "at most 16 MiB are read"),
     "a bomb": Bad(_bomb, "unpacks to more than 16 MiB"),
@@ -1029,3 +1045,43 @@ def test_machines_that_were_judged_by_other_limits_are_told(tmp_path: Path) -> N
     ]
     some, _ = judged(tmp_path, due_=("a", "b", "old"))
     assert some.remarks == ()
+
+
+def test_the_verdict_of_another_run_in_a_folder_proves_nothing_of_that_run(tmp_path: Path) -> None:
+    """As Slurm's reader has it: the run that the folder is named for has no verdict."""
+    newer, newest = run_id("2026-11-26T03:00"), run_id("2026-11-26T05:00")
+    own = {"serial": "GPU-a", "machine_id": "id-a"}
+    place(tmp_path, "a", verdict(**own), under=LAST_NIGHT)
+    place(tmp_path, "a", verdict(**own), under=newer)
+    found, collected = judged(tmp_path)
+    assert word(found, "a") == "UNJUDGED"
+    assert [one.message.code for one in collected.troubles] == ["fleet_of_another_run"]
+    assert LAST_NIGHT in reason(found, "a")
+    place(tmp_path, "a", verdict(run=newest, **own), under=newest)  # a newer PASS settles it
+    found, collected = judged(tmp_path)
+    assert (word(found, "a"), collected.troubles) == ("PASS", ())
+
+
+def test_a_fail_in_the_folder_of_another_run_stays_a_fail(tmp_path: Path) -> None:
+    place(tmp_path, "a", verdict("FAIL"), under=run_id("2026-11-26T03:00"))
+    found, _ = judged(tmp_path)
+    assert word(found, "a") == "FAIL"
+
+
+def test_a_run_folder_that_nobody_may_enter_leaves_the_other_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that root made under another umask: `exists` itself raises there."""
+    shut, stat = tmp_path / "a" / LAST_NIGHT, Path.stat
+
+    def refuse(path: Path, **options: bool) -> os.stat_result:
+        if path.parent == shut:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    place(tmp_path, "a", under=LAST_NIGHT)
+    place(tmp_path, "b", under=LAST_NIGHT)
+    monkeypatch.setattr(Path, "stat", refuse)
+    found, _ = judged(tmp_path)
+    assert (word(found, "a"), word(found, "b")) == ("UNJUDGED", "PASS")
+    assert "cannot be read (Permission denied)" in reason(found, "a")
