@@ -29,6 +29,13 @@ NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 _NVME = "nvme_smart_health_information_log"
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
+_MOST_BYTE = 0xFF
+# Logs beside the health of an NVMe disk. Many disks lack the log of self-tests, and bridges and
+# virtual machines pass on neither; smartctl 7.4 asks for it all the same, and ends with exit
+# status 4 (smartmontools issue 217).
+_OTHER_LOG = re.compile(
+    r"Read (?:Self-test Log|(?:\d+ entries from )?Error Information Log) failed\b"
+)
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
@@ -90,14 +97,14 @@ def parse(text: str, returncode: int) -> Health:
         raise unread(document, returncode)
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
-        critical_warning=count(document, nvme, "critical_warning"),
+        critical_warning=_byte(document, nvme, "critical_warning"),
         media_errors=count(document, nvme, "media_errors"),
         percentage_used=_first(
-            count(document, nvme, "percentage_used"),
-            count(document, "scsi_percentage_used_endurance_indicator"),
+            _byte(document, nvme, "percentage_used"),
+            _byte(document, "scsi_percentage_used_endurance_indicator"),
         ),
-        available_spare=count(document, nvme, "available_spare"),
-        spare_threshold=count(document, nvme, "available_spare_threshold"),
+        available_spare=_byte(document, nvme, "available_spare"),
+        spare_threshold=_byte(document, nvme, "available_spare_threshold"),
         temperature_c=_temperature(document),
         power_on_hours=_first(
             count(document, "power_on_time", "hours"), count(document, nvme, "power_on_hours")
@@ -135,7 +142,7 @@ def parse(text: str, returncode: int) -> Health:
     )
     if faults(health):  # a fault is proven, whatever else is missing
         return health
-    if returncode & BIT_COMMAND_FAILED:
+    if returncode & BIT_COMMAND_FAILED and not (nvme in document and _only_other_logs(document)):
         raise unread(document, returncode, "disk_command_failed")
     # smartctl derives the status of an NVMe disk from the critical warning.
     if health.passed is None and health.critical_warning is None:
@@ -190,6 +197,12 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
     return document
 
 
+def _only_other_logs(document: dict[str, Any]) -> bool:
+    """Whether all that smartctl complains of are logs that do not tell an NVMe disk's health."""
+    told = [str(row.get("string")) for row in rows(document, "smartctl", "messages")]
+    return bool(told) and all(map(_OTHER_LOG.match, told))
+
+
 def unread(
     document: dict[str, Any],
     returncode: int,
@@ -237,6 +250,14 @@ def count(document: dict[str, Any], *path: str) -> int | None:
     if value is not None and not 0 <= value < _TOO_MANY:
         values = {"key": ".".join(path), "value": quote_value(value)}
         raise unknown(Message("smart_count_impossible", values))
+    return value
+
+
+def _byte(document: dict[str, Any], *path: str) -> int | None:
+    """The byte at a path, or None: the bits of a warning, or percent, which may exceed 100."""
+    value = count(document, *path)
+    if value is not None and value > _MOST_BYTE:
+        raise unknown(Message("smart_byte_impossible", {"key": ".".join(path), "value": value}))
     return value
 
 

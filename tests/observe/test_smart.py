@@ -234,6 +234,47 @@ def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
     assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
 
 
+SELF_TEST_LOG = "Read Self-test Log failed: Invalid Field in Command (0x2002)"
+ERROR_LOG = "Read 1 entries from Error Information Log failed: GetLogPage failed: system=0x38"
+
+
+def failed_command(*messages: str, **parts: Any) -> Health:
+    told = [{"string": text, "severity": "error"} for text in messages]
+    document = {
+        "smartctl": {"version": [7, 4], "exit_status": 4, "messages": told},
+        "smart_status": {"passed": True},
+        "nvme_smart_health_information_log": NVME,
+        **parts,
+    }
+    return smart.parse(json.dumps(document), 4)
+
+
+@each("messages", [(SELF_TEST_LOG,), (ERROR_LOG,), (ERROR_LOG, SELF_TEST_LOG)])
+def test_an_nvme_disk_without_another_log_tells_its_health(messages: tuple[str, ...]) -> None:
+    assert smart.faults(failed_command(*messages)) == ()
+
+
+def test_another_failed_command_proves_no_health() -> None:
+    log = "nvme_smart_health_information_log"
+    for messages in (
+        (),
+        (SELF_TEST_LOG, "Read NVMe SMART/Health Information (NSID 0x1) failed: x"),
+        ("Read NVMe Identify Controller failed: x",),
+    ):
+        with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
+            failed_command(*messages)
+    with pytest.raises(UnreadableOutput):
+        failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
+
+
+@each(
+    "name", ["critical_warning", "percentage_used", "available_spare", "available_spare_threshold"]
+)
+def test_a_byte_is_at_most_255(name: str) -> None:
+    with pytest.raises(UnreadableOutput, match=rf"{name}` as 256, which is one byte"):
+        nvme(**{name: 256})
+
+
 def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
     pending = attribute(197, "Current_Pending_Sector", "0")
     for parts in (
