@@ -420,6 +420,15 @@ def test_xids_that_another_program_quotes_still_count() -> None:
         ("print_req_error: I/O error, dev loop5, sector 0", "disk io loop5 warning"),
         ("end_request: I/O error, dev sda, sector 7", "disk io sda error"),
         ("Buffer I/O error on device sda1, logical block 0", "disk io sda1 error"),
+        # a sound disk that does not know the command
+        (
+            "blk_update_request: critical target error, dev sda, sector 2048 op 0x3:(DISCARD) "
+            "flags 0x800 phys_seg 1 prio class 0",
+            None,
+        ),
+        ("critical target error, dev sda, sector 8 op 0x9:(WRITE_ZEROES) flags 0x800", None),
+        ("critical target error, dev sda, sector 8 op 0x1:(WRITE) flags 0x0", "disk io sda error"),
+        ("I/O error, dev sda, sector 8 op 0x3:(DISCARD) flags 0x800", "disk io sda error"),
         # an NVMe disk with several ways
         (
             "nvme0c0n1: Read(0x2) @ LBA 8, 8 blocks, Unrecovered Read Error (sct 0x2 / sc 0x81) ",
