@@ -239,6 +239,7 @@ def test_self_tests_of_a_sas_disk() -> None:
     assert told(sas_self_test("Completed"), failed) == ("1 failed self-tests",)
     # smartctl 7.3 has no values
     assert told(sas_self_test("Completed, segment failed"), failed) == ("2 failed self-tests",)
+    assert told(*[failed] * 20) == ("20 failed self-tests",)
     # outdated
     assert told(sas_self_test("Completed", 0, "Background long"), failed) == ()
     with pytest.raises(UnreadableOutput):
