@@ -928,3 +928,8 @@ def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
         "1-1: new device\n"
     )
     assert read_kernel_log.parse(text).outcome == "pass"
+
+
+def test_an_event_without_a_place_is_told_without_one() -> None:
+    output = read_kernel_log.parse("[ 1.0] Kernel panic - not syncing: VFS: x\n")
+    assert words.text(output.reason).startswith("kernel panic: The kernel stopped.")
