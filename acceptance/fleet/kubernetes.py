@@ -367,10 +367,13 @@ def _documents(text: str) -> list[dict[str, Any]]:
     while place < len(text):
         try:
             one, place = decoder.raw_decode(text, place)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise KubernetesError(
                 "kubernetes_unread", what="patch --local", why=str(error)
             ) from error
+        if not isinstance(one, dict):
+            why = f"not an object: {plain_text.quote(text)}"
+            raise KubernetesError("kubernetes_unread", what="patch --local", why=why)
         found.append(one)
         place += len(text[place:]) - len(text[place:].lstrip())
     return found
@@ -379,5 +382,5 @@ def _documents(text: str) -> list[dict[str, Any]]:
 def _decode(text: str, kind: type[Read], what: str) -> Read:
     try:
         return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise KubernetesError("kubernetes_unread", what=what, why=str(error)) from error

@@ -49,7 +49,7 @@ _NO_LICENCE = "No licenses configured in Slurm."
 _RESERVATION = re.compile(
     r"ReservationName=(?P<name>\S+) StartTime=(?P<start>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) "
     r"EndTime=\S+ Duration=\S+ Nodes=(?P<nodes>\S+) NodeCnt=\d+ .*?\bFlags=(?P<flags>\S*) "
-    r".*\bState=(?P<state>ACTIVE|INACTIVE)\b.*",
+    r".*?\bState=(?P<state>ACTIVE|INACTIVE)\b.*",  # not that of a comment at the end
     re.ASCII,
 )
 _OUR_JOB = re.compile(r"(\d+)\|([A-Z_]+)\|([^|]*)\|(.*)", re.ASCII)
@@ -229,7 +229,10 @@ def parse_reservation(text: str) -> tuple[str, datetime, str, frozenset[str], bo
     found = _RESERVATION.fullmatch(lines[0].strip()) if len(lines) == 1 else None
     if found is None:
         raise _unknown("scontrol show reservation", lines[0] if lines else "")
-    since = datetime.fromisoformat(found["start"]).astimezone(UTC)
+    try:
+        since = datetime.fromisoformat(found["start"]).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise _unknown("scontrol show reservation", lines[0]) from error
     flags = frozenset(found["flags"].split(","))
     return found["name"], since, found["nodes"], flags, found["state"] == "ACTIVE"
 

@@ -17,8 +17,9 @@ from acceptance.core.component import Component
 from acceptance.machine.inventory import Disk
 from acceptance.observe import sysfs
 
-# Beyond this a threshold is one that nobody has set: NVMe drives give 65535 K for it.
-MOST_C = 200.0
+# Beyond this a threshold is one that nobody has set: NVMe drives give 65535 K for it. A drive that
+# gives 0 K, or more than this, has not measured its temperature.
+LEAST_C, MOST_C = -60.0, 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,9 @@ class Thermometer:
         return self.critical_c if self.warning_c is None else self.warning_c
 
     def now(self) -> float | None:
-        """The temperature at this moment; None where the drive does not answer."""
-        return _celsius(self.input)
+        """The temperature at this moment; None where the drive does not answer with one."""
+        value = _celsius(self.input)
+        return value if value is not None and LEAST_C < value < MOST_C else None
 
 
 def find(name: str, root: Path = Path("/")) -> Thermometer | None:

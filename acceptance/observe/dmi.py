@@ -21,10 +21,14 @@ _HANDLE = re.compile(r"Handle (0x[0-9A-Fa-f]+), DMI type (\d{1,3}), (\d{1,3}) by
 # The name must not end in a blank: if a long run of blanks could belong to the name or not, the
 # match would take very long.
 _FIELD = re.compile(r"([A-Z](?:[A-Za-z0-9()/ -]*[A-Za-z0-9()/-])?)\s*:(?:\s+(.*))?")
+_HEAD = re.compile(r"^# dmidecode \d", re.MULTILINE)
 _BROKEN = "DMI table is broken"
 _SIZE = re.compile(r"(\d{1,15}) (bytes|[kKMGT]i?B)")
 _SPEED = re.compile(r"(\d{1,9}) (?:MT/s|MHz)(?: \([\d.]+ ns\))?")
 _WIDTH = re.compile(r"(\d{1,9}) bits?")
+# SMBIOS: a speed and a width have 16 bits (an extended speed, for more than 65534 MT/s, is of no
+# memory so far), an extended size has 31 bits of megabytes.
+_MOST_NUMBER, _MOST_BYTES = 0xFFFF, 1 << (31 + 20)
 _BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 # `Size` of an empty slot.
@@ -86,6 +90,9 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     Raises DmiUnreadable when dmidecode could not read the tables or they list no module. Raises
     UnreadableOutput for an unknown line and for truncated text.
     """
+    runs = len(_HEAD.findall("\n".join(lines(text))))
+    if runs > 1:  # each module would be counted twice
+        raise _unknown(Message("outputs_several", {"count": runs}))
     structures = _structures(text)
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise _unread(text, returncode)
@@ -235,7 +242,8 @@ def _number(device: _Structure, key: str, pattern: re.Pattern[str]) -> int | Non
     value = _text(device, key)
     if value is None:
         return None
-    if (match := pattern.fullmatch(value)) is None:
+    match = pattern.fullmatch(value)
+    if match is None or int(match[1]) > _MOST_NUMBER:
         raise _unknown(Message("dmi_value_unknown"), f"{key}: {value}")
     return int(match[1]) or None  # 0 means unknown in SMBIOS
 
@@ -244,9 +252,11 @@ def _size(device: _Structure) -> int | None:
     value = _text(device, "Size")
     if value is None:
         return None
-    if (match := _SIZE.fullmatch(value)) is None:
+    match = _SIZE.fullmatch(value)
+    size = int(match[1]) * _BINARY[match[2][0].lower()] if match else None
+    if size is None or size > _MOST_BYTES:
         raise _unknown(Message("dmi_size_unknown"), f"Size: {value}")
-    return int(match[1]) * _BINARY[match[2][0].lower()]
+    return size
 
 
 def _name(device: _Structure) -> str:

@@ -24,14 +24,29 @@ BIT_COMMAND_LINE = 1 << 0
 BIT_OPEN_FAILED = 1 << 1
 BIT_COMMAND_FAILED = 1 << 2
 BIT_FAILING = 1 << 3
+BIT_ATTRIBUTES = 1 << 4
+BIT_SELF_TESTS = 1 << 7
 NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 
 _NVME = "nvme_smart_health_information_log"
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
+_MOST_BYTE = 0xFF
+# Logs beside the health of an NVMe disk. Many disks lack the log of self-tests, and bridges and
+# virtual machines pass on neither; smartctl 7.4 asks for it all the same, and ends with exit
+# status 4 (smartmontools issue 217).
+_OTHER_LOG = re.compile(
+    r"Read (?:Self-test Log|(?:\d+ entries from )?Error Information Log) failed\b"
+)
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
+# SPC, Self-test results log page: 3 to 7; up to 7.3 smartctl has their words alone (scsiprint.cpp).
+_SCSI_SELF_TEST_FAILED = frozenset({3, 4, 5, 6, 7})
+_SCSI_SELF_TEST_WORDS = re.compile(r"Unknown error|segment failed|Failed in", re.IGNORECASE)
+_SCSI_SELF_TESTS = 20
+# smartctl's words for an attribute below its threshold.
+_WHEN_FAILED = frozenset({"", "past", "now"})
 
 
 class SmartUnreadable(WordedError):
@@ -90,14 +105,14 @@ def parse(text: str, returncode: int) -> Health:
         raise unread(document, returncode)
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
-        critical_warning=count(document, nvme, "critical_warning"),
+        critical_warning=_byte(document, nvme, "critical_warning"),
         media_errors=count(document, nvme, "media_errors"),
         percentage_used=_first(
-            count(document, nvme, "percentage_used"),
-            count(document, "scsi_percentage_used_endurance_indicator"),
+            _byte(document, nvme, "percentage_used"),
+            _byte(document, "scsi_percentage_used_endurance_indicator"),
         ),
-        available_spare=count(document, nvme, "available_spare"),
-        spare_threshold=count(document, nvme, "available_spare_threshold"),
+        available_spare=_byte(document, nvme, "available_spare"),
+        spare_threshold=_byte(document, nvme, "available_spare_threshold"),
         temperature_c=_temperature(document),
         power_on_hours=_first(
             count(document, "power_on_time", "hours"), count(document, nvme, "power_on_hours")
@@ -123,7 +138,9 @@ def parse(text: str, returncode: int) -> Health:
             _integer(document, "temperature", "limit_max"),
         ),
         reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
-        pending_sectors=_raw(attributes, 197, "pending"),
+        pending_sectors=_first(
+            _raw(attributes, 197, "pending"), count(document, "scsi_pending_defects", "count")
+        ),
         offline_uncorrectable=_raw(attributes, 198, "uncorrect|unc_"),
         reported_uncorrectable=_raw(attributes, 187, "uncorrect"),
         uncorrected_errors=_scsi_uncorrected(document),
@@ -135,8 +152,13 @@ def parse(text: str, returncode: int) -> Health:
     )
     if faults(health):  # a fault is proven, whatever else is missing
         return health
-    if returncode & BIT_COMMAND_FAILED:
+    if returncode & BIT_COMMAND_FAILED and not (nvme in document and _only_other_logs(document)):
         raise unread(document, returncode, "disk_command_failed")
+    # These two are proof, but of what is not known.
+    if returncode & BIT_ATTRIBUTES or (
+        returncode & BIT_SELF_TESTS and health.failed_self_tests is None
+    ):
+        raise unknown(Message("smart_bits_unexplained", {"code": returncode}))
     # smartctl derives the status of an NVMe disk from the critical warning.
     if health.passed is None and health.critical_warning is None:
         raise unread(document, returncode, "no_smart_status")
@@ -190,6 +212,12 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
     return document
 
 
+def _only_other_logs(document: dict[str, Any]) -> bool:
+    """Whether all that smartctl complains of are logs that do not tell an NVMe disk's health."""
+    told = [str(row.get("string")) for row in rows(document, "smartctl", "messages")]
+    return bool(told) and all(map(_OTHER_LOG.match, told))
+
+
 def unread(
     document: dict[str, Any],
     returncode: int,
@@ -240,6 +268,14 @@ def count(document: dict[str, Any], *path: str) -> int | None:
     return value
 
 
+def _byte(document: dict[str, Any], *path: str) -> int | None:
+    """The byte at a path, or None: the bits of a warning, or percent, which may exceed 100."""
+    value = count(document, *path)
+    if value is not None and value > _MOST_BYTE:
+        raise unknown(Message("smart_byte_impossible", {"key": ".".join(path), "value": value}))
+    return value
+
+
 def _thermal(document: dict[str, Any], name: str) -> int | None:
     """A counter of thermal management, from JSON (smartctl 7.5) or from the text beside it."""
     key = name.lower().replace("thermal temp. ", "thermal_mgmt_temperature_").replace(" ", "_")
@@ -281,7 +317,8 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
     found = rows(document, "ata_smart_attributes", "table")
     for row in found:
         # A row without its number or its `when_failed` would be skipped, whatever it counts.
-        whole = type(row.get("id")) is int and isinstance(row.get("when_failed"), str)
+        told = row.get("when_failed")
+        whole = type(row.get("id")) is int and isinstance(told, str) and told in _WHEN_FAILED
         if (
             not whole
             or not isinstance(row.get("name"), str)
@@ -330,10 +367,32 @@ def _failed_self_tests(document: dict[str, Any]) -> int | None:
             return total - (
                 count(document, "ata_smart_self_test_log", form, "error_count_outdated") or 0
             )
+    if "scsi_self_test_0" in document:
+        return _failed_scsi_self_tests(document)
     if "nvme_self_test_log" not in document:
         return None
     table = rows(document, "nvme_self_test_log", "table")
     return sum(count(row, "self_test_result", "value") in _NVME_SELF_TEST_FAILED for row in table)
+
+
+def _failed_scsi_self_tests(document: dict[str, Any]) -> int:
+    """Failed self-tests of a SAS disk, the newest first, up to a long one that passed."""
+    failed = 0
+    for place in range(_SCSI_SELF_TESTS):
+        key = f"scsi_self_test_{place}"
+        if key not in document:
+            break
+        told, result = (
+            at(document, key, "result", "string"),
+            count(document, key, "result", "value"),
+        )
+        if not isinstance(told, str):
+            raise unknown(Message("smart_no_text", {"key": key, "value": quote_value(told)}))
+        if result in _SCSI_SELF_TEST_FAILED or _SCSI_SELF_TEST_WORDS.search(told):
+            failed += 1
+        elif told == "Completed" and "long" in str(at(document, key, "code", "string")):
+            break
+    return failed
 
 
 # NVMe base specification, SMART / Health Information log, Critical Warning.

@@ -133,6 +133,9 @@ def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
         for name in ("cpu_temperature_c", "cpu_throttle_count")
         if (gap := coverage_gap(name, telemetry))
     ]
+    warm = telemetry.get("cpu_temperature_c")
+    if warm is not None and warm.maximum() <= 0.0:  # a dead sensor, and no processor under load
+        gaps.append(Message("sensor_cold", {"highest": f"{warm.maximum():g}"}))
     if gaps:
         raise SensorUnread("sensor_unread", gaps=tuple(gaps))
 

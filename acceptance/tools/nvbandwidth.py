@@ -191,11 +191,14 @@ def read_json(text: str) -> ParsedOutput:
         raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": len(starts)}))
     decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
     try:
-        whole, _ = decoder.raw_decode(text, starts[0])
+        whole, end = decoder.raw_decode(text, starts[0])
     except (ValueError, RecursionError) as error:
         raise UnreadableOutput(
             TOOL, text[-80:], Message("json_cut", {"error": type(error).__name__})
         ) from error
+    beside = f"{text[: starts[0]]}\n{text[end:]}".split("\n")
+    if any(_VERSION.match(line.strip()) or _SUM.match(line.strip()) for line in beside):
+        raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": 2}))
     whole_output = Message("the_output")
     root = _need(whole, "nvbandwidth", dict, whole_output)
     found = ParsedOutput()

@@ -104,7 +104,10 @@ def test_a_reservation() -> None:
     at = datetime(2026, 11, 27, 4, 3, 47).astimezone(UTC)
     flags = frozenset({"MAINT", "SPEC_NODES"})
     assert slurm.parse_reservation(text) == ("repair", at, "n[1,3]", flags, True)
-    for broken in ("", text + text, text.replace("StartTime=2026-11-27T", "StartTime=")):
+    ended = text.replace("State=ACTIVE", "State=INACTIVE").rstrip() + " Comment=was State=ACTIVE \n"
+    assert slurm.parse_reservation(ended)[-1] is False
+    bad = text.replace("2026-11-27T", "2026-13-27T")
+    for broken in ("", text + text, bad, text.replace("StartTime=2026-11-27T", "StartTime=")):
         with pytest.raises(SlurmError, match="scontrol show reservation printed a line"):
             slurm.parse_reservation(broken)
 

@@ -241,3 +241,6 @@ def test_a_manifest_without_a_job_of_ours_is_refused(tmp_path: Path) -> None:
         kubernetes.manifest('{"kind": "Job", "metadata": {}}', "site")
     with pytest.raises(KubernetesError, match="is not understood"):
         kubernetes.manifest('{"kind": "Job"} torn', "site")
+    for broken in ("[1]", "1", '{"a":' * 100_000):
+        with pytest.raises(KubernetesError, match="what kubectl patch --local printed"):
+            kubernetes.manifest(broken, "site")

@@ -52,6 +52,14 @@ def test_a_drive_that_goes_away_and_one_that_has_none(tmp_path: Path) -> None:
     assert found.now() is None
 
 
+@each("millidegrees", [-273150, -60000, 200000, 65261850])
+def test_a_temperature_that_no_drive_has_is_none(tmp_path: Path, millidegrees: int) -> None:
+    Tree(tmp_path).files(f"{NVME}/hwmon1", temp1_input=millidegrees, temp1_max=81850)
+    found = disk_temperature.find("nvme0n1", tmp_path)
+    assert found is not None
+    assert found.now() is None
+
+
 def test_a_value_that_is_none(tmp_path: Path) -> None:
     Tree(tmp_path).files(f"{SATA}/hwmon/hwmon1", temp1_input="warm")
     found = disk_temperature.find("sda", tmp_path)

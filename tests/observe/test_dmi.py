@@ -67,6 +67,26 @@ def empty(number: int, locator: str, in_array: int = 0x10, **changes: str) -> st
     )
 
 
+def test_two_runs_in_one_text_are_refused() -> None:
+    once = HEAD + array(0x10, 1) + module(0x11)
+    with pytest.raises(UnreadableOutput, match="2 outputs"):
+        dmi.parse(once + once)
+
+
+@each(
+    "changes",
+    [
+        {"Size": "4194304 GB"},
+        {"Speed": "999999999 MT/s"},
+        {"Configured_Memory_Speed": "65536 MT/s"},
+        {"Total_Width": "65536 bits"},
+    ],
+)
+def test_what_no_smbios_field_holds_is_refused(changes: dict[str, str]) -> None:
+    with pytest.raises(UnreadableOutput, match="this is not a"):
+        dmi.parse(HEAD + array(0x10, 1) + module(0x11, **changes))
+
+
 def test_the_command_line() -> None:
     assert dmi.argv() == ("dmidecode", "-t", "memory")
     assert dmi.argv("/usr/sbin/dmidecode")[0] == "/usr/sbin/dmidecode"

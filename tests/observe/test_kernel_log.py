@@ -414,6 +414,60 @@ def test_xids_that_another_program_quotes_still_count() -> None:
         ),
         ("I/O error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0", "disk io nvme0n1 error"),
         ("critical medium error, dev sdb, sector 12", "disk io sdb error"),
+        # Linux 4.14 to 5.1, and before 4.0
+        ("print_req_error: I/O error, dev nvme0n1, sector 7", "disk io nvme0n1 error"),
+        ("print_req_error: critical medium error, dev sda, sector 7", "disk io sda error"),
+        ("print_req_error: I/O error, dev loop5, sector 0", "disk io loop5 warning"),
+        ("end_request: I/O error, dev sda, sector 7", "disk io sda error"),
+        ("Buffer I/O error on device sda1, logical block 0", "disk io sda1 error"),
+        # a sound disk that does not know the command
+        (
+            "blk_update_request: critical target error, dev sda, sector 2048 op 0x3:(DISCARD) "
+            "flags 0x800 phys_seg 1 prio class 0",
+            None,
+        ),
+        ("critical target error, dev sda, sector 8 op 0x9:(WRITE_ZEROES) flags 0x800", None),
+        ("critical target error, dev sda, sector 8 op 0x1:(WRITE) flags 0x0", "disk io sda error"),
+        ("I/O error, dev sda, sector 8 op 0x3:(DISCARD) flags 0x800", "disk io sda error"),
+        # an NVMe disk with several ways
+        (
+            "nvme0c0n1: Read(0x2) @ LBA 8, 8 blocks, Unrecovered Read Error (sct 0x2 / sc 0x81) ",
+            "disk media nvme0c0n1 error",
+        ),
+        (
+            "XFS (sda1): Metadata CRC error detected at xfs_agf_read_verify+0xd4/0x100 [xfs], x",
+            "disk filesystem None error",
+        ),
+        (
+            "BTRFS: error (device sda1: state A) in btrfs_run_delayed_refs: errno=-5 IO failure",
+            "disk filesystem None error",
+        ),
+        # a domain of Intel's VMD has five digits
+        (
+            "pcieport 10000:e0:06.0: DPC: containment event, status:0x1f11 source:0x0000",
+            "aer dpc 10000:e0:06.0 fatal",
+        ),
+        (
+            "pcieport 10000:e0:06.0: pciehp: Slot(173): Link Down",
+            "pcie link-down 10000:e0:06.0 error",
+        ),
+        (
+            "nvidia 0000:01:00.0: can't change power state from D3hot to D0 (config space "
+            "inaccessible)",
+            "pcie inaccessible 0000:01:00.0 error",
+        ),
+        ("nvidia 0000:01:00.0: not ready 1023ms after bus reset; waiting", None),
+        (
+            "nvidia 0000:01:00.0: not ready 65535ms after bus reset; giving up",
+            "pcie inaccessible 0000:01:00.0 error",
+        ),
+        (
+            "NMI: IOCK error (debug interrupt?) for reason 61 on CPU 4.",
+            "kernel nmi cpu4 error",
+        ),
+        ("NMI watchdog: BUG: soft lockup - CPU#3 stuck for 22s!", "kernel lockup None error"),
+        ("INFO: rcu_sched self-detected stall on CPU { 3}", "hung-task rcu None warning"),
+        ("Kernel panic - not syncing: Fatal hardware error!", "mce panic None fatal"),
         ("Buffer I/O error on dev sda1, logical block 0", "disk io sda1 error"),
         ("blk_update_request: I/O error, dev fd0, sector 0", "disk io fd0 warning"),
         ("ata1.00: failed command: READ FPDMA QUEUED", "disk ata ata1.00 error"),
@@ -874,3 +928,8 @@ def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
         "1-1: new device\n"
     )
     assert read_kernel_log.parse(text).outcome == "pass"
+
+
+def test_an_event_without_a_place_is_told_without_one() -> None:
+    output = read_kernel_log.parse("[ 1.0] Kernel panic - not syncing: VFS: x\n")
+    assert words.text(output.reason).startswith("kernel panic: The kernel stopped.")

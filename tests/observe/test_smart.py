@@ -222,6 +222,48 @@ def test_sas() -> None:
     assert worded(smart.faults(health)) == ("5 uncorrected read, write or verify errors",)
 
 
+def sas_self_test(result: str, value: int | None = None, code: str = "Background short") -> Any:
+    told: dict[str, Any] = {"string": result} | ({} if value is None else {"value": value})
+    return {"code": {"string": code}, "result": told, "power_on_time": {"hours": 9}}
+
+
+def test_self_tests_of_a_sas_disk() -> None:
+    def told(*tests: Any) -> tuple[str, ...]:
+        logs = {f"scsi_self_test_{place}": test for place, test in enumerate(tests)}
+        health = parse(128, smart_status={"passed": True}, scsi_grown_defect_list=0, **logs)
+        return tuple(map(str, worded(smart.faults(health))))
+
+    failed = sas_self_test("Failed in segment -->", 7)
+    aborted = sas_self_test("Aborted (device reset ?)", 2)
+    assert told(aborted, sas_self_test("Self test in progress ...", 15)) == ()
+    assert told(sas_self_test("Completed"), failed) == ("1 failed self-tests",)
+    # smartctl 7.3 has no values
+    assert told(sas_self_test("Completed, segment failed"), failed) == ("2 failed self-tests",)
+    assert told(*[failed] * 20) == ("20 failed self-tests",)
+    # outdated
+    assert told(sas_self_test("Completed", 0, "Background long"), failed) == ()
+    with pytest.raises(UnreadableOutput):
+        told({"result": {"value": 0}})
+
+
+def test_pending_defects_of_a_sas_disk() -> None:
+    health = parse(smart_status={"passed": True}, scsi_pending_defects={"count": 3})
+    assert worded(smart.faults(health)) == ("3 sectors waiting to be reallocated",)
+
+
+@each("status", [16, 128, 16 | 64])
+def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> None:
+    with pytest.raises(UnreadableOutput, match=rf"exit status {status} tells of a failing"):
+        ata(attribute(5, "Reallocated_Sector_Ct", "0"), status=status)
+    assert smart.faults(ata(attribute(5, "Reallocated_Sector_Ct", "0", "now"), status=status))
+
+
+@each("word", ["FAILING_NOW", ["now"]])
+def test_a_word_for_a_failure_that_smartctl_does_not_have(word: Any) -> None:
+    with pytest.raises(UnreadableOutput, match="Reallocated_Sector_Ct"):
+        ata(attribute(5, "Reallocated_Sector_Ct", "0", word))
+
+
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
     with pytest.raises(
         SmartUnreadable,
@@ -232,6 +274,47 @@ def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
         nvme(status=4)
     assert worded(smart.faults(nvme(status=4, media_errors=7))) == ("7 media errors",)
     assert worded(smart.faults(nvme(status=4 | 8))) == ("the disk's own SMART status is FAILED",)
+
+
+SELF_TEST_LOG = "Read Self-test Log failed: Invalid Field in Command (0x2002)"
+ERROR_LOG = "Read 1 entries from Error Information Log failed: GetLogPage failed: system=0x38"
+
+
+def failed_command(*messages: str, **parts: Any) -> Health:
+    told = [{"string": text, "severity": "error"} for text in messages]
+    document = {
+        "smartctl": {"version": [7, 4], "exit_status": 4, "messages": told},
+        "smart_status": {"passed": True},
+        "nvme_smart_health_information_log": NVME,
+        **parts,
+    }
+    return smart.parse(json.dumps(document), 4)
+
+
+@each("messages", [(SELF_TEST_LOG,), (ERROR_LOG,), (ERROR_LOG, SELF_TEST_LOG)])
+def test_an_nvme_disk_without_another_log_tells_its_health(messages: tuple[str, ...]) -> None:
+    assert smart.faults(failed_command(*messages)) == ()
+
+
+def test_another_failed_command_proves_no_health() -> None:
+    log = "nvme_smart_health_information_log"
+    for messages in (
+        (),
+        (SELF_TEST_LOG, "Read NVMe SMART/Health Information (NSID 0x1) failed: x"),
+        ("Read NVMe Identify Controller failed: x",),
+    ):
+        with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
+            failed_command(*messages)
+    with pytest.raises(UnreadableOutput):
+        failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
+
+
+@each(
+    "name", ["critical_warning", "percentage_used", "available_spare", "available_spare_threshold"]
+)
+def test_a_byte_is_at_most_255(name: str) -> None:
+    with pytest.raises(UnreadableOutput, match=rf"{name}` as 256, which is one byte"):
+        nvme(**{name: 256})
 
 
 def test_without_overall_status_only_the_critical_warning_proves_health() -> None:

@@ -556,6 +556,13 @@ def test_cooling_reads_the_telemetry(check: Any) -> None:
     assert check.readings == {"cpu_temperature": {CPU: 71.0}, "cpu_throttle_events": {CPU: 2.0}}
 
 
+@pytest.mark.parametrize("celsius", [0.0, -40.0])
+def test_a_processor_that_was_never_warm_has_a_dead_sensor(check: Any, celsius: float) -> None:
+    cold = Series("cpu_temperature_c", CPU, "degC", ((0.0, -50.0), (1.0, celsius)))
+    with pytest.raises(cpu.SensorUnread, match="cpu_temperature_c was never above"):
+        cpu.test_cooling({"cpu_temperature_c": cold}, check)
+
+
 def series(name: str, moments: Iterable[float]) -> Series:
     return Series(name, CPU, "degC", tuple((moment, 50.0) for moment in moments))
 

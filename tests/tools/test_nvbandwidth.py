@@ -160,6 +160,12 @@ def run(*devices: int, name: str, total: str = "50.00") -> str:
     )
 
 
+def test_a_text_beside_the_json_is_another_run() -> None:
+    for text in (JSON + TEXT, TEXT + JSON):
+        with pytest.raises(UnreadableOutput, match="2 outputs"):
+            nvbandwidth.parse(text)
+
+
 def test_several_runs_of_one_machine() -> None:
     one = run(0, 1, name="host_to_device_memcpy_ce")
     output = nvbandwidth.parse(one + run(0, 1, name="device_to_host_memcpy_ce"))

@@ -29,7 +29,7 @@ def _told(event: KernelEvent) -> dict[str, Value]:
     """The event and where it was, and its meaning."""
     code = f" {event.code}" if event.code is not None else ""
     where = None if event.component is None else str(event.component)
-    return known(event=f"{event.kind}{code}", where=str(where), meaning=Term(event.meaning))
+    return known(event=f"{event.kind}{code}", where=where, meaning=Term(event.meaning))
 
 
 def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, Text]:
