@@ -305,7 +305,8 @@ def show(
 def _line(one: Standing, language: Language) -> str:
     reason = words.text(one.reason or "", language)
     run = f" ({one.newest.run_id})" if one.newest else ""
-    return f"{one.verdict} {one.machine}: {reason}{run}"
+    label = f"{one.verdict} {one.machine}"
+    return language("{label}: {text}", label=label, text=f"{reason}{run}")
 
 
 def closing_line(judged: Judged, language: Language = ENGLISH) -> str:

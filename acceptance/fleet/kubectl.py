@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acceptance.core import regular_file
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT, KubernetesError
+from acceptance.fleet.kubernetes import FAILED, SELECTOR, VERDICT, KubernetesError, ManifestError
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
@@ -18,6 +18,8 @@ _SECONDS = 120.0
 _SECONDS_PER_OBJECT = 1.0  # a client may be held to some requests a second
 _MOST = 512 * regular_file.MIB  # 10,000 nodes with the images that each holds are 200 MB
 _LIST = "list.json"
+# The names of the file that makes a folder a kustomization.
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 # kustomize prints YAML alone; a patch that changes nothing prints either form.
 _UNCHANGED = ("patch", "--local", "--type", "merge", "-p", "{}")
 # Keys are sorted, and no other line of an object begins so.
@@ -27,8 +29,11 @@ _OBJECT = re.compile("^(?:---\n)?(?=apiVersion:)", re.MULTILINE)
 def kustomization(folder: Path) -> str:
     """The objects of a kustomization as JSON, one after the other. The cluster is not asked.
 
-    Raises KubernetesError, and CommandError where kubectl cannot run, as all functions here.
+    Raises ManifestError where the folder is no kustomization, KubernetesError, and CommandError
+    where kubectl cannot run, as all functions here.
     """
+    if not any((folder / name).is_file() for name in _KUSTOMIZATIONS):
+        raise ManifestError("kubernetes_no_kustomization", path=str(folder))
     return _run(*_UNCHANGED, "-o", "json", "-k", str(folder))
 
 

@@ -102,7 +102,8 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
     """
     for place, run in enumerate(comparison.runs):
         for trouble in run.troubles:
-            yield f"{letter(place)}: {words.message(trouble, language)}"
+            text = words.message(trouble, language)
+            yield language("{label}: {text}", label=letter(place), text=text)
     others = [letter(place) for place in comparison.other_machines]
     if others:
         names = ", ".join(others)

@@ -16,7 +16,9 @@ def show(inventory: Inventory, screen: Terminal, language: Language = ENGLISH) -
     """Print the parts as they were observed, and the next command."""
     rows = [*machine.parts(inventory, language), *_gpus(inventory, language)]
     grid.show(screen.console, [("", row) for row in rows], right=2, watched=screen.watched)
-    screen.path(f"{language('next')}: rigproof inventory --write FILE")
+    screen.path(
+        language("{label}: {text}", label=language("next"), text="rigproof inventory --write FILE")
+    )
     screen.say(
         language("It drafts a machine file from this; with --json all that was read is printed.")
     )
@@ -28,7 +30,7 @@ def _gpus(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]
         facts = [f"{label} {text}" for label, text in card.facts]
         trouble = [card.trouble] if card.trouble else []
         model = card.model or language("model not shown")
-        yield card.name, ", ".join([model, *trouble, *facts])
+        yield card.name, language(", ").join([model, *trouble, *facts])
     if not cards:
         yield language("GPUs"), language("none found")
     if inventory.nvml.error is not None:

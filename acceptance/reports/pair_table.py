@@ -137,7 +137,8 @@ def lines(run: Run, language: Language) -> tuple[str, ...]:
         if rates:
             told = language("{rates} GB/s", rates=rates)
         where = f"{' -> '.join(row.slots)}, {row.joined}, {row.driver}"
-        found.append(f"{row.path} ({where}): {told}: {row.verdict}")
+        label = language("{label}: {text}", label=f"{row.path} ({where})", text=told)
+        found.append(language("{label}: {text}", label=label, text=row.verdict))
     if len(bad) > MOST_LINES:
         more = len(bad) - MOST_LINES
         found.append(language.ngettext("{n} more path", "{n} more paths", more))

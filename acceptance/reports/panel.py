@@ -63,7 +63,8 @@ def throttle_words(gauge: Gauge, language: Language) -> Text:
     if not gauge.held:
         return Text(language("idle") if gauge.idle else "", "dim")
     return Text(
-        ", ".join(words[one] for one in gauge.held), "yellow" if set(gauge.held) & ALARMING else ""
+        language(", ").join(words[one] for one in gauge.held),
+        "yellow" if set(gauge.held) & ALARMING else "",
     )
 
 
@@ -215,7 +216,8 @@ def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) ->
             )
         )
     for name, words in _held_by(gauges, language).items():
-        yield Text(f"{name}: {', '.join(words)}")
+        text = ", ".join(words)
+        yield Text(language("{label}: {text}", label=name, text=text))
     powers = [one.power_w for one in gauges if one.power_w is not None]
     if powers:
         yield Text(language("{value} in all", value=_value(sum(powers), "W")))
@@ -243,7 +245,7 @@ def gpu_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) -> Ite
             turn(one, language),
             language("errors: {number}", number=one.errors) if one.errors else "",
         ]
-        yield Text(f"{one.name} {', '.join(filter(None, parts))}")
+        yield Text(f"{one.name} {language(', ').join(filter(None, parts))}")
 
 
 def machine(values: Mapping[str, float], language: Language, signs: Glyphs) -> Iterator[Text]:

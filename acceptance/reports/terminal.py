@@ -288,12 +288,14 @@ class Terminal(LineWriter):
         self._told.add(name)
         source = _SOURCES.get(body.source, body.source)
         where = self._shown.gauges.name(body.component) if self._shown else None
-        # name the component only if that adds to its address
-        on = (
-            f" on {where}" if where and where != body.component else ""
-        )  # a name is told for an address alone
-        meaning = languages.said(body.meaning, self._language).rstrip(".")
-        self.say(f"{source}: {body.severity}{on}: {meaning}: {body.text}", "yellow")
+        severity: str = body.severity
+        if where and where != body.component:  # a name is told for an address alone
+            severity = self._language("{severity} on {name}", severity=severity, name=str(where))
+        meaning = languages.said(body.meaning, self._language).rstrip(".。")
+        text = body.text
+        for label in (meaning, severity, source):
+            text = self._language("{label}: {text}", label=label, text=text)
+        self.say(text, "yellow")
         if len(self._told) == _MOST_EVENTS:
             self.say(
                 self._language("more events are not shown here; the reports have them all"),
@@ -309,7 +311,7 @@ class Terminal(LineWriter):
         if outcome == "pass" and seen.skips:
             # The session accepts a waived skip, but it is no measurement.
             outcome = "pass" if seen.values else "skip"
-            about = "; ".join([*filter(None, [about]), *dict.fromkeys(seen.skips)])
+            about = self._language("; ").join([*filter(None, [about]), *dict.fromkeys(seen.skips)])
         if self._shown:
             self._shown.remaining.ended(body.check, outcome)
             if self._shown.calm:
@@ -332,11 +334,13 @@ class Terminal(LineWriter):
                     self.put(Text(""))  # an entry with its causes is set apart from its neighbours
                 taught, shown = bool(said.below or said.waiver), True
                 for checks, text in said.lines:
-                    self.say(f"{word} {', '.join(checks)}: {text}", style)
+                    label = f"{word} {', '.join(checks)}"
+                    self.say(language("{label}: {text}", label=label, text=text), style)
                 for detail in said.below:
                     self._detail(detail)
                 if said.waiver:
-                    self.say(f"{summary.to_waive(language)}:", indent=HANG)
+                    heading = summary.to_waive(language)
+                    self.say(language("{heading}:", heading=heading), indent=HANG)
                 for line in said.waiver:
                     self.path(line, indent=HANG)
         if taught:

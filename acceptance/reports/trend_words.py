@@ -68,7 +68,7 @@ def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
             night.postponed and night.verdict == "UNJUDGED" for night in report.shown
         ),
     }
-    return ", ".join(f"{count} {way}" for way, count in ways.items() if count)
+    return language(", ").join(f"{count} {way}" for way, count in ways.items() if count)
 
 
 def arrow(trend: TrendDirection | None, *, plain: bool) -> str:
@@ -163,7 +163,9 @@ def _wear(row: TrendRow, found: Wear, language: Language) -> str:
 
 def changed(changes: Changes, language: Language = ENGLISH) -> str:
     """The differences between two eras in words."""
-    return "; ".join(_changed(name, before, after, language) for name, before, after in changes)
+    return language("; ").join(
+        _changed(name, before, after, language) for name, before, after in changes
+    )
 
 
 def _changed(name: str, before: str | None, after: str | None, language: Language) -> str:
@@ -176,7 +178,8 @@ def _changed(name: str, before: str | None, after: str | None, language: Languag
     }
     load = name.removeprefix(LOAD)
     what = words.get(name, language("time of {load}", load=load) if load != name else name)
-    return f"{what}: {before or NONE} -> {after or NONE}"
+    text = f"{before or NONE} -> {after or NONE}"
+    return language("{label}: {text}", label=what, text=text)
 
 
 def prune_lines(

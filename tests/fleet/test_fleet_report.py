@@ -325,7 +325,7 @@ def test_what_is_the_same_everywhere_is_folded_up(call: Call, tmp_path: Path) ->
 def test_the_page_speaks_chinese(call: Call, tmp_path: Path) -> None:
     fleet(tmp_path / "fleet")
     _, out, _ = call("fleet", "--page", "p.html", "--lang", "zh-CN")
-    assert out[-1].startswith("FAIL: 7 台应测机器")
+    assert out[-1].startswith("FAIL\uff1a7 台应测机器")
     words_ = pages.words(pages.page((tmp_path / "p.html").read_text(encoding="utf-8")))
     assert "最旧的结论" in words_
 

@@ -313,6 +313,12 @@ def test_what_goes_by_verdicts_needs_their_folder(
 
 def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     code, _, error = call("--kubernetes", str(tmp_path / "nowhere"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert "nowhere: holds no kustomization.yaml: give the folder of your kustomization" in error
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "kustomization.yaml").write_text("resources: [none.yaml]\n", encoding="utf-8")
+    code, _, error = call("--kubernetes", str(broken))
     assert (code, error.count("\n")) == (3, 1)
     assert error.startswith("rigproof: kubectl patch --local failed (")
     (tmp_path / "cluster" / "nodes.json").write_text("Unauthorized", encoding="utf-8")

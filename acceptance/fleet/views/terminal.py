@@ -32,10 +32,11 @@ def closing_line(
     """
     due = language.ngettext("{n} machine due", "{n} machines due", sum(counts))
     named = zip(counts, ("PASS", "FAIL", "UNJUDGED"), strict=True)
-    text = ", ".join(f"{count} {word}" for count, word in named)
+    text = language(", ").join(f"{count} {word}" for count, word in named)
     if missing:
         text += language(" ({number} without a fresh verdict)", number=missing)
-    return f"{verdict}: {due}: {text}"
+    about = language("{label}: {text}", label=due, text=text)
+    return language("{label}: {text}", label=verdict, text=about)
 
 
 def closing_of(report: FleetReport, language: Language = ENGLISH) -> str:
@@ -48,7 +49,8 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
     """Print the report; the closing line comes last."""
     screen.say(title(report, language), "bold")
     for heading, rows in groups(report, language):
-        screen.say(f"{heading} ({len(rows)}):", _STYLE[rows[0].verdict])
+        counted = language("{heading} ({number}):", heading=heading, number=len(rows))
+        screen.say(counted, _STYLE[rows[0].verdict])
         for row in rows[:MOST]:
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
@@ -63,7 +65,10 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
     _block(
         screen,
         language("Oldest verdicts"),
-        [f"{row.machine}: {age(since, language)}" for row, since in aged],
+        [
+            language("{label}: {text}", label=row.machine, text=age(since, language))
+            for row, since in aged
+        ],
         language,
     )
     found = fleet_report.changes(report)
@@ -97,7 +102,7 @@ def machine_line(row: Row, report: FleetReport, language: Language) -> str:
     """A machine with its reason and its run."""
     reason = words.text(report.reasons.get(row.machine, ""), language)
     run = f" ({row.run_id})" if row.run_id else ""
-    return f"{row.machine}: {reason}{run}"
+    return language("{label}: {text}", label=row.machine, text=f"{reason}{run}")
 
 
 def not_due(report: FleetReport, language: Language, most: int = NAMES) -> str:
@@ -132,7 +137,13 @@ def checks(report: FleetReport, language: Language) -> list[str]:
         for check, _ in row.not_passed:
             machines[check].append(row.machine)
     return [
-        f"{check}: {outcomes(found.outcomes[check], language)}: {names(some, language)}"
+        language(
+            "{label}: {text}",
+            label=language(
+                "{label}: {text}", label=check, text=outcomes(found.outcomes[check], language)
+            ),
+            text=names(some, language),
+        )
         for check, some in machines.items()
     ]
 
@@ -140,7 +151,7 @@ def checks(report: FleetReport, language: Language) -> list[str]:
 def outcomes(count: dict[str, int], language: Language) -> str:
     """How many machines have each outcome of a check."""
     counts = ((count["fail"], language("fail")), (count["error"], language("error")))
-    return ", ".join(f"{number} {word}" for number, word in counts if number)
+    return language(", ").join(f"{number} {word}" for number, word in counts if number)
 
 
 def beside(report: FleetReport, language: Language) -> list[str]:
@@ -179,7 +190,7 @@ def fact(turn: Turn, language: Language) -> str:
 
 def _block(screen: Terminal, heading: str, lines: Sequence[str], language: Language) -> None:
     if lines:
-        screen.say(f"{heading}:")
+        screen.say(language("{heading}:", heading=heading))
     for line in lines[:MOST]:
         screen.say(line, indent=2)
     _rest(screen, len(lines) - MOST, language)

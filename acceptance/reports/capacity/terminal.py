@@ -25,10 +25,10 @@ def show(card: Card, figures: Figures, screen: Terminal, language: Language) -> 
 
 
 def _line(line: Line, screen: Terminal, language: Language) -> None:
-    screen.say(f"{line.title}: {line.text}")
-    told = "; ".join(f"{one.symbol} = {one.text} ({one.origin})" for one in line.inputs)
+    screen.say(language("{label}: {text}", label=line.title, text=line.text))
+    told = language("; ").join(f"{one.symbol} = {one.text} ({one.origin})" for one in line.inputs)
     for text in (
-        f"{line.formula}: {told}",
+        language("{label}: {text}", label=line.formula, text=told),
         language("source: {source}; assumes: {what}", source=line.source, what=line.assumes),
     ):
         screen.say(text, indent=HANG)

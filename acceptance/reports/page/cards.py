@@ -203,7 +203,7 @@ def _fault(
         words.measured(measured),
         expected(limit, measured.value, language),
         outside,
-        one_line("; ".join(filter(None, more))) or None,
+        one_line(language("; ").join(filter(None, more))) or None,
     )
 
 

@@ -52,7 +52,7 @@ def processor(inventory: Inventory, language: Language) -> str | None:
     if inventory == NOTHING:
         return None
     model = inventory.cpu.model or language("model not shown")
-    return _joined(model, *_counts(inventory.cpu, language))
+    return _joined(language, model, *_counts(inventory.cpu, language))
 
 
 def memory(inventory: Inventory) -> str | None:
@@ -68,7 +68,7 @@ def disk(one: Disk, language: Language) -> str:
         large = one.size_bytes >= 1e9
         size = f"{one.size_bytes / (1e9 if large else 1e6):.0f} {'GB' if large else 'MB'}"
     kind = language("virtual") if one.kind == "virtual" else one.kind
-    return _joined(one.model or language("model not shown"), size, kind)
+    return _joined(language, one.model or language("model not shown"), size, kind)
 
 
 def fittings(inventory: Inventory, language: Language) -> Iterator[tuple[str, str]]:
@@ -81,8 +81,8 @@ def fittings(inventory: Inventory, language: Language) -> Iterator[tuple[str, st
 def _board(inventory: Inventory, _: Language) -> Iterator[tuple[str, str]]:
     board = inventory.board
     for label, text in (
-        (_("board"), _joined(board.vendor, board.name)),
-        (_("system"), _joined(board.os, board.kernel)),
+        (_("board"), _joined(_, board.vendor, board.name)),
+        (_("system"), _joined(_, board.os, board.kernel)),
         (_("BIOS"), board.bios_version),
         (_("NVIDIA driver"), board.nvidia_driver),
     ):
@@ -96,7 +96,9 @@ def _network(inventory: Inventory, _: Language) -> Iterator[tuple[str, str]]:
         state = None if link.up is None else _("up") if link.up else _("down")
         yield (
             _("network {name}", name=link.name),
-            _joined(state, speed, link.driver or _("no driver"), link.pci_address, _pcie(link, _)),
+            _joined(
+                _, state, speed, link.driver or _("no driver"), link.pci_address, _pcie(link, _)
+            ),
         )
 
 
@@ -108,8 +110,8 @@ def _pcie(link: NetworkLink, _: Language) -> str | None:
     return _("PCIe generation {number} x{lanes}", number=generation, lanes=link.pcie_width)
 
 
-def _joined(*parts: str | None) -> str:
-    return ", ".join(part for part in parts if part)
+def _joined(_: Language, *parts: str | None) -> str:
+    return _(", ").join(part for part in parts if part)
 
 
 def _counts(cpu: Cpu, _: Language) -> Iterator[str]:

@@ -184,7 +184,8 @@ def _errors_of(
 
 def _joined(_: Language, model: str, measured: Sequence[str]) -> str:
     """What a part is, and what was measured of it."""
-    return f"{model}: {', '.join(measured) or _('not measured')}"
+    text = _(", ").join(measured) or _("not measured")
+    return _("{label}: {text}", label=model, text=text)
 
 
 def _disk(source: Source, disk: Disk) -> str:

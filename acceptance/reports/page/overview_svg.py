@@ -204,7 +204,7 @@ def _lines(page: PageRun, found: Overview) -> Iterator[tuple[str, float, str]]:
     if (more := len(texts) - MOST_FINDINGS) > 0:
         yield _.ngettext("{n} more finding", "{n} more findings", more), 13, "soft"
     for name, text in found.lines:
-        yield f"{name}: {text}", 13, ""
+        yield _("{label}: {text}", label=name, text=text), 13, ""
     if found.method:
         yield found.method, 11, "soft"
     known = summary.provenance(run, _)

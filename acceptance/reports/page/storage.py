@@ -170,7 +170,7 @@ def _facts(
         size = f"{disk.size_bytes / 1e9:.0f} GB" if disk.size_bytes is not None else None
         firmware = disk.firmware and language("firmware {text}", text=disk.firmware)
         parts = (name, disk.model or language("model not shown"), size, disk.transport, firmware)
-        yield language("disk"), ", ".join(part for part in parts if part)
+        yield language("disk"), language(", ").join(part for part in parts if part)
     for one in due:
         name = one.due.measurement
         if one.note and name in ("disk_link_share", "storage_write_full"):

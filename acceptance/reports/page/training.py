@@ -360,7 +360,7 @@ def _digest(
         return Digests(text, bad=False)
     kinds = (language("losses"), language("gradients"), language("weights"))
     differ = [kind for place, kind in enumerate(kinds) if len({kept[place] for kept in groups}) > 1]
-    parts = "; ".join(f"{', '.join(same)}: {kept[-1]}" for kept, same in groups.items())
+    parts = language("; ").join(f"{', '.join(same)}: {kept[-1]}" for kept, same in groups.items())
     return Digests(
         language(
             "{format}, {steps} steps: the GPUs differ in {what}; weights of {parts}",
