@@ -43,12 +43,12 @@ CODES: Mapping[str, Meanings] = {
     },
     "plan": {
         PASS: "shown",
-        UNJUDGED: "the machine could not be looked at",
+        UNJUDGED: "the machine could not be read",
         USAGE: "usage error, or an error in a file",
     },
     "inventory": {
         PASS: "shown, or written",
-        UNJUDGED: "the machine could not be looked at",
+        UNJUDGED: "the machine could not be read",
         USAGE: "usage error, or the file cannot be written",
     },
     "judge": {

@@ -131,7 +131,7 @@ def _name(word: str, gpus: Sequence[Gpu], every: Sequence[Component]) -> Compone
         return known[0].name
     uuids = (
         ", ".join(f"{gpu.name} {gpu.uuid}" for gpu in gpus if gpu.uuid is not None)
-        or "no GPU reports a UUID"
+        or f"no GPU reports a UUID; this machine has {_all(every)}"
     )
     why = "more than one GPU begins so" if len(known) > 1 else "no GPU has this index or UUID"
     raise SelectionError(f"--gpus {word}: {why}: {uuids}")
