@@ -44,6 +44,8 @@ _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
 # SPC, Self-test results log page: 3 to 7; up to 7.3 smartctl has their words alone (scsiprint.cpp).
 _SCSI_SELF_TEST_FAILED = frozenset({3, 4, 5, 6, 7})
 _SCSI_SELF_TEST_WORDS = re.compile(r"Unknown error|segment failed|Failed in", re.IGNORECASE)
+# 0 to 2 and 15: 8 to 14 are reserved.
+_SCSI_SELF_TEST_SOUND = re.compile(r"Completed|Aborted \(.+\)|Self test in progress.*")
 _SCSI_SELF_TESTS = 20
 # smartctl's words for an attribute below its threshold.
 _WHEN_FAILED = frozenset({"", "past", "now"})
@@ -390,7 +392,9 @@ def _failed_scsi_self_tests(document: dict[str, Any]) -> int:
             raise unknown(Message("smart_no_text", {"key": key, "value": quote_value(told)}))
         if result in _SCSI_SELF_TEST_FAILED or _SCSI_SELF_TEST_WORDS.search(told):
             failed += 1
-        elif told == "Completed" and "long" in str(at(document, key, "code", "string")):
+        elif not _SCSI_SELF_TEST_SOUND.fullmatch(told.strip()):
+            raise unknown(Message("smart_self_test_word", {"key": key, "text": quote_value(told)}))
+        elif told.strip() == "Completed" and "long" in str(at(document, key, "code", "string")):
             break
     return failed
 

@@ -244,6 +244,8 @@ def test_self_tests_of_a_sas_disk() -> None:
     assert told(sas_self_test("Completed", 0, "Background long"), failed) == ()
     with pytest.raises(UnreadableOutput):
         told({"result": {"value": 0}})
+    with pytest.raises(UnreadableOutput, match=r"`scsi_self_test_1` as .*Reserved"):
+        told(sas_self_test("Completed"), sas_self_test("Reserved(8)", 8))
 
 
 def test_pending_defects_of_a_sas_disk() -> None:
