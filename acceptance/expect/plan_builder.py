@@ -27,8 +27,6 @@ RARE_S = 600.0  # seconds of load in which a rare fault shows once
 # only some results are compared.
 COMPARING = ("burn", "vram", "gpu_burn_")
 
-NO_LIMITS = LimitBook()
-
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
 
@@ -105,7 +103,7 @@ def lint_waivers(
     collected: Sequence[CollectedCheck],
     waivers: Iterable[Waiver],
     where: str,
-    book: LimitBook = NO_LIMITS,
+    book: LimitBook,
 ) -> None:
     """Check that each waiver names something that exists and may be waived, and has a bound.
 

@@ -63,6 +63,9 @@ def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
         found = measurements.assemble(sheets)
     except EntryError as error:
         raise _entry_error(error, texts[error.file]) from error
+    for name, sheet in sheets:
+        for place, sentence in _idle_floors(sheet, found):
+            raise _error(name, line_of(texts[name], place), sentence)
     settings = {name.removesuffix(".toml"): sheet.settings for name, sheet in sheets}
     return SiteFamilies(found, settings)
 
@@ -119,19 +122,26 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
         unit = entry.get("unit")
         if isinstance(unit, str) and unit not in UNITS:
             yield (*place, "unit"), f"unit {unit!a} is not one of {', '.join(sorted(UNITS))}"
-        limit = entry.get("limit")
-        low = limit.get("low") if isinstance(limit, dict) and "high" not in limit else None
-        if isinstance(low, int | float) and low <= 0 and unit in UNITS.difference(_BELOW_ZERO):
-            yield (
-                (*place, "limit", "low"),
-                f"low is {low:g}, and nothing measured in {unit} is ever below 0, so it could "
-                "never fail: give the least that is accepted, or high",
-            )
         advice = entry.get("advice")
         if isinstance(advice, dict) and "events" in advice:
             yield (
                 (*place, "advice", "events"),
                 "advice.events is for rigproof's own advice: remove it",
+            )
+
+
+def _idle_floors(sheet: Sheet, found: Measurements) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Floors that nothing could fail, each with its key; one from another entry (`like`) too."""
+    for number, entry in enumerate(sheet.measurement):
+        one = found.by_name[entry["names"][0]]
+        limit = one.limit
+        if limit is None or limit.low is None or limit.high is not None:
+            continue
+        if limit.low <= 0 and one.unit not in _BELOW_ZERO:
+            yield (
+                ("measurement", number, "limit", "low"),
+                f"low is {limit.low:g}, and nothing measured in {one.unit} is ever below 0, so it "
+                "could never fail: give the least that is accepted, or high",
             )
 
 

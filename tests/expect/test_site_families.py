@@ -76,6 +76,9 @@ def test_a_floor_that_nothing_can_fail_is_refused() -> None:
     assert parse(floor)  # seconds may be below 0: how far a clock is off
     with pytest.raises(SiteFileError, match=r"line 11: low is 0, and nothing measured in count"):
         parse(floor.replace('unit = "s"', 'unit = "count"'))
+    like = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\nunit = "GB/s"\n'
+    with pytest.raises(SiteFileError, match=r"low is 0, and nothing measured in GB/s"):
+        parse(floor + like)
 
 
 def test_advice_has_two_causes_at_least() -> None:

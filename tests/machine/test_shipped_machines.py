@@ -12,6 +12,7 @@ from real_checks import collected
 from synthetic_machines import SHEETS, sheet_of
 
 from acceptance import resources
+from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.plan_builder import lint_waivers
 from acceptance.machine import machine_file
 
@@ -38,7 +39,7 @@ def test_each_is_named_after_its_file_and_says_what_it_is(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert max(map(len, text.splitlines())) <= 140
-    lint_waivers(collected(), declared.waiver, file.name)
+    lint_waivers(collected(), declared.waiver, file.name, LimitBook())
 
 
 @each("file", WITH_GPUS, told=lambda file: file.stem)
