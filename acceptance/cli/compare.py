@@ -44,9 +44,7 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
-    if found.not_whole:
-        return UNJUDGED
-    return FAIL if found.worse else UNJUDGED if found.apart else PASS
+    return UNJUDGED if found.proves_nothing else FAIL if found.worse else PASS
 
 
 MAX_RUNS = 26  # runs: each gets a letter

@@ -162,13 +162,18 @@ class Comparison:
         )
 
     @property
-    def apart(self) -> tuple[int, ...]:
+    def unrelated(self) -> tuple[int, ...]:
         """The later runs that measured nothing of what the first run measured."""
         return tuple(
             index
             for index in range(1, len(self.runs))
             if not any(None not in (row.values[0], row.values[index]) for row in self.rows)
         )
+
+    @property
+    def proves_nothing(self) -> bool:
+        """Whether it cannot tell that nothing is worse."""
+        return bool(self.not_whole or (self.unrelated and not self.worse))
 
     @property
     def not_whole(self) -> tuple[int, ...]:

@@ -70,7 +70,7 @@ def show(
         else language("{rest} (--all shows them)", rest=words.rest(comparison, language))
     )
     style = "red" if comparison.worse else "green"
-    if comparison.not_whole or (comparison.apart and not comparison.worse):
+    if comparison.proves_nothing:
         style = "yellow"
     screen.say(words.closing(comparison, language), f"bold {style}")
 

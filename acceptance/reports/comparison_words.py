@@ -183,8 +183,8 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
         )
     if comparison.worse:
         return language("WORSE than A: {counts}", counts=counts)
-    if comparison.apart:
-        names = ", ".join(map(letter, comparison.apart))
+    if comparison.unrelated:
+        names = ", ".join(map(letter, comparison.unrelated))
         return language(
             "NOTHING PROVED: {runs} measured nothing that A measured too; {counts}",
             runs=names,

@@ -222,8 +222,8 @@ def test_runs_that_measured_nothing_in_common_are_named_by_their_place() -> None
     copies = journals.plan(journals.check("link.copy", rate()))
     due = journals.due("cpu_gemm_f64", CPU, "GFLOP/s", None)
     other = run(journals.plan(journals.check("cpu.gemm", due)))
-    assert compare([run(copies), other, run(copies)], BOOK).apart == (1,)
-    assert two({}).apart == ()
+    assert compare([run(copies), other, run(copies)], BOOK).unrelated == (1,)
+    assert two({}).unrelated == ()
 
 
 # --- several runs ---
