@@ -499,7 +499,7 @@ BAD = {
         _changed(skipped=Skipped(("in use",), 1, 7)), "contradicts itself"
     ),
     "a PASS with a check that failed": Bad(_with_check(outcome="fail"), "rate[bf16] did not pass"),
-    "a PASS with a value outside": Bad(_with_figure(value=-1.0), "rate[bf16] did not pass"),
+    "a PASS with a value outside": Bad(_with_figure(value=0.4), "rate[bf16] did not pass"),
     "a PASS without a value": Bad(_with_figure(value=msgspec.UNSET), "rate[bf16] did not pass"),
     "a component that is none": Bad(_way, "a path has two ends"),
     "huge": Bad(_huge, "at most 16 MiB are read"),
