@@ -26,8 +26,8 @@ _BROKEN = "DMI table is broken"
 _SIZE = re.compile(r"(\d{1,15}) (bytes|[kKMGT]i?B)")
 _SPEED = re.compile(r"(\d{1,9}) (?:MT/s|MHz)(?: \([\d.]+ ns\))?")
 _WIDTH = re.compile(r"(\d{1,9}) bits?")
-# SMBIOS: a speed and a width have 16 bits (an extended speed, for more than 65534 MT/s, is of no
-# memory so far), an extended size has 31 bits of megabytes.
+# SMBIOS: a speed and a width have 16 bits (the extended speed is for more than 65534 MT/s, and no
+# memory is so fast yet), an extended size has 31 bits of megabytes.
 _MOST_NUMBER, _MOST_BYTES = 0xFFFF, 1 << (31 + 20)
 _BINARY = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 

@@ -70,8 +70,8 @@ class FindingCard:
 def margin(limit: Limit, value: float, language: Language) -> str | None:
     """How far a value is outside a limit, in the unit and as a share; None if it is within.
 
-    A value within its limit is compared with the warning bounds. A temperature has no share: its 0
-    is no nothing.
+    A value within its limit is compared with the warning bounds. A temperature has no share:
+    0 degC is not the absence of heat.
     """
     within = limit.grade(value) == "warn"
     low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
