@@ -222,8 +222,9 @@ def test_runs_that_measured_nothing_in_common_are_named_by_their_place() -> None
     copies = journals.plan(journals.check("link.copy", rate()))
     due = journals.due("cpu_gemm_f64", CPU, "GFLOP/s", None)
     other = run(journals.plan(journals.check("cpu.gemm", due)))
-    assert compare([run(copies), other, run(copies)], BOOK).unrelated == (1,)
-    assert two({}).unrelated == ()
+    found = compare([run(copies), other, run(copies)], BOOK)
+    assert (found.unrelated, found.proves_nothing) == ((1,), True)
+    assert (two({}).unrelated, two({}).proves_nothing) == ((), False)
 
 
 # --- several runs ---
@@ -495,6 +496,9 @@ def test_not_to_know_is_no_better_than_a_failure() -> None:
     assert {row.check: row.kind for row in found} == {None: "changed", check: "changed"}
     found = compare([run("error"), run("fail")], BOOK).outcomes
     assert {row.check: row.kind for row in found} == {None: "worse", check: "worse"}
+    passed = ComparedRun("run", judge(journals.entries(journals.bodies(made))), "machine-1")
+    found = compare([run("error"), passed], BOOK).outcomes
+    assert {row.check: row.kind for row in found} == {None: "better", check: "better"}
 
 
 @settings(max_examples=examples(80))
