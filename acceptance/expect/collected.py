@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
-from acceptance.core.collection import Session
+from acceptance.core.collection import LOAD_SESSIONS, Session, earlier_sessions, matches_patterns
 from acceptance.core.message import Message, Text, known
+from acceptance.core.plan import PlannedCheck
+from acceptance.loads.work import Work, work_of
 from acceptance.wording.errors import WordedError
+
+AnyLoad = Literal["any", "gpus"]
 
 
 class PlanError(WordedError):
@@ -59,10 +64,12 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     `seconds_per_gpu`, `seconds_per_pair`, and `seconds_per_turn` for each turn of the GPUs that
     share the way to the host (`machine.topology.host_turns`). `extra_load` is a part of the check
     that it makes only where the profile names it. `slack` is the extra time in seconds before its
-    programs are ended, and `slack_per_gib` that for each GiB of RAM. `heats` marks a load that
-    keeps its components in full use. `loads_gpus` marks a load that keeps every due GPU busy at
-    once, for its whole time. `last` marks one that runs after all others, because the machine may
-    not survive it.
+    programs are ended, and `slack_per_gib` that for each GiB of RAM. `last` marks one that runs
+    after all others, because the machine may not survive it.
+
+    `follows` are the checks (ids or patterns) that it is judged from, one of which must be in the
+    plan; `follows_load` is the same for "any" check of the load sessions, or one that keeps the
+    "gpus" at work. What its load does to the machine is in `work`.
     """
 
     id: str
@@ -80,9 +87,22 @@ class CollectedCheck(msgspec.Struct, frozen=True):
     seconds_per_turn: float = 0.0
     slack: float = 0.0
     slack_per_gib: float = 0.0
-    heats: bool = False
-    loads_gpus: bool = False
     last: bool = False
+    follows: tuple[str, ...] = ()
+    follows_load: AnyLoad | None = None
+
+    @property
+    def work(self) -> Work:
+        """What its load does to the machine."""
+        return work_of(self.load)
+
+    def has_evidence(self, planned: Sequence[PlannedCheck]) -> bool:
+        """Whether what it is judged from is among these checks, those planned before it."""
+        if self.follows and not any(matches_patterns(one.id, self.follows) for one in planned):
+            return False
+        if self.follows_load == "gpus":
+            return any(one.gpu_load_s for one in planned)
+        return self.follows_load is None or any(one.session in LOAD_SESSIONS for one in planned)
 
     def calculated_s(
         self, loads_s: Mapping[str, float], memory_gib: float, gpus: int, cores: int, turns: int
@@ -100,3 +120,22 @@ class CollectedCheck(msgspec.Struct, frozen=True):
         seconds += self.core_seconds_per_gib * memory_gib / max(1, cores)
         seconds += self.seconds_per_turn * turns
         return seconds + self.seconds_per_pair * gpus * (gpus - 1)
+
+
+def lint_follows(checks: Sequence[CollectedCheck]) -> str | None:
+    """What is wrong with a check that a check follows, in a sentence; None where nothing is.
+
+    It must exist, and run in a session that has ended before.
+    """
+    for check in checks:
+        earlier = [one for one in checks if one.session in earlier_sessions(check.session)]
+        for name in check.follows:
+            if any(matches_patterns(one.id, [name]) for one in earlier):
+                continue
+            if any(matches_patterns(one.id, [name]) for one in checks):
+                return f"{check.id} follows {name}, which does not run in a session before it"
+            cure = nearest(name, [one.id for one in checks], "name a check")
+            return f"{check.id} follows {name}, which is no check: {cure}"
+        if check.follows_load and not set(LOAD_SESSIONS) <= set(earlier_sessions(check.session)):
+            return f"{check.id} follows loads, and does not run after all of them"
+    return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from acceptance.core.collection import LOAD_SESSIONS, SESSIONS, matches_patterns
+from acceptance.core.collection import SESSIONS, matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.judgement import covers
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Text, known
+from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.core.site_names import PREFIX, SUBJECT
@@ -23,9 +23,6 @@ from acceptance.machine.machine_file import BELOW_ZERO
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
 OVERHEAD_S = 4.0
 RARE_S = 600.0  # seconds of load in which a rare fault shows once
-# The loads that keep all GPUs at work and compare every result. Of others (`gpu_gemm`, training)
-# only some results are compared.
-COMPARING = ("burn", "vram", "gpu_burn_")
 
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
@@ -229,10 +226,9 @@ def _gaps(
 
     A GPU that no check loads, or a limit for a component that this machine does not show.
     """
-    loaded = {check.id for check in checks if check.session in LOAD_SESSIONS and check.heats}
-    heated = {due.component for check in planned if check.id in loaded for due in check.due}
+    loaded = {due.component for check in planned if check.gpu_load_s for due in check.due}
     for gpu in classes["gpu"]:
-        if gpu not in heated:
+        if gpu not in loaded:
             yield Message("gpu_not_loaded", {"gpu": str(gpu)})
     shown = {
         (one.name, name)
@@ -261,16 +257,16 @@ def _rare_faults(
 ) -> Iterator[Message]:
     """How often a fault that shows once in ten minutes of load is missed, by part of the machine.
 
-    Of GPUs the seconds of COMPARING count, which compare every result; of processors and RAM those
-    of each load that counts wrong results of theirs. Faults come independently of each other, so
-    `exp(-seconds / 600)` of the runs meet none. Nothing is said of a part on which that is less
-    than one in 200, nor of GPUs where there is none.
+    Of GPUs the seconds of loads count that keep them at work and compare every result; of
+    processors and RAM those of each load that counts wrong results of theirs. Faults come
+    independently of each other, so `exp(-seconds / 600)` of the runs meet none. Nothing is said of
+    a part on which that is less than one in 200, nor of GPUs where there is none.
     """
-    load_of = {check.id: check.load for check in checks}
+    found = {check.id: check for check in checks}
     spans: dict[Component, float] = dict.fromkeys((GPUS, CPU, MEMORY), 0.0)
     for check in planned:
-        load = load_of[check.id]
-        if load is not None and load.startswith(COMPARING):
+        load = found[check.id].load
+        if found[check.id].work.compares:
             spans[GPUS] += check.gpu_load_s
         for part in {due.component for due in check.due if due.unit == "count"} & {CPU, MEMORY}:
             spans[part] += loads_s[load] if load else 0.0
@@ -283,6 +279,23 @@ def _rare_faults(
                 component=str(part), seconds=f"{seconds:.0f}", missed=f"{100.0 * missed:.0f}"
             )
             yield Message("rare_faults_missed", about)
+
+
+def _evidence(check: CollectedCheck) -> Listed | Message:
+    """What a check is judged from."""
+    if check.follows:
+        return Listed(check.follows)
+    return Message("a_load_of_gpus" if check.follows_load == "gpus" else "a_load_check")
+
+
+def _unfounded(pattern: str, check: CollectedCheck, profile: str) -> PlanError:
+    """That what was asked for is judged from what this run does not do, with the cure."""
+    load = "a load of GPUs" if check.follows_load == "gpus" else "a load"
+    evidence = " or ".join(check.follows) or load
+    return PlanError(
+        f"--only {pattern}: {check.id} is judged from {evidence}, and this selection of the "
+        f"profile {profile} runs none: select it too, or choose a profile that runs it"
+    )
 
 
 def waivers_of_nothing(
@@ -354,12 +367,13 @@ def build(
             names = ", ".join(check.id for check in collected)
             raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
     planned: list[PlannedCheck] = []
+    unfounded: list[CollectedCheck] = []  # what they are judged from is not in this plan
     for check in sorted(
         collected,
         key=lambda check: (
             SESSIONS.index(check.session),
             not check.gate,
-            check.heats,
+            check.work.heats,
             check.last,
         ),
     ):
@@ -368,8 +382,10 @@ def build(
         if check.load is not None and check.load not in loads_s:
             continue  # this profile does not run that load
         due = dues(check, components, book, siblings)
-        if due:
-            work_s = loads_s[check.load] if check.load and check.loads_gpus else 0.0
+        if due and not check.has_evidence(planned):
+            unfounded.append(check)
+        elif due:
+            work_s = loads_s[check.load] if check.load and check.work.busy else 0.0
             planned.append(
                 PlannedCheck(
                     check.id,
@@ -388,6 +404,12 @@ def build(
                     work_s,
                 )
             )
+    for pattern in only:
+        if any(matches_patterns(check.id, [pattern]) for check in planned):
+            continue
+        for check in unfounded:
+            if matches_patterns(check.id, [pattern]):
+                raise _unfounded(pattern, check, profile)
     if not planned:
         raise PlanError(f"nothing is due: no check of this selection applies to this machine{cure}")
     for pattern in () if missing else only:  # a check of missing GPUs alone owes nothing
@@ -409,7 +431,13 @@ def build(
             *cannot_detect,
             *_rare_faults(collected, planned, loads_s, len(components["gpu"])),
         ),
-        not_tested=tuple(not_offered),
+        not_tested=(
+            *not_offered,
+            *(
+                Message("evidence_not_planned", {"check": one.id, "evidence": _evidence(one)})
+                for one in unfounded
+            ),
+        ),
         gaps=() if partial else (*gaps, *_gaps(collected, planned, shown, book, missing)),
         inventory_declared=declared_in is not None,
         digest=digest,

@@ -45,7 +45,7 @@ OF_LOADS: _Programs = (
     ("deviceQuery", None, ("gpu.device_query",)),
     ("bandwidthTest", None, ("link.bandwidth_test",)),
     ("p2pBandwidthLatencyTest", None, ("link.p2p",)),
-    (TORCH, None, ("compute", "vram", "together.burn")),
+    (TORCH, None, ("compute", "vram", "together.burn", "link.collectives", "train", "power")),
 )
 
 

@@ -46,6 +46,7 @@ from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import Sheets
 from acceptance.journal import provenance
 from acceptance.loads.pulse import selection
+from acceptance.loads.work import work_of
 from acceptance.machine import channels, disk_link, gpu_selection, machine_file, topology
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
@@ -554,7 +555,7 @@ def asks_for_gpus(
 
 def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Message]:
     """That a profile whose loads are all of GPUs loads nothing here, where there is none."""
-    alone = all(load.startswith(("train_", "gpu_", "collective")) for load in chosen.seconds)
+    alone = all(work_of(load).gpus for load in chosen.seconds)
     return [Message("no_training_without_gpu")] if alone and not names else []
 
 

@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 import msgspec
 import pytest
@@ -27,8 +27,9 @@ from acceptance.core.record import (
 )
 from acceptance.core.verdict import worst
 from acceptance.expect import measurements, site_families, site_sheets
-from acceptance.expect.collected import CollectedCheck, Measures
+from acceptance.expect.collected import AnyLoad, CollectedCheck, Measures, lint_follows
 from acceptance.journal import clock, provenance, segment
+from acceptance.loads.work import LOADS
 from acceptance.session import context as session_context
 from acceptance.session import site, timeouts
 from acceptance.session.check import Check, CheckSkipped, ErrorInLines, Judged, Violation
@@ -41,16 +42,23 @@ MARKS = (
     "processors, RAM and disks, beside gpu-load), load (by itself), host-after",
     "measures(*names): the measurements of the check, each as its family has it",
     "costs(seconds, load=None, extra_load=None, per_gib=0.0, per_gib_of_a_core=0.0, per_gpu=0.0, "
-    "per_pair=0.0, per_turn=0.0, slack=0.0, slack_per_gib=0.0, heats=False, loads_gpus=False, "
-    "last=False): calculated seconds of the check, beside those of the named load ({name} in it is "
+    "per_pair=0.0, per_turn=0.0, slack=0.0, slack_per_gib=0.0, last=False): "
+    "calculated seconds of the check, beside those of the named load ({name} in it is "
     "a parameter of the test) and of an extra load, which the check makes only where the profile "
     "names it, for each GiB that is filled, for each GiB that one core fills where all cores fill "
     "side by side, for each GPU and each ordered pair of GPUs tested, and for each turn of the "
     "GPUs that share the way to the host; slack is how much longer its programs may take, "
-    "slack_per_gib that for each GiB, heats marks a load of full use, loads_gpus one that keeps "
-    "every GPU that is due at work for all of its time, last one that runs after all others",
+    "slack_per_gib that for each GiB, last marks one that runs after all others",
+    "follows(*checks, load=None): the checks of sessions before it that this one is judged from, "
+    "of which one must be in the plan; load='any' names every check of the load sessions, "
+    "load='gpus' those that keep the GPUs at work",
     "gate: when this check can not be judged, nothing after it is run",
 )
+
+# The costs that a check may name beside its seconds.
+COSTS = frozenset(
+    ("load", "extra_load", "per_gib", "per_gib_of_a_core", "per_gpu", "per_pair", "per_turn")
+) | {"slack", "slack_per_gib", "last"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -122,6 +130,16 @@ def describe(item: pytest.Item) -> CollectedCheck:
         raise pytest.UsageError(
             f"{name}: its load names a parameter that the test has not ({error})"
         ) from error
+    extra_load = costs.kwargs.get("extra_load")
+    for one in (load, extra_load):
+        if one is not None and one not in LOADS:
+            raise pytest.UsageError(
+                f"{name}: nothing says what the load {one} works on: add it to "
+                "acceptance/loads/work.py"
+            )
+    if unknown := costs.kwargs.keys() - COSTS:
+        raise pytest.UsageError(f"{name}: its mark costs has no {', '.join(sorted(unknown))}")
+    follows, follows_load = _follows(item, name)
     return CollectedCheck(
         id=name,
         title=title,
@@ -129,7 +147,7 @@ def describe(item: pytest.Item) -> CollectedCheck:
         measures=_measures(item, name),
         seconds=costs.args[0],
         load=load,
-        extra_load=costs.kwargs.get("extra_load"),
+        extra_load=extra_load,
         seconds_per_gib=costs.kwargs.get("per_gib", 0.0),
         core_seconds_per_gib=costs.kwargs.get("per_gib_of_a_core", 0.0),
         seconds_per_gpu=costs.kwargs.get("per_gpu", 0.0),
@@ -137,11 +155,25 @@ def describe(item: pytest.Item) -> CollectedCheck:
         seconds_per_turn=costs.kwargs.get("per_turn", 0.0),
         slack=costs.kwargs.get("slack", 0.0),
         slack_per_gib=costs.kwargs.get("slack_per_gib", 0.0),
-        heats=costs.kwargs.get("heats", False),
-        loads_gpus=costs.kwargs.get("loads_gpus", False),
         last=costs.kwargs.get("last", False),
         gate=item.get_closest_marker("gate") is not None,
+        follows=follows,
+        follows_load=follows_load,
     )
+
+
+def _follows(item: pytest.Item, name: str) -> tuple[tuple[str, ...], AnyLoad | None]:
+    """The checks and the loads that a check is judged from. Raises UsageError."""
+    mark = item.get_closest_marker("follows")
+    if mark is None:
+        return (), None
+    load = mark.kwargs.get("load")
+    named = all(isinstance(one, str) for one in mark.args) and (mark.args or load is not None)
+    if not named or load not in (None, *get_args(AnyLoad)) or mark.kwargs.keys() - {"load"}:
+        raise pytest.UsageError(
+            f"{name}: the mark follows names checks, or load='any' or load='gpus'"
+        )
+    return mark.args, load
 
 
 def _measures(item: pytest.Item, name: str) -> tuple[Measures, ...]:
@@ -174,6 +206,8 @@ class _Collector:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         checks = tuple(describe(item) for item in session.items)
+        if wrong := lint_follows(checks):
+            raise pytest.UsageError(wrong)
         self._answer.write_bytes(
             msgspec.json.encode({"digest": provenance.package_digest(), "checks": checks})
         )

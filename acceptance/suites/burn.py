@@ -41,7 +41,7 @@ NAMES: Mapping[Mode, tuple[str, str, str, str]] = {
 )
 @pytest.mark.session("gpu-load")
 # Beyond its own time gpu-burn needs some seconds to start, and half a minute to stop.
-@pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0, heats=True, loads_gpus=True)
+@pytest.mark.costs(36.0, load="gpu_burn_{mode}", slack=150.0)
 def test_gpu_burn(
     mode: Mode,
     gpu_burn: Callable[[Mode], ToolOutput],

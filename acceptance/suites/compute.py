@@ -50,7 +50,7 @@ def with_mfu(
 @pytest.mark.session("gpu-load")
 # It is the first to start torch: 3 s, and 10 where nothing has read it from the disk yet. The slack
 # is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are made.
-@pytest.mark.costs(13.0, load="gpu_gemm", extra_load=GEMM_TABLE, slack=600.0, loads_gpus=True)
+@pytest.mark.costs(13.0, load="gpu_gemm", extra_load=GEMM_TABLE, slack=600.0)
 @pytest.mark.measures(*dict.fromkeys(chain(*SHORT, *SUSTAINED)))
 def test_gemm_together(
     gemm_together: Callable[[], GpuLoads],

@@ -455,6 +455,8 @@ def _transports(
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.1)
+# Each of them measures a rate of the paths.
+@pytest.mark.follows("link.p2p", "link.peer_copies", "link.collectives")
 @pytest.mark.measures("link_contradictions")
 def test_peers(
     inventory: Inventory,

@@ -51,7 +51,7 @@ TRAIN = ("s", "W", "MHz")
 
 # The library starts and the first product is proved before the first step.
 @pytest.mark.session("load")
-@pytest.mark.costs(8.0, load="power_ladder", per_gpu=2.0, slack=180.0, heats=True, last=True)
+@pytest.mark.costs(8.0, load="power_ladder", per_gpu=2.0, slack=180.0, last=True)
 @pytest.mark.measures(*LADDER)
 def test_ladder(
     power_run: RunSteps, due_gpus: tuple[Gpu, ...], table: WriteTable, check: Check
@@ -66,7 +66,7 @@ def test_ladder(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(3.0, load="power_step", per_gpu=1.0, slack=180.0, heats=True, last=True)
+@pytest.mark.costs(3.0, load="power_step", per_gpu=1.0, slack=180.0, last=True)
 @pytest.mark.measures(*STEP)
 def test_step(
     power_run: RunSteps, due_gpus: tuple[Gpu, ...], table: WriteTable, check: Check
@@ -80,7 +80,7 @@ def test_step(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(8.0, load="power_pulses", per_gpu=1.0, slack=180.0, heats=True, last=True)
+@pytest.mark.costs(8.0, load="power_pulses", per_gpu=1.0, slack=180.0, last=True)
 @pytest.mark.measures(*PULSES)
 def test_pulses(
     power_run: RunSteps, due_gpus: tuple[Gpu, ...], table: WriteTable, check: Check

@@ -57,6 +57,7 @@ Tested = Callable[[str], tuple[Scratch, ...]]
 
 # A waiver of its skip, for disks without a report, covers those of the checks that build on it.
 REPORT = "storage.smart_health"
+SELF_TEST_BEGUN = "storage.self_test_begun"
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
 
 
@@ -179,6 +180,7 @@ def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check)
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(1.0)
+@pytest.mark.follows(REPORT)
 @pytest.mark.measures("disk_growth")
 def test_health(
     inventory: Inventory, smart_report: AskDisk, earlier_programs: EarlierPrograms, check: Check
@@ -360,6 +362,7 @@ def test_self_test_begun(
 @pytest.mark.session("host-after")
 # a disk does its own work first: a test of two minutes may take longer beside the loads
 @pytest.mark.costs(1.0, load="disk_self_test", slack=300.0)
+@pytest.mark.follows(SELF_TEST_BEGUN)
 @pytest.mark.measures("disk_self_test_faults")
 def test_self_test(
     inventory: Inventory,
@@ -374,7 +377,7 @@ def test_self_test(
     aborted, or that does not end, is an error and no fault. Not measured: what a short test leaves
     out, above all most of the media.
     """
-    ran = earlier_programs("storage.self_test_begun")
+    ran = earlier_programs(SELF_TEST_BEGUN)
     failed: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
     unknown: list[Message] = []

@@ -44,6 +44,7 @@ class HeatUnknown(WordedError):
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
+@pytest.mark.follows(BURN)
 @pytest.mark.measures(
     "burn_settled",
     "burn_clock_kept",

@@ -41,7 +41,7 @@ PRODUCTS = (
 
 @pytest.mark.session("load")
 # Operands and references are made before the time starts, and the last results compared after it.
-@pytest.mark.costs(14.0, load="burn", per_gpu=3.0, slack=600.0, heats=True, loads_gpus=True)
+@pytest.mark.costs(14.0, load="burn", per_gpu=3.0, slack=600.0)
 @pytest.mark.measures(
     *chain(*PRODUCTS),
     "burn_digests_differ",

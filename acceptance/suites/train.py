@@ -84,7 +84,7 @@ def _tables(loads: GpuLoads, sheets: Mapping[Component, Sheet], table: WriteTabl
 @pytest.mark.session("load")
 # The time to start has torch, the small layers in float64 on the processor, and strict repeats. The
 # slack is for slow processors under eight of them.
-@pytest.mark.costs(16.0, load="train_layers", per_gpu=0.3, slack=240.0, loads_gpus=True)
+@pytest.mark.costs(16.0, load="train_layers", per_gpu=0.3, slack=240.0)
 @pytest.mark.measures(*chain(*LAYERS), "layer_matmul", "layer_miscompares")
 def test_layers(
     train_layers: Callable[[], GpuLoads],
@@ -275,7 +275,7 @@ def _steps(
 
 
 @pytest.mark.session("load")
-@pytest.mark.costs(8.0, load="train_step", slack=300.0, loads_gpus=True)
+@pytest.mark.costs(8.0, load="train_step", slack=300.0)
 @pytest.mark.measures(*STEP)
 def test_step(
     train_steps: Callable[[], GpuLoads],

@@ -18,7 +18,7 @@ WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | 
 @pytest.mark.session("gpu-load")
 # One round of all patterns runs however short the time: on large memory at a low rate it takes
 # longer.
-@pytest.mark.costs(6.5, load="vram", slack=315.0, loads_gpus=True)
+@pytest.mark.costs(6.5, load="vram", slack=315.0)
 @pytest.mark.measures(
     "vram_miscompares", "vram_tested", "vram_rate", "vram_copy", "vram_copy_ratio"
 )

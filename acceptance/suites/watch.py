@@ -133,6 +133,7 @@ def _conclude(troubles: Sequence[Message]) -> None:
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
+@pytest.mark.follows(load="any")
 @pytest.mark.measures("gpu_sample_period", "gpu_sample_gap")
 def test_sampled(watched: Mapping[Gpu, GpuHistory], load_spans: NamedSpans, check: Check) -> None:
     """Every GPU was watched through every load, five times a second.
@@ -326,6 +327,7 @@ def test_heat(
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.3)
+@pytest.mark.follows(load="gpus")
 @pytest.mark.measures("gpu_link_gen", "gpu_link_width")
 def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Each GPU's PCIe generation and width while it was in full use, against the lesser of what

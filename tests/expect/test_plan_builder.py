@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +13,13 @@ from acceptance.core import plan
 from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
-from acceptance.expect.collected import CollectedCheck, Measures, PlanError
+from acceptance.expect.collected import CollectedCheck, Measures, PlanError, lint_follows
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.history.baseline import forgetful
 from acceptance.machine.machine_facts import MachineFacts
@@ -108,12 +110,12 @@ def test_sessions_in_order_and_gates_first_in_theirs() -> None:
 
 def test_what_heats_runs_last_in_its_session() -> None:
     checks = [
-        collected("a.burn", heats=True),
+        collected("a.burn", load="burn"),
         collected("b.copy", slack=120.0),
-        collected("c.gate", gate=True, heats=True),
+        collected("c.gate", gate=True, load="burn"),
         collected("d.after", session="host-after"),
     ]
-    made = build(checks, book=LimitBook(BOOK.entries[:1]))
+    made = build(checks, book=LimitBook(BOOK.entries[:1]), loads_s={"burn": 1.0})
     assert names(made) == ["c.gate", "b.copy", "a.burn", "d.after"]
     assert [check.slack_s for check in made.checks] == [0.0, 120.0, 0.0, 0.0]
 
@@ -121,10 +123,10 @@ def test_what_heats_runs_last_in_its_session() -> None:
 def test_a_profile_runs_the_loads_it_names_and_their_time_is_in_the_plan() -> None:
     checks = [
         collected("a.burn", load="burn", seconds=2.0),
-        collected("a.fill", load="fill", seconds=3.0, seconds_per_gib=1.5),
+        collected("a.fill", load="stressapptest", seconds=3.0, seconds_per_gib=1.5),
         collected("a.look"),
     ]
-    made = build(checks, loads_s={"fill": 10.0}, book=LimitBook(BOOK.entries[:1]))
+    made = build(checks, loads_s={"stressapptest": 10.0}, book=LimitBook(BOOK.entries[:1]))
     assert [(check.id, check.seconds) for check in made.checks] == [
         ("a.fill", 16.0),
         ("a.look", 1.0),
@@ -257,7 +259,7 @@ def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
     classes = {**CLASSES, "gpu": (Gpu(0), Gpu(1)), "first": (Gpu(0),)}
     looked = collected("g.look", Measures("power", "W", "gpu"), session="host-before")
     seen = collected("g.seen", Measures("power", "W", "gpu"))  # where the loads run, but it is none
-    heated = collected("g.burn", Measures("power", "W", "first"), load="burn", heats=True)
+    heated = collected("g.burn", Measures("power", "W", "first"), load="burn")
     checks, loads_s = [*BOTH, looked, seen, heated], {"burn": 1.0}
     gaps = build(checks, components=classes, loads_s=loads_s).gaps
     assert tuple(map(words.text, gaps)) == ("gpu1: no check of this plan loads it",)
@@ -266,10 +268,100 @@ def test_a_gpu_that_no_check_loads_is_a_gap() -> None:
         checks, components={**classes, "gpu": (Gpu(1),)}, loads_s=loads_s, narrowed=True
     )
     assert (narrowed.gaps, narrowed.scope, narrowed.gpus) == ((), "partial", (Gpu(1),))
-    short = collected(
-        "g.seen", Measures("power", "W", "gpu"), load="burn"
-    )  # a load, and no full use
-    assert len(build([*BOTH, short], components=classes, loads_s=loads_s).gaps) == 2
+    # A load of GPUs that does not keep them at work for all of its time.
+    short = collected("g.seen", Measures("power", "W", "gpu"), load="nvbandwidth")
+    only_copies = {"nvbandwidth": 1.0}
+    assert len(build([*BOTH, short], components=classes, loads_s=only_copies).gaps) == 2
+    # Products keep them at work, whether they run last or not.
+    products = collected("g.seen", Measures("power", "W", "gpu"), load="gpu_gemm")
+    assert build([*BOTH, products], components=classes, loads_s={"gpu_gemm": 7.0}).gaps == ()
+
+
+BURNS: Mapping[str, Any] = {
+    "loads_s": {"burn": 8.0},
+    "components": {**CLASSES, "gpu": (Gpu(0),)},
+    "book": LimitBook(BOOK.entries[:1]),
+}
+_BURN = collected("g.burn", Measures("power", "W", "gpu"), load="burn")
+
+
+def after(name: str, **more: Any) -> CollectedCheck:
+    return collected(name, session="host-after", **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "due_without", "code"),
+    [
+        ({"follows": ("g.burn",)}, False, "g.burn"),
+        ({"follows": ("g.other", "g.burn")}, False, "g.other, g.burn"),
+        ({"follows_load": "gpus"}, False, Message("a_load_of_gpus")),
+        ({"follows_load": "any"}, True, None),
+        ({}, True, None),
+    ],
+)
+def test_a_check_is_due_only_where_what_it_is_judged_from_is_planned(
+    more: dict[str, Any], due_without: bool, code: object
+) -> None:
+    checks = [_BURN, collected("a.host", load="stress_ng"), after("z.steady", **more)]
+    both = {**BURNS, "loads_s": {"burn": 8.0, "stress_ng": 2.0}}
+    made = build(checks, **both)
+    assert (names(made), made.not_tested) == (
+        ["a.host", "g.burn", "z.steady"],
+        ("no thermometer",),
+    )
+    # Another profile does not run it, a selection leaves it out, or the machine does not have it.
+    without = {**both, "loads_s": {"stress_ng": 2.0}, "declared_in": None}
+    nowhere = {**both, "components": CLASSES}
+    for less in (build(checks, **without), build(checks, **nowhere)):
+        assert ("z.steady" in names(less)) is due_without
+        told = [one for one in less.not_tested if isinstance(one, Message)]
+        assert [one.code for one in told] == ["evidence_not_planned"] * (not due_without)
+        for one in told:
+            evidence = one.values["evidence"]
+            told_of = ", ".join(evidence.items) if isinstance(evidence, Listed) else evidence
+            assert (one.values["check"], told_of) == ("z.steady", code)
+    chosen = build(checks, **both, only=["a.host", "z"]) if due_without else None
+    assert chosen is None or names(chosen) == ["a.host", "z.steady"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"follows": ("g.burn", "g.other")}, "z.steady is judged from g.burn or g.other, and"),
+        ({"follows_load": "gpus"}, "z.steady is judged from a load of GPUs, and"),
+        ({"follows_load": "any"}, "z.steady is judged from a load, and"),
+    ],
+)
+def test_what_was_asked_for_without_its_evidence_is_refused(
+    more: dict[str, Any], told: str
+) -> None:
+    checks = [_BURN, after("z.other"), after("z.steady", **more)]
+    for pattern in ("z.steady", "z.st*"):
+        with pytest.raises(PlanError, match=f"^--only {re.escape(pattern)}: {told}"):
+            build(checks, **BURNS, only=[pattern])
+    assert names(build(checks, **BURNS, only=["z.steady", "g"])) == ["g.burn", "z.steady"]
+    assert names(build(checks, **BURNS, only=["z"])) == ["z.other"]  # and what is not due is said
+    assert len(build(checks, **BURNS, only=["z"]).not_tested) == 2
+
+
+def test_what_a_check_follows_exists_and_has_ended_before() -> None:
+    steady = after("z.steady", follows=("g.*",), follows_load="any")
+    assert lint_follows([_BURN, steady]) is None
+    wrong = {
+        "z.steady follows g.burnt, which is no check: did you mean g.burn?": {
+            "follows": ("g.burnt",)
+        },
+        "z.steady follows z.late, which does not run in a session before it": {
+            "follows": ("z.late",)
+        },
+        "z.steady follows loads, and does not run after all of them": {
+            "session": "load",
+            "follows_load": "gpus",
+        },
+    }
+    for told, more in wrong.items():
+        check = collected("z.steady", **{"session": "host-after", **more})
+        assert lint_follows([_BURN, after("z.late"), check]) == told
 
 
 def test_waivers_that_match_nothing_are_named() -> None:
@@ -296,7 +388,7 @@ def test_a_limit_for_a_component_that_is_not_there_is_a_gap(component: str) -> N
     # gpu0 is there, but power is not measured on it: the limit would be held against nothing.
     book = BOOK.after([Override("power", "override in box.toml", WATT, component)])
     classes = {**CLASSES, "gpu": (Gpu(0),)}
-    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
+    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn")
     gaps = build([*BOTH, burn], components=classes, book=book, loads_s={"burn": 1.0}).gaps
     assert tuple(map(words.text, gaps)) == (
         f"override in box.toml: a limit for power on {component}, which this machine does not show",
@@ -307,7 +399,7 @@ def test_a_limit_for_a_gpu_is_no_gap_while_one_is_missing() -> None:
     # The GPUs that are left have other numbers, and that one is missing fails.
     book = BOOK.after([Override("power", "override in box.toml", WATT, Gpu(1))])
     classes = {**CLASSES, "gpu": (Gpu(0),)}
-    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn", heats=True)
+    burn = collected("g.burn", Measures("faults", "count", "gpu"), load="burn")
     loads_s = {"burn": 1.0}
     made = build([*BOTH, burn], components=classes, book=book, loads_s=loads_s, missing=[Gpu(1)])
     assert made.gaps == ()
@@ -388,22 +480,21 @@ def test_a_check_that_does_not_work_gpu_by_gpu_costs_the_same_for_any_number() -
 def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() -> None:
     ram, heat = Measures("faults", "count", "ram"), Measures("power", "W", "gpu")
     checks = (
-        collected("gpu.burn", heat, load="burn", loads_gpus=True, heats=True),
-        collected("gpu.copy", heat, load="copy"),
-        collected("gpu.products", heat, load="gpu_gemm", loads_gpus=True),
-        collected("cpu.products", FAULTS, load="products"),
-        collected("cpu.speed", load="speed"),
-        collected("ram.patterns", ram, load="patterns"),
+        collected("gpu.burn", heat, FAULTS, ram, load="burn"),
+        collected("gpu.copy", heat, load="gpu_copy"),
+        collected("gpu.products", heat, load="gpu_gemm"),
+        collected("cpu.products", FAULTS, load="cpu_gemm"),
+        collected("cpu.speed", load="memory_bandwidth"),
+        collected("ram.patterns", ram, load="stressapptest"),
         collected("cpu.counted", FAULTS),
-        collected("all.burn", FAULTS, ram, load="burn"),
     )
     classes = {**CLASSES, "gpu": (Gpu(0),), "ram": (MEMORY,)}
     loads = {
         "burn": 60.0,
-        "copy": 90.0,
-        "products": 240.0,
-        "speed": 30.0,
-        "patterns": 3120.0,
+        "gpu_copy": 90.0,
+        "cpu_gemm": 240.0,
+        "memory_bandwidth": 30.0,
+        "stressapptest": 3120.0,
         "gpu_gemm": 30.0,
     }
     made = build(checks, loads_s=loads, components=classes)
@@ -415,7 +506,7 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
         "a fault on cpu that shows once in ten minutes of load is missed in 61 of 100 such runs "
         "(300 s of verified load)",
     ]  # of RAM, with 3180 s, fewer than one in 200
-    shorter = build(checks, loads_s={**loads, "patterns": 3000.0}, components=classes)
+    shorter = build(checks, loads_s={**loads, "stressapptest": 3000.0}, components=classes)
     last = words.text(shorter.cannot_detect[-1])
     assert last.startswith("a fault on memory that shows once")
     assert last.endswith("(3060 s of verified load)")

@@ -16,6 +16,7 @@ from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
 from acceptance.expect import limit_version
 from acceptance.expect.collected import Measures
+from acceptance.loads.work import LOADS, Work
 from acceptance.process import orphans
 from acceptance.session import context, plugin
 
@@ -399,9 +400,9 @@ def test_collecting_describes_and_runs_nothing(product: Product) -> None:
         """
 @pytest.mark.gate
 @pytest.mark.session("host-before")
-@pytest.mark.costs(2.5, load="nvbandwidth", extra_load="more", per_gib=0.5,
+@pytest.mark.costs(2.5, load="nvbandwidth", extra_load="gpu_gemm_table", per_gib=0.5,
     per_gib_of_a_core=4.0, per_gpu=2.0, per_pair=0.1, per_turn=0.3,
-    slack=120.0, slack_per_gib=1.0, heats=True)
+    slack=120.0, slack_per_gib=1.0, last=True)
 @pytest.mark.measures("copy_h2d", "copy_faults")
 @pytest.mark.measures("cpu_cores")
 def test_everything(check):
@@ -423,9 +424,9 @@ def test_everything(check):
     )
     assert (found.seconds, found.load, found.seconds_per_gib) == (2.5, "nvbandwidth", 0.5)
     assert (found.seconds_per_gpu, found.seconds_per_pair) == (2.0, 0.1)
-    assert (found.seconds_per_turn, found.extra_load) == (0.3, "more")
+    assert (found.seconds_per_turn, found.extra_load) == (0.3, "gpu_gemm_table")
     assert found.core_seconds_per_gib == 4.0
-    assert (found.slack, found.slack_per_gib, found.heats) == (120.0, 1.0, True)
+    assert (found.slack, found.slack_per_gib, found.last) == (120.0, 1.0, True)
     assert found.measures == (
         Measures("copy_h2d", "GB/s", "gpu"),
         Measures("copy_faults", "count", "gpu", waivable=False),
@@ -447,9 +448,9 @@ class Item:
     """As much of a pytest item as a description needs."""
 
     path = Path("link.py")
-    name = "test_copy[pinned]"
+    name = "test_copy[float]"
     config = SimpleNamespace(stash={})
-    callspec = SimpleNamespace(params={"path": "pinned"})
+    callspec = SimpleNamespace(params={"path": "float"})
 
     def __init__(
         self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]
@@ -484,7 +485,7 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
     [
         (
             Item(None),
-            "link.copy[pinned]: a check needs a docstring and the marks session and costs",
+            "link.copy[float]: a check needs a docstring and the marks session and costs",
         ),
         (Item(" "), "a check needs a docstring"),
         (Item(session=NONE), "the marks session and costs"),
@@ -503,8 +504,15 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
             Item(costs=((1.0,), {"load": "burn_{mode}"})),
             "its load names a parameter that the test has not ('mode')",
         ),
+        (Item(costs=((1.0,), {"load": "burnt"})), "what the load burnt works on"),
+        (Item(costs=((1.0,), {"extra_load": "burnt"})), "what the load burnt works on"),
+        (Item(costs=((1.0,), {"heats": True})), "its mark costs has no heats"),
+        (Item(follows=(("link.other",), {"load": "most"})), "the mark follows names checks"),
+        (Item(follows=(("link.other",), {"of": "any"})), "the mark follows names checks"),
+        (Item(follows=((7,), {})), "the mark follows names checks"),
+        (Item(follows=((), {"load": None})), "the mark follows names checks"),
     ],
-    ids=range(11),
+    ids=range(18),
 )
 def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
     with pytest.raises(pytest.UsageError, match=re.escape(told)):
@@ -514,14 +522,22 @@ def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
 def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
     assert (found.id, found.measures) == (
-        "link.copy[pinned]",
+        "link.copy[float]",
         (Measures("copy_faults", "count", "gpu", waivable=False),),
     )
-    assert (found.load, found.slack, found.heats) == (None, 0.0, False)
+    assert (found.load, found.slack, found.work) == (None, 0.0, Work())
     burn = plugin.describe(
         cast(
             pytest.Item,
-            Item(costs=((36.0,), {"load": "burn_{path}", "slack": 150.0, "heats": True})),
+            Item(
+                costs=((36.0,), {"load": "gpu_burn_{path}", "slack": 150.0}),
+                follows=(("link.other",), {"load": "gpus"}),
+            ),
         )
     )
-    assert (burn.load, burn.slack, burn.heats) == ("burn_pinned", 150.0, True)
+    assert (burn.load, burn.slack, burn.work) == (
+        "gpu_burn_float",
+        150.0,
+        LOADS["gpu_burn_float"],
+    )
+    assert (burn.follows, burn.follows_load) == (("link.other",), "gpus")
