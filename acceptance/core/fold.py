@@ -160,7 +160,7 @@ def _verdict(
 ) -> Verdict:
     return Verdict(
         verdict=word,
-        scope=start.plan.scope,
+        scope="partial" if start.plan.shortened else start.plan.scope,
         run_id=start.run_id,
         profile=start.plan.profile,
         inventory_declared=start.plan.inventory_declared,
@@ -170,6 +170,7 @@ def _verdict(
         provenance=start.provenance,
         postponed=postponed,
         changed=changed,
+        shortened=start.plan.shortened,
     )
 
 

@@ -90,6 +90,19 @@ class PlannedCheck(msgspec.Struct, frozen=True):
         return self.seconds if self.usual_s is None else self.usual_s
 
 
+class Reduction(msgspec.Struct, frozen=True):
+    """Less of a load than the profile's own, in seconds or GiB.
+
+    `load` is the load as the profile names it, the part that it fills, or the disk that it writes
+    to. `planned` is that of the run, `own` that of the profile.
+    """
+
+    load: str
+    planned: float
+    own: float
+    unit: Literal["s", "GiB"]
+
+
 class Plan(msgspec.Struct, frozen=True):
     """Everything that is due in a run.
 
@@ -99,7 +112,8 @@ class Plan(msgspec.Struct, frozen=True):
     they keep the run from passing. `birth` holds the facts of the baseline, where the machine has
     one, undecoded: `acceptance.machine.changes` reads them. `overhead_s` is how many seconds of the
     run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
-    from. `site` are the site's own checks, where the run has any.
+    from. `site` are the site's own checks, where the run has any. `shortened` is what the run does
+    less of than its profile, where it has every check on every GPU: such a run is partial too.
     """
 
     profile: str
@@ -119,6 +133,12 @@ class Plan(msgspec.Struct, frozen=True):
     timed_runs: int = 0
     gpu_functions: tuple[Component, ...] = ()
     site: SiteChecks | None = None
+    shortened: tuple[Reduction, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every check of the profile is due on every GPU, however short its loads are."""
+        return self.scope == "full" or bool(self.shortened)
 
     def share(self, session: Session) -> tuple[PlannedCheck, ...]:
         """The checks of one session, in the order in which they run."""

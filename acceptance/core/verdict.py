@@ -11,7 +11,7 @@ from acceptance.core.collection import Session
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message
-from acceptance.core.plan import Scope
+from acceptance.core.plan import Reduction, Scope
 from acceptance.core.record import Event, Outcome, Postponed
 from acceptance.core.waiver import Waiver
 
@@ -65,6 +65,7 @@ class Verdict(msgspec.Struct, frozen=True):
     # nothing was run, or the run was given up, because the machine is in use
     postponed: Postponed | None = None
     changed: tuple[Message, ...] = ()  # differences from the baseline that decide nothing
+    shortened: tuple[Reduction, ...] = ()  # the plan's: why a whole run is partial all the same
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Every finding of these kinds: the run's own first, then check by check."""

@@ -12,7 +12,7 @@ from acceptance.core.judgement import covers
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.core.plan import Due, Plan, PlannedCheck, Reduction
 from acceptance.core.site_names import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, nearest
@@ -343,6 +343,7 @@ def build(
     cure: str = "",
     gpu_functions: Sequence[Component] = (),
     turns: int | None = None,
+    reductions: Sequence[Reduction] = (),
 ) -> Plan:
     """The plan of one run.
 
@@ -355,7 +356,8 @@ def build(
     `gpu_functions` are the plan's. `turns` is the largest number of GPUs that share the way to the
     host; None: all do.
     `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
-    is due.
+    is due. `reductions` are what the loads do less of than the profile: those of loads that are due
+    make a whole run partial, and it keeps its gaps.
 
     Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
     is due.
@@ -418,11 +420,17 @@ def build(
                 f"--only {pattern}: nothing of it is due on this machine in the profile {profile}"
                 f"{cure}"
             )
-    partial = bool(only) or narrowed
+    selection = bool(only) or narrowed
+    loads = {check.load for check in collected if any(one.id == check.id for one in planned)}
+    shortened = (
+        ()
+        if selection
+        else tuple(one for one in reductions if one.unit != "s" or one.load in loads)
+    )
     shown = components if any_profile is None else any_profile
     return Plan(
         profile=profile,
-        scope="partial" if partial else "full",
+        scope="partial" if selection or shortened else "full",
         checks=tuple(planned),
         waivers=tuple(waivers),
         loads_s=dict(loads_s),
@@ -438,10 +446,11 @@ def build(
                 for one in unfounded
             ),
         ),
-        gaps=() if partial else (*gaps, *_gaps(collected, planned, shown, book, missing)),
+        gaps=() if selection else (*gaps, *_gaps(collected, planned, shown, book, missing)),
         inventory_declared=declared_in is not None,
         digest=digest,
         gpus=tuple(components["gpu"]),
         overhead_s=OVERHEAD_S,
         gpu_functions=tuple(gpu_functions),
+        shortened=shortened,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from acceptance.core import parts
+from acceptance.core import parts, reduction_message
 from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message, Text
@@ -169,6 +169,8 @@ def _require_pass(verdict: Verdict) -> None:
         first, *others = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
         why, more = words.as_message(first), len(others) or None
         raise RunRejected("run_not_passed", verdict=verdict.verdict, why=why, more=more)
+    if verdict.shortened:
+        raise RunRejected("run_shortened", loads=reduction_message.of_all(verdict.shortened))
     if verdict.scope != "full":
         raise RunRejected("run_partial")
 

@@ -153,6 +153,11 @@ def keeps(filesystems: int) -> bool:
     return _share(filesystems) >= 3 * KEPT_BYTES
 
 
+def own_bytes(profile: str, filesystems: int) -> int:
+    """What this profile writes on each of so many filesystems, whatever the machine file allows."""
+    return _share(filesystems) if profile in ("accept", "soak") and filesystems else 0
+
+
 def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, ...]:
     """What a run of this profile writes on each of these filesystems.
 
@@ -160,9 +165,9 @@ def budgets(profile: str, declared: Sequence[DeclaredScratch]) -> tuple[Budget, 
     kept files keeps none. `soak` writes what the machine file allows it to. Other profiles write
     nothing.
     """
-    if profile not in ("accept", "soak") or not declared:
+    share = own_bytes(profile, len(declared))
+    if not share:
         return tuple(Budget(0, 0) for _ in declared)
-    share = _share(len(declared))
     found = []
     for one in declared:
         whole = one.write_gib * GIB if profile == "soak" and one.write_gib else share

@@ -15,6 +15,7 @@ from acceptance.history.comparison import (
     ValueChange,
 )
 from acceptance.history.noise import Spread
+from acceptance.reports import summary
 from acceptance.reports.text import duration
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
@@ -137,14 +138,19 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
     """One row per run: letter, name, host, verdict, profile, and duration."""
     for place, run in enumerate(comparison.runs):
         verdict = run.verdict
-        scope = language("{profile} (partial)", profile=verdict.profile)
         unsealed = f"{verdict.verdict} ({language('not sealed')})"
         yield (
             letter(place),
             run.name,
             verdict.provenance.get("host", NONE),
             verdict.verdict if run.sealed else unsealed,
-            verdict.profile if verdict.scope == "full" else scope,
+            verdict.profile
+            if verdict.scope == "full"
+            else language(
+                "{profile} ({scope})",
+                profile=verdict.profile,
+                scope=summary.scope(verdict, language),
+            ),
             NONE if run.seconds is None else duration(run.seconds),
         )
 

@@ -127,7 +127,9 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "closing_line", summary.closing_line(run)
     yield "run_id", verdict.run_id
     yield "profile", verdict.profile
-    yield "scope", verdict.scope
+    yield "scope", summary.scope(verdict)
+    if verdict.shortened:
+        yield "shortened", summary.reductions(verdict.shortened)
     yield from summary.provenance(run).items()
     for index, waiver in enumerate(summary.stale_waivers(verdict), start=1):
         yield f"stale_waiver_{index}", words.message(waiver)

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from acceptance.core import reduction_message
 from acceptance.core.collection import SITE
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement, covers
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, known
-from acceptance.core.plan import Due
+from acceptance.core.plan import Due, Plan, Reduction
 from acceptance.core.record import Outcome
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
@@ -46,7 +47,15 @@ def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
         about.append(language("not sealed"))
     if run.troubles:
         about.append(language("the evidence is incomplete"))
-    if verdict.scope == "partial":
+    if verdict.shortened:
+        about.append(
+            language(
+                "{scope}, no acceptance of the machine: {what}",
+                scope=scope(verdict, language),
+                what=reductions(verdict.shortened, language),
+            )
+        )
+    elif verdict.scope == "partial":
         about.append(language("partial: no acceptance of the machine"))
     if not verdict.inventory_declared:
         about.append(language("inventory not declared"))
@@ -63,6 +72,18 @@ def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
     if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):
         about.append(missing)
     return tuple(about)
+
+
+def scope(part: Verdict | Plan, language: Language = ENGLISH) -> str:
+    """The scope of a run or a plan: full, partial, or partial (shortened)."""
+    if part.shortened:
+        return language("partial (shortened)")
+    return language("partial") if part.scope == "partial" else language("full")
+
+
+def reductions(shortened: Sequence[Reduction], language: Language = ENGLISH) -> str:
+    """What is less than the profile's own, on one line; of many loads the first ones."""
+    return words.message(reduction_message.of_all(shortened), language)
 
 
 def counts(verdict: Verdict, language: Language = ENGLISH) -> str:

@@ -177,8 +177,11 @@ class Terminal(LineWriter):
             time=time,
             basis=time_basis(plan, language),
         )
-        partial = language("partial")
-        self.say(f"{head} ({partial})" if plan.scope == "partial" else head)
+        scope = summary.scope(plan, language)
+        self.say(head if plan.scope == "full" else f"{head} ({scope})")
+        if plan.shortened:
+            less = summary.reductions(plan.shortened, language)
+            self.say(language("shortened: {what} of the profile's own", what=less), "yellow")
         beside = [check.id for check in plan.share(HOST_LOAD) if plan.share(GPU_LOAD)]
         if beside:
             self.say(

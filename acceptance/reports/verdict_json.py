@@ -29,10 +29,10 @@ from acceptance.reports.locations import Locations, find_locations
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
-SCHEMA: Literal[6] = 6  # increases with every change of the shape: docs/verdict.md
+SCHEMA: Literal[7] = 7  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# The shape before, which had no `limits`: fleets hold verdicts of several versions.
-BEFORE: Literal[5] = 5
+# The shape before, which had no `shortened`: fleets hold verdicts of several versions.
+BEFORE: Literal[6] = 6
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -232,6 +232,15 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     folder: Annotated[Text, Meta(description="the site's folder of sheets")] | UnsetType = UNSET
 
 
+class Shortened(Struct, frozen=True, forbid_unknown_fields=True):
+    """Less of a load than the profile's own."""
+
+    load: Annotated[Text, Meta(description="the load, or what it fills or writes: memory, disk:X")]
+    planned: Annotated[float, Meta(ge=0, description="of this run")]
+    own: Annotated[float, Meta(gt=0, description="of the profile, on this machine")]
+    unit: Literal["s", "GiB"]
+
+
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it.
 
@@ -239,7 +248,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schema: Annotated[
-        Literal[5, 6], Meta(description="the number of this shape; another is another shape")
+        Literal[6, 7], Meta(description="the number of this shape; another is another shape")
     ]
     verdict: Annotated[
         VerdictWord,
@@ -280,6 +289,16 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    shortened: (
+        Annotated[
+            tuple[Shortened, ...],
+            Meta(
+                min_length=1,
+                description="why a run of every check on every GPU is partial all the same",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     profile: str | UnsetType = UNSET
     inventory_declared: (
         Annotated[bool, Meta(description="whether somebody said what should be in the machine")]
@@ -307,6 +326,10 @@ def schema() -> dict[str, Any]:
         _verdict("UNJUDGED", 3, none, some),
         # Only a run without a plan in its journal may lack these, and such a run is no PASS.
         {"if": {"properties": {"checks": some}}, "then": {"required": planned}},
+        {
+            "if": {"required": ["shortened"]},
+            "then": {"required": ["scope"], "properties": {"scope": {"const": "partial"}}},
+        },
         {
             "if": {"properties": {"verdict": {"const": "PASS"}}},
             "then": {"properties": {"checks": some}},
@@ -458,6 +481,10 @@ def render(run: Run) -> bytes:
         limits=_limits(run.start.limits),
         skipped=_skipped(verdict.postponed),
         scope=verdict.scope,
+        shortened=tuple(
+            Shortened(one.load, one.planned, one.own, one.unit) for one in verdict.shortened
+        )
+        or UNSET,
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,
     )
@@ -549,7 +576,8 @@ def read(content: bytes) -> File:
         "FAIL": code == 1 and violations,
         "UNJUDGED": code == 3 and not violations and unjudged,
     }
-    if not rules[found.verdict] or (found.checks and not planned):
+    shortened = found.shortened is UNSET or found.scope == "partial"
+    if not rules[found.verdict] or (found.checks and not planned) or not shortened:
         raise UnreadableVerdict("verdict_contradicts", verdict=found.verdict, code=code)
     for check in found.checks:
         for figure in check.measurements:

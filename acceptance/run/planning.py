@@ -6,6 +6,7 @@ No hardware is loaded and no journal is written here.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import tempfile
@@ -25,7 +26,7 @@ from acceptance.core.limit import GIB, MIB
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.parts import Core, parse
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Note
 from acceptance.expect import (
     ceiling,
@@ -47,7 +48,14 @@ from acceptance.expect.site_sheets import Sheets
 from acceptance.journal import provenance
 from acceptance.loads.pulse import selection
 from acceptance.loads.work import work_of
-from acceptance.machine import channels, disk_link, gpu_selection, machine_file, topology
+from acceptance.machine import (
+    channels,
+    disk_link,
+    gpu_selection,
+    machine_file,
+    scratch_place,
+    topology,
+)
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
@@ -69,6 +77,9 @@ from acceptance.wording import words
 # Share of the free RAM that the memory test fills where the machine file does not say: the rest is
 # for the system and our own logs.
 TEST_SHARE = 0.8
+# The share of what would be filled by default below which RAM is a gap, and a run shortened.
+LEAST_FILLED = 0.5
+LEAST_THREAD_MIB = 64  # RAM for each thread of the memory test, where the machine has as much
 MEMORY_TEST = "stressapptest"  # the load that fills it
 PRESENT = "gpu.present"  # the check that a missing GPU fails
 ROOM = MIB  # bytes: many times what collecting writes
@@ -316,10 +327,57 @@ def memory_gap(
 ) -> list[Message]:
     """A gap where less than half of the share is free, unless the profile asks for no more."""
     total = known(inventory.memory.total_bytes) / GIB
-    if filled_gib >= min(0.5 * test_share(declared) * total, chosen.memory_gib_max or float("inf")):
+    least_gib = LEAST_FILLED * test_share(declared) * total
+    if filled_gib >= min(least_gib, chosen.memory_gib_max or float("inf")):
         return []
     sizes = {"filled": f"{filled_gib:.1f}", "total": f"{total:.1f}"}
     return [Message("memory_taken", sizes)]
+
+
+def own_memory_gib(chosen: profile.Profile, inventory: Inventory, gpus: int) -> float:
+    """GiB of RAM that the profile fills on this machine beside so many GPUs by default."""
+    return inventory.memory.beside_gpus(memory_gib(None, chosen, inventory), gpus)
+
+
+def reductions(
+    chosen: profile.Profile,
+    loads_s: Mapping[str, float],
+    filled_gib: float,
+    own_gib: float,
+    scratches: Sequence[Scratch],
+    own_disk_gib: float,
+) -> tuple[Reduction, ...]:
+    """What a run does less of than its profile.
+
+    That is a load of fewer seconds, less than half of the RAM (`own_gib`) that the profile would
+    fill by default, and less than half of what it would write to each disk (`own_disk_gib`).
+    """
+    sizes = [(str(parts.MEMORY), filled_gib, own_gib)] if MEMORY_TEST in chosen.seconds else []
+    sizes += [(str(one.component), one.write_bytes / GIB, own_disk_gib) for one in scratches]
+    return profile.reductions(chosen, loads_s) + tuple(
+        Reduction(load, planned, own, "GiB")
+        for load, planned, own in sizes
+        if planned < LEAST_FILLED * own
+    )
+
+
+def share_problem(declared: Machine | None, inventory: Inventory) -> str | None:
+    """Why the declared share of the RAM is too small; None where it is not.
+
+    Where the default share leaves too little for each thread too, the machine has no more.
+    """
+    threads, share = inventory.cpu.threads, test_share(declared)
+    if not threads or share >= TEST_SHARE:
+        return None
+    thread_mib = inventory.memory.free_bytes / MIB / threads
+    if share * thread_mib >= LEAST_THREAD_MIB or TEST_SHARE * thread_mib < LEAST_THREAD_MIB:
+        return None
+    return (
+        f"{share:g} leaves {share * thread_mib:.1f} MiB of the free RAM for each of "
+        f"{threads} threads, and the memory test needs {LEAST_THREAD_MIB}: give at least "
+        f"{math.ceil(1000 * LEAST_THREAD_MIB / thread_mib) / 1000:g}, or leave it out for "
+        f"{TEST_SHARE:g}"
+    )
 
 
 def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -576,6 +634,9 @@ def prepare(options: Options) -> PreparedRun:
     if options.machine_file and declared:
         for place, sentence in _cores(declared, inventory):
             raise machine_file.key_error(options.machine_file, place, sentence)
+        if problem := share_problem(declared, inventory):
+            place = ("memory", "test_share")
+            raise machine_file.key_error(options.machine_file, place, problem)
     cards, count = gpus(inventory), components.gpu_count(declared, inventory)
     names = gpu_selection.names(options.gpus, cards, count)
     job = gpu_selection.job(os.environ, inventory.cpu.threads)
@@ -616,10 +677,13 @@ def prepare(options: Options) -> PreparedRun:
     short = shortfalls(inventory, present.limit if present else None, asked, addresses)
     most_gib = memory_gib(declared, chosen, inventory)
     filled_gib = inventory.memory.beside_gpus(most_gib, len(names))
+    own_gib = own_memory_gib(chosen, inventory, len(names))
+    own_disk_gib = scratch_place.own_bytes(options.profile, len(scratches)) / GIB
     fill_s = sum(one.seconds_per_gib for one in answer.checks if one.load == MEMORY_TEST)
     power_s, power_off = power_steps(declared, options, names, os.environ)
     if power_s and inventory.cpu.virtualised:
         power_off.append(Message("power_faults_hidden"))
+    loads_s = profile.seconds(chosen, options.burn_s) | power_s
     try:
         if whole is not None and whole != declared:
             # Rows that do not hold now are checked all the same, each in its own line.
@@ -629,7 +693,7 @@ def prepare(options: Options) -> PreparedRun:
         made = plan_builder.build(
             answer.checks,
             profile=options.profile,
-            loads_s=profile.seconds(chosen, options.burn_s) | power_s,
+            loads_s=loads_s,
             memory_gib=filled_gib,
             cannot_detect=chosen.cannot_detect,
             components=classes,
@@ -659,6 +723,7 @@ def prepare(options: Options) -> PreparedRun:
             missing=missing,
             gpu_functions=_gpu_functions(inventory),
             turns=topology.host_turns(inventory, gpus(inventory, names)),
+            reductions=reductions(chosen, loads_s, filled_gib, own_gib, scratches, own_disk_gib),
             cure=_cure(
                 short,
                 [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from acceptance import resources
+from acceptance.core.plan import Reduction
 
 
 class ProfileError(Exception):
@@ -102,3 +104,13 @@ def seconds(profile: Profile, burn_s: float | None) -> dict[str, float]:
     at_most = dict.fromkeys(SINGLE, burn_s)
     found = {load: min(time, at_most.get(load, time)) for load, time in profile.seconds.items()}
     return {load: burn_s if load == BURN else time for load, time in found.items()}
+
+
+def reductions(profile: Profile, loads_s: Mapping[str, float]) -> tuple[Reduction, ...]:
+    """The loads that are shorter than the profile's own, the burn of the whole machine first."""
+    names = sorted(profile.seconds, key=lambda load: load != BURN)
+    return tuple(
+        Reduction(load, loads_s[load], profile.seconds[load], "s")
+        for load in names
+        if loads_s[load] < profile.seconds[load]
+    )

@@ -159,11 +159,9 @@ class HistoryRecall:
         if accepted is not None:
             rules = change_rules.read(resources.locate("changes.toml"))
             made = replace(made, birth=replace(accepted.birth, book=rules, known=known))
-        if plan.scope == "full":  # a run on a part of the machine is no acceptance anyway
+        if plan.is_whole:  # a run on a part of the machine is no acceptance anyway
             made = replace(made, gaps=(*made.gaps, *gaps))
-        return RecalledPlan(
-            made, (*notes, *([] if plan.scope == "full" else map(Note, gaps))), put_off
-        )
+        return RecalledPlan(made, (*notes, *([] if plan.is_whole else map(Note, gaps))), put_off)
 
     def with_usual_times(self, plan: Plan, station: str) -> Plan:
         """A plan with the usual times of its checks at a station, by its name.

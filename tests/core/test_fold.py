@@ -13,7 +13,7 @@ from acceptance.core.fold import fold
 from acceptance.core.message import Message, Texts
 from acceptance.core.notes import run_notes
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -56,6 +56,18 @@ def without(kind: type[Body], made: Plan = TWO) -> Verdict:
 
 def added(*more: Body, made: Plan = TWO) -> Verdict:
     return fold(entries([*bodies(made), *more]))
+
+
+def test_a_run_of_less_than_its_profile_is_partial_whatever_its_plan_says() -> None:
+    less = (Reduction("burn", 1.0, 12.0, "s"),)
+    verdict = fold(entries(bodies(replace(TWO, shortened=less))))
+    assert (verdict.verdict, verdict.scope, verdict.shortened) == ("PASS", "partial", less)
+
+
+def test_a_shortened_run_with_a_gap_is_not_judged() -> None:
+    less = (Reduction("burn", 1.0, 12.0, "s"),)
+    made = replace(TWO, scope="partial", shortened=less, gaps=("a gap",))
+    assert fold(entries(bodies(made))).verdict == "UNJUDGED"
 
 
 def test_a_complete_journal_of_good_values_passes() -> None:

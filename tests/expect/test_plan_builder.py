@@ -16,7 +16,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
-from acceptance.core.plan import Due, Plan
+from acceptance.core.plan import Due, Plan, Reduction
 from acceptance.core.waiver import Waiver
 from acceptance.expect import plan_builder
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError, lint_follows
@@ -543,3 +543,24 @@ def test_what_a_sites_own_checks_would_measure_needs_their_folder() -> None:
     waiver = Waiver("known", skip="site.a")
     with pytest.raises(PlanError, match="give the folder of its checks with --checks"):
         build(BOTH, waivers=(waiver,))
+
+
+BURN = collected("g.burn", load="burn")
+LESS = (
+    Reduction("burn", 1.0, 12.0, "s"),
+    Reduction("cpuburn", 1.0, 8.0, "s"),
+    Reduction("memory", 1.0, 4.0, "GiB"),
+)
+
+
+def test_a_whole_run_of_less_than_its_profile_is_partial_and_keeps_its_gaps() -> None:
+    short = build([*BOTH, BURN], loads_s={"burn": 1.0}, reductions=LESS, gaps=["a gap"])
+    assert (short.scope, short.is_whole, short.gaps) == ("partial", True, ("a gap",))
+    assert [one.load for one in short.shortened] == ["burn", "memory"], "no check runs cpuburn"
+
+
+def test_a_part_of_a_run_is_not_shortened_besides() -> None:
+    part = build(
+        [*BOTH, BURN], loads_s={"burn": 1.0}, reductions=LESS, gaps=["a gap"], only=["g.burn"]
+    )
+    assert (part.scope, part.is_whole, part.gaps, part.shortened) == ("partial", False, (), ())

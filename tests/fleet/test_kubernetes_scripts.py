@@ -293,7 +293,7 @@ def test_a_pass_of_the_future_is_unknown(tmp_path: Path) -> None:
 def test_a_partial_pass_is_unknown(tmp_path: Path) -> None:
     file = made("PASS", 1, scope="partial")
     lay(tmp_path, file)
-    said = f"the newest run, {shown_time(file)}, is of a part of the node only"
+    said = f"the newest run, {shown_time(file)}, is of a part of the node, or shortened"
     assert read(tmp_path) == (2, said)
 
 

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs import judged
 
-from acceptance.core import repeat
+from acceptance.core import reduction_message, repeat
 from acceptance.core.evidence import Observed
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import MEMORY, Gpu
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Entry, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.history import baseline, drift_rules, noise
@@ -228,6 +228,15 @@ def test_a_run_of_a_part_of_the_machine() -> None:
         match=r"^tested a part of the machine .*: run `rigproof accept` again without them$",
     ):
         made(entries(plan))
+
+
+def test_a_run_that_was_shortened() -> None:
+    less = Reduction("burn", 1.0, 90.0, "s")
+    plan = msgspec.structs.replace(journals.plan(COPY), scope="partial", shortened=(less,))
+    with pytest.raises(RunRejected) as refusal:
+        made(entries(plan))
+    assert refusal.value.message.code == "run_shortened"
+    assert refusal.value.message.values["loads"] == reduction_message.of_all((less,))
 
 
 def test_a_run_without_an_inventory() -> None:

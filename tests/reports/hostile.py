@@ -35,7 +35,7 @@ from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part, parse
 from acceptance.core.past import CounterReference, Past
-from acceptance.core.plan import PlannedCheck
+from acceptance.core.plan import PlannedCheck, Reduction
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -442,6 +442,7 @@ def run() -> list[Body]:
         not_tested=("what nobody offers", Message("no_disk")),
         gaps=("gpu7: no check of this plan loads it",),
         gpus=(Gpu(0),),
+        shortened=(Reduction("burn", 1.0, 90.0, "s"),),
         gpu_functions=(parse("0000:01:00.0"),),
         checks=_remembered(start.plan.checks),  # type: ignore[union-attr]
         birth=_born(),

@@ -7,6 +7,7 @@ import pty
 import re
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import CPU, MACHINE, MEMORY, Core, Gpu, Pair, Part
+from acceptance.core.plan import Reduction
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
@@ -120,6 +122,35 @@ def test_what_a_pass_does_not_cover_is_in_its_line() -> None:
     made = journals.plan(declared=False)
     verdict = samples.run(journals.bodies(made))
     assert shown(verdict)[-1] == "PASS (inventory not declared): 1 passed"
+
+
+LESS = (
+    Reduction("burn", 1.0, 12.0, "s"),
+    Reduction("memory", 0.125, 4.0, "GiB"),
+    Reduction("vram", 1.0, 5.0, "s"),
+    Reduction("cpuburn", 1.0, 8.0, "s"),
+)
+
+
+def test_a_shortened_run_says_what_was_less_in_every_view() -> None:
+    made = replace(journals.plan(), scope="partial", shortened=LESS)
+    done = samples.run(journals.bodies(made))
+    told = "burn 1 of 12 s, memory 0.12 of 4 GiB, vram 1 of 5 s and 1 more"
+    whole = f"partial (shortened), no acceptance of the machine: {told}"
+    assert shown(done)[-1] == f"PASS ({whole}): 1 passed"
+    properties = {
+        one.get("name"): one.get("value")
+        for one in ElementTree.fromstring(junit.render(done))[0][0]
+    }
+    assert (properties["scope"], properties["shortened"]) == ("partial (shortened)", told)
+    assert properties["closing_line"] == f"PASS ({whole}): 1 passed"
+    header, _, rest = render.render(done).partition("<main>")
+    assert whole in header
+    assert told in rest
+    terminal, out = piped()
+    terminal.plan(made, "a minute", details=False)
+    assert "(partial (shortened))\n" in out.getvalue()
+    assert told in out.getvalue()
 
 
 @each(

@@ -16,9 +16,11 @@ import samples
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from test_junit import HOSTILE
 from thoroughness import examples
 
+from acceptance.core.plan import Reduction
 from acceptance.core.record import RunClosed
 from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import verdict_json
@@ -98,7 +100,7 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
 
 def test_every_shape_is_closed_and_said() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 16
+    assert len(shapes) == 17
     for shape in shapes:
         assert shape["additionalProperties"] is False
         assert shape["description"]
@@ -111,7 +113,7 @@ def test_every_shape_is_closed_and_said() -> None:
 def test_its_shape() -> None:
     content = read(verdict_json.render(samples.mixed()))
     assert list(content) == KEYS
-    assert content["schema"] == verdict_json.SCHEMA == 6
+    assert content["schema"] == verdict_json.SCHEMA == 7
     assert (content["verdict"], content["exit_code"]) == ("FAIL", 1)
     assert all(list(check) == CHECK for check in content["checks"])
     first, lost = content["violations"]
@@ -187,6 +189,16 @@ def test_a_pass() -> None:
     ) == ("PASS", 0, [], [])
 
 
+def test_a_shortened_run_says_what_is_less() -> None:
+    less = Reduction("burn", 1.0, 12.0, "s")
+    plan = replace(journals.plan(), scope="partial", shortened=(less,))
+    content = read(verdict_json.render(samples.run(journals.bodies(plan))))
+    assert (content["verdict"], content["scope"]) == ("PASS", "partial")
+    assert content["shortened"] == [SHORTER]
+    whole = samples.run(journals.bodies(journals.plan()))
+    assert "shortened" not in read(verdict_json.render(whole))
+
+
 def test_a_run_without_a_plan_has_the_same_shape() -> None:
     content = read(REAL["unreadable"]())
     assert (content["schema"], content["verdict"], content["exit_code"]) == (
@@ -242,6 +254,7 @@ def put(key: str, value: object) -> Callable[[Content], object]:
     return lambda content: content.update({key: value})
 
 
+SHORTER = {"load": "burn", "planned": 1.0, "own": 12.0, "unit": "s"}
 WRONG: list[tuple[str, str, Callable[[Content], object]]] = [
     ("FAIL", "a key that nobody knows", put("more", 1)),
     ("FAIL", "the number of another shape", put("schema", 1)),
@@ -251,6 +264,8 @@ WRONG: list[tuple[str, str, Callable[[Content], object]]] = [
     ("FAIL", "a failing run that ends as a passing one", put("exit_code", 0)),
     ("FAIL", "a failing run without a violation", put("violations", [])),
     ("FAIL", "checks, and not what they cover", without("scope")),
+    ("PASS", "a full run that was shortened", put("shortened", [SHORTER])),
+    ("PASS", "a shortened run of nothing", put("shortened", [])),
     ("PASS", "a pass without a check", put("checks", [])),
     (
         "PASS",

@@ -905,6 +905,98 @@ def test_the_burn_is_stretched(prepare: Callable[..., PreparedRun]) -> None:
     assert eta_s(long.plan) == pytest.approx(eta_s(short.plan) - short.plan.loads_s["burn"] + 600.0)
 
 
+@pytest.fixture
+def one_gpu(tree: Tree) -> None:
+    tree.gpu(1)
+
+
+SHARE = "[memory]\ntest_share = {}\n"
+
+
+@each(
+    "profile, declared, burn_s, what",
+    [
+        ("smoke", "", None, []),
+        ("smoke", "", 12.0, []),
+        ("smoke", "", 600.0, []),
+        ("smoke", "", 11.0, ["burn"]),
+        ("accept", "", 89.0, ["burn"]),
+        ("nightly", "", 44.0, ["burn"]),
+        ("train", "", 1.0, []),  # it has no burn, so none is shorter
+        ("soak", "", 14399.0, ["burn"]),
+        ("smoke", SHARE.format(0.05), None, []),  # 3.2 of 4 GiB
+        ("smoke", SHARE.format(0.03), None, ["memory"]),
+        ("accept", SHARE.format(0.4), None, []),  # half of the share that is the default
+        ("accept", SHARE.format(0.39), None, ["memory"]),
+        ("accept", SHARE.format(0.95), None, []),
+        ("train", SHARE.format(0.05), None, []),  # it does not test the RAM
+        ("accept", SHARE.format(0.1), 89.0, ["burn", "memory"]),
+    ],
+)
+def test_a_run_of_less_than_its_profile_is_partial(
+    prepare: Callable[..., PreparedRun],
+    one_gpu: None,
+    profile: str,
+    declared: str,
+    burn_s: float | None,
+    what: list[str],
+) -> None:
+    plan = prepare(declared, profile=profile, burn_s=burn_s).plan
+    assert [one.load for one in plan.shortened] == what
+    assert (plan.scope, plan.is_whole) == ("partial" if what else "full", True)
+
+
+def test_a_shortened_run_keeps_its_gaps(prepare: Callable[..., PreparedRun]) -> None:
+    declared = """
+[[limit]]
+measurement = "memory_random"
+component = "socket9"
+unit = "GB/s"
+low = 70.0
+basis = "a socket that is not there"
+"""
+    whole = prepare(declared, profile="smoke").plan
+    assert whole.gaps
+    short = prepare(declared, profile="smoke", burn_s=1.0).plan
+    assert (short.scope, short.gaps) == ("partial", whole.gaps)
+
+
+@each(
+    "write_gib, what",
+    [(None, []), (4, []), (200, []), (3, ["disk:sdb"])],
+)
+def test_a_soak_that_may_write_less_than_an_acceptance_is_shortened(
+    prepare: Callable[..., PreparedRun], stored: Path, write_gib: int | None, what: list[str]
+) -> None:
+    more = "" if write_gib is None else f"\nwrite_gib = {write_gib}"
+    made = prepare(f'[[scratch]]\npath = "{stored}"{more}', profile="soak")
+    assert [one.load for one in made.plan.shortened] == what
+
+
+@each(
+    "threads, share, free_gib, refused",
+    [
+        (16, 0.01, 64, True),  # 41 MiB a thread
+        (16, 0.016, 64, False),  # 66 MiB
+        (16, 0.01, 1, False),  # by default 51 MiB a thread: the machine has no more
+        (16, 0.8, 1, False),
+        (None, 0.01, 64, False),
+    ],
+)
+def test_a_share_that_leaves_too_little_for_each_thread_is_refused(
+    threads: int | None, share: float, free_gib: int, refused: bool
+) -> None:
+    seen = with_memory(total_gib=64, free_gib=free_gib)
+    seen = replace(seen, cpu=replace(seen.cpu, threads=threads))
+    declared = Machine(1, "box", memory=DeclaredMemory(test_share=share))
+    assert (planning.share_problem(declared, seen) is not None) is refused
+
+
+def test_the_refusal_of_a_share_names_its_line(prepare: Callable[..., PreparedRun]) -> None:
+    with pytest.raises(MachineFileError, match=r"line \d+: memory.test_share: 0.0001 leaves"):
+        prepare("[memory]\ntest_share = 0.0001\n")
+
+
 def test_a_part_of_it(prepare: Callable[..., PreparedRun]) -> None:
     made = prepare(only=("cpu.gemm",))
     assert (made.plan.scope, {check.id for check in made.plan.checks}) == (

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from acceptance import resources
+from acceptance.core.plan import Reduction
 from acceptance.run import profile
 from acceptance.run.profile import BURN, SINGLE, Profile, ProfileError
 
@@ -103,6 +104,28 @@ def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> Non
     )
     assert profile.seconds(one, None) == one.seconds
     assert profile.seconds(one, 600.0) == {**one.seconds, "burn": 600.0}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_profile_at_its_own_seconds_or_longer_is_not_shortened(name: str) -> None:
+    chosen = SHIPPED[name]
+    own_s = chosen.seconds.get(BURN, 1.0)
+    for asked in (None, own_s, own_s + 1.0):
+        assert profile.reductions(chosen, profile.seconds(chosen, asked)) == ()
+
+
+@pytest.mark.parametrize("name", [name for name, one in SHIPPED.items() if BURN in one.seconds])
+def test_a_shorter_burn_is_less_than_the_profile_and_stands_first(name: str) -> None:
+    chosen = SHIPPED[name]
+    own_s = chosen.seconds[BURN]
+    assert profile.reductions(chosen, profile.seconds(chosen, own_s - 0.5)) == (
+        Reduction(BURN, own_s - 0.5, own_s, "s"),
+    )
+    first, *others = profile.reductions(chosen, profile.seconds(chosen, 1.0))
+    assert first == Reduction(BURN, 1.0, own_s, "s")
+    assert {one.load for one in others} == {*SINGLE} & {
+        load for load, seconds in chosen.seconds.items() if seconds > 1.0
+    }
 
 
 def test_single_burns_last_no_longer_than_the_burn_and_nothing_else_is_cut() -> None:

@@ -200,7 +200,7 @@ def test_an_old_run_says_nothing_of_limits() -> None:
     content = json.loads(verdict_json.render(run))
     assert "limits" not in content
     assert "limits" not in content["provenance"]
-    before = verdict_json.render(run).replace(b'"schema": 6', b'"schema": 5')
+    before = verdict_json.render(run).replace(b'"schema": 7', b'"schema": 6')
     assert verdict_json.read(before).limits is verdict_json.UNSET
 
 

@@ -290,6 +290,7 @@ def provenance(page: PageRun) -> Content:
     """What was tested, versions, host, image, and the programs that were run."""
     values = {
         "verdict": page.run.verdict,
+        "shortened": summary.reductions(page.run.verdict.shortened, page.language),
         "provenance": summary.provenance(page.run, page.language),
         "spoken": page.run.seal.spoken,
         "programs": list(run_log.programs(page.run.entries)),
