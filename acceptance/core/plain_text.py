@@ -65,3 +65,14 @@ def _tidied(raw: Sequence[str]) -> tuple[str, ...]:
 def first_line(text: str) -> str:
     """The first line that is not blank, for a message; empty when there is none."""
     return next((line for line in lines(text) if line.strip()), "")
+
+
+def same_text(text: str, found: str | None) -> bool:
+    """Whether an observed text equals the declared one, ignoring blanks and case.
+
+    A missing text never equals it.
+    """
+    return (
+        found is not None
+        and " ".join(found.split()).casefold() == " ".join(text.split()).casefold()
+    )

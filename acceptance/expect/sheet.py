@@ -191,7 +191,8 @@ class Sheet(Strict, frozen=True):
     as board and processors allow. `ecc` means that it leaves the factory with ECC on. `half_rate`
     marks tensor cores that run at half their rate with FP32 accumulation. `doubtful` names facts on
     which sources differ, and `exempt` peaks that do not follow SM x clock x operations per clock,
-    each with the reason.
+    each with the reason. `aliases` are names that people give the model and that its other names do
+    not make (`gpu_names`).
     """
 
     name: Text
@@ -217,6 +218,7 @@ class Sheet(Strict, frozen=True):
     half_rate: bool = False
     thermal: SheetThermal | None = None
     nvlink: SheetNvLink | None = None
+    aliases: tuple[Text, ...] = ()
     doubtful: dict[str, Text] = msgspec.field(default_factory=dict)
     exempt: dict[str, Text] = msgspec.field(default_factory=dict)
     limit: tuple[SheetLimit, ...] = ()
@@ -378,7 +380,7 @@ def read_all(folder: Path) -> tuple[Sheet, ...]:
 
 def plain(name: str) -> str:
     """A model name without "NVIDIA", which drivers before 470 leave out."""
-    return name.removeprefix("NVIDIA ")
+    return name[7:] if name[:7].casefold() == "nvidia " else name
 
 
 def find(

@@ -33,6 +33,7 @@ from acceptance.expect import (
     components,
     declaration,
     gpu_limits,
+    gpu_names,
     limit_book,
     limit_version,
     measurements,
@@ -59,6 +60,7 @@ from acceptance.machine import (
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
+from acceptance.machine.toml_place import spell
 from acceptance.observe import disk_links, disk_temperature
 from acceptance.observe.cpu import power_limit_w
 from acceptance.observe.inventory import observe
@@ -407,6 +409,25 @@ def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str 
             yield (table, index, "component"), f"there is no {core}: {why}"
 
 
+def model_notes(
+    declared: Machine, file: Path, inventory: Inventory, sheets: Sequence[Sheet]
+) -> list[Message]:
+    """How the declared GPU models are read, where they are not named as NVML does.
+
+    Raises MachineFileError for a name of several models.
+    """
+    cards, found = [gpu.model for gpu in gpus(inventory)], dict[str, Message | None]()
+    for index, row in enumerate(declared.gpu):
+        place = ("gpu", index, "model")
+        if row.model is not None and row.model not in found:
+            where = f"{file.name}, {spell(place)}"
+            try:
+                found[row.model] = gpu_names.read(row.model, where, cards, sheets)
+            except gpu_names.UnclearName as error:
+                raise machine_file.key_error(file, place, str(error)) from error
+    return [note for note in found.values() if note is not None]
+
+
 def _component(text: str | None) -> Component | None:
     """The component that a waiver names; None where it names none, or any of a pattern."""
     try:
@@ -665,6 +686,9 @@ def prepare(options: Options) -> PreparedRun:
         not_compared.append(Message("nvlinks_not_compared"))
     own = site_sheets.own_sheets()
     sheets = site_sheets.in_effect(overlay) if overlay else own
+    read_models: list[Message] = []
+    if options.machine_file and declared:
+        read_models = model_notes(declared, options.machine_file, inventory, sheets.models)
     of_site = site.measurements if site is not None else None
 
     def book_by(which: Sheets, of: Machine | None) -> LimitBook:
@@ -741,6 +765,7 @@ def prepare(options: Options) -> PreparedRun:
     if site is not None:
         made = msgspec.structs.replace(made, site=site.bound)
     notes = tuple(map(Note, site_sheets.notes(limit_set, site_sheets.applied(inventory, sheets))))
+    notes += tuple(map(Note, read_models))
     notes += power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
     if site is not None and (n := len(made.share(SITE))):

@@ -60,17 +60,6 @@ class Incomplete(Judged):
     """
 
 
-def same_text(text: str, found: str | None) -> bool:
-    """Whether an observed text equals the declared one, ignoring blanks and case.
-
-    A missing text never equals it.
-    """
-    return (
-        found is not None
-        and " ".join(found.split()).casefold() == " ".join(text.split()).casefold()
-    )
-
-
 class Check:
     """Journals the readings of *all* components of one check and judges them against the plan.
 

@@ -8,6 +8,8 @@ import pytest
 
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import MACHINE
+from acceptance.core.plain_text import same_text
+from acceptance.expect import gpu_names
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import gaps
 from acceptance.machine.gpu import Gpu, gpus, uuids
@@ -22,7 +24,7 @@ from acceptance.observe.presence import (
     presence_lines,
 )
 from acceptance.observe.readiness import obstacles, remarks
-from acceptance.session.check import Check, same_text
+from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 from acceptance.wording.errors import WordedError
@@ -159,7 +161,11 @@ def test_granted(
     "gpu_link_gen_max",
 )
 def test_identity(
-    inventory: Inventory, due_gpus: tuple[Gpu, ...], machine: Machine | None, check: Check
+    inventory: Inventory,
+    due_gpus: tuple[Gpu, ...],
+    machine: Machine | None,
+    model_sheets: tuple[Sheet, ...],
+    check: Check,
 ) -> None:
     """Each GPU's model, PCI id, slot, and the widest and fastest link it and its slot can have,
     against the machine file.
@@ -178,7 +184,12 @@ def test_identity(
             ("gpu_address_differs", "address", declared.address, gpu.pci_address),
         ):
             if text is not None:
-                differs = {} if found is None else {gpu.name: float(not same_text(text, found))}
+                same = (
+                    gpu_names.is_of(text, gpu, model_sheets)
+                    if name == "model"
+                    else same_text(text, found)
+                )
+                differs = {} if found is None else {gpu.name: float(not same)}
                 why = {gpu.name: Message("not_told_of_card", {"what": name})}
                 notes = {gpu.name: Message("found", {"text": str(found)})}
                 check(measurement, differs, skipped=why, notes=notes)

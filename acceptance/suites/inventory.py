@@ -14,10 +14,11 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message, Text, Value
 from acceptance.core.parts import CPU, MEMORY, SYSTEM, Part
+from acceptance.core.plain_text import same_text
 from acceptance.machine.channels import channels
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.machine.machine_file import DeclaredDisk, Machine
-from acceptance.session.check import Check, same_text
+from acceptance.session.check import Check
 
 DISK_SHARE = 0.98  # makers round sizes; 2 % less is another model
 

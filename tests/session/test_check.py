@@ -14,7 +14,7 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, Measured, Skipped
 from acceptance.core.waiver import Waiver
-from acceptance.session.check import Check, Incomplete, Violation, same_text
+from acceptance.session.check import Check, Incomplete, Violation
 
 ZERO = journals.due("errors", Gpu(0), "count", NONE_ALLOWED)
 BOTH = (journals.due("copy", Gpu(0)), journals.due("copy", Gpu(1)))
