@@ -32,8 +32,10 @@ SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN SHEETS CHECKS IMAGE REPOR
 PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
 UNKNOWN := $(strip $(foreach name,$(.VARIABLES),\
              $(if $(filter command,$(firstword $(origin $(name)))),$(filter-out $(SETTINGS) $(PASSED_ON),$(name)))))
+# The word that may be meant by one that there is not, where python3 can be started.
+MEANT = $(shell python3 -m acceptance.core.nearest "$(1)" $(2) 2>/dev/null)
 ifneq ($(UNKNOWN),)
-$(error $(UNKNOWN) is no setting of rigproof: the settings are $(SETTINGS) (`make help` explains them))
+$(error $(UNKNOWN) is no setting of rigproof: $(call MEANT,$(firstword $(UNKNOWN)),$(SETTINGS)) the settings are $(SETTINGS) (`make help` explains them))
 endif
 
 # What is set to 0 must not be taken for set.
@@ -56,9 +58,14 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
        $(if $(SHEETS),--sheets "$(SHEETS)") $(if $(CHECKS),--checks "$(CHECKS)") $(LANGUAGE)
 
 .DEFAULT_GOAL := help
-.PHONY: help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
-        report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
-        minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-slurm test-gpu lint docs bench clean
+COMMANDS := help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
+            report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
+            minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-slurm test-gpu lint docs bench clean
+.PHONY: $(COMMANDS)
+
+# A misspelt command, said as `rigproof` says it.
+.DEFAULT:
+	@echo 'rigproof: there is no command $@: $(call MEANT,$@,$(COMMANDS)) `make help` lists the commands' >&2; exit 2
 
 help: ## list these commands
 	@echo 'rigproof: the acceptance test for a newly built NVIDIA GPU machine'

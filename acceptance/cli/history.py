@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from acceptance import resources
 from acceptance.cli import closing, options
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import GIB
+from acceptance.core.nearest import nearest
 from acceptance.history import baseline_file, location, noise, queries, retention
 from acceptance.history import export as history_export
 from acceptance.history import rebuild as history_rebuild
@@ -311,7 +311,7 @@ class HistoryCommand:
             for name in (self._asked.measurement, self._asked.component)
             if name and name not in known
         ]
-        near = [name for one in asked for name in difflib.get_close_matches(one, known, _NEAR)]
+        near = [name for one in asked for name in nearest(one, known, _NEAR)]
         there = f" (there is {', '.join(near)})" if near else ""
         text = " on ".join(
             name for name in (self._asked.measurement, self._asked.component) if name

@@ -13,7 +13,7 @@ from acceptance.cli import closing, options
 from acceptance.core import parts
 from acceptance.core.message import Message
 from acceptance.machine.gpu import gpus
-from acceptance.observe import draft
+from acceptance.observe import draft, filesystem
 from acceptance.observe import inventory as observed
 from acceptance.reports import inventory_terminal, plain_json
 from acceptance.reports.terminal import Terminal
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         inventory_terminal.show(found, screen, language)
         closing.require_output(screen)
     else:
-        draft.write(found, args.write)
+        draft.write(found, args.write, filesystem.on_disks())
         told = {
             "file": str(args.write),
             "command": f"rigproof accept --machine {shlex.quote(str(args.write))}",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import os
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +23,7 @@ from acceptance.journal import ownership, run_folder
 from acceptance.journal.run import Run
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import gpu_selection
-from acceptance.observe import draft
+from acceptance.observe import draft, filesystem
 from acceptance.reports.terminal import Terminal
 from acceptance.run import (
     hangup,
@@ -50,6 +53,8 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         type=cli_options.path,
         help="write the path of the run folder to FILE; FILE is removed if no run starts",
     )
+    if isinstance(parser, cli_options.Parser):
+        parser.on_error = _forget_given
 
 
 def run_test(
@@ -60,8 +65,11 @@ def run_test(
     With `nights`, a machine that is in use is not tested.
     """
     hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
-    with signals.interruptible(), lock.MachineLock(options.root) as held:
-        supervisor.usable(options.out)
+    with (
+        signals.interruptible(),
+        lock.MachineLock(options.root) as held,
+        supervisor.output_folder(options.out),
+    ):
         if theirs := ownership.left_in(options.out):
             screen.say(words.message(theirs, language), "yellow")
         # Leftovers of an earlier run go first: a process of it would occupy memory.
@@ -127,8 +135,7 @@ def record_postponed(
     history allows two writers. `latest` and the runs without a verdict are left alone: they may be
     the other run's.
     """
-    with signals.interruptible():
-        supervisor.usable(options.out)
+    with signals.interruptible(), supervisor.output_folder(options.out):
         memory = HistoryRecall(options.out, options.root)
         prepared = planning.prepare(options)
         recalled = memory.recall(prepared, HostStation(), time.time() / SECONDS_PER_DAY)
@@ -197,6 +204,15 @@ def forget(file: Path | None) -> None:
         ) from error
 
 
+def _forget_given(words: Sequence[str]) -> None:
+    """Remove the run-dir file where other arguments are no arguments: no run starts."""
+    for word, following in itertools.zip_longest(words, words[1:], fillvalue=""):
+        option, equals, value = word.partition("=")
+        if option == "--run-dir-file" and (name := value if equals else following):
+            with contextlib.suppress(supervisor.OutputError, ValueError):
+                forget(Path(name))
+
+
 def _new_run_dir(options: Options) -> Path:
     """Make the folder of a new run, and write its path to --run-dir-file if given."""
     run_dir = supervisor.new_run_dir(options.out)
@@ -215,7 +231,11 @@ def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Lan
     if prepared.machine is None:
         drafted = run_dir / "machine.toml"
         run_folder.write_whole(
-            drafted, draft.render(prepared.inventory).encode("utf-8"), then=run_folder.START_AGAIN
+            drafted,
+            draft.render(
+                prepared.inventory, filesystem.on_disks(prepared.options.root)
+            ).encode("utf-8"),
+            then=run_folder.START_AGAIN,
         )
         screen.say(
             language(

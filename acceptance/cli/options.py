@@ -4,43 +4,73 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import time
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from acceptance.cli import exit_codes
 from acceptance.core.exit_code import USAGE
+from acceptance.core.nearest import nearest
 from acceptance.reports.text import one_line
 
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that reports a usage error in one sentence.
+    """A parser that reports a usage error in one sentence, with the word that may be meant.
 
-    Options cannot be abbreviated.
+    Options cannot be abbreviated. `on_error` gets the arguments before an error is printed.
     """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, allow_abbrev=False)
+        self._given: Sequence[str] = ()
+        self.on_error: Callable[[Sequence[str]], None] | None = None
 
-    def parse_args(  # type: ignore[override]
+    def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> argparse.Namespace:
-        """The arguments. What the verb does not take is an error that names the verb's own help."""
-        found, left = self.parse_known_args(args, namespace)
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """The arguments.
+
+        What is left over is an error here, in the verb's own parser, which knows its options.
+        """
+        self._given = sys.argv[1:] if args is None else args
+        found, left = super().parse_known_args(args, namespace)
         if left:
-            verbs = (getattr(found, key, None) for key in ("verb", "what"))
-            self.prog = " ".join([self.prog, *filter(None, verbs)])
             self.error(f"unrecognized arguments: {' '.join(left)}")
-        return cast(argparse.Namespace, found)
+        return cast(argparse.Namespace, found), []
+
+    def _misspelt(self) -> str:
+        """The question whether another option is meant by one that there is not."""
+        known = {
+            text.lstrip("-"): text for action in self._actions for text in action.option_strings
+        }
+        for word in itertools.takewhile(lambda word: word != "--", self._given):
+            option = word.partition("=")[0]
+            if not option.startswith("-"):
+                if self._subparsers is not None:
+                    break  # the options after a verb are the verb's
+            elif option not in known.values() and (near := nearest(option.lstrip("-"), known)):
+                return f": did you mean {known[near[0]]}?"
+        return ""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(one) for one in action.choices]
+            near = nearest(str(value), known)
+            cure = f": did you mean {near[0]}?" if near else f" (choose from {', '.join(known)})"
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}{cure}")
 
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help; exits with code 2."""
-        self.exit(USAGE, f"rigproof: {one_line(message)}: see `{self.prog} --help`\n")
+        if self.on_error is not None:
+            self.on_error(self._given)
+        text = f"{one_line(message)}{self._misspelt()}"
+        self.exit(USAGE, f"rigproof: {text}: see `{self.prog} --help`\n")
 
 
 def say_error(text: str) -> None:

@@ -60,7 +60,10 @@ class Limit:
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
-            raise LimitError(f"unit {self.unit!r} is not one of {', '.join(sorted(UNITS))}", "unit")
+            from acceptance.core.nearest import cure  # only for somebody's slip
+
+            meant = cure(self.unit, UNITS, f"one of {', '.join(sorted(UNITS))}")
+            raise LimitError(f"unit {self.unit!r} is none that rigproof knows: {meant}", "unit")
         if isinstance(self.basis, str) and not self.basis.strip():
             raise LimitError(
                 "basis is empty: say in one sentence where the limit comes from", "basis"

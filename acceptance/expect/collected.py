@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -30,14 +30,6 @@ class PlanError(WordedError):
         super().__init__(told.code, **told.values)
         self.sentence = sentence
         self.place = place
-
-
-def nearest(name: str, known_names: Iterable[str], where: str) -> str:
-    """The cure for a name that there is not: the nearest that there is, else where to look."""
-    import difflib  # only for somebody's slip
-
-    close = difflib.get_close_matches(name, sorted(set(known_names)), n=1)
-    return f"did you mean {close[0]}?" if close else f"correct it ({where})"
 
 
 class Measures(msgspec.Struct, frozen=True):

@@ -113,7 +113,9 @@ class Rate(Strict, frozen=True, kw_only=True):
             raise ValueError("most_per_day is less than per_day")
 
 
-class _Entry(Strict, frozen=True, kw_only=True):
+class Entry(Strict, frozen=True, kw_only=True):
+    """One `[[measurement]]` with all that it takes from others."""
+
     names: _Names
     unit: Text
     per: Text | _Names
@@ -271,7 +273,7 @@ def _complete(row: _Row, rows: Mapping[str, _Row]) -> tuple[dict[str, Any], str]
 def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
     """The measurements of an entry. Raises ValueError for what is wrong with it."""
     keys, advice_of = _complete(row, rows)
-    entry = msgspec.convert(keys, _Entry)
+    entry = msgspec.convert(keys, Entry)
     given = entry.limit
     limit = (
         Limit(entry.unit, given.basis, given.low, given.high, given.warn_low, given.warn_high)

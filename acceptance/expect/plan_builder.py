@@ -11,11 +11,12 @@ from acceptance.core.criterion import Criterion, Plausible, Siblings, Within
 from acceptance.core.judgement import covers
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Text, known
+from acceptance.core.nearest import cure, nearest
 from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck, Reduction
 from acceptance.core.site_names import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
-from acceptance.expect.collected import CollectedCheck, Measures, PlanError, nearest
+from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.machine.machine_file import BELOW_ZERO
 
@@ -24,6 +25,7 @@ from acceptance.machine.machine_file import BELOW_ZERO
 OVERHEAD_S = 4.0
 RARE_S = 600.0  # seconds of load in which a rare fault shows once
 
+_MOST_NEAR = 3  # checks in a message
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
 
@@ -33,7 +35,19 @@ def _cure(name: str, known_names: Collection[str], where: str) -> str:
     beginnings = (PREFIX, f"{SUBJECT}.")
     if name.startswith(beginnings) and not any(one.startswith(beginnings) for one in known_names):
         return "it is one of the site's own: give the folder of its checks with --checks"
-    return nearest(name, known_names, where)
+    return cure(name, known_names, where)
+
+
+def _selection_cure(pattern: str, ids: Sequence[str]) -> str:
+    """The checks and subjects nearest to a pattern that matches none, and every subject."""
+    subjects = list(dict.fromkeys(one.partition(".")[0] for one in ids))
+    plain = pattern.strip("*?.")
+    near = nearest(plain, [*subjects, *ids, *(one.partition("[")[0] for one in ids)], _MOST_NEAR)
+    if not near:  # the name of a check in another subject
+        near = nearest(plain.rpartition(".")[2], [one.partition(".")[2] for one in ids], _MOST_NEAR)
+        near = tuple(one for one in ids if one.partition(".")[2] in near)
+    meant = f"did you mean {' or '.join(near)}? The" if near else "the"
+    return f"{meant} subjects are {', '.join(subjects)}, and {_CHECKS}"
 
 
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
@@ -364,10 +378,10 @@ def build(
     """
     lint(collected, book)
     lint_waivers(collected, waivers, declared_in or "the machine file", book)
+    ids = [check.id for check in collected]
     for pattern in only:
-        if not any(matches_patterns(check.id, [pattern]) for check in collected):
-            names = ", ".join(check.id for check in collected)
-            raise PlanError(f"--only {pattern} matches no check; the checks are: {names}")
+        if not any(matches_patterns(one, [pattern]) for one in ids):
+            raise PlanError(f"--only {pattern} matches no check: {_selection_cure(pattern, ids)}")
     planned: list[PlannedCheck] = []
     unfounded: list[CollectedCheck] = []  # what they are judged from is not in this plan
     for check in sorted(

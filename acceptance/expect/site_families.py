@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from acceptance.core.limit import UNITS, LimitError
+from acceptance.core.nearest import cure
 from acceptance.core.site import FamilyFile
 from acceptance.core.site_names import MEASUREMENT, PREFIX
 from acceptance.core.strict import Strict
@@ -39,6 +40,15 @@ class SiteFileError(Exception):
 
 class _SiteSheet(Sheet, Strict, frozen=True, kw_only=True):
     settings: dict[str, Setting] = msgspec.field(default_factory=dict)
+
+
+class _Keys(Strict, frozen=True):
+    """The keys of such a file, those of its entries too."""
+
+    title: str
+    is_not: str
+    measurement: tuple[measurements.Entry, ...]
+    settings: dict[str, Setting]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +94,7 @@ def _sheet(file: FamilyFile) -> _SiteSheet:
     try:
         return msgspec.convert(table, _SiteSheet)
     except msgspec.ValidationError as error:
-        sentence, line = explain(str(error), file.text, {}, PAGE)
+        sentence, line = explain(str(error), file.text, {}, PAGE, _Keys)
         raise _error(file.name, line, sentence) from error
 
 
@@ -121,7 +131,8 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
             )
         unit = entry.get("unit")
         if isinstance(unit, str) and unit not in UNITS:
-            yield (*place, "unit"), f"unit {unit!a} is not one of {', '.join(sorted(UNITS))}"
+            meant = cure(unit, UNITS, f"one of {', '.join(sorted(UNITS))}")
+            yield (*place, "unit"), f"unit {unit!a} is none that rigproof knows: {meant}"
         advice = entry.get("advice")
         if isinstance(advice, dict) and "events" in advice:
             yield (
@@ -152,7 +163,7 @@ def _entry_error(error: EntryError, text: str) -> SiteFileError:
     place = ("measurement", error.number)
     if error.what.startswith(("Object ", "Expected ")):  # msgspec's own
         try:
-            sentence, line = explain(f"{what} - at `${pointer}", text, {}, PAGE)
+            sentence, line = explain(f"{what} - at `${pointer}", text, {}, PAGE, _Keys)
             return _error(error.file, line, sentence)
         except (LookupError, TypeError):  # a key that another entry gives to this one
             pass

@@ -109,7 +109,7 @@ def _converted(file: str, text: str, table: dict[str, Any], shape: type[_Shape])
     try:
         return msgspec.convert(table, shape)
     except msgspec.ValidationError as error:
-        sentence, line = explain(str(error), text, {}, DOCUMENT)
+        sentence, line = explain(str(error), text, {}, DOCUMENT, shape)
         raise SiteSheetError(_at(file, line, sentence)) from error
 
 

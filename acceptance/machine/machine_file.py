@@ -19,6 +19,7 @@ import msgspec
 from acceptance.core import parts, regular_file
 from acceptance.core.component import Component
 from acceptance.core.limit import Limit, LimitError, number
+from acceptance.core.nearest import nearest
 from acceptance.core.parts import ITSELF, Core, Function, Gpu, Named, Socket
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
@@ -475,22 +476,24 @@ def _waived_component_problem(waiver: Waiver) -> str | None:
         return f"{error}: correct it"
 
 
+_KINDS = ("core", "disk", "dimm", "net")
 _NUMBERED: dict[str, type[Gpu | Socket | Core]] = {"gpu": Gpu, "socket": Socket, "core": Core}
 
 
 def _no_component(component: Component) -> str | None:
     """Why this is the name of nothing that is measured; None where it may be."""
-    import difflib  # only for somebody's slip
-
     for end in component.ends:
         if not isinstance(end, Named | Function) and end != ITSELF:
             continue
         name = str(end)
         numbered = re.fullmatch(r"(gpu|socket|core)[^0-9a-z]*0*([0-9]{1,9})", name.lower())
+        kind, colon, rest = name.partition(":")
         if numbered:
             near = str(_NUMBERED[numbered[1]](int(numbered[2])))
+        elif colon:
+            near = "".join(f"{one}:{rest}" for one in nearest(kind, _KINDS))
         else:
-            near = "".join(difflib.get_close_matches(name.lower(), _WHOLES, n=1))
+            near = "".join(nearest(name, _WHOLES))
         cure = f"did you mean {near}?" if near else _COMPONENTS
         return f"'{name}' is no component: {cure}"
     return None
@@ -604,7 +607,9 @@ def read(file: Path) -> Machine:
     try:
         machine = msgspec.convert(table, Machine, dec_hook=parts.decode)
     except msgspec.ValidationError as error:
-        sentence, place = explain(str(error), text, {**FORMS, "schema": str(SCHEMA)})
+        sentence, place = explain(
+            str(error), text, {**FORMS, "schema": str(SCHEMA)}, shape=Machine
+        )
         raise _error(file, place, sentence) from error
     for path, sentence in _problems(machine):
         raise _error(file, line_of(text, path), sentence)

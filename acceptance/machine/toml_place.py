@@ -208,13 +208,20 @@ def _value(text: str, path: Sequence[str | int]) -> Any:
 
 
 def explain(
-    message: str, text: str, forms: Mapping[str, str], page: str = "docs/machine-files.md"
+    message: str,
+    text: str,
+    forms: Mapping[str, str],
+    page: str = "docs/machine-files.md",
+    shape: type[Any] | None = None,
 ) -> tuple[str, int | None]:
     """A msgspec error as one sentence for the user, and the line of the key.
 
     `message` is msgspec's own, `text` the valid TOML text. `forms` gives the required form of some
     keys, by their own name (`link_gen`) or with their table (`gpu_pair.path`); `page` has all keys.
+    `shape` is the type that the text is read as: with it, the sentence names the key that is meant.
     """
+    from acceptance.machine import toml_keys  # only for somebody's slip
+
     what, _, pointer = (
         message.rpartition(" - at `$")
         if re.search(r" - at `\$[\w.\[\]]*`$", message)
@@ -232,9 +239,9 @@ def explain(
     key = spell(path)
     table = ".".join(part for part in path if isinstance(part, str))
     if unknown:
-        sentence = (
-            f"{key} is no key that rigproof knows: correct its spelling or remove it ({page})"
-        )
+        meant = toml_keys.unknown(shape, path, _value(text, path)) if shape else None
+        cure = meant or f"correct its spelling or remove it ({page})"
+        sentence = f"{key} is no key that rigproof knows: {cure}"
     elif missing:
         sentence = f"{key} is missing: add it"
     elif form := forms.get(table) or (forms.get(str(path[-1])) if path else None):
@@ -246,6 +253,7 @@ def explain(
         # any other number is named itself, because a whole number is one too
         given = str(_value(text, path)) if expected[2] == "float" else ""
         sentence = f"{key} must be {wanted}, not {given or _TYPES.get(expected[2], expected[2])}"
+        sentence += toml_keys.misplaced(shape, path, _value(text, path)) if shape and path else ""
     elif bound:
         sentence = f"{key} must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"
     elif fewest := re.fullmatch(r"Expected `array` of length >= (\d+)", what):

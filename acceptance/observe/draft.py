@@ -6,13 +6,14 @@ The draft describes the machine as it is, with its defects.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from acceptance.core.limit import GIB
 from acceptance.machine import network_card, topology
 from acceptance.machine.channels import channels
+from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, known
 from acceptance.machine.pcie import generation, lower_maximum
@@ -42,7 +43,7 @@ def _pairs(**values: str | int | None) -> Iterator[str]:
             yield f"{key} = {toml_text(value) if isinstance(value, str) else value}"
 
 
-def _lines(inventory: Inventory) -> Iterator[str]:
+def _lines(inventory: Inventory, filesystems: Sequence[Filesystem]) -> Iterator[str]:
     cpu, board = inventory.cpu, inventory.board
     governor = None if cpu.governor is None or cpu.governor.startswith("mixed") else cpu.governor
     yield (
@@ -80,7 +81,10 @@ def _lines(inventory: Inventory) -> Iterator[str]:
         yield ""
         yield "[system]"
         yield from system
+    yield from _gpus(inventory)
     yield from _devices(inventory)
+    yield from _scratches(filesystems)
+    yield from _waivers(inventory)
 
 
 def _gpu_count(found: int) -> Iterator[str]:
@@ -131,8 +135,16 @@ def _memory(inventory: Inventory) -> Iterator[str]:
         )
 
 
-def _devices(inventory: Inventory) -> Iterator[str]:
-    for gpu in gpus(inventory):
+def _gpus(inventory: Inventory) -> Iterator[str]:
+    """A table for each card and for each link between two; as comments where there is none."""
+    due = gpus(inventory)
+    if not due:
+        yield ""
+        yield "# [[gpu]]  # one table for each card; or count = 2 in one for two equal cards"
+        yield '# model = "NVIDIA GeForce RTX 4090"'
+        yield "# link_width = 16  # lanes of card and slot"
+        yield "# link_gen = 4"
+    for gpu in due:
         function = gpu.function
         width = lower_maximum(function.max_link_width, function.slot_max_link_width)
         yield ""
@@ -146,7 +158,17 @@ def _devices(inventory: Inventory) -> Iterator[str]:
             ),
         )
         yield from _pairs(nvlink_links=gpu.active_links or None)
-    yield from _gpu_pairs(inventory)
+    pairs = list(_gpu_pairs(inventory))
+    yield from pairs
+    if not pairs and len(due) != 1:
+        yield ""
+        yield "# [[gpu_pair]]  # one table for each two GPUs whose way to each other is due"
+        yield "# between = [0, 1]"
+        yield "# path = \"PHB\"  # as `nvidia-smi topo -m` prints it; NV4 is four NVLinks"
+        yield "# p2p = false"
+
+
+def _devices(inventory: Inventory) -> Iterator[str]:
     models = Counter(
         (disk.model, known(disk.size_bytes) // 10**9)
         for disk in known(inventory.disks)
@@ -163,6 +185,23 @@ def _devices(inventory: Inventory) -> Iterator[str]:
             yield from _pairs(name=link.name, speed_mbps=link.speed_mbps)
             if near := _near(inventory, link):
                 yield f"gpus = {near}"
+
+
+def _scratches(filesystems: Sequence[Filesystem]) -> Iterator[str]:
+    """A table for each disk with a filesystem, as comments: what is tested there is written."""
+    yield ""
+    yield "# Folders on disks to test, one for each disk; without any, the disk of the reports is"
+    yield "# tested. The tests write some GiB there, and remove them again."
+    for one in filesystems:
+        yield "# [[scratch]]"
+        yield f"# path = {toml_text(one.mount)}  # on {_comment(', '.join(one.disks))}"
+    if not filesystems:
+        yield "# [[scratch]]"
+        yield '# path = "/data"'
+
+
+def _waivers(inventory: Inventory) -> Iterator[str]:
+    """The waivers that a machine with virtual disks needs, as comments."""
     virtual = [disk for disk in known(inventory.disks) if disk.kind == "virtual"]
     if virtual:
         yield ""
@@ -210,17 +249,17 @@ def _is_nvlink(path: str | None) -> bool:
     return path is not None and path.startswith("NV")
 
 
-def render(inventory: Inventory) -> str:
-    """The text of the draft."""
-    return "\n".join(_lines(inventory)) + "\n"
+def render(inventory: Inventory, filesystems: Sequence[Filesystem] = ()) -> str:
+    """The text of the draft; `filesystems` are those that storage tests may be pointed at."""
+    return "\n".join(_lines(inventory, filesystems)) + "\n"
 
 
-def write(inventory: Inventory, file: Path) -> None:
+def write(inventory: Inventory, file: Path, filesystems: Sequence[Filesystem] = ()) -> None:
     """Write the draft.
 
     Raises DraftError when the file exists, because it may hold somebody's work.
     """
-    text = render(inventory)
+    text = render(inventory, filesystems)
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from acceptance.core.plain_text import quote
 from acceptance.machine.filesystem import Filesystem
+from acceptance.machine.scratch_place import LOCAL
 from acceptance.observe import sysfs
 from acceptance.wording.errors import WordedError
 
@@ -124,6 +126,24 @@ def read(path: Path, root: Path = Path("/")) -> Filesystem:
         disks=disks,
         layers=layers,
     )
+
+
+def on_disks(root: Path = Path("/")) -> tuple[Filesystem, ...]:
+    """The mounted filesystems that files of this machine's disks lie on, one for each disk.
+
+    Of several of one disk the largest. What cannot be read is left out.
+    """
+    text = sysfs.content(root / "proc/self/mountinfo") or b""
+    found: dict[tuple[str, ...], Filesystem] = {}
+    with contextlib.suppress(FilesystemError):
+        for mount in mounts(text.decode("utf-8", errors="surrogateescape")):
+            if mount.kind in LOCAL and not mount.read_only:
+                with contextlib.suppress(FilesystemError, OSError):
+                    one = read(Path(mount.point), root)
+                    known = found.get(one.disks)
+                    if one.disks and (known is None or known.size_bytes < one.size_bytes):
+                        found[one.disks] = one
+    return tuple(found.values())
 
 
 def _block(mount: Mount, root: Path) -> Path | None:

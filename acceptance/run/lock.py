@@ -55,7 +55,8 @@ class _Written:
 class MachineLock:
     """An advisory lock that the kernel releases when its holder dies, even by SIGKILL.
 
-    The file stores the holder's run directory, so that the next start can find an unfinished run.
+    Where a holder has made the file and gets no run, it removes it again. The file stores the
+    holder's run directory, so that the next start can find an unfinished run.
     The holder writes it when it takes the lock and when it gets a run, so the file's time tells
     others how long the lock has been held.
     """
@@ -63,10 +64,25 @@ class MachineLock:
     def __init__(self, root: Path = Path("/")) -> None:
         self._path = root / NAME
         self._file = -1
+        self._made = False  # the file was not there, and no run has claimed it yet
         self._before: str | None = None
 
     def __enter__(self) -> Self:
         self._file = self._open()
+        while not self._take():  # its last holder has removed it meanwhile
+            os.close(self._file)
+            self._file = self._open()
+        found = self._read()
+        self._before = (found.run_dir or found.before) if found else None
+        try:
+            self._write(None)
+        except LockError:
+            self._release()
+            raise
+        return self
+
+    def _take(self) -> bool:
+        """Lock the open file; returns whether it is still the one that others find."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -78,14 +94,10 @@ class MachineLock:
             raise LockError(
                 f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk"
             ) from error
-        found = self._read()
-        self._before = (found.run_dir or found.before) if found else None
         try:
-            self._write(None)
-        except LockError:
-            os.close(self._file)
-            raise
-        return self
+            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
 
     def _busy(self) -> MachineBusy:
         """The error that names the holder, and for how long it has held the lock."""
@@ -99,12 +111,14 @@ class MachineLock:
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._made = False
         with contextlib.suppress(FileNotFoundError):
             # Without O_CREAT first: in a sticky folder the kernel may refuse it even to root
             # (fs.protected_regular).
             return self._must(flags)
         previous = os.umask(0)  # the next run may be another user's
         try:
+            self._made = True
             return self._must(flags | os.O_CREAT)
         finally:
             os.umask(previous)
@@ -150,6 +164,7 @@ class MachineLock:
 
     def claim(self, run_dir: Path) -> None:
         """Record the run directory. Raises LockError when it cannot be written."""
+        self._made = False
         self._write(str(run_dir))
 
     def _write(self, run_dir: str | None) -> None:
@@ -169,4 +184,10 @@ class MachineLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        if self._made:  # no run: nothing stays behind
+            with contextlib.suppress(OSError):
+                self._path.unlink()
         os.close(self._file)

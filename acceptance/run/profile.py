@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from acceptance import resources
+from acceptance.core.nearest import nearest
 from acceptance.core.plan import Reduction
 
 
@@ -90,7 +91,9 @@ def read(path: Path) -> dict[str, Profile]:
 def choose(profiles: dict[str, Profile], name: str) -> Profile:
     """The profile of that name. Raises ProfileError, listing the names."""
     if name not in profiles:
-        raise ProfileError(f"there is no profile {name!r}: choose one of {', '.join(profiles)}")
+        near = nearest(name, profiles)
+        cure = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(profiles)}"
+        raise ProfileError(f"there is no profile {name!r}: {cure}")
     return profiles[name]
 
 

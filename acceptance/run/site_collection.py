@@ -12,11 +12,12 @@ from pathlib import Path
 
 import msgspec
 
+from acceptance.core import nearest
 from acceptance.core.component import Component
 from acceptance.core.message import Message
 from acceptance.core.site import SiteChecks
 from acceptance.expect import site_families
-from acceptance.expect.collected import CollectedCheck, nearest
+from acceptance.expect.collected import CollectedCheck
 from acceptance.expect.measurements import Measurements
 from acceptance.expect.site_families import SiteFileError
 from acceptance.journal import seal
@@ -109,7 +110,7 @@ def require_classes(site: CollectedSite, classes: Mapping[str, Sequence[Componen
     for check in site.checks:
         for one in check.measures:
             if one.per not in classes:
-                cure = nearest(
+                cure = nearest.cure(
                     one.per, classes, "the usual ones are machine, cpu, memory, disk, gpu"
                 )
                 family = site.measurements.by_name[one.name].family

@@ -9,7 +9,7 @@ import contextlib
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,14 +80,26 @@ def _output_error(out: Path, error: OSError) -> OutputError:
     )
 
 
-def usable(out: Path) -> None:
-    """Raise OutputError where no run could be written, before anything is built for it."""
+@contextlib.contextmanager
+def output_folder(out: Path) -> Iterator[None]:
+    """Make the folder of the runs; where it ends by an error before a run has one, remove it again.
+
+    Raises OutputError where no run could be written, before anything is built for it.
+    """
+    missing = [one for one in (out, *out.parents) if not one.exists()]
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
-            pass
-    except OSError as error:
-        raise _output_error(out, error) from error
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".rigproof-", dir=out):
+                pass
+        except OSError as error:
+            raise _output_error(out, error) from error
+        yield
+    except BaseException:
+        for folder in missing:
+            with contextlib.suppress(OSError):  # it holds something, or never was
+                folder.rmdir()
+        raise
 
 
 def new_run_dir(out: Path) -> Path:

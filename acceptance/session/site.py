@@ -20,6 +20,7 @@ from typing import Any, SupportsFloat
 import msgspec
 import pytest
 
+from acceptance.core import nearest
 from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Message, Text, known
@@ -30,7 +31,7 @@ from acceptance.core.site import FamilyFile
 from acceptance.core.site_names import SUBJECT, folder_digest
 from acceptance.core.waiver import Waiver
 from acceptance.expect import site_families
-from acceptance.expect.collected import CollectedCheck, nearest
+from acceptance.expect.collected import CollectedCheck
 from acceptance.expect.site_families import PAGE, Setting, SiteFamilies
 from acceptance.journal import provenance
 from acceptance.machine.inventory import Inventory
@@ -275,7 +276,7 @@ def _declared(item: pytest.Function, families: SiteFamilies, line: int) -> tuple
         )
     for one in names:
         if not isinstance(one, str) or families.measurements.get(one) is None:
-            cure = nearest(str(one), families.measurements.by_name, "declare it in the TOML file")
+            cure = nearest.cure(str(one), families.measurements.by_name, "declare it in the TOML file")
             raise Mistake(
                 line, f"{item.name} measures {one!a}, which no TOML file of the folder has: {cure}"
             )
@@ -290,7 +291,7 @@ def _lint_fixtures(item: pytest.Function, line: int) -> None:
     for one in wanted:
         if one not in info.name2fixturedefs:
             own = ("check", "program", "machine", "inventory", "settings", "say", "tmp_path")
-            cure = nearest(one, own, f"a check of a site has {', '.join(own)}")
+            cure = nearest.cure(one, own, f"a check of a site has {', '.join(own)}")
             raise Mistake(line, f"{item.name} asks for {one!a}, which is no fixture: {cure}")
     if "check" not in wanted:
         raise Mistake(
@@ -311,7 +312,7 @@ def _lint_calls(item: pytest.Function, declared: Sequence[str], line: int) -> No
             and isinstance(first := node.args[0], ast.Constant)
             and first.value not in declared
         ):
-            cure = nearest(str(first.value), declared, "add it to @pytest.mark.measures")
+            cure = nearest.cure(str(first.value), declared, "add it to @pytest.mark.measures")
             raise Mistake(
                 node.lineno or line,
                 f"{item.name} checks {first.value!a}, which it does not declare: {cure}",

@@ -159,23 +159,6 @@ def test_the_worst_of_several_values_counts() -> None:
         bench.check.conclude()
 
 
-@pytest.mark.parametrize(
-    ("declared", "found", "answer"),
-    [
-        ("AMD Ryzen 9", "amd  RYZEN 9 ", True),
-        ("AMD Ryzen 9", "AMD Ryzen 9 7950X", False),
-        ("STRASSE", "straße", True),
-        ("x", None, False),
-        ("", None, False),
-        ("", "", True),
-    ],
-)
-def test_texts_are_compared_but_for_blanks_and_case(
-    declared: str, found: str | None, answer: bool
-) -> None:
-    assert same_text(declared, found) is answer
-
-
 def ratios() -> Bench:
     ceiling = Limit("GB/s", "the link carries no more", high=32.0)
     names = (Gpu(0), Gpu(1), Gpu(2))

@@ -1,0 +1,146 @@
+"""The keys of a TOML file, from the type that it is read as, and the cure for a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from acceptance.core.nearest import nearest
+
+Key = str | int
+# A key of another table is suggested only where it is that key, or all but.
+_ELSEWHERE = 0.8
+
+
+def _kind(kind: inspect.Type) -> inspect.Type:
+    """A type without None and without what only limits its values."""
+    while True:
+        if isinstance(kind, inspect.Metadata):
+            kind = kind.type
+        elif isinstance(kind, inspect.UnionType):
+            known = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+            if len(known) > 1:
+                return kind
+            kind = known[0]
+        else:
+            return kind
+
+
+def _table(kind: inspect.Type) -> inspect.StructType | None:
+    """The table that a key holds, or each of the tables in its list; None where it holds none."""
+    kind = _kind(kind)
+    if isinstance(kind, inspect.VarTupleType):
+        kind = _kind(kind.item_type)
+    return kind if isinstance(kind, inspect.StructType) else None
+
+
+def _is_list(kind: inspect.Type) -> bool:
+    return isinstance(_kind(kind), inspect.VarTupleType)
+
+
+def _header(path: Sequence[Key], kind: inspect.Type) -> str:
+    """A table as it is begun in the file: `[cpu]`, `[[memory.dimm]]`."""
+    name = ".".join(part for part in path if isinstance(part, str))
+    return f"[[{name}]]" if _is_list(kind) else f"[{name}]"
+
+
+def _fields(table: inspect.StructType) -> dict[str, inspect.Type]:
+    return {field.encode_name: field.type for field in table.fields}
+
+
+def _at(shape: type[Any], path: Sequence[Key]) -> inspect.Type | None:
+    """The type at a key; None where the file has no such key."""
+    kind: inspect.Type = inspect.type_info(shape)
+    for part in path:
+        if isinstance(part, int):
+            continue  # one of a list of tables: `_table` has its type
+        table = _table(kind)
+        if table is None or part not in _fields(table):
+            return None
+        kind = _fields(table)[part]
+    return kind
+
+
+def _everywhere(
+    kind: inspect.Type, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str, inspect.Type]]:
+    """Every key with the path of its table and its type."""
+    if (table := _table(kind)) is not None:
+        for name, one in _fields(table).items():
+            yield path, name, one
+            yield from _everywhere(one, (*path, name))
+
+
+def _holds_tables(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    )
+
+
+def _spelled(above: Sequence[Key], name: str, kind: inspect.Type) -> str:
+    return name if _table(kind) is None else _header([*above, name], kind)
+
+
+def unknown(shape: type[Any], path: Sequence[Key], value: Any) -> str | None:
+    """The key that is meant by an unknown one, as a question; None where no key is near.
+
+    `path` ends with the unknown key, which holds `value`.
+    """
+    *above, name = path
+    tables = _holds_tables(value)
+    kind = _at(shape, above)
+    table = _table(kind) if kind is not None else None
+    if table is None:
+        return None
+    own = {key: one for key, one in _fields(table).items() if (_table(one) is not None) == tables}
+    if near := nearest(str(name), own):
+        return f"did you mean {_spelled(above, near[0], own[near[0]])}?"
+    others: dict[str, list[str]] = {}
+    for where, key, one in _everywhere(inspect.type_info(shape)):
+        if (_table(one) is not None) == tables:
+            of = _at(shape, where)
+            others.setdefault(key, []).append(
+                f"in {_header(where, of)}" if where and of else "before the first table"
+            )
+    if near := nearest(str(name), others, likeness=_ELSEWHERE):
+        return f"did you mean {near[0]} {' or '.join(others[near[0]])}?"
+    return None
+
+
+def misplaced(shape: type[Any], path: Sequence[Key], value: Any) -> str:
+    """How to write what a key holds in a wrong form, as the end of a sentence.
+
+    Empty where neither the key nor the value is of tables.
+    """
+    *above, name = path[:-1] if isinstance(path[-1], int) else path
+    kind, outer = _at(shape, [*above, name]), _at(shape, above)
+    around = _table(outer) if outer is not None else None
+    if kind is None or around is None or isinstance(name, int):
+        return ""
+    required, given = _table(kind) is not None, _holds_tables(value)
+    header = _header([*above, name], kind)
+    if required and given:
+        other = f"[{header}]" if not _is_list(kind) else header[1:-1]
+        return f": write {header}, not {other}"
+    near = nearest(
+        name, [one for one in _fields(around) if one != name and _takes(around, one, value)]
+    )
+    meant = f": did you mean {_spelled(above, near[0], _fields(around)[near[0]])}?" if near else ""
+    if not required:
+        return meant if given else ""
+    return f"{meant} {header} begins a table" if meant else f": begin a table with {header}"
+
+
+def _takes(table: inspect.StructType, key: str, value: Any) -> bool:
+    """Whether a key of a table may hold a value; of tables, whether it holds tables at all."""
+    if _holds_tables(value) or _table(_fields(table)[key]) is not None:
+        return _holds_tables(value) and _table(_fields(table)[key]) is not None
+    of = next(one.type for one in msgspec.structs.fields(table.cls) if one.encode_name == key)
+    try:
+        msgspec.convert(value, of)
+    except (msgspec.ValidationError, TypeError):
+        return False
+    return True
