@@ -28,7 +28,22 @@ def test_a_misspelt_setting_is_refused_before_anything_runs(given: str) -> None:
     done = made("accept", given)
     assert (done.returncode, done.stdout) == (2, "")
     name = given.partition("=")[0]
-    assert f"{name} is no setting of rigproof: the settings are MACHINE " in done.stderr
+    assert f"{name} is no setting of rigproof: did you mean MACHINE? the settings " in done.stderr
+
+
+def test_a_misspelt_command_names_the_nearest() -> None:
+    done = made("acept")
+    assert done.returncode == 2 or "exit 2" in done.stdout  # with -n make shows what it would do
+    assert "there is no command acept: did you mean accept?" in done.stdout + done.stderr
+    far = made("xyzzy")
+    assert "did you mean" not in far.stdout + far.stderr
+    phony = set(re.search(r"COMMANDS := ((?:.*\\\n)*.*)", MAKEFILE)[1].replace("\\", "").split())  # type: ignore[index]
+    helped = {
+        goal
+        for goals in re.findall(r"(?m)^([a-z0-9 -]+):.*## ", MAKEFILE)
+        for goal in goals.split()
+    }
+    assert phony == helped
 
 
 def test_what_is_a_setting_is_taken() -> None:

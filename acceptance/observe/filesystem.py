@@ -137,12 +137,14 @@ def on_disks(root: Path = Path("/")) -> tuple[Filesystem, ...]:
     found: dict[tuple[str, ...], Filesystem] = {}
     with contextlib.suppress(FilesystemError):
         for mount in mounts(text.decode("utf-8", errors="surrogateescape")):
-            if mount.kind in LOCAL and not mount.read_only:
-                with contextlib.suppress(FilesystemError, OSError):
-                    one = read(Path(mount.point), root)
-                    known = found.get(one.disks)
-                    if one.disks and (known is None or known.size_bytes < one.size_bytes):
-                        found[one.disks] = one
+            point = Path(mount.point)
+            if mount.kind not in LOCAL or mount.read_only or not point.is_dir():
+                continue
+            with contextlib.suppress(FilesystemError, OSError):
+                one = read(point, root)
+                known = found.get(one.disks)
+                if one.disks and (known is None or known.size_bytes < one.size_bytes):
+                    found[one.disks] = one
     return tuple(found.values())
 
 

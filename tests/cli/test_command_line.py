@@ -153,7 +153,18 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
         (["inventory", "--lang", "de"], ["--lang de", "there are en and zh-CN"]),
         (["inventory", "--json", "--write", "x.toml"], ["--write", "not allowed with", "--json"]),
         (["judge"], ["RUN"]),
-        (["read", "gpu-burner", "x"], ["'gpu-burner'", "stress-ng"]),
+        (["read", "gpu-burner", "x"], ["'gpu-burner'", "did you mean gpu-burn?"]),
+        (["read", "radeontop", "x"], ["'radeontop'", "choose from", "stress-ng"]),
+        (["acept", "--machine", "x"], ["'acept'", "did you mean accept?", "`rigproof --help`"]),
+        (["xyzzy"], ["'xyzzy'", "choose from accept, nightly"]),
+        (["--versoin"], ["did you mean --version?"]),
+        (["fleet", "colect", "x"], ["did you mean collect?", "`rigproof fleet --help`"]),
+        (["accept", "--machin", "x"], ["--machin x: did you mean --machine?"]),
+        (["accept", "-machine", "x"], ["did you mean --machine?"]),
+        (["accept", "--profil=smoke"], ["--profil=smoke: did you mean --profile?"]),
+        (["fleet", "submit", "--slurmm", "x"], ["--slurm", "did you mean --slurm?"]),
+        (["plan", "--station", "dokcer"], ["'dokcer'", "did you mean docker?"]),
+        (["schedule", "show", "--", "--on-fial", "x"], ["did you mean --on-fail?"]),
         (["read", "stress-ng"], ["FILE"]),
     ],
 )
@@ -179,7 +190,8 @@ def test_a_missing_station_and_profile(call: Call, monkeypatch: pytest.MonkeyPat
 def test_a_check_that_does_not_exist(call: Call) -> None:
     code, _, err = call("plan", "--only", "cpu,gpus")
     assert code == 2
-    assert_one_sentence(err, "gpus", "cpu.stress_ng")
+    assert_one_sentence(err, "--only gpus matches no check", "did you mean gpu", "subjects are ")
+    assert len(err) < 500
 
 
 def test_a_gpu_that_does_not_exist(call: Call) -> None:
@@ -197,6 +209,42 @@ def test_gpus_that_are_hidden_from_outside(
     assert code == 2
     assert_one_sentence(err, "CUDA_VISIBLE_DEVICES=1 hides GPUs from CUDA: unset it", "GPUS=0,1")
     assert list(Path().iterdir()) == [], "nothing was begun"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["--profile", "acept"],
+        ["--machine", "none.toml"],
+        ["--only", "gpus"],
+        ["--only", "link.collectives"],
+        ["--gpus", "0,99"],
+        ["--station", "docker"],
+        ["--image", "none:here", "--station", "docker"],
+        ["--sheets", "nowhere"],
+        ["--checks", "nowhere"],
+        ["--lang", "tlh"],
+        ["--sign", "no-key"],
+        ["--burn", "0"],
+        ["--only", ","],
+        ["--machin", "x"],
+    ],
+)
+def test_a_bad_call_leaves_nothing_behind(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, typed: list[str]
+) -> None:
+    monkeypatch.setattr(lock, "NAME", str(tmp_path / "lock"))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    for verb in ("accept", "nightly", "plan"):
+        if verb != "accept" and "--sign" in typed:
+            continue
+        named = [] if verb == "plan" else ["--run-dir-file", "run-dir"]
+        (tmp_path / "run-dir").write_text("of an earlier run")
+        code, out, err = call(verb, "--out", "some/where/reports", *typed, *named)
+        assert code == 2 or verb == "plan", (verb, err)
+        if verb == "plan":
+            (tmp_path / "run-dir").unlink()
+        assert list(tmp_path.iterdir()) == [], verb
 
 
 def test_a_bad_call_leaves_the_latest_run(

@@ -231,7 +231,10 @@ def test_only_knows_no_prefixes_of_words() -> None:
 @each(
     "only, told",
     [
-        (["c"], "--only c matches no check; the checks are: a.one, b.two, b.burn"),
+        (["c"], "--only c matches no check: the subjects are a, b, and `rigproof plan` lists"),
+        (["b.tow"], "matches no check: did you mean b.two[?] The subjects are a, b, and"),
+        (["burn"], "matches no check: did you mean b.burn[?]"),
+        (["bb.*"], "matches no check: did you mean b[?]"),
         (["a", "c"], "--only c matches no check"),
         (["b.burn"], "nothing is due"),
         (

@@ -4,6 +4,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from cases import each
 from gpu_machine import device, link, machine, pairs
@@ -15,6 +16,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect.declaration import declared_limits
 from acceptance.machine import inventory as machine_inventory
 from acceptance.machine import machine_file
+from acceptance.machine.filesystem import Filesystem
 from acceptance.machine.inventory import Dimm, Disk, Inventory, NetworkLink
 from acceptance.observe import draft
 from acceptance.observe.inventory import observe
@@ -185,6 +187,51 @@ def test_links_between_gpus_are_drafted_as_due(
     draft.write(seen, file)
     declared = machine_file.read(file)
     assert tuple((one.between, one.path, one.p2p) for one in declared.gpu_pair) == drafted
+
+
+GPU_KEYS = {"model", "link_width", "link_gen"}
+DATA = Filesystem("/data", "ext4", "/dev/sdb1", False, "8:17", "sdb1", 1, 1, ("sdb",), ())
+
+
+def uncommented(text: str, *tables: str) -> str:
+    """A draft with the `#` before these tables and their keys removed, as somebody would."""
+    made, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("# ["):
+            inside = any(line.startswith(f"# [[{table}]]") for table in tables)
+        inside = inside and line.startswith("# ")
+        made.append(line.removeprefix("# ") if inside else line)
+    return "\n".join(made)
+
+
+def test_the_tables_of_gpus_are_there_where_no_gpu_is(tmp_path: Path) -> None:
+    text = draft.render(bare(tmp_path / "root"))
+    assert (machine_file_of(tmp_path, text).gpu, machine_file_of(tmp_path, text).scratch) == ((), ())
+    meant = machine_file_of(tmp_path, uncommented(text, "gpu", "gpu_pair", "scratch")
+                            .replace("[[gpu]]", "[[gpu]]\ncount = 2"))
+    assert [set(msgspec.to_builtins(one)) >= GPU_KEYS for one in meant.gpu] == [True]
+    assert None not in (meant.gpu[0].model, meant.gpu[0].link_width, meant.gpu[0].link_gen)
+    assert [(one.between, one.p2p, one.path is None) for one in meant.gpu_pair] == [
+        ((0, 1), False, False)
+    ]
+    assert len(meant.scratch) == 1
+
+
+def test_a_pair_is_shown_where_two_gpus_have_no_link(tmp_path: Path) -> None:
+    alone = machine(device(0))
+    assert "gpu_pair" not in draft.render(alone), "one GPU has no pair"
+    apart = machine(device(0), device(1), found=pairs(2, "not-supported", "not-supported"))
+    meant = machine_file_of(tmp_path, uncommented(draft.render(apart), "gpu_pair"))
+    assert len(meant.gpu_pair) == 1
+    assert "# [[gpu" not in draft.render(machine(device(0), device(1)))
+
+
+def test_the_folders_on_disks_are_there_to_be_uncommented(tmp_path: Path) -> None:
+    other = replace(DATA, mount='/mnt/"x"', disks=("sda", "sdc"))
+    text = draft.render(bare(tmp_path / "root"), (DATA, other))
+    assert machine_file_of(tmp_path, text).scratch == ()
+    meant = machine_file_of(tmp_path, uncommented(text, "scratch"))
+    assert [one.path for one in meant.scratch] == ["/data", '/mnt/"x"']
 
 
 def test_modules_that_were_not_read_are_told(tmp_path: Path) -> None:

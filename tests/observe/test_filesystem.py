@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path, PurePosixPath
 
@@ -267,3 +268,46 @@ def test_a_line_that_is_no_mount(line: str) -> None:
     with pytest.raises(FilesystemError) as caught:
         mounts(ROOT + line + "\n")
     assert line in str(caught.value)
+
+
+def test_the_filesystems_of_the_disks(tree: Tree) -> None:
+    """One for each disk, and none that storage tests refuse."""
+    data = tree.root.parent / "data"
+    (data / "again").mkdir()
+    (data / "file").write_text("")
+    tree.disk("sda", "pci0000:00/0000:00:17.0/ata3")
+    block(tree, "sda", "8:0", "pci0000:00/0000:00:17.0/ata3/block/sda")
+    of_disk = f"- ext4 /dev/nvme0n1p2 rw\n40 27 0:31 / {data}"
+    lines = (
+        f"40 27 259:2 / {data} rw {of_disk} rw - tmpfs tmpfs rw\n"
+        f"41 27 8:0 / {data}/again rw - xfs /dev/sda rw\n"
+        f"42 27 8:0 / {data}/file rw - xfs /dev/sda rw\n"
+        f"43 27 8:16 / {data}/again ro - xfs /dev/sdb ro\n"
+        f"44 27 8:32 / {data}/again rw - xfs /dev/sdc rw\n"  # a device that sysfs does not have
+    )
+    tree.write("proc/self/mountinfo", ROOT + lines)
+    found = filesystem.on_disks(tree.root)
+    assert {one.disks for one in found} <= {("nvme0n1",), ("sda",)}
+    assert [one.mount for one in found if one.disks == ("nvme0n1",)] == ["/"]
+    assert len({one.disks for one in found}) == len(found)
+    tree.write("proc/self/mountinfo", f"no mount\n{ROOT}")
+    assert filesystem.on_disks(tree.root) == ()
+    (tree.root / "proc/self/mountinfo").unlink()
+    assert filesystem.on_disks(tree.root) == ()
+
+
+def test_of_several_filesystems_of_a_disk_the_largest(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tree.root.parent / "data"
+    line = f"40 27 259:2 / {data} rw - ext4 /dev/nvme0n1p2 rw\n"
+    tree.write("proc/self/mountinfo", ROOT + line)
+    whole = filesystem.read
+    sizes = {"/": 1, str(data): 2}
+
+    def sized(path: Path, root: Path) -> Filesystem:
+        found = whole(path, root)
+        return dataclasses.replace(found, size_bytes=sizes[found.mount])
+
+    monkeypatch.setattr(filesystem, "read", sized)
+    assert [one.mount for one in filesystem.on_disks(tree.root)] == [str(data)]

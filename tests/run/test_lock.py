@@ -212,3 +212,40 @@ def test_a_file_system_without_locks(root: Path, monkeypatch: pytest.MonkeyPatch
         MachineLock(root),
     ):
         pass
+
+
+def test_a_holder_without_a_run_leaves_no_file(root: Path) -> None:
+    with MachineLock(root):
+        assert (root / NAME).is_file()
+    assert not (root / NAME).exists()
+    with MachineLock(root) as held:
+        held.claim(Path("/runs/a"))
+    with MachineLock(root):
+        pass
+    with MachineLock(root) as held:  # a file that was there stays, with what it tells
+        assert held.last_run() == Path("/runs/a")
+
+
+def test_a_file_that_was_removed_meanwhile_is_not_the_lock(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another has opened the file, which its holder then removes: a third would make a new one."""
+    taken, path = MachineLock(root), root / NAME
+    opened = MachineLock._open
+    tries: list[int] = []
+
+    def open_and_lose(self: MachineLock) -> int:
+        found = opened(self)
+        tries.append(found)
+        if len(tries) == 1:
+            path.unlink()
+        elif len(tries) == 2:
+            path.unlink()
+            path.write_text("")  # of somebody else
+        return found
+
+    monkeypatch.setattr(MachineLock, "_open", open_and_lose)
+    with taken:
+        assert len(tries) == 3
+        with pytest.raises(MachineBusy), MachineLock(root):
+            pass

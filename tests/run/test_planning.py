@@ -30,10 +30,11 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair, Part
 from acceptance.core.plan import Due
-from acceptance.expect import gpu_limits, storage_limits
+from acceptance.expect import gpu_limits, gpu_names, storage_limits
 from acceptance.expect.collected import PlanError
 from acceptance.expect.limit_book import CLASS_DEFAULT, LimitBook
 from acceptance.journal import provenance
+from acceptance.machine.gpu import gpus
 from acceptance.machine.gpu_selection import SelectionError
 from acceptance.machine.inventory import Dimm, EmptySlot, Inventory, Memory, NvmlDevice
 from acceptance.machine.machine_file import (
@@ -44,6 +45,7 @@ from acceptance.machine.machine_file import (
     Machine,
     MachineFileError,
 )
+from acceptance.observe import draft
 from acceptance.observe.inventory import observe
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import orphans
@@ -1405,3 +1407,56 @@ def test_checks_of_a_sites_own_are_planned_with_their_limits(
     family.write_text(family.read_text().replace('"gpu"', '"rack"'))
     with pytest.raises(SiteMistakes, match="'rack', which is no class of components"):
         prepare("gpus = 0\n", checks=box.folder)
+
+
+def test_gpu_models_are_declared_by_the_names_that_people_use(
+    prepare: Callable[..., PreparedRun], tree: Tree, sees: Callable[..., None]
+) -> None:
+    def said(model: str) -> list[str]:
+        notes = prepare(f'[[gpu]]\nmodel = "{model}"\ncount = 2').notes
+        return [
+            note.text.code
+            for note in notes
+            if isinstance(note.text, Message) and note.text.code.startswith("gpu_model_")
+        ]
+
+    tree.gpu(1)
+    tree.gpu(2)
+    sees(*(gpu_machine.device(one, pci_address=f"0000:0{one + 1}:00.0") for one in range(2)))
+    assert said("NVIDIA GeForce RTX 4090") == []
+    assert said("GeForce RTX 4090") == [], "as older drivers name the card that is here"
+    assert said("4090") == said("RTX4090") == ["gpu_model_read"]
+    assert said("4090 Laptop") == ["gpu_model_like"], "once, of two cards"
+    with pytest.raises(MachineFileError, match=r"box.toml, line 4: gpu \(number 1\).model: 'H100'"):
+        said("H100")
+    prepared = prepare("[[gpu]]\ncount = 2")
+    assert not [note for note in prepared.notes if "gpu_model" in str(note.text)]
+
+
+def test_a_draft_is_read_back_without_a_word(
+    prepare: Callable[..., PreparedRun], tree: Tree, sees: Callable[..., None], tmp_path: Path
+) -> None:
+    """And each fact that it declares is one that the machine has: of a card of no sheet too."""
+    for bus in (1, 2):
+        tree.gpu(bus)
+    cards = ("NVIDIA GeForce RTX 4090", "NVIDIA H100"), ("NVIDIA Z9", "RTX Whatever 6000")
+    for names in cards:
+        sees(
+            *(
+                gpu_machine.device(one, pci_address=f"0000:0{one + 1}:00.0", name=name)
+                for one, name in enumerate(names)
+            )
+        )
+        alone = prepare()
+        file = tmp_path / "drafted.toml"
+        file.unlink(missing_ok=True)
+        draft.write(alone.inventory, file)
+        text = file.read_text().partition("\n\n")[2]
+        made = prepare(f"gpus = 2\n{text}")
+        assert {note.text for note in made.notes} <= {note.text for note in alone.notes}
+        assert made.machine is not None
+        due_gpus = gpus(made.inventory)
+        assert all(
+            gpu_names.is_of(declared.model or "", gpu, gpu_limits.sheets())
+            for declared, gpu in zip(made.machine.gpu, due_gpus, strict=True)
+        )

@@ -85,9 +85,11 @@ def test_what_is_not_filled_is_told(name: str) -> None:
 
 def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
-    told = "there is no profile 'Smoke': choose one of smoke, accept, nightly, train, soak"
+    with pytest.raises(ProfileError, match="there is no profile 'acept': did you mean accept[?]$"):
+        profile.choose(SHIPPED, "acept")
+    told = "there is no profile 'x': choose one of smoke, accept, nightly, train, soak"
     with pytest.raises(ProfileError, match=f"^{told}$"):
-        profile.choose(SHIPPED, "Smoke")
+        profile.choose(SHIPPED, "x")
 
 
 def test_the_burn_of_the_whole_machine_takes_the_time_that_is_asked_for() -> None:

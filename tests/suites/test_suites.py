@@ -21,6 +21,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
 from acceptance.diagnosis.series import Series
+from acceptance.expect import gpu_limits
 from acceptance.loads.miscompare import WrongResult, read
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.machine.gpu import gpus
@@ -50,6 +51,7 @@ stress-ng: info:  [1] successful run completed in 10.00s
 FAULTY = (
     "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n" + HEALTHY
 )
+SHEETS = gpu_limits.sheets()
 
 
 class Recorder:
@@ -341,7 +343,7 @@ def test_gpus_that_are_there(tree: Tree, check: Any) -> None:
             }
         ]
     )
-    gpu.test_identity(seen, gpus(seen), declared, check)
+    gpu.test_identity(seen, gpus(seen), declared, SHEETS, check)
     assert (
         check.readings["gpu_model_differs"]
         == check.readings["gpu_pci_id_differs"]
@@ -361,9 +363,27 @@ def test_the_port_that_a_vm_shows_does_not_make_a_card_lesser(check: Any) -> Non
         for one in seen.pci
     ]
     seen = dataclasses.replace(seen, pci=tuple(narrow))
-    gpu.test_identity(seen, gpus(seen), machine(gpu=[{"count": 2}]), check)
+    gpu.test_identity(seen, gpus(seen), machine(gpu=[{"count": 2}]), SHEETS, check)
     assert check.readings["gpu_link_width_max"] == {Gpu(0): 1.0, Gpu(1): 16.0}
     assert check.readings["gpu_link_gen_max"] == {Gpu(0): 1.0, Gpu(1): 4.0}
+
+
+def test_a_model_is_the_one_that_its_declared_name_means(tree: Tree) -> None:
+    tree.gpu(0x01)
+    tree.gpu(0x41)
+    seen = look(tree, known(0, "0000:01:00.0"), known(1, "0000:41:00.0"))
+    for name, differs in (
+        ("4090", 0.0),
+        ("RTX4090", 0.0),
+        ("GeForce RTX 4090", 0.0),
+        ("3090", 1.0),
+        ("4090 Laptop", 1.0),
+        ("H100", 1.0),
+    ):
+        check = Recorder()
+        declared = machine(gpu=[{"model": name, "count": 2}])
+        gpu.test_identity(seen, gpus(seen), declared, SHEETS, check)  # type: ignore[arg-type]
+        assert check.readings["gpu_model_differs"] == {Gpu(0): differs, Gpu(1): differs}, name
 
 
 def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
@@ -387,8 +407,8 @@ def test_gpus_that_are_sick(tree: Tree, check: Any) -> None:
         "NVML",
     ]
     assert " -> " in told[0]
-    gpu.test_identity(seen, gpus(seen), None, check)
-    gpu.test_identity(seen, gpus(seen), machine(gpu=[{"model": "RTX", "count": 2}]), check)
+    gpu.test_identity(seen, gpus(seen), None, SHEETS, check)
+    gpu.test_identity(seen, gpus(seen), machine(gpu=[{"model": "RTX", "count": 2}]), SHEETS, check)
     assert check.readings["gpu_model_differs"] == {}, (
         "a model that nobody told is not another model"
     )
@@ -426,7 +446,7 @@ def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> 
     declared = machine(
         gpu=[{"model": "RTX", "count": 1}, {"model": "NVIDIA GeForce RTX 4090", "count": 1}]
     )
-    gpu.test_identity(seen, gpus(seen)[1:], declared, check)
+    gpu.test_identity(seen, gpus(seen)[1:], declared, SHEETS, check)
     assert check.readings["gpu_model_differs"] == {Gpu(1): 0.0}
 
 
