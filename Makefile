@@ -33,7 +33,7 @@ PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
 UNKNOWN := $(strip $(foreach name,$(.VARIABLES),\
              $(if $(filter command,$(firstword $(origin $(name)))),$(filter-out $(SETTINGS) $(PASSED_ON),$(name)))))
 # The word that may be meant by one that there is not, where python3 can be started.
-MEANT = $(shell python3 -m acceptance.core.nearest "$(1)" $(2) 2>/dev/null)
+MEANT = $(shell python3 -m acceptance.cli.nearest_word "$(1)" $(2) 2>/dev/null)
 ifneq ($(UNKNOWN),)
 $(error $(UNKNOWN) is no setting of rigproof: $(call MEANT,$(firstword $(UNKNOWN)),$(SETTINGS)) the settings are $(SETTINGS) (`make help` explains them))
 endif

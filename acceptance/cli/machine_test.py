@@ -232,9 +232,9 @@ def _draft(prepared: PreparedRun, run_dir: Path, screen: Terminal, language: Lan
         drafted = run_dir / "machine.toml"
         run_folder.write_whole(
             drafted,
-            draft.render(
-                prepared.inventory, filesystem.on_disks(prepared.options.root)
-            ).encode("utf-8"),
+            draft.render(prepared.inventory, filesystem.on_disks(prepared.options.root)).encode(
+                "utf-8"
+            ),
             then=run_folder.START_AGAIN,
         )
         screen.say(

@@ -1,15 +1,8 @@
-"""The nearest known word to one that somebody has misspelt.
-
-    python3 -m acceptance.core.nearest WORD KNOWN...
-
-asks for the Makefile whether the nearest of the known words is meant; prints nothing where none is
-near.
-"""
+"""The nearest known word to one that somebody has misspelt."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 # The least likeness of two words (difflib's ratio) at which one may be meant by the other. "acept"
 # and "accept" have 0.91, "mem" and "memory" 0.67, "nightmare" and "nightly" 0.63.
@@ -45,13 +38,3 @@ def cure(word: str, known_words: Iterable[str], where: str) -> str:
     """The cure for a word that there is not: the nearest that there is, else where to look."""
     near = nearest(word, known_words)
     return f"did you mean {near[0]}?" if near else f"correct it ({where})"
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Print the question whether the nearest of the other words is meant by the first."""
-    word, *known_words = arguments
-    sys.stdout.write("".join(f"did you mean {one}?" for one in nearest(word, known_words)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -49,7 +49,8 @@ def _spellings(word: str) -> str:
 class _Names:
     """The names of one sheet: whole ones, and a pattern of those that its words make.
 
-    `number` is the word that its model is known by, such as "4090" or "h100". `loose` also fits names that leave out words that tell models of one number apart.
+    `number` is the word that its model is known by, such as "4090" or "h100". `loose` also fits
+    names that leave out words that tell models of one number apart.
     """
 
     number: str

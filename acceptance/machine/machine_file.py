@@ -607,9 +607,7 @@ def read(file: Path) -> Machine:
     try:
         machine = msgspec.convert(table, Machine, dec_hook=parts.decode)
     except msgspec.ValidationError as error:
-        sentence, place = explain(
-            str(error), text, {**FORMS, "schema": str(SCHEMA)}, shape=Machine
-        )
+        sentence, place = explain(str(error), text, {**FORMS, "schema": str(SCHEMA)}, shape=Machine)
         raise _error(file, place, sentence) from error
     for path, sentence in _problems(machine):
         raise _error(file, line_of(text, path), sentence)

@@ -15,30 +15,21 @@ Key = str | int
 _ELSEWHERE = 0.8
 
 
-def _kind(kind: inspect.Type) -> inspect.Type:
-    """A type without None and without what only limits its values."""
-    while True:
-        if isinstance(kind, inspect.Metadata):
-            kind = kind.type
-        elif isinstance(kind, inspect.UnionType):
-            known = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
-            if len(known) > 1:
-                return kind
-            kind = known[0]
-        else:
-            return kind
-
-
-def _table(kind: inspect.Type) -> inspect.StructType | None:
+def _table(kind: inspect.Type | None) -> inspect.StructType | None:
     """The table that a key holds, or each of the tables in its list; None where it holds none."""
-    kind = _kind(kind)
+    if isinstance(kind, inspect.UnionType):
+        return next(filter(None, map(_table, kind.types)), None)
     if isinstance(kind, inspect.VarTupleType):
-        kind = _kind(kind.item_type)
+        kind = kind.item_type
     return kind if isinstance(kind, inspect.StructType) else None
 
 
+def _has_any_key(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.DictType)
+
+
 def _is_list(kind: inspect.Type) -> bool:
-    return isinstance(_kind(kind), inspect.VarTupleType)
+    return isinstance(kind, inspect.VarTupleType)
 
 
 def _header(path: Sequence[Key], kind: inspect.Type) -> str:
@@ -53,14 +44,11 @@ def _fields(table: inspect.StructType) -> dict[str, inspect.Type]:
 
 def _at(shape: type[Any], path: Sequence[Key]) -> inspect.Type | None:
     """The type at a key; None where the file has no such key."""
-    kind: inspect.Type = inspect.type_info(shape)
+    kind: inspect.Type | None = inspect.type_info(shape)
     for part in path:
-        if isinstance(part, int):
-            continue  # one of a list of tables: `_table` has its type
-        table = _table(kind)
-        if table is None or part not in _fields(table):
-            return None
-        kind = _fields(table)[part]
+        if isinstance(part, str):  # of a list of tables `_table` has the type already
+            table = _table(kind)
+            kind = _fields(table).get(part) if table is not None else None
     return kind
 
 
@@ -91,11 +79,9 @@ def unknown(shape: type[Any], path: Sequence[Key], value: Any) -> str | None:
     """
     *above, name = path
     tables = _holds_tables(value)
-    kind = _at(shape, above)
-    table = _table(kind) if kind is not None else None
-    if table is None:
-        return None
-    own = {key: one for key, one in _fields(table).items() if (_table(one) is not None) == tables}
+    table = _table(_at(shape, above))
+    fields = _fields(table) if table is not None else {}
+    own = {key: one for key, one in fields.items() if (_table(one) is not None) == tables}
     if near := nearest(str(name), own):
         return f"did you mean {_spelled(above, near[0], own[near[0]])}?"
     others: dict[str, list[str]] = {}
@@ -116,9 +102,8 @@ def misplaced(shape: type[Any], path: Sequence[Key], value: Any) -> str:
     Empty where neither the key nor the value is of tables.
     """
     *above, name = path[:-1] if isinstance(path[-1], int) else path
-    kind, outer = _at(shape, [*above, name]), _at(shape, above)
-    around = _table(outer) if outer is not None else None
-    if kind is None or around is None or isinstance(name, int):
+    kind, around = _at(shape, [*above, name]), _table(_at(shape, above))
+    if isinstance(name, int) or around is None or kind is None or _has_any_key(kind):
         return ""
     required, given = _table(kind) is not None, _holds_tables(value)
     header = _header([*above, name], kind)

@@ -164,7 +164,7 @@ def _gpus(inventory: Inventory) -> Iterator[str]:
         yield ""
         yield "# [[gpu_pair]]  # one table for each two GPUs whose way to each other is due"
         yield "# between = [0, 1]"
-        yield "# path = \"PHB\"  # as `nvidia-smi topo -m` prints it; NV4 is four NVLinks"
+        yield '# path = "PHB"  # as `nvidia-smi topo -m` prints it; NV4 is four NVLinks'
         yield "# p2p = false"
 
 

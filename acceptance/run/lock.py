@@ -95,7 +95,7 @@ class MachineLock:
                 f"{self._path}: cannot be locked ({error.strerror}): put it on a local disk"
             ) from error
         try:
-            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+            return os.path.samestat(os.fstat(self._file), self._path.stat())
         except FileNotFoundError:
             return False
 

@@ -276,7 +276,9 @@ def _declared(item: pytest.Function, families: SiteFamilies, line: int) -> tuple
         )
     for one in names:
         if not isinstance(one, str) or families.measurements.get(one) is None:
-            cure = nearest.cure(str(one), families.measurements.by_name, "declare it in the TOML file")
+            cure = nearest.cure(
+                str(one), families.measurements.by_name, "declare it in the TOML file"
+            )
             raise Mistake(
                 line, f"{item.name} measures {one!a}, which no TOML file of the folder has: {cure}"
             )

@@ -240,7 +240,7 @@ def test_a_bad_call_leaves_nothing_behind(
             continue
         named = [] if verb == "plan" else ["--run-dir-file", "run-dir"]
         (tmp_path / "run-dir").write_text("of an earlier run")
-        code, out, err = call(verb, "--out", "some/where/reports", *typed, *named)
+        code, _, err = call(verb, "--out", "some/where/reports", *typed, *named)
         assert code == 2 or verb == "plan", (verb, err)
         if verb == "plan":
             (tmp_path / "run-dir").unlink()

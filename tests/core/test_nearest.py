@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
 from cases import each
 
-from acceptance.core.nearest import cure, main, nearest
+from acceptance.core.nearest import cure, nearest
 
 
 @each(
@@ -34,9 +33,3 @@ def test_the_most_alike_come_first() -> None:
 def test_the_cure() -> None:
     assert cure("acept", ["accept"], "see the list") == "did you mean accept?"
     assert cure("foo", ["accept"], "see the list") == "correct it (see the list)"
-
-
-def test_as_the_makefile_asks(capsys: pytest.CaptureFixture[str]) -> None:
-    for word, told in (("acept", "did you mean accept?"), ("foo", "")):
-        main([word, "accept", "plan"])
-        assert capsys.readouterr().out == told

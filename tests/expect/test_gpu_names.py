@@ -158,7 +158,10 @@ def test_what_is_said_of_a_name() -> None:
         )
     told = read("H200")
     assert told is not None
-    assert (told.code, told.values["others"]) == ("gpu_model_first_of", Listed(("NVIDIA H200 NVL",)))
+    assert (told.code, told.values["others"]) == (
+        "gpu_model_first_of",
+        Listed(("NVIDIA H200 NVL",)),
+    )
     # what a card of this machine is called needs no word: a draft has it
     assert read("GeForce RTX 4090", "GeForce RTX 4090") is None
     assert read("NVIDIA GeForce RTX 4080", None, "NVIDIA GeForce RTX 4080") is None

@@ -41,7 +41,11 @@ def test_one_entry_may_be_like_another() -> None:
         ('"site_mount"', '"mount"', "line 5: 'mount' is no name for a measurement of a site"),
         ('"site_mount"', "7", "line 5: 7 is no name for a measurement of a site"),
         ('["site_mount"]', "7", "line 5: names must be a list of names"),
-        ('unit = "s"', 'unit = "min"', "line 7: unit 'min' is none that rigproof knows: correct it (one of GB/s"),
+        (
+            'unit = "s"',
+            'unit = "min"',
+            "line 7: unit 'min' is none that rigproof knows: correct it (one of GB/s",
+        ),
         ('[measurement.limit]\nhigh = 1.0\nbasis = "a second is enough"', "", "line 4: site_mount"),
         ('names = ["site_mount"]', "", "line 4: names must be a list of names"),
         ("high = 1.0", "high = inf", "line 11: measurement (number 1).limit.high: high is inf: a"),

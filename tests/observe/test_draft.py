@@ -206,9 +206,14 @@ def uncommented(text: str, *tables: str) -> str:
 
 def test_the_tables_of_gpus_are_there_where_no_gpu_is(tmp_path: Path) -> None:
     text = draft.render(bare(tmp_path / "root"))
-    assert (machine_file_of(tmp_path, text).gpu, machine_file_of(tmp_path, text).scratch) == ((), ())
-    meant = machine_file_of(tmp_path, uncommented(text, "gpu", "gpu_pair", "scratch")
-                            .replace("[[gpu]]", "[[gpu]]\ncount = 2"))
+    assert (machine_file_of(tmp_path, text).gpu, machine_file_of(tmp_path, text).scratch) == (
+        (),
+        (),
+    )
+    meant = machine_file_of(
+        tmp_path,
+        uncommented(text, "gpu", "gpu_pair", "scratch").replace("[[gpu]]", "[[gpu]]\ncount = 2"),
+    )
     assert [set(msgspec.to_builtins(one)) >= GPU_KEYS for one in meant.gpu] == [True]
     assert None not in (meant.gpu[0].model, meant.gpu[0].link_width, meant.gpu[0].link_gen)
     assert [(one.between, one.p2p, one.path is None) for one in meant.gpu_pair] == [

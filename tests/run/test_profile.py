@@ -85,7 +85,7 @@ def test_what_is_not_filled_is_told(name: str) -> None:
 
 def test_one_is_chosen_by_name() -> None:
     assert profile.choose(SHIPPED, "smoke") is SHIPPED["smoke"]
-    with pytest.raises(ProfileError, match="there is no profile 'acept': did you mean accept[?]$"):
+    with pytest.raises(ProfileError, match=r"there is no profile 'acept': did you mean accept[?]$"):
         profile.choose(SHIPPED, "acept")
     told = "there is no profile 'x': choose one of smoke, accept, nightly, train, soak"
     with pytest.raises(ProfileError, match=f"^{told}$"):
