@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from acceptance.core import nearest
 from acceptance.core.collection import LOAD_SESSIONS, Session, earlier_sessions, matches_patterns
 from acceptance.core.message import Message, Text, known
 from acceptance.core.plan import PlannedCheck
@@ -126,7 +127,7 @@ def lint_follows(checks: Sequence[CollectedCheck]) -> str | None:
                 continue
             if any(matches_patterns(one.id, [name]) for one in checks):
                 return f"{check.id} follows {name}, which does not run in a session before it"
-            cure = nearest(name, [one.id for one in checks], "name a check")
+            cure = nearest.cure(name, [one.id for one in checks], "name a check")
             return f"{check.id} follows {name}, which is no check: {cure}"
         if check.follows_load and not set(LOAD_SESSIONS) <= set(earlier_sessions(check.session)):
             return f"{check.id} follows loads, and does not run after all of them"
