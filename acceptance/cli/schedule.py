@@ -41,6 +41,7 @@ class _Nightly(argparse.Action):
 
         parser = Parser(prog="rigproof nightly", add_help=False)
         nightly.arguments(parser)
+        parser.on_error = None  # no run was to be started
         namespace.nightly = parser.parse_args(values)
         namespace.words = tuple(values)
 

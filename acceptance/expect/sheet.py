@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -14,6 +14,7 @@ from acceptance.core.dtype import PEAKS, DtypeName, gemm_names, native_dtypes
 from acceptance.core.grammar import with_article
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
+from acceptance.core.nearest import nearest
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.train.names import TRAINING_RATES, TRAINING_SHARES
 from acceptance.machine.toml_place import Path as Place
@@ -271,10 +272,11 @@ def problem(sheet: Sheet) -> Problem | None:
     known = set(_facts(sheet))
     for key in sheet.doubtful:
         if key not in known:
-            return ("doubtful", key), f"doubtful.{key} is no fact of this sheet"
+            return ("doubtful", key), f"doubtful.{key} is no fact of this sheet{_meant(key, known)}"
     for key in sheet.exempt:
         if f"peak.{key}" not in known:
-            return ("exempt", key), f"exempt.{key} is no peak of this sheet"
+            peaks = [one.removeprefix("peak.") for one in known if one.startswith("peak.")]
+            return ("exempt", key), f"exempt.{key} is no peak of this sheet{_meant(key, peaks)}"
     if sheet.thermal is not None and not known & {
         f"thermal.{key}_c" for key in ("max_operating", "slowdown", "shutdown")
     }:
@@ -295,13 +297,18 @@ def problem(sheet: Sheet) -> Problem | None:
     return _training_problem(sheet) or _limit_problem(sheet)
 
 
+def _meant(name: str, names: Iterable[str]) -> str:
+    return "".join(f": did you mean {one}?" for one in nearest(name, names))
+
+
 def _training_problem(sheet: Sheet) -> Problem | None:
     """The first problem of the published rates and of the floors of shares, or None."""
     peaks, rows = sheet.peak.by_dtype(), set[tuple[str, str, int | None]]()
     for at, row in enumerate(sheet.training):
         text, place = f"training {row.measurement}", ("training", at)
         if row.measurement not in TRAINING_RATES:
-            return place, f"{text}: no layer and no step"
+            meant = _meant(row.measurement, TRAINING_RATES)
+            return place, f"{text}: no layer and no step{meant}"
         if (key := (row.measurement, row.format, row.sequence)) in rows:
             return place, f"{text} in {row.format} at sequence {row.sequence} stands twice"
         if (row.sequence is None) != (not row.batch) or len(row.tflops) != max(1, len(row.batch)):
@@ -318,7 +325,8 @@ def _training_problem(sheet: Sheet) -> Problem | None:
     for at, share in enumerate(sheet.share):
         text, place = f"share {share.measurement}", ("share", at)
         if share.measurement not in TRAINING_SHARES:
-            return place, f"{text}: no share of a layer or of a step"
+            meant = _meant(share.measurement, TRAINING_SHARES)
+            return place, f"{text}: no share of a layer or of a step{meant}"
         if share.measurement in shares[:at]:
             return place, f"{text} stands twice"
         try:
@@ -341,7 +349,7 @@ def _limit_problem(sheet: Sheet) -> Problem | None:
         text, place = f"limit for {row.measurement}", ("limit", at)
         if row.measurement not in units:
             told = f"no sheet limits that on compute capability {sheet.compute_capability}"
-            return place, f"{text}: {told}"
+            return place, f"{text}: {told}{_meant(row.measurement, units)}"
         if row.measurement in found:
             return place, f"{text} stands twice"
         if row.unit != units[row.measurement]:

@@ -96,6 +96,15 @@ def unknown(shape: type[Any], path: Sequence[Key], value: Any) -> str | None:
     return None
 
 
+def choices(shape: type[Any], path: Sequence[Key]) -> tuple[str, ...]:
+    """The words that a key may hold, where only some are allowed."""
+    kind = _at(shape, path)
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    return tuple(
+        str(value) for one in kinds if isinstance(one, inspect.LiteralType) for value in one.values
+    )
+
+
 def misplaced(shape: type[Any], path: Sequence[Key], value: Any) -> str:
     """How to write what a key holds in a wrong form, as the end of a sentence.
 

@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from acceptance.core import nearest
+
 Path = tuple[str | int, ...]
 
 _TYPES = {
@@ -262,6 +264,10 @@ def explain(
         )
     elif what == "Expected `str` of length >= 1":
         sentence = f"{key} is empty: fill it in or remove it"
+    elif shape and path and (words := toml_keys.choices(shape, path)):
+        text_given = str(_value(text, path))
+        meant = nearest.cure(text_given, words, f"one of {', '.join(words)}")
+        sentence = f"{key} {text_given!a} is no such word: {meant}"
     else:
         sentence = f"{key}: {what[0].lower()}{what[1:]}"
     return sentence, line_of(text, path)

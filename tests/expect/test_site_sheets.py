@@ -73,6 +73,33 @@ def test_a_sheet_replaces_rigproofs_own_of_its_name_or_adds_a_model() -> None:
             "x = 1\n" + CARD,
             "card.toml, line 1: x is no key that rigproof knows: correct its ",
         ),
+        (MODEL, CARD.replace("boost_mhz =", "bost_mhz ="), "did you mean boost_mhz?"),
+        (MODEL, CARD.replace("[memory]", "[memori]"), "did you mean [memory]?"),
+        (MODEL, CARD.replace("[[limit]]", "[[limits]]", 1), "did you mean [[limit]]?"),
+        (MODEL, CARD + "\n[limit]", "models/card.toml"),
+        (
+            MODEL,
+            CARD.replace('p2p = "no"', 'p2p = "nvlnk"'),
+            "'nvlnk' is no such word: did you mean",
+        ),
+        (MODEL, CARD.replace('p2p = "no"', 'p2p = "x"'), "(one of bridge, no, nvlink, yes)"),
+        (MODEL, CARD.replace("gemm_f32_short", "gem_f32_short"), "did you mean gemm_f32_short?"),
+        (
+            MODEL,
+            CARD.replace("[doubtful]", '[doubtful]\n"memory.gb" = "x"'),
+            "memory.gb is no fact of this sheet: did you mean memory.gib?",
+        ),
+        (
+            MODEL,
+            f'{CARD}\n[exempt]\nfp3 = "x"\n',
+            "exempt.fp3 is no peak of this sheet: did you mean fp32?",
+        ),
+        (
+            DRIVE,
+            DISK.replace('kind = "nvme"', 'kind = "nvm"'),
+            "'nvm' is no such word: did you mean",
+        ),
+        (DRIVE, DISK.replace("read_gbs", "read_gb", 1), "did you mean read_gbs?"),
         (MODEL, CARD.replace("tdp_w = 450", 'tdp_w = "x"'), "line 12: tdp_w must be a number, not"),
         (MODEL, CARD.replace("tdp_w = 450\n", ""), "card.toml: tdp_w is missing: add it"),
         (
