@@ -62,7 +62,7 @@ class Limit:
         if self.unit not in UNITS:
             from acceptance.core.nearest import cure  # only for somebody's slip
 
-            meant = cure(self.unit, UNITS, f"one of {', '.join(sorted(UNITS))}")
+            meant = cure(self.unit, UNITS, f"one of {', '.join(sorted(UNITS))}", 2)
             raise LimitError(f"unit {self.unit!r} is none that rigproof knows: {meant}", "unit")
         if isinstance(self.basis, str) and not self.basis.strip():
             raise LimitError(

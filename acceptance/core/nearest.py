@@ -34,7 +34,7 @@ def nearest(
     return tuple(words[one] for one in found)
 
 
-def cure(word: str, known_words: Iterable[str], where: str) -> str:
-    """The cure for a word that there is not: the nearest that there is, else where to look."""
-    near = nearest(word, known_words)
-    return f"did you mean {near[0]}?" if near else f"correct it ({where})"
+def cure(word: str, known_words: Iterable[str], where: str, most: int = 1) -> str:
+    """The cure for a word that there is not: the nearest that there are, else where to look."""
+    near = nearest(word, known_words, most)
+    return f"did you mean {' or '.join(near)}?" if near else f"correct it ({where})"

@@ -131,7 +131,7 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
             )
         unit = entry.get("unit")
         if isinstance(unit, str) and unit not in UNITS:
-            meant = cure(unit, UNITS, f"one of {', '.join(sorted(UNITS))}")
+            meant = cure(unit, UNITS, f"one of {', '.join(sorted(UNITS))}", 2)
             yield (*place, "unit"), f"unit {unit!a} is none that rigproof knows: {meant}"
         advice = entry.get("advice")
         if isinstance(advice, dict) and "events" in advice:

@@ -32,4 +32,5 @@ def test_the_most_alike_come_first() -> None:
 
 def test_the_cure() -> None:
     assert cure("acept", ["accept"], "see the list") == "did you mean accept?"
+    assert cure("GB", ["GB/s", "GiB", "W"], "", 2) == "did you mean GiB or GB/s?"
     assert cure("foo", ["accept"], "see the list") == "correct it (see the list)"

@@ -184,7 +184,7 @@ def test_the_summary_of_the_inventory_is_printed_harmlessly(
 
 def test_a_drafted_file_is_named_harmlessly(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "observe", lambda: observation.NOTHING)
-    monkeypatch.setattr(draft, "write", lambda found, path: None)
+    monkeypatch.setattr(draft, "write", lambda found, path, filesystems: None)
     code, out, err = call(
         "inventory", "--write", re.sub("[\0\ud800-\udfff]", "", hostile.EVERYTHING)
     )
