@@ -14,9 +14,8 @@ from acceptance.core.limit import GIB
 from acceptance.machine import network_card, topology
 from acceptance.machine.channels import channels
 from acceptance.machine.filesystem import Filesystem
-from acceptance.machine.gpu import gpus
+from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, NetworkLink, known
-from acceptance.machine.pcie import generation, lower_maximum
 from acceptance.machine.waiver_lines import VIRTUAL_DISK, of_skip, toml_text
 from acceptance.wording import words
 
@@ -145,18 +144,10 @@ def _gpus(inventory: Inventory) -> Iterator[str]:
         yield "# link_width = 16  # lanes of card and slot"
         yield "# link_gen = 4"
     for gpu in due:
-        function = gpu.function
-        width = lower_maximum(function.max_link_width, function.slot_max_link_width)
         yield ""
         yield "[[gpu]]"
         yield from _pairs(model=gpu.model, pci_id=gpu.device_id, address=gpu.pci_address)
-        yield from _pairs(
-            link_width=width if width in _WIDTHS else None,
-            link_gen=lower_maximum(
-                generation(function.max_link_speed_gts),
-                generation(function.slot_max_link_speed_gts),
-            ),
-        )
+        yield from _link(gpu)
         yield from _pairs(nvlink_links=gpu.active_links or None)
     pairs = list(_gpu_pairs(inventory))
     yield from pairs
@@ -166,6 +157,20 @@ def _gpus(inventory: Inventory) -> Iterator[str]:
         yield "# between = [0, 1]"
         yield '# path = "PHB"  # as `nvidia-smi topo -m` prints it; NV4 is four NVLinks'
         yield "# p2p = false"
+
+
+def _link(gpu: Gpu) -> Iterator[str]:
+    """The widest and fastest link of card and slot.
+
+    As comments where the slot is not shown, as in a VM: the card alone may be more than its slot.
+    """
+    generation, lanes = gpu.slot_link
+    width = gpu.link_width if gpu.link_width in _WIDTHS else None
+    for line, slot in (
+        *((line, lanes) for line in _pairs(link_width=width)),
+        *((line, generation) for line in _pairs(link_gen=gpu.link_generation)),
+    ):
+        yield line if slot else f"# {line}  # of the card; what its slot has is not shown"
 
 
 def _devices(inventory: Inventory) -> Iterator[str]:

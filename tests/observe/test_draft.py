@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from cases import each
-from gpu_machine import device, link, machine, pairs
+from gpu_machine import TRAITS, device, link, machine, pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_tree import NO_DMI, Programs, Tree, completed
@@ -220,6 +220,19 @@ def test_the_tables_of_gpus_are_there_where_no_gpu_is(tmp_path: Path) -> None:
         ((0, 1), False, False)
     ]
     assert len(meant.scratch) == 1
+
+
+def test_the_link_of_a_slot_that_is_not_shown_is_no_fact(tmp_path: Path) -> None:
+    """In a VM the card alone would be declared, and its slot may be less."""
+    seen = machine(device(0))
+    own = machine_file_of(tmp_path, draft.render(seen)).gpu[0]
+    assert None not in (own.link_width, own.link_gen)
+    hidden = machine(device(0, traits=replace(TRAITS, virtualised=True)))
+    text = draft.render(hidden)
+    unknown = machine_file_of(tmp_path, text).gpu[0]
+    assert (unknown.link_width, unknown.link_gen) == (None, None)
+    assert "# link_width = 16  # of the card" in text
+    assert "# link_gen = 4  # of the card" in text
 
 
 def test_a_pair_is_shown_where_two_gpus_have_no_link(tmp_path: Path) -> None:
