@@ -61,14 +61,6 @@ path = "SCRATCH"
 write_gib = 1
 allow = ["overlay", "tmpfs"]
 """
-# How many random requests a disk answers beside other faults being played is no matter here.
-_ANY_RATE = """\
-[[limit]]
-measurement = "storage_read_random"
-unit = "IOPS"
-low = 1
-basis = "the self-test's disk is busy"
-"""
 
 
 def parts() -> tuple[Named, ...]:
@@ -77,8 +69,15 @@ def parts() -> tuple[Named, ...]:
     a drive whose report is the same before and after.
     """
     link = "2.5 GT/s PCIe"
+    # Its vendor states no random reads of this size, so how many the self-test's busy disk answers
+    # is not judged.
     slow_slot = NvmeDrive(
-        "Samsung SSD 970 PRO 1TB", speed=link, slot_max_speed=link, width=2, slot_max_width=2
+        "KIOXIA KCM7XRUG3T84",
+        size_bytes=3_840_755_982_336,
+        speed=link,
+        slot_max_speed=link,
+        width=2,
+        slot_max_width=2,
     )
     written = Fault(
         "nothing",
@@ -97,7 +96,7 @@ def parts() -> tuple[Named, ...]:
         only="storage.kept,storage.read,storage.link,storage.raid",
         profile="nightly",
         station="host",
-        declared=_SCRATCH + _ANY_RATE,
+        declared=_SCRATCH,
         scratch=Scratch(sealed_mib=64),
         nvme=slow_slot,
         wrong_disk=WrongDisk("pace", 430),

@@ -115,6 +115,7 @@ class NvmeDrive(_Strict, frozen=True):
     """
 
     model: str
+    size_bytes: int = 1_024_209_543_168  # what Samsung calls 1 TB
     speed: str = "16.0 GT/s PCIe"
     max_speed: str = "16.0 GT/s PCIe"
     slot_max_speed: str = "16.0 GT/s PCIe"

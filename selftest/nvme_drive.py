@@ -11,7 +11,6 @@ from selftest.fault import NvmeDrive
 
 NAME = "nvme7n1"
 _PORT = "sys/devices/pci9999:00/9999:00:01.0"
-_BYTES = 1_024_209_543_168  # what Samsung calls 1 TB
 
 
 class NvmeDriveError(OSError):
@@ -41,7 +40,7 @@ def lay(root: Path, folder: Path, drive: NvmeDrive) -> None:
             "current_link_width": drive.width,
         },
         controller: {"model": drive.model, "serial": "S0001", "transport": "pcie"},
-        block: {"size": _BYTES // 512, "dev": device},
+        block: {"size": drive.size_bytes // 512, "dev": device},
     }
     for place, files in texts.items():
         for name, text in files.items():

@@ -12,6 +12,7 @@ from acceptance.core.collection import LOAD_SESSIONS, Session, earlier_sessions,
 from acceptance.core.message import Message, Text, known
 from acceptance.core.plan import PlannedCheck
 from acceptance.loads.work import Work, work_of
+from acceptance.expect.loosest import Bounds, possible
 from acceptance.wording.errors import WordedError
 
 AnyLoad = Literal["any", "gpus"]
@@ -38,7 +39,8 @@ class Measures(msgspec.Struct, frozen=True):
 
     `per` is the class of components. A *fact* is due only where the machine file declares it.
     `waivable` is false for measurements that no waiver may excuse (miscompares). `ratio_of` is the
-    measurement that a ratio between equal components is made of.
+    measurement that a ratio between equal components is made of. `own` is how far the machine file
+    may go; None: as its unit says.
     """
 
     name: str
@@ -47,6 +49,12 @@ class Measures(msgspec.Struct, frozen=True):
     fact: bool = False
     waivable: bool = True
     ratio_of: str | None = None
+    own: Bounds | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far the machine file may go with it. Raises LoosestError."""
+        return self.own or Bounds(possible=possible()[self.unit])
 
 
 class CollectedCheck(msgspec.Struct, frozen=True):

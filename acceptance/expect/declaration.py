@@ -24,8 +24,8 @@ BANDWIDTH_SHARE = 0.5
 def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
     """Every declared fact as a limit whose basis names the file and the key."""
 
-    def fact(measurement: str, component: Component, limit: Limit) -> Override:
-        return Override(measurement, _declared(file), limit, component)
+    def fact(measurement: str, component: Component, limit: Limit, *place: str | int) -> Override:
+        return Override(measurement, _declared(file), limit, component, place=place)
 
     def says(key: str, value: object) -> Message:
         return Message("declares", {"file": file, "key": key, "value": repr(value)})
@@ -37,7 +37,7 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         ("cpu_threads", "threads", cpu.threads),
     ):
         if count is not None:
-            yield fact(name, CPU, exactly(count, "count", says(f"cpu.{key}", count)))
+            yield fact(name, CPU, exactly(count, "count", says(f"cpu.{key}", count)), "cpu", key)
     for name, key, text in (
         ("cpu_model_differs", "model", cpu.model),
         ("cpu_governor_differs", "governor", cpu.governor),
@@ -49,7 +49,11 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
         declared = says("memory.total_gib", memory.total_gib)
         basis = Message("declares_memory", {"declared": declared})
         yield fact(
-            "memory_total", MEMORY, at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis)
+            "memory_total",
+            MEMORY,
+            at_least(RAM_SHARE_SEEN * memory.total_gib, "GiB", basis),
+            "memory",
+            "total_gib",
         )
     if memory.dimms is not None or memory.dimm:
         count = memory.dimms if memory.dimms is not None else len(memory.dimm)
@@ -59,8 +63,8 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
             else Message("lists_modules", {"file": file, "slots": count})
         )
         yield fact("dimm_count", MEMORY, exactly(count, "count", basis))
-    for dimm in memory.dimm:
-        yield from _dimm(dimm, file)
+    for index, dimm in enumerate(memory.dimm):
+        yield from _dimm(dimm, file, index)
     for name, key, text in _system(machine):
         yield fact(name, SYSTEM, must_be_zero(says(f"system.{key}", text)))
     for index, disk in enumerate(machine.disk, start=1):
@@ -70,12 +74,13 @@ def declared_limits(machine: Machine, file: str) -> Iterator[Override]:
             component,
             at_least(disk.count, "count", _declares_disk(index, disk, file)),
         )
-    for link in machine.network:
+    for index, link in enumerate(machine.network):
         component = Part("net", link.name)
         yield fact("link_up", component, at_least(1, "count", says("network.name", link.name)))
         if link.speed_mbps is not None:
             basis = says(f"{link.name}, speed_mbps", link.speed_mbps)
-            yield fact("link_speed", component, at_least(link.speed_mbps, "Mbit/s", basis))
+            limit = at_least(link.speed_mbps, "Mbit/s", basis)
+            yield fact("link_speed", component, limit, "network", index, "speed_mbps")
         for number in link.gpus:
             basis = says(f"{link.name}, gpus", list(link.gpus))
             yield fact("gpu_network_differs", Gpu(number), must_be_zero(basis))
@@ -110,7 +115,7 @@ def _declared(file: str) -> Message:
     return Message("declared_in", {"file": file})
 
 
-def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
+def _dimm(dimm: DeclaredDimm, file: str, index: int) -> Iterator[Override]:
     component, origin = Part("dimm", dimm.slot), _declared(file)
 
     def says(key: str | None = None, value: str | None = None) -> Message:
@@ -126,7 +131,8 @@ def _dimm(dimm: DeclaredDimm, file: str) -> Iterator[Override]:
     ):
         if rate is not None:
             limit = at_least(rate, "MT/s", says(key, f"{rate}"))
-            yield Override(name, origin, limit, component)
+            place = ("memory", "dimm", index, key)
+            yield Override(name, origin, limit, component, place=place)
     if dimm.part_number is not None:
         limit = must_be_zero(says("part_number", repr(dimm.part_number)))
         yield Override("dimm_part_number_differs", origin, limit, component)
@@ -138,7 +144,7 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
         basis = Message("declares_gpus", {"file": file, "n": count})
         yield Override("gpu_count", origin, exactly(count, "count", basis), MACHINE)
     position = 0
-    for gpu in machine.gpu:
+    for index, gpu in enumerate(machine.gpu):
         for _ in range(gpu.count):
             component = Gpu(position)
             position += 1
@@ -154,15 +160,18 @@ def _gpus(machine: Machine, file: str) -> Iterator[Override]:
             if gpu.link_width is not None:
                 basis = declares("link_width", f"{gpu.link_width}")
                 limit = at_least(gpu.link_width, "count", basis)
-                yield Override("gpu_link_width_max", origin, limit, component)
+                place = ("gpu", index, "link_width")
+                yield Override("gpu_link_width_max", origin, limit, component, place=place)
             if gpu.link_gen is not None:
                 basis = declares("link_gen", f"{gpu.link_gen}")
                 limit = at_least(gpu.link_gen, "count", basis)
-                yield Override("gpu_link_gen_max", origin, limit, component)
+                place = ("gpu", index, "link_gen")
+                yield Override("gpu_link_gen_max", origin, limit, component, place=place)
             if gpu.nvlink_links is not None:
                 basis = declares("nvlink_links", f"{gpu.nvlink_links}")
                 limit = exactly(gpu.nvlink_links, "count", basis)
-                yield Override("nvlink_active", origin, limit, component)
+                place = ("gpu", index, "nvlink_links")
+                yield Override("nvlink_active", origin, limit, component, place=place)
 
 
 def _gpu_says(file: str, component: str, key: str, value: str) -> Message:
@@ -173,7 +182,7 @@ def _gpu_says(file: str, component: str, key: str, value: str) -> Message:
 
 def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
     origin = _declared(file)
-    for pair in machine.gpu_pair:
+    for index, pair in enumerate(machine.gpu_pair):
         for first, second in (pair.between, pair.between[::-1]):
             component = Pair(Gpu(first), Gpu(second))
             values: Values = {"file": file, "between": f"[{pair.between[0]}, {pair.between[1]}]"}
@@ -191,7 +200,8 @@ def _gpu_pairs(machine: Machine, file: str) -> Iterator[Override]:
             if pair.write_gbs is not None:
                 told = {**values, "key": "write_gbs", "value": f"{pair.write_gbs:g}"}
                 limit = at_least(pair.write_gbs, "GB/s", Message("declares_pair", told))
-                yield Override("p2p_write", origin, limit, component)
+                place = ("gpu_pair", index, "write_gbs")
+                yield Override("p2p_write", origin, limit, component, place=place)
 
 
 def own_limits(machine: Machine, file: str) -> Iterator[Override]:

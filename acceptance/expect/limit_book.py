@@ -25,7 +25,7 @@ class Override:
     """One limit for one measurement, on every component or on one.
 
     Without `limit`, `unlimited` says why there is none. `own` marks the machine file's `[[limit]]`
-    tables.
+    tables. `place` is the key of the machine file that declares it, () where none does.
     """
 
     measurement: str
@@ -34,6 +34,7 @@ class Override:
     component: Component | None = None
     unlimited: Text | None = None
     own: bool = False
+    place: tuple[str | int, ...] = field(default=(), compare=False)
 
 
 # By measurement and component (None: all of them), the index of the first entry for both.

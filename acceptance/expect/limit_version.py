@@ -28,6 +28,7 @@ LIMITS = (
     "changes.toml",
     "disks",
     "drift.toml",
+    "loosest.toml",
     "measurements",
     "models",
     "noise.toml",

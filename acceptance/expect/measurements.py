@@ -20,6 +20,7 @@ from acceptance.core.advice import Advice
 from acceptance.core.limit import UNITS, Limit, Worse
 from acceptance.core.strict import Strict, Text
 from acceptance.expect.collected import Measures
+from acceptance.expect.loosest import Bounds, Loosest, Possible, possible
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
 _Rate = Annotated[float, msgspec.Meta(ge=0)]
@@ -27,6 +28,12 @@ _Names = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
 # Tables that an entry may take from that of another measurement, by its name.
 _SHARED = ("noise", "noise_in_vm", "advice")
 _OWN = ("per_in", "ratio_of")  # keys that `like` does not take from another entry
+# Nor these, where the entry has another one of its own.
+_REPLACED = {
+    "limit": ("no_limit",),
+    "no_limit": ("limit", "faults", "loosest"),
+    "faults": ("loosest",),
+}
 
 
 class MeasurementFileError(Exception):
@@ -134,6 +141,9 @@ class Entry(Strict, frozen=True, kw_only=True):
     sense: Sense | None = None
     season: Season | None = None
     counter: Rate | None = None
+    faults: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    possible: Possible | None = None
+    loosest: Loosest | None = None
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
@@ -151,6 +161,10 @@ class Entry(Strict, frozen=True, kw_only=True):
             )
         if self.counter is not None and self.exempt is not None:
             raise ValueError("a counter is judged by its nights: it cannot be exempt")
+        if self.possible is not None and not self.possible[0] < self.possible[1]:
+            raise ValueError("possible is the least that can occur, and the most")
+        if self.faults is not None and (self.loosest is not None or not self.waivable):
+            raise ValueError("faults needs neither loosest nor waivable = false beside it")
 
 
 class Sheet(Strict, frozen=True):
@@ -170,7 +184,8 @@ class Measurement:
     its class limit; without one `no_limit` says why (a *fact* has neither). `noise` is None where
     the unit's spread applies, `noise_in_vm` where a VM has none of its own. `incomparable` says why
     two runs cannot be compared, `exempt` why its nights cannot. `advice_of` is the measurement,
-    perhaps of another family, at whose entry the advice stands.
+    perhaps of another family, at whose entry the advice stands. `own` is how far a machine file may
+    go with it.
     """
 
     name: str
@@ -193,11 +208,14 @@ class Measurement:
     counter: Rate | None
     advice: Advice
     advice_of: str
+    own: Bounds
 
     def measured_by(self, check: str) -> Measures:
         """What a check (its id without a parameter) declares if it measures this."""
         per = self.per_in.get(check, self.per)
-        return Measures(self.name, self.unit, per, self.fact, self.waivable, self.ratio_of)
+        return Measures(
+            self.name, self.unit, per, self.fact, self.waivable, self.ratio_of, self.own
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +272,8 @@ def _complete(row: _Row, rows: Mapping[str, _Row]) -> tuple[dict[str, Any], str]
         if other is None or "like" in other.keys:
             raise ValueError(f"like is {like!r}, which has no whole entry of its own")
         taken = {key: value for key, value in other.keys.items() if key not in _OWN}
-        if "limit" in keys or "no_limit" in keys:
-            taken = {k: value for k, value in taken.items() if k not in ("limit", "no_limit")}
+        replaced = {one for key in keys.keys() & _REPLACED.keys() for one in _REPLACED[key]}
+        taken = {key: value for key, value in taken.items() if key not in replaced}
         advice_of = advice_of if "advice" in keys else other.names[0]
         keys = {**taken, **keys}
     for key in _SHARED:
@@ -279,6 +297,11 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
         Limit(entry.unit, given.basis, given.low, given.high, given.warn_low, given.warn_high)
         if given is not None
         else None
+    )
+    own = Bounds(
+        possible=entry.possible or possible()[entry.unit],
+        faults=entry.faults,
+        loosest=entry.loosest,
     )
     classes = [entry.per] * len(entry.names) if isinstance(entry.per, str) else entry.per
     bases = entry.ratio_of or [None] * len(entry.names)
@@ -306,6 +329,7 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
             counter=entry.counter,
             advice=entry.advice,
             advice_of=advice_of,
+            own=own,
         )
 
 

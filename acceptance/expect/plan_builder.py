@@ -16,9 +16,10 @@ from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
 from acceptance.core.plan import Due, Plan, PlannedCheck, Reduction
 from acceptance.core.site_names import PREFIX, SUBJECT
 from acceptance.core.waiver import Waiver
+from acceptance.expect import loosest
 from acceptance.expect.collected import CollectedCheck, Measures, PlanError
 from acceptance.expect.limit_book import LimitBook, Override
-from acceptance.machine.machine_file import BELOW_ZERO
+from acceptance.expect.loosest import Bounds, Problem
 
 # Seconds of a run in which no check runs: the sessions start, a container too, and the evidence is
 # sealed. Recorded runs on H100 and H200: 2.2 to 4.7 s in place, 5.1 s in a container.
@@ -53,8 +54,9 @@ def _selection_cure(pattern: str, ids: Sequence[str]) -> str:
 def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
     """Check the limits against the measurements of all checks.
 
-    Every limit must be measured, in its unit. Raises PlanError, also where the machine file limits
-    a measurement that no waiver may excuse: that would be a waiver without a bound.
+    Every limit must be measured, in its unit, and those of the machine file must be able to fail.
+    Raises PlanError, also where the machine file limits a measurement that no waiver may excuse:
+    that would be a waiver without a bound.
     """
     every = [measures for check in collected for measures in check.measures]
     units = {measures.name: measures.unit for measures in every}
@@ -79,30 +81,83 @@ def lint(collected: Sequence[CollectedCheck], book: LimitBook) -> None:
                 f"{name} takes no limit of the machine's own, because it proves a fault: remove it"
             )
             raise PlanError(text, where, (*row, "measurement"))
-    _lint_sides(book)
+    _lint_own({measures.name: measures.bounds for measures in every}, book)
 
 
-def _lint_sides(book: LimitBook) -> None:
-    """Check that no limit of the machine's own drops every bound of the one that it replaces.
+def _lint_own(bounds: Mapping[str, Bounds], book: LimitBook) -> None:
+    """Check that each limit of the machine file can fail, as far as its family allows it.
 
-    A rate with `high` alone in place of a floor could not be too slow. Raises PlanError.
+    Raises PlanError.
     """
-    others: dict[str, list[Override]] = {}
+    number = -1
+    own = [entry.origin for entry in book.entries if entry.own][:1]
+    declared = [entry.origin for entry in book.entries if entry.place][:1]
+    facts = LimitBook(tuple(entry for entry in book.entries if entry.origin not in own))
+    derived = LimitBook(tuple(entry for entry in facts.entries if entry.origin not in declared))
     for entry in book.entries:
-        if entry.limit is not None and not entry.own:
-            others.setdefault(entry.measurement, []).append(entry)
-    for number, own in enumerate(entry for entry in book.entries if entry.own):
-        for other in others.get(own.measurement, ()):
-            if None not in (own.component, other.component) and own.component != other.component:
-                continue
-            replaced, given = _sides(other.limit), _sides(own.limit)
-            if given and not replaced & given:
-                key = min(replaced)
-                text = (
-                    f"the limit for {own.measurement} has {min(given)} alone, and the one that it "
-                    f"replaces has {key}, so nothing that failed would fail any more: give {key}"
-                )
-                raise PlanError(text, own.origin, ("limit", number))
+        number += entry.own
+        row: tuple[str | int, ...] = ("limit", number) if entry.own else entry.place
+        if entry.limit is None or not row:
+            continue
+        name, of = entry.measurement, bounds[entry.measurement]
+        before = list(_replaced(entry, facts if entry.own else derived))
+        found = entry.own and _dropped(entry, before)
+        if not found:
+            found = next(filter(None, _loosened(entry, before, of)), None)
+        if not found:
+            found = _idle(entry, of)
+        if found:
+            key, told = found
+            place = (*row, key) if entry.own and key else row
+            raise PlanError(f"the limit for {name}: {told}", entry.origin, place)
+
+
+def _replaced(entry: Override, others: LimitBook) -> Iterator[Limit]:
+    """The limits that would hold without this one, by any component that it is of."""
+    named = {one.component for one in others.entries if one.measurement == entry.measurement}
+    for component in (entry.component,) if entry.component is not None else named:
+        found = others.find(entry.measurement, component)
+        if found is not None and found.limit is not None:
+            yield found.limit
+
+
+def _dropped(own: Override, before: Sequence[Limit]) -> Problem | None:
+    """A bound that decides without the machine file, and that a limit of its own leaves out.
+
+    A rate with `high` alone in place of a floor could not be too slow. Where one value alone was
+    right, its floor is enough.
+    """
+    given = _sides(own.limit)
+    for limit in before:
+        missing = _sides(limit) - given
+        if missing and (missing == _sides(limit) or "low" in missing):
+            key = min(missing)
+            told = (
+                f"it has {max(given)} alone, and the one that it replaces has {key}, so what "
+                f"failed would not fail any more: give {key}"
+            )
+            return "", told
+    return None
+
+
+def _idle(entry: Override, bounds: Bounds) -> Problem | None:
+    """A bound that nothing can be past; of a declared fact only where it has no other."""
+    assert entry.limit is not None
+    found = loosest.idle_bound(entry.measurement, entry.limit, bounds.possible)
+    if found and not entry.own and len(_sides(entry.limit)) == 2:
+        return None
+    return found
+
+
+def _loosened(entry: Override, before: Sequence[Limit], bounds: Bounds) -> Iterator[Problem | None]:
+    """What is looser than the family allows; a declared fact is exact, or has a floor."""
+    assert entry.limit is not None
+    limit = entry.limit
+    if not entry.own:
+        limit = Limit(limit.unit, limit.basis, low=limit.low)
+    yield loosest.beyond(limit, bounds) if entry.own and not before else None
+    for one in before:
+        yield loosest.looser(entry.measurement, limit, one, bounds)
 
 
 def _sides(limit: Limit | None) -> set[str]:
@@ -120,13 +175,6 @@ def lint_waivers(
 
     Raises PlanError.
     """
-    floors = {
-        entry.measurement
-        for entry in book.entries
-        if entry.limit is not None
-        and entry.limit.low is not None
-        and entry.limit.unit not in BELOW_ZERO
-    }
     units = [measures.name for check in collected for measures in check.measures]
     checks = [check.id for check in collected]
     subjects = [check.partition(".")[0] for check in checks]
@@ -141,11 +189,7 @@ def lint_waivers(
         if not all(one.waivable for one in named):
             text = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
             raise PlanError(text, where, ("waiver", number, "measurement"))
-        if waiver.measurement in floors and waiver.worst is not None and waiver.worst <= 0:
-            text = (
-                f"worst is {waiver.worst:g}, and no {waiver.measurement} is ever below 0, so the "
-                "waiver would excuse anything: give the least value that is accepted"
-            )
+        if text := _excuses_anything(waiver, named, book):
             raise PlanError(text, where, ("waiver", number, "worst"))
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
@@ -153,6 +197,24 @@ def lint_waivers(
             cure = _cure(waiver.skip, [*checks, *subjects], _CHECKS)
             text = f"a waiver names the check {waiver.skip}, which does not exist: {cure}"
             raise PlanError(text, where, ("waiver", number, "skip"))
+
+
+def _excuses_anything(waiver: Waiver, named: Sequence[Measures], book: LimitBook) -> str | None:
+    """Why the worst value of a waiver bounds nothing, by any limit that it may be held against."""
+    if waiver.worst is None or not named:
+        return None
+    for entry in book.entries:
+        limit = entry.limit if entry.measurement == waiver.measurement else None
+        if limit is None or not _meets(waiver, entry.component):
+            continue
+        name, bounds = entry.measurement, named[0].bounds
+        if text := loosest.excuses_anything(name, waiver.worst, limit, bounds):
+            return text
+    return None
+
+
+def _meets(waiver: Waiver, component: Component | None) -> bool:
+    return component is None or waiver.component is None or component.matches(waiver.component)
 
 
 Groups = Mapping[str, Sequence[Sequence[Component]]]

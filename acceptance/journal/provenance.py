@@ -23,6 +23,7 @@ _DATA = (
     "drift.toml",
     "events",
     "limits.toml",
+    "loosest.toml",
     "locale",
     "machines",
     "measurements",

@@ -202,6 +202,7 @@ class DeclaredCollectives(Strict, frozen=True):
 
 
 SCHEMA = 1
+MOST_MODULES = 3  # of one memory channel, on any board
 _WHOLES = ("cpu", "memory", "system", "machine", "gpus")
 _COMPONENTS = (
     "name one such as gpu0, gpu0->gpu1, core:3, socket0, disk:nvme0n1, dimm:DIMM_A1, net:eth0 or "
@@ -365,6 +366,14 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     if memory.dimms is not None and memory.dimms < len(memory.dimm):
         text = f"memory.dimms is {memory.dimms} but there are {len(memory.dimm)} memory.dimm tables"
         yield ["memory", "dimms"], f"{text}: make them agree"
+    modules = max(memory.dimms or 0, len(memory.dimm))
+    if memory.channels is not None and modules > MOST_MODULES * memory.channels:
+        text = f"memory.channels is {memory.channels}, and a channel takes at most {MOST_MODULES}"
+        yield ["memory", "channels"], f"{text} of the {modules} modules: make them agree"
+    sizes = [dimm.size_gib for dimm in memory.dimm if dimm.size_gib is not None]
+    if memory.total_gib is not None and memory.total_gib < sum(sizes):
+        text = f"memory.total_gib is {memory.total_gib}, and the modules have {sum(sizes)} GiB"
+        yield ["memory", "total_gib"], f"{text}: make them agree"
 
 
 def _scratch_problems(machine: Machine) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.limit import Limit
 from acceptance.expect import measurements
 from acceptance.expect.collected import Measures
+from acceptance.expect.loosest import Bounds
 from acceptance.expect.measurements import (
     Measurement,
     MeasurementFileError,
@@ -135,6 +136,7 @@ def test_a_measurement_has_all_that_its_entry_says(tmp_path: Path) -> None:
             "the serial number",
         ),
         advice_of="rate_a",
+        own=Bounds(possible=(0.01, 1e5)),
     )
     assert found.get("rate_c") is None
 
@@ -181,8 +183,9 @@ def test_what_a_ratio_is_of_is_nothing_that_others_take(tmp_path: Path) -> None:
 
 def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
     one = families(tmp_path, a=FIRST + SECOND).by_name["errors"]
-    assert one.measured_by("link.all") == Measures("errors", "count", "gpu", False, False)
-    assert one.measured_by("link.alone") == Measures("errors", "count", "gpus", False, False)
+    own = Bounds(possible=(0, 1e6))
+    for check, per in (("link.all", "gpu"), ("link.alone", "gpus")):
+        assert one.measured_by(check) == Measures("errors", "count", per, False, False, own=own)
 
 
 @each(
@@ -227,6 +230,18 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
         (FIRST + SECOND.replace('"rate_a"', '"rate_c"'), "noise is that of 'rate_c', which has no"),
         (FIRST + SECOND.replace('"rate_a"', '"errors"'), "noise is that of 'errors', which has no"),
         (FIRST.replace("[[measurement]]", "[[measurements]]"), "a.toml: .*measurement"),
+        (
+            FIRST.replace("\nwhat", "\npossible = [2, 2]\nwhat"),
+            "possible is the least that can occur",
+        ),
+        (FIRST + "[measurement.loosest]\nbasis = 'b'\n", "needs low, high, or both.*loosest"),
+        (FIRST + SECOND.replace("waivable", "faults = 1\nwaivable"), "faults needs neither"),
+        (
+            FIRST.replace("\nwhat", "\nfaults = 1\nwhat")
+            + "[measurement.loosest]\nlow = 1\nbasis = 'b'\n",
+            "faults needs neither",
+        ),
+        (FIRST.replace("\nwhat", "\nfaults = -1\nwhat"), ">= 0"),
         ("more = 1\n" + FIRST, "a.toml: .*unknown field `more`"),
         ("", "a.toml: .*required field `measurement`"),
         ("[[", "a.toml: "),

@@ -588,7 +588,7 @@ def test_a_waiver_that_can_match_nothing_here_is_a_note(
         return [words.text(note.text) for note in notes]
 
     tree.gpu(1)
-    of_gpu7 = 'measurement = "copy_h2d"\nworst = 1\ncomponent = "gpu7"'
+    of_gpu7 = 'measurement = "copy_h2d"\nworst = 10\ncomponent = "gpu7"'
     assert told(of_gpu7) == [
         "box.toml: the waiver of copy_h2d on gpu7 matches nothing on this machine: correct or "
         "remove it"
