@@ -1,4 +1,4 @@
-"""`rigproof read`: read one recorded output of a tool and print the result as JSON."""
+"""`rigproof read`: read one recorded output of a tool, or a sheet, and print the result as JSON."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.reports import plain_json
-from acceptance.tools import TOOLS
+from acceptance.tools import SHEET, TOOLS
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording import words
 
+_READABLE = (*TOOLS, SHEET)
 EXIT = {"pass": PASS, "fail": FAIL, "error": UNJUDGED}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof read`."""
-    names = [tool.name for tool in TOOLS]
+    names = [tool.name for tool in _READABLE]
     parser.add_argument("tool", metavar="TOOL", choices=names, help=", ".join(names))
     parser.add_argument(
-        "file", metavar="FILE", type=options.path, help="the recorded output; - for standard input"
+        "file",
+        metavar="FILE",
+        type=options.path,
+        help="the recorded output, or the sheet; - for standard input",
     )
 
 
@@ -84,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         cure = f"give the file that holds what {args.tool} printed, or - for standard input"
         raise NoRecording(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error
-    tool = next(tool for tool in TOOLS if tool.name == args.tool)
+    tool = next(tool for tool in _READABLE if tool.name == args.tool)
     try:
         output = replace(tool.parse(_text(data)), tool=args.tool)
     except UnreadableOutput as error:

@@ -5,6 +5,7 @@ A limit is the peak, from the architecture's operations per clock, times the lea
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from acceptance.core import message
 from acceptance.core.dtype import native_dtypes
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
-from acceptance.expect.sheet import Count, Figure, SheetError
+from acceptance.expect.sheet import NO_SHEET, Count, Figure, SheetError
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
@@ -117,3 +118,9 @@ def find(
         one for one in known if one.compute_capability == compute_capability and one.names(model)
     ]
     return min(fit, key=lambda one: one.brand is None, default=None)
+
+
+@functools.cache
+def shipped() -> tuple[Architecture, ...]:
+    """All of rigproof's architectures. Raises SheetError."""
+    return read(resources.locate("models") / NO_SHEET)

@@ -12,8 +12,7 @@ from acceptance.core import parts
 from acceptance.core.component import Component
 from acceptance.core.limit import MIB, Limit
 from acceptance.core.message import Message, Values
-from acceptance.expect import architecture, sheet
-from acceptance.expect.architecture import Architecture
+from acceptance.expect import architecture, sheet, sheet_figures
 from acceptance.expect.ceiling import gpu_ceilings
 from acceptance.expect.collective import collective_limits
 from acceptance.expect.compute import ComputeFacts, compute_limits
@@ -21,7 +20,7 @@ from acceptance.expect.gpu import GpuFacts, gpu_limits
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.parallel import parallel_ceilings, parallel_limits
-from acceptance.expect.sheet import Sheet
+from acceptance.expect.sheet import Sheet, SheetError
 from acceptance.expect.training import training_limits
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory, PciFunction, known
@@ -35,7 +34,11 @@ _UNCOUNTED = Message("read_counters")
 @functools.cache
 def sheets() -> tuple[Sheet, ...]:
     """All of rigproof's model sheets. Raises SheetError."""
-    return sheet.read_all(resources.locate("models"))
+    found = sheet.read_all(resources.locate("models"))
+    for one in found:
+        if wrong := sheet_figures.problem(one):
+            raise SheetError(f"{one.name}: {wrong[1]}")
+    return found
 
 
 def sheet_of(gpu: Gpu, models: Sequence[Sheet]) -> Sheet | None:
@@ -55,7 +58,7 @@ def overrides(
     yield from gpu_limits(facts, between, models)
     yield from collective_limits(facts, between, models)
     yield from parallel_limits(facts, between, models)
-    yield from compute_limits(compute_facts(due), models, architectures())
+    yield from compute_limits(compute_facts(due), models, architecture.shipped())
     yield from training_limits(compute_facts(due), models)
     for gpu in due:
         traits = gpu.traits
@@ -82,7 +85,7 @@ def ceilings(
     found = gpu_facts(due, None)
     if inventory.cpu.virtualised is not False:
         found = tuple(_without_port(one, gpu.function) for one, gpu in zip(found, due, strict=True))
-    yield from gpu_ceilings(found, compute_facts(due), models, architectures())
+    yield from gpu_ceilings(found, compute_facts(due), models, architecture.shipped())
     yield from parallel_ceilings(found)
 
 
@@ -169,12 +172,6 @@ def pair_facts(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[PairFacts, .
         )
         for a, b, pair in pairs(inventory, due)
     )
-
-
-@functools.cache
-def architectures() -> tuple[Architecture, ...]:
-    """All of rigproof's architectures, for cards without a sheet. Raises SheetError."""
-    return architecture.read(resources.locate("models") / "architectures.toml")
 
 
 def compute_facts(due: tuple[Gpu, ...]) -> tuple[ComputeFacts, ...]:

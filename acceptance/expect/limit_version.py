@@ -33,6 +33,7 @@ LIMITS = (
     "models",
     "noise.toml",
     "pairs.toml",
+    "sheets.toml",
 )
 # Keys of the families that tell of a measurement and limit nothing.
 _WORDS = frozenset({"title", "is_not", "what", "advice"})

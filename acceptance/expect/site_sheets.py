@@ -8,6 +8,7 @@ model, and must share no card and no disk with it.
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet, LooserLimit, SiteSheet
 from acceptance.core.message import Listed, Message, Quantity, Range, Values
 from acceptance.core.plan import Plan
-from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet
+from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, sheet_figures
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
@@ -34,10 +35,37 @@ DOCUMENT = "docs/limits.md"
 _MOST_FILES = 8  # in a note; the provenance has all
 
 _Kind = Literal["limit", "ceiling"]
+# A figure that cannot be of any card or disk, as msgspec refuses it: MB/s for GB/s.
+_PAST_A_BOUND = re.compile(r"Expected `\w+` [<>]")
 
 
 class SiteSheetError(Exception):
-    """A sheet of the site cannot be used; the message names file, key and line."""
+    """A sheet of the site cannot be used; the message names file, key and line.
+
+    `sentence` is what is wrong, `line` where. `contradicts` marks a sheet that was read whole and
+    contradicts itself or another one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        sentence: str | None = None,
+        line: int | None = None,
+        contradicts: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.sentence, self.line = sentence or message, line
+        self.contradicts = contradicts
+
+
+def _error(
+    file: str, line: int | None, sentence: str, *, contradicts: bool = False
+) -> SiteSheetError:
+    at = f"{file}, line {line}" if line is not None else file
+    return SiteSheetError(
+        f"{at}: {sentence}", sentence=sentence, line=line, contradicts=contradicts
+    )
 
 
 class SiteModel(Sheet, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -86,17 +114,18 @@ def parse(file: str, text: str) -> SiteModel | SiteDisk:
         if again := twice(text):
             place, first, line = again
             key = ".".join(map(str, place))
-            _refuse(file, line, f"{key} stands in line {first} already: remove one of the two")
-        raise SiteSheetError(f"{file}: {error}: correct it") from error
+            told = f"{key} stands in line {first} already: remove one of the two"
+            raise _error(file, line, told) from error
+        raise _error(file, None, f"{error}: correct it") from error
     except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
-        raise SiteSheetError(f"{file}: is not valid TOML ({error}): correct it") from error
+        raise _error(file, None, f"is not valid TOML ({error}): correct it") from error
     if file.startswith(MODELS):
         model = _converted(file, text, table, Sheet)
-        if wrong := sheet.problem(model):
+        if wrong := sheet.problem(model) or sheet_figures.problem(model):
             _refuse(file, line_of(text, wrong[0]), wrong[1])
         return SiteModel(**msgspec.structs.asdict(model), file=file)
     disk = _converted(file, text, table, DiskSheet)
-    if wrong := disk_sheet.problem(disk):
+    if wrong := disk_sheet.problem(disk) or sheet_figures.disk_problem(disk):
         key = ".".join(map(str, wrong[0]))
         _refuse(file, line_of(text, wrong[0]), f"{key}: {wrong[1]}")
     return SiteDisk(**msgspec.structs.asdict(disk), file=file)
@@ -110,15 +139,12 @@ def _converted(file: str, text: str, table: dict[str, Any], shape: type[_Shape])
         return msgspec.convert(table, shape)
     except msgspec.ValidationError as error:
         sentence, line = explain(str(error), text, {}, DOCUMENT, shape)
-        raise SiteSheetError(_at(file, line, sentence)) from error
-
-
-def _at(file: str, line: int | None, sentence: str) -> str:
-    return f"{file}, line {line}: {sentence}" if line is not None else f"{file}: {sentence}"
+        contradicts = _PAST_A_BOUND.match(str(error)) is not None
+        raise _error(file, line, sentence, contradicts=contradicts) from error
 
 
 def _refuse(file: str, line: int | None, sentence: str) -> NoReturn:
-    raise SiteSheetError(_at(file, line, sentence))
+    raise _error(file, line, sentence, contradicts=True)
 
 
 def read(texts: Iterable[tuple[str, str]]) -> tuple[SiteSheet, ...]:

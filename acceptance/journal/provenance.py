@@ -31,6 +31,7 @@ _DATA = (
     "noise.toml",
     "pairs.toml",
     "profiles.toml",
+    "sheets.toml",
 )
 
 

@@ -38,3 +38,5 @@ TOOLS = (
     Tool("stressapptest", "stressapptest"),
     Tool("fio", "fio"),
 )
+# No program's text: a GPU or disk sheet, as somebody writes it.
+SHEET = Tool("sheet", "read.sheet")

@@ -25,7 +25,7 @@ from acceptance.core.parts import Core, Gpu, Pair
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Body, Measured
 from acceptance.core.waiver import Waiver
-from acceptance.expect import gpu_limits
+from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.ceiling import gpu_ceilings, host_ceilings
 from acceptance.expect.compute import ComputeFacts
 from acceptance.expect.gpu import GpuFacts
@@ -37,7 +37,7 @@ from acceptance.run import planning
 from acceptance.wording import words
 
 SHEETS = {one.name: one for one in gpu_limits.sheets()}
-KNOWN = gpu_limits.architectures()
+KNOWN = architecture.shipped()
 
 
 @functools.cache

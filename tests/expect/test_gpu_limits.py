@@ -26,7 +26,7 @@ from gpu_machine import (
 )
 
 from acceptance.core.parts import GPUS, Gpu, Pair
-from acceptance.expect import gpu_limits
+from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.compute import ComputeFacts
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import LimitBook
@@ -264,4 +264,4 @@ def test_what_floors_of_computing_are_derived_from() -> None:
     assert gpu_limits.compute_facts(gpus(unknown)) == (
         ComputeFacts(Gpu(0), None, "10de:2684", *[None] * 5),
     )
-    assert gpu_limits.architectures()
+    assert architecture.shipped()

@@ -7,7 +7,7 @@ import math
 from cases import each
 
 from acceptance.core.parts import Gpu
-from acceptance.expect import gpu_limits
+from acceptance.expect import architecture, gpu_limits
 from acceptance.expect.ceiling import gpu_ceilings
 from acceptance.expect.compute import ComputeFacts
 from acceptance.expect.gpu import GpuFacts
@@ -70,7 +70,7 @@ def test_every_published_rate_is_below_its_ceiling(one: Sheet) -> None:
     )  # fmt: skip
     found = {
         entry.measurement: entry.limit
-        for entry in gpu_ceilings([facts], [card(one)], SHEETS, gpu_limits.architectures())
+        for entry in gpu_ceilings([facts], [card(one)], SHEETS, architecture.shipped())
     }
     assert found.keys() >= TRAINING_RATES | {*OF_MATMUL}
     for name in TRAINING_RATES:
@@ -88,7 +88,7 @@ def test_causal_attention_counts_whole() -> None:
     )  # fmt: skip
     found = {
         entry.measurement: entry.limit.high
-        for entry in gpu_ceilings([facts], [card(h200)], SHEETS, gpu_limits.architectures())
+        for entry in gpu_ceilings([facts], [card(h200)], SHEETS, architecture.shipped())
         if entry.limit is not None and entry.limit.high is not None
     }
     most = found["gemm_bf16"]

@@ -21,7 +21,7 @@ from real_checks import collected
 import acceptance
 from acceptance import resources
 from acceptance.core.advice import Advice
-from acceptance.expect import gpu_limits, measurements
+from acceptance.expect import architecture, measurements
 from acceptance.expect.measurements import Measurements
 from acceptance.history import noise
 from acceptance.machine import change_rules
@@ -78,7 +78,7 @@ def _bases(families: Measurements) -> Iterator[tuple[str, str]]:
     found.setdefault(spreads.repeated.basis, "noise.repeated")
     for row in spreads.unit:
         found.setdefault(row.basis, f"noise.{row.unit}")
-    for entry in gpu_limits.architectures():
+    for entry in architecture.shipped():
         found.setdefault(entry.basis, f"architectures.{entry}")
         for dtype, why in entry.unlimited.items():
             found.setdefault(why, f"architectures.{entry}.{dtype}")

@@ -1,0 +1,50 @@
+"""A GPU or disk sheet of a site, read as a run would read it, without the card or the disk.
+
+It fails if it contradicts itself, or one of rigproof's own sheets; what is no sheet is an error.
+"""
+
+from __future__ import annotations
+
+import tomllib
+
+from acceptance.core.limit import MIB
+from acceptance.core.message import Message, Values, known
+from acceptance.expect import sheet_figures, site_sheets
+from acceptance.expect.sheet import Sheet
+from acceptance.expect.site_sheets import DISKS, MODELS, SiteSheetError
+from acceptance.tools.reading import ToolOutput
+
+NAME = "sheet"
+MOST = MIB  # the largest shipped one has 20 KiB
+_OF_DISKS = frozenset({"kind", "models", "variant"})  # keys that a GPU sheet does not have
+
+
+def parse(text: str) -> ToolOutput:
+    """Hold a sheet against itself and rigproof's own."""
+    if len(text) > MOST:
+        return ToolOutput(NAME, "error", Message("sheet_too_large", {"most": MOST // MIB}))
+    file = f"{DISKS if _is_of_disk(text) else MODELS}/{NAME}.toml"
+    try:
+        site_sheets.read([(file, text)])
+        found = site_sheets.parse(file, text)
+    except SiteSheetError as error:
+        code = "sheet_contradicts" if error.contradicts else "sheet_unreadable"
+        about = known(line=error.line, why=error.sentence)
+        return ToolOutput(NAME, "fail" if error.contradicts else "error", Message(code, about))
+    if not isinstance(found, Sheet):
+        sizes: Values = {"model": found.name, "sizes": len(found.variant)}
+        return ToolOutput(NAME, "pass", Message("disk_sheet_sound", sizes))
+    if peaks := sheet_figures.unchecked(found):
+        values: Values = {"model": found.name, "capability": found.compute_capability}
+        values = {**values, "formats": ", ".join(peaks)}
+        return ToolOutput(NAME, "pass", Message("sheet_peaks_unchecked", values))
+    floors: Values = {"model": found.name, "floors": len(found.limit)}
+    return ToolOutput(NAME, "pass", Message("sheet_sound", floors))
+
+
+def _is_of_disk(text: str) -> bool:
+    """Whether it has a key of disk sheets; what cannot be read is told as a GPU sheet."""
+    try:
+        return bool(_OF_DISKS & tomllib.loads(text).keys())
+    except (RecursionError, ValueError):
+        return False
