@@ -122,19 +122,23 @@ def idle_bound(name: str, limit: Limit, range_: Possible) -> Problem | None:
 
     Of a limit that one value alone meets it is enough that another value can occur.
     """
-    least, most = range_
     if limit.low is not None and limit.low == limit.high:
         return None
+    of_unit = range_ == possible()[limit.unit]
+    what = f"nothing measured in {limit.unit}" if of_unit else f"no {name}"
+    cure = "so it could never fail: correct the machine, or the limit"
+    least, most = map(number, range_)
     for key in ("low", "warn_low"):
         bound = getattr(limit, key)
         if bound is not None and bound <= least:
-            told = f"{key} is {number(bound)}, and no {name} is ever below"
-            return key, f"{told} {_amount(least, limit)}, so it could never fail: {_CORRECT}"
+            return (
+                key,
+                f"{key} is {number(bound)}, and {what} is ever below {number(least)}, {cure}",
+            )
     for key in ("high", "warn_high"):
         bound = getattr(limit, key)
-        if bound is not None and bound >= most:
-            told = f"{key} is {number(bound)}, and no {name} is ever above"
-            return key, f"{told} {_amount(most, limit)}, so it could never fail: {_CORRECT}"
+        if bound is not None and bound >= range_[1]:
+            return key, f"{key} is {number(bound)}, and {what} is ever above {most}, {cure}"
     return None
 
 
@@ -199,8 +203,14 @@ def excuses_anything(name: str, worst: float, limit: Limit, bounds: Bounds) -> s
     """Why a waiver with this worst value, of a measurement with this limit, could not fail."""
     share = book().waiver.share
     if limit.low is not None and worst < limit.low:
+        if worst <= bounds.possible[0]:
+            return (
+                f"worst is {number(worst)}, and no {name} is ever below "
+                f"{number(bounds.possible[0])}, so the waiver would excuse anything: give the "
+                "least value that is accepted"
+            )
         least = bounds.loosest_low(limit.low, share)
-        if worst < least or worst <= bounds.possible[0]:
+        if worst < least:
             told = f"worst is {number(worst)}, and the least that a waiver of {name} accepts"
             cure = "correct the machine, or give the least value that it has reached"
             return f"{told} in place of {number(limit.low)} is {_amount(least, limit)}: {cure}"

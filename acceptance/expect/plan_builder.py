@@ -101,14 +101,12 @@ def _lint_own(bounds: Mapping[str, Bounds], book: LimitBook) -> None:
             continue
         name, of = entry.measurement, bounds[entry.measurement]
         before = list(_replaced(entry, facts if entry.own else derived))
-        found = entry.own and _dropped(entry, before)
-        if not found:
-            found = next(filter(None, _loosened(entry, before, of)), None)
-        if not found:
-            found = _idle(entry, of)
+        if entry.own and (dropped := _dropped(entry, before)):
+            raise PlanError(f"the limit for {name} {dropped}", entry.origin, row)
+        found = next(filter(None, _loosened(entry, before, of)), None) or _idle(entry, of)
         if found:
             key, told = found
-            place = (*row, key) if entry.own and key else row
+            place = (*row, key) if entry.own else row
             raise PlanError(f"the limit for {name}: {told}", entry.origin, place)
 
 
@@ -121,7 +119,7 @@ def _replaced(entry: Override, others: LimitBook) -> Iterator[Limit]:
             yield found.limit
 
 
-def _dropped(own: Override, before: Sequence[Limit]) -> Problem | None:
+def _dropped(own: Override, before: Sequence[Limit]) -> str | None:
     """A bound that decides without the machine file, and that a limit of its own leaves out.
 
     A rate with `high` alone in place of a floor could not be too slow. Where one value alone was
@@ -132,11 +130,10 @@ def _dropped(own: Override, before: Sequence[Limit]) -> Problem | None:
         missing = _sides(limit) - given
         if missing and (missing == _sides(limit) or "low" in missing):
             key = min(missing)
-            told = (
-                f"it has {max(given)} alone, and the one that it replaces has {key}, so what "
-                f"failed would not fail any more: give {key}"
+            return (
+                f"has {max(given)} alone, and the one that it replaces has {key}, so nothing that "
+                f"failed would fail any more: give {key}"
             )
-            return "", told
     return None
 
 

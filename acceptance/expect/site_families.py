@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from acceptance.core.limit import UNITS, LimitError
+from acceptance.core.limit import UNITS, Limit, LimitError
 from acceptance.core.nearest import cure
 from acceptance.core.site import FamilyFile
 from acceptance.core.site_names import MEASUREMENT, PREFIX
 from acceptance.core.strict import Strict
-from acceptance.expect import measurements
+from acceptance.expect import loosest, measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet
 from acceptance.machine.machine_file import BELOW_ZERO
 from acceptance.machine.toml_place import explain, line_of, spell, twice
@@ -74,7 +74,7 @@ def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
     except EntryError as error:
         raise _entry_error(error, texts[error.file]) from error
     for name, sheet in sheets:
-        for place, sentence in _idle_floors(sheet, found):
+        for place, sentence in _idle_bounds(sheet, found):
             raise _error(name, line_of(texts[name], place), sentence)
     settings = {name.removesuffix(".toml"): sheet.settings for name, sheet in sheets}
     return SiteFamilies(found, settings)
@@ -141,19 +141,22 @@ def _problems(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
             )
 
 
-def _idle_floors(sheet: Sheet, found: Measurements) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Floors that nothing could fail, each with its key; one from another entry (`like`) too."""
+def _idle_bounds(sheet: Sheet, found: Measurements) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Bounds that nothing could fail, each with its key; one from another entry (`like`) too.
+
+    A floor of nothing beside a ceiling is only idle.
+    """
     for number, entry in enumerate(sheet.measurement):
         one = found.by_name[entry["names"][0]]
-        limit = one.limit
-        if limit is None or limit.low is None or limit.high is not None:
+        limit, possible = one.limit, one.own.possible
+        if limit is None:
             continue
-        if limit.low <= 0 and one.unit not in _BELOW_ZERO:
-            yield (
-                ("measurement", number, "limit", "low"),
-                f"low is {limit.low:g}, and nothing measured in {one.unit} is ever below 0, so it "
-                "could never fail: give the least that is accepted, or high",
-            )
+        if one.unit in _BELOW_ZERO and possible[0] == 0:
+            possible = (-possible[1], possible[1])
+        if limit.high is not None:
+            limit = Limit(limit.unit, limit.basis, high=limit.high)
+        if problem := loosest.idle_bound(one.name, limit, possible):
+            yield ("measurement", number, "limit", problem[0]), problem[1]
 
 
 def _entry_error(error: EntryError, text: str) -> SiteFileError:

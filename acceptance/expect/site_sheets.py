@@ -8,7 +8,6 @@ model, and must share no card and no disk with it.
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,15 +27,13 @@ from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.toml_place import Path as Place
-from acceptance.machine.toml_place import explain, line_of, twice
+from acceptance.machine.toml_place import explain, line_of, past_a_bound, twice
 
 MODELS, DISKS = "models", "disks"
 DOCUMENT = "docs/limits.md"
 _MOST_FILES = 8  # in a note; the provenance has all
 
 _Kind = Literal["limit", "ceiling"]
-# A figure that cannot be of any card or disk, as msgspec refuses it: MB/s for GB/s.
-_PAST_A_BOUND = re.compile(r"Expected `\w+` [<>]")
 
 
 class SiteSheetError(Exception):
@@ -139,7 +136,8 @@ def _converted(file: str, text: str, table: dict[str, Any], shape: type[_Shape])
         return msgspec.convert(table, shape)
     except msgspec.ValidationError as error:
         sentence, line = explain(str(error), text, {}, DOCUMENT, shape)
-        contradicts = _PAST_A_BOUND.match(str(error)) is not None
+        # a figure that cannot be of any card or disk: MB/s for GB/s
+        contradicts = past_a_bound(str(error))
         raise _error(file, line, sentence, contradicts=contradicts) from error
 
 

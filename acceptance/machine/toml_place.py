@@ -209,6 +209,11 @@ def _value(text: str, path: Sequence[str | int]) -> Any:
     return value
 
 
+def past_a_bound(message: str) -> bool:
+    """Whether a msgspec error is about a number that is too small or too large."""
+    return re.match(r"Expected `\w+` [<>]", message) is not None
+
+
 def explain(
     message: str,
     text: str,

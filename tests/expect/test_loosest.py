@@ -207,10 +207,10 @@ def test_a_limit_of_the_machines_own(name: str, bounds: dict[str, float]) -> Non
 
 def test_a_floor_in_place_of_a_derived_one_is_at_least_a_share_of_it() -> None:
     sheet = [Override("copy_own_d2d", "sheet", at_least(1000, "GB/s", "b"), Gpu(n)) for n in (0, 1)]
-    lint(own_limit("copy_own_d2d", low=500), derived=sheet)
-    assert refused(own_limit("copy_own_d2d", low=499), derived=sheet) == ("limit", 0, "low")
-    assert refused(own_limit("copy_own_d2d", Gpu(1), low=499), derived=sheet)
-    lint(own_limit("copy_own_d2d", Gpu(2), low=499), derived=sheet)
+    lint(own_limit("copy_own_d2d", low=250), derived=sheet)
+    assert refused(own_limit("copy_own_d2d", low=249), derived=sheet) == ("limit", 0, "low")
+    assert refused(own_limit("copy_own_d2d", Gpu(1), low=249), derived=sheet)
+    lint(own_limit("copy_own_d2d", Gpu(2), low=249), derived=sheet)
 
 
 def test_a_limit_of_the_burn_is_held_against_the_sheets_not_against_ones_own() -> None:
@@ -218,9 +218,9 @@ def test_a_limit_of_the_burn_is_held_against_the_sheets_not_against_ones_own() -
         Override(name, "sheet", at_least(1000, "TFLOP/s", "b"), Gpu(0))
         for name in ("gemm_bf16", "burn_bf16")
     ]
-    own = own_limit("gemm_bf16", low=500)
-    derived = Override("burn_bf16", OWN, at_least(490, "TFLOP/s", "b"))
-    assert refused(own, own_limit("burn_bf16", low=300), derived=[derived, *sheet]) == (
+    own = own_limit("gemm_bf16", low=250)
+    derived = Override("burn_bf16", OWN, at_least(245, "TFLOP/s", "b"))
+    assert refused(own, own_limit("burn_bf16", low=100), derived=[derived, *sheet]) == (
         "limit",
         1,
         "low",
@@ -397,7 +397,7 @@ def test_what_a_family_may_say() -> None:
         ('unit = "W"', 'unit = "watt"'),
         ('unit = "W"', 'unit = "us"'),
         ("[0, 86400]", "[86400, 0]"),
-        ("share = 0.5", "share = 0"),
+        ("share = 0.25", "share = 0"),
         ("basis", "reason"),
     ],
 )

@@ -46,12 +46,14 @@ Prepare = Callable[..., PreparedRun]
 
 
 def card(low: float) -> str:
-    """The sheet with another floor of copies."""
+    """The sheet with another floor of copies, and what it comes from."""
     head, row, rest = CARD.partition(f'measurement = "{COPY}"')
     assert row
     lines = rest.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("low = "))
     lines[at] = f"low = {low}"
+    at = next(number for number, line in enumerate(lines) if line.startswith("basis = "))
+    lines[at] = 'basis = "what ours gave"'
     lines = [line for line in lines if not line.startswith("warn_low")]
     return head + row + "\n".join(lines) + "\n"
 
