@@ -130,11 +130,8 @@ def idle_bound(name: str, limit: Limit, range_: Possible) -> Problem | None:
     least, most = map(number, range_)
     for key in ("low", "warn_low"):
         bound = getattr(limit, key)
-        if bound is not None and bound <= least:
-            return (
-                key,
-                f"{key} is {number(bound)}, and {what} is ever below {number(least)}, {cure}",
-            )
+        if bound is not None and bound <= range_[0]:
+            return key, f"{key} is {number(bound)}, and {what} is ever below {least}, {cure}"
     for key in ("high", "warn_high"):
         bound = getattr(limit, key)
         if bound is not None and bound >= range_[1]:

@@ -112,9 +112,12 @@ def _lint_own(bounds: Mapping[str, Bounds], book: LimitBook) -> None:
 
 def _replaced(entry: Override, others: LimitBook) -> Iterator[Limit]:
     """The limits that would hold without this one, by any component that it is of."""
-    named = {one.component for one in others.entries if one.measurement == entry.measurement}
-    for component in (entry.component,) if entry.component is not None else named:
-        found = others.find(entry.measurement, component)
+    same = [one for one in others.entries if one.measurement == entry.measurement]
+    names = {one.component: one for one in reversed(same)}  # the first of each applies
+    if entry.component is not None:
+        names = {entry.component: entry}
+    for component, first in names.items():
+        found = first if component is None else others.find(entry.measurement, component)
         if found is not None and found.limit is not None:
             yield found.limit
 
@@ -186,8 +189,8 @@ def lint_waivers(
         if not all(one.waivable for one in named):
             text = f"{waiver.measurement} cannot be waived, because it proves a fault: remove it"
             raise PlanError(text, where, ("waiver", number, "measurement"))
-        if text := _excuses_anything(waiver, named, book):
-            raise PlanError(text, where, ("waiver", number, "worst"))
+        if why := _excuses_anything(waiver, named, book):
+            raise PlanError(why, where, ("waiver", number, "worst"))
         if waiver.skip is not None and not any(
             matches_patterns(check.id, [waiver.skip]) for check in collected
         ):

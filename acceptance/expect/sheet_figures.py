@@ -174,8 +174,8 @@ def _links(sheet: Sheet) -> Iterator[Problem]:
         yield ("nvlink", "links"), f"{told}: correct it"
     known = next((one for one in of.nvlink if one.generation == link.generation), None)
     if known is None:
-        if told := _outside("nvlink.link_gbs", link.link_gbs, of.other.link_gbs, " GB/s"):
-            yield ("nvlink", "link_gbs"), told
+        if beyond := _outside("nvlink.link_gbs", link.link_gbs, of.other.link_gbs, " GB/s"):
+            yield ("nvlink", "link_gbs"), beyond
     elif link.link_gbs not in known.link_gbs:
         rates = " or ".join(map(number, known.link_gbs))
         told = f"nvlink.link_gbs is {number(link.link_gbs)}, and one link of NVLink"
