@@ -11,8 +11,8 @@ from acceptance.core import nearest
 from acceptance.core.collection import LOAD_SESSIONS, Session, earlier_sessions, matches_patterns
 from acceptance.core.message import Message, Text, known
 from acceptance.core.plan import PlannedCheck
-from acceptance.loads.work import Work, work_of
 from acceptance.expect.loosest import Bounds, possible
+from acceptance.loads.work import Work, work_of
 from acceptance.wording.errors import WordedError
 
 AnyLoad = Literal["any", "gpus"]
