@@ -103,7 +103,8 @@ def _lint_own(bounds: Mapping[str, Bounds], book: LimitBook) -> None:
         before = list(_replaced(entry, facts if entry.own else derived))
         if entry.own and (dropped := _dropped(entry, before)):
             raise PlanError(f"the limit for {name} {dropped}", entry.origin, row)
-        found = next(filter(None, _loosened(entry, before, of)), None) or _idle(entry, of)
+        found = next(filter(None, _loosened(entry, before, of)), None)
+        found = found or loosest.idle_bound(name, entry.limit, of.possible)
         if found:
             key, told = found
             place = (*row, key) if entry.own else row
@@ -138,15 +139,6 @@ def _dropped(own: Override, before: Sequence[Limit]) -> str | None:
                 f"failed would fail any more: give {key}"
             )
     return None
-
-
-def _idle(entry: Override, bounds: Bounds) -> Problem | None:
-    """A bound that nothing can be past; of a declared fact only where it has no other."""
-    assert entry.limit is not None
-    found = loosest.idle_bound(entry.measurement, entry.limit, bounds.possible)
-    if found and not entry.own and len(_sides(entry.limit)) == 2:
-        return None
-    return found
 
 
 def _loosened(entry: Override, before: Sequence[Limit], bounds: Bounds) -> Iterator[Problem | None]:

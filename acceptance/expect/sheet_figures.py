@@ -20,7 +20,7 @@ from acceptance.expect import architecture, basis
 from acceptance.expect.architecture import Architecture
 from acceptance.expect.basis import BasisError
 from acceptance.expect.disk_sheet import BLOCK_BYTES, DiskSheet
-from acceptance.expect.sheet import LOCAL_COPY, Problem, Sheet, SheetError
+from acceptance.expect.sheet import LOCAL_COPY, Problem, Sheet, SheetError, SheetLimit
 from acceptance.machine import pcie
 
 FILE = "sheets.toml"
@@ -234,14 +234,13 @@ def _peaks(sheet: Sheet) -> Iterator[Problem]:
 
 
 def _most(sheet: Sheet, measurement: str) -> tuple[float, str] | None:
-    """The most that a floor can be, and the key that says so."""
-    if measurement == LOCAL_COPY:
-        return sheet.memory.bandwidth_gbs, "memory.bandwidth_gbs"
+    """The most that a floor can be, and the key that says so; None where the sheet has none."""
+    known = {LOCAL_COPY: (sheet.memory.bandwidth_gbs, "memory.bandwidth_gbs")}
     for dtype, keys in PEAKS.items():
-        if measurement in gemm_names(dtype):
-            key = next((one for one in keys if getattr(sheet.peak, one) is not None), None)
-            return (getattr(sheet.peak, key), f"peak.{key}") if key is not None else None
-    return None
+        given = [(getattr(sheet.peak, key), f"peak.{key}") for key in keys]
+        for one in [one for one in given if one[0] is not None][:1]:
+            known |= dict.fromkeys(gemm_names(dtype), one)
+    return known.get(measurement)
 
 
 def _limits(sheet: Sheet) -> Iterator[Problem]:
@@ -250,19 +249,24 @@ def _limits(sheet: Sheet) -> Iterator[Problem]:
         found = _most(sheet, row.measurement)
         if found is None:
             yield place, f"{text}: the sheet has no peak to hold it against: add it to [peak]"
-            continue
-        most, key = found
-        for bound in ("low", "warn_low"):
-            value = getattr(row, bound)
-            if value is not None and value > most:
-                told = f"{bound} is {number(value)}, above {key}, which is {number(most)}"
-                yield (*place, bound), f"{text}: {told}: correct the one that is wrong"
-        least = figures().gpu.floor * most
-        if row.low < least:
-            told = f"low is {number(row.low)}, less than {figures().gpu.floor:g} of {key}, which is"
-            asks = f"{number(most)}, and would ask for next to nothing: correct it"
-            yield (*place, "low"), f"{text}: {told} {asks}"
-        yield from _basis(text, (*place, "basis"), row.basis, row.low, 3)
+        else:
+            yield from _floor(row, place, *found)
+
+
+def _floor(
+    row: SheetLimit, place: tuple[str | int, ...], most: float, key: str
+) -> Iterator[Problem]:
+    text, share = f"limit for {row.measurement}", figures().gpu.floor
+    for bound in ("low", "warn_low"):
+        value = getattr(row, bound)
+        if value is not None and value > most:
+            told = f"{bound} is {number(value)}, above {key}, which is {number(most)}"
+            yield (*place, bound), f"{text}: {told}: correct the one that is wrong"
+    if row.low < share * most:
+        told = f"low is {number(row.low)}, less than {share:g} of {key}, which is"
+        asks = f"{number(most)}, and would ask for next to nothing: correct it"
+        yield (*place, "low"), f"{text}: {told} {asks}"
+    yield from _basis(text, (*place, "basis"), row.basis, row.low, 3)
 
 
 def _rows(sheet: Sheet) -> Iterator[Problem]:

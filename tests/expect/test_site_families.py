@@ -83,6 +83,11 @@ def test_a_floor_that_nothing_can_fail_is_refused() -> None:
     like = '[[measurement]]\nnames = ["site_other"]\nlike = "site_mount"\nunit = "GB/s"\n'
     with pytest.raises(SiteFileError, match=r"low is 0, and nothing measured in GB/s"):
         parse(floor + like)
+    free = like.replace('unit = "GB/s"', 'unit = "W"\nno_limit = "any is right"')
+    assert parse(SOUND + free)
+    for bound in ("high = 1e6", "low = 0\nhigh = 1e9"):
+        with pytest.raises(SiteFileError, match=r"high is 10\d+, and no site_mount is ever above"):
+            parse(SOUND.replace("high = 1.0", bound))
 
 
 def test_advice_has_two_causes_at_least() -> None:

@@ -383,6 +383,12 @@ def refused(folder: Path, content: bytes) -> str:
         ('[[scratch]]\npath = "/d"\nsize = 1', 5, "size is no key that rigproof knows"),
         ("gpus = 3\n[[gpu]]\ncount = 2", 3, "gpus is 3 but the gpu tables list 2: make them agree"),
         ("gpus = 0\n[[gpu]]", 3, "gpus is 0 but the gpu tables list 1"),
+        ("[memory]\ndimms = 12\nchannels = 3", 5, "a channel takes at most 3 of the 12 modules"),
+        (
+            '[memory]\ntotal_gib = 8\n[[memory.dimm]]\nslot = "A"\nsize_gib = 16',
+            4,
+            "memory.total_gib is 8, and the modules have 16 GiB",
+        ),
         (
             '[memory]\ndimms = 1\n[[memory.dimm]]\nslot = "A"\n[[memory.dimm]]\nslot = "B"',
             4,
