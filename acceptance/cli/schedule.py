@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -185,9 +186,17 @@ def _schedule(args: argparse.Namespace) -> Schedule:
     return made
 
 
+# Folders of environments in uv's cache, which it marks with CACHEDIR.TAG.
+_OF_UV = re.compile(r"(archive|builds|environments)-v\d+")
+
+
 def _require_lasting(environment: Path) -> None:
-    """Raise ScheduleError where this Python's environment is in a cache, as uvx and pipx run it."""
-    if any(part == ".cache" or part.startswith("archive-v") for part in environment.parts):
+    """Raise ScheduleError where this Python's environment is in the cache of uvx or `pipx run`."""
+    folder = environment.parent
+    of_uv = _OF_UV.fullmatch(folder.name) and (folder.parent / "CACHEDIR.TAG").is_file()
+    # pipx keeps what it installs in `venvs`, and what it only runs elsewhere.
+    of_pipx = folder.name != "venvs" and (environment / "pipx_metadata.json").is_file()
+    if of_uv or of_pipx:
         raise ScheduleError(
             f"rigproof runs from a cache ({environment}), which may be gone by the first night: "
             "install it to stay, with `uv tool install rigproof` or `pipx install rigproof`, then "

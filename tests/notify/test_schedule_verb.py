@@ -135,19 +135,38 @@ def test_the_program_of_the_units_is_this_one(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "environment",
-    ["/root/.cache/uv/archive-v0/AbC", "/mnt/uv/archive-v0/AbC", "/home/x/.cache/pipx/12ab"],
+    ("environment", "made", "lasting"),
+    [
+        (".cache/uv/archive-v0/AbC", ".cache/uv/CACHEDIR.TAG", False),
+        ("mnt/uv/environments-v2/rigproof-1f", "mnt/uv/CACHEDIR.TAG", False),
+        (".cache/pipx/12ab", ".cache/pipx/12ab/pipx_metadata.json", False),
+        ("pipx/.cache/12ab", "pipx/.cache/12ab/pipx_metadata.json", False),
+        ("share/pipx/venvs/rigproof", "share/pipx/venvs/rigproof/pipx_metadata.json", True),
+        ("share/uv/tools/rigproof", "share/uv/tools/.lock", True),
+        (".cache/rigproof/.venv", ".cache/CACHEDIR.TAG", True),
+        ("archive-v2/rigproof/.venv", "archive-v2/rigproof/.venv/CACHEDIR.TAG", True),
+        ("archive-v2/.venv", "archive-v2/.venv/CACHEDIR.TAG", True),
+    ],
 )
 def test_a_cache_is_no_place_to_run_every_night_from(
     here: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     environment: str,
+    made: str,
+    lasting: bool,
 ) -> None:
-    """Where uvx and pipx run a package, which they empty as they like."""
-    monkeypatch.setattr(sys, "prefix", environment)
-    assert "`uv tool install rigproof`" in sentence(capsys, "install")
-    assert not (UnitLocation.system(here / "root").folder / units.SERVICE).exists()
+    """Where uvx and pipx run a package, which they empty as they like; a clone below a folder
+    of such a name stays.
+    """
+    monkeypatch.setattr(sys, "prefix", str(here / environment))
+    (here / environment).mkdir(parents=True)
+    (here / made).write_text("")
+    if lasting:
+        assert run(here, "install") == 0
+    else:
+        assert "`uv tool install rigproof`" in sentence(capsys, "install")
+    assert (UnitLocation.system(here / "root").folder / units.SERVICE).exists() is lasting
 
 
 def test_a_user_is_told_of_lingering(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
