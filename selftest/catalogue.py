@@ -16,7 +16,7 @@ from run_left import Run
 from statement import Statement
 
 from acceptance.process.command import CommandError
-from selftest import frozen, trial, wrong_disk
+from selftest import frozen, trial
 from selftest.fault import Named
 from selftest.images import Images, ImageTrouble
 from selftest.row import Row
@@ -156,5 +156,4 @@ def sweep(home: Path) -> None:
             shutil.rmtree(home / name, ignore_errors=True)
         else:  # what lies at a scratch may be anything
             (home / name).unlink(missing_ok=True)
-    for name in (wrong_disk.LIBRARY, "disk-is-gone"):
-        (home / name).unlink(missing_ok=True)
+    (home / "disk-is-gone").unlink(missing_ok=True)

@@ -157,7 +157,7 @@ class Stage:
     def _disk(self) -> None:
         """The folder that is to be tested, the disk under it, and what that does wrong."""
         if self.fault.wrong_disk is not None:
-            library = wrong_disk.build(self.home)
+            library = wrong_disk.build(self.library)
             self.rig.variables |= wrong_disk.environment(library, self.fault.wrong_disk, self.home)
         if self.fault.nvme is not None:
             nvme_drive.lay(self.root, self.home, self.fault.nvme)

@@ -9,6 +9,7 @@ has): wrong bits, lost writes, errors, and a pace. Nothing else on the machine i
 from __future__ import annotations
 
 import subprocess
+import uuid
 from pathlib import Path
 
 from selftest.fault import WrongDisk
@@ -20,16 +21,22 @@ _FLAGS = ("-shared", "-fPIC", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror")
 
 
 def build(folder: Path) -> Path:
-    """Compile the library into a folder; its path. Raises OSError where the compiler refuses."""
+    """Compile the library into a folder without blanks in its path, if it is not there; its path.
+
+    Raises OSError where the compiler refuses.
+    """
     made = folder / LIBRARY
+    if made.exists():
+        return made
+    part = folder / f"{uuid.uuid4()}.part"  # of faults that are played side by side
     done = subprocess.run(
-        ["cc", *_FLAGS, "-o", str(made), str(SOURCE), "-ldl", "-lpthread"],
+        ["cc", *_FLAGS, "-o", str(part), str(SOURCE), "-ldl", "-lpthread"],
         capture_output=True,
         text=True,
     )
     if done.returncode != 0:
         raise OSError(f"cc refuses {SOURCE.name}: {done.stderr.strip()}")
-    return made
+    return part.replace(made)
 
 
 def environment(library: Path, wrong: WrongDisk, home: Path) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,8 @@ def prove(
     ]
     checks = [{"id": "link.collectives", "measurements": rows}, {"id": "link.peers"}]
     (folder / "verdict.json").write_text(json.dumps({"checks": checks}))
-    python = f'[ "$1" = - ] && exec {sys.executable} "$@"\necho "$*"; echo 9 passed; exit {tests}'
+    real = f'[ "$1" = - ] && exec {shlex.quote(sys.executable)} "$@"'
+    python = f'{real}\necho "$*"; echo 9 passed; exit {tests}'
     for name, text in {
         "nvidia-smi": smi,
         "python": python,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -58,7 +59,8 @@ def outcome(made: Network) -> tuple[int, dict[str, Any]]:
     """The exit code, and what the file says."""
     nodes, addresses = made.files()
     argv = [sys.executable, "-m", "acceptance", "fleet", "pairs", str(nodes)]
-    argv += ["--launch", f"{sys.executable} {made.launcher()} {{node}}", "--backend", "gloo"]
+    launch = shlex.join([sys.executable, str(made.launcher())])
+    argv += ["--launch", f"{launch} {{node}}", "--backend", "gloo"]
     argv += ["--python", PYTHON or "python", "--locations", str(addresses), "--grace", "60"]
     argv += ["--most", "2097152", "--at-once", "3", "--out", str(made.folder)]
     environ = network_nodes.ENVIRONMENT

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -118,7 +119,8 @@ def install(
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")
     for name, file in PROGRAMS.items():
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec {python} {home}/replay/{file} "$@"\n', encoding="utf-8")
+        command = shlex.join([python, f"{home}/replay/{file}"])
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         script.chmod(0o755)
     # gpu-burn asks it for temperatures; the fake one does not.
     (folder / "nvidia-smi").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")

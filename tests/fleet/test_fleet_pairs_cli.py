@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,8 +37,8 @@ class Site:
 
     @property
     def launch(self) -> str:
-        load = HERE / "pair_outputs.py"
-        return f"env PYTHONPATH={ROOT} {sys.executable} {load} {self.folder} {{node}}"
+        load = [sys.executable, str(HERE / "pair_outputs.py"), str(self.folder)]
+        return f"{shlex.join(['env', f'PYTHONPATH={ROOT}', *load])} {{node}}"
 
     def node(self, name: str, **how: Any) -> None:
         (self.folder / f"{name}.json").write_text(json.dumps(how))

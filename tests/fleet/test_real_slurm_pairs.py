@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,11 +19,12 @@ pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RIGPROOF = ROOT / ".venv/bin/rigproof"
+COMMAND = shlex.join([sys.executable, str(HERE / "pair_outputs.py")])
 # Stands for Python on the nodes: what the load would print, by the node that Slurm chose.
 FAKE = f"""#!/bin/sh
-export PYTHONPATH={ROOT}
+export PYTHONPATH={shlex.quote(str(ROOT))}
 [ "$SLURMD_NODENAME" != n4 ] || [ ! -f "$(dirname "$0")/slow" ] || exec sleep 300
-exec {sys.executable} {HERE / "pair_outputs.py"} "$(dirname "$0")" "$SLURMD_NODENAME" "$@"
+exec {COMMAND} "$(dirname "$0")" "$SLURMD_NODENAME" "$@"
 """
 
 

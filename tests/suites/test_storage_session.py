@@ -5,6 +5,7 @@ line asks for and moves the kernel's counters, on filesystems that are folders o
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -64,10 +65,8 @@ class Disks:
         self.folder, self.state = folder, folder / "state.json"
         self.told: dict[str, Any] = {"answers": [], "rates": {}, "stats": {}}
         program = self.box.bin / "fio"
-        program.write_text(
-            "#!/bin/sh\n"
-            f'exec {sys.executable} -S {storage_printed.__file__} {self.state} fio "$@"\n'
-        )
+        command = [sys.executable, "-S", storage_printed.__file__, str(self.state), "fio"]
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         program.chmod(0o755)
 
     def link(self, width: int) -> None:
