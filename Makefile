@@ -24,10 +24,11 @@ FAIL_FAST ?=
 CHECKS  ?=
 REPLACE ?=
 JSON    ?=
+COVER   ?=
 
 # A misspelt setting must not be taken for none: MACHNE=tower.toml would test without its file.
 SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN SHEETS CHECKS IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS CARD TORCH_PYTHON \
-            AT USER_UNIT RUN_AS NIGHTLY REPLACE JSON PYTHON TESTS
+            AT USER_UNIT RUN_AS NIGHTLY REPLACE JSON COVER PYTHON TESTS
 # Settings of other programs, and of rigproof's own tests, that recipes find in their environment.
 PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
 UNKNOWN := $(strip $(foreach name,$(.VARIABLES),\
@@ -39,7 +40,7 @@ $(error $(UNKNOWN) is no setting of rigproof: $(call MEANT,$(firstword $(UNKNOWN
 endif
 
 # What is set to 0 must not be taken for set.
-SWITCHES := COLD FAIL_FAST REPLACE JSON USER_UNIT
+SWITCHES := COLD COVER FAIL_FAST REPLACE JSON USER_UNIT
 $(foreach name,$(SWITCHES),$(if $(filter-out 0 1,$($(name))),\
   $(error $(name)=$($(name)): give 1 for on; 0 or nothing is off)))
 $(foreach name,$(SWITCHES),$(eval override $(name) := $(filter 1,$($(name)))))
@@ -49,6 +50,8 @@ RIGPROOF := .venv/bin/rigproof
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/.bytecode"
 # One worker more than there are processors: many tests wait for the end of a program.
 SPREAD := -n $(shell expr $$(nproc) + 1) --dist worksteal
+# Every Python that starts with these two in its environment is measured.
+MEASURED := COVERAGE_PROCESS_START="$(CURDIR)/pyproject.toml" COVERAGE_FILE="$(CURDIR)/.venv/.coverage/data"
 # The tests of `make test`, and its sweeps.
 ALL_TESTS = not docker and not slurm and not tools and not e2e and not gpu and not attack and not browser
 LANGUAGE = $(if $(REPORT_LANG),--lang "$(REPORT_LANG)")
@@ -60,7 +63,7 @@ ARGS = --profile "$(PROFILE)" --station "$(STATION)" --out "$(OUT)" \
 .DEFAULT_GOAL := help
 COMMANDS := help accept smoke nightly train soak baseline nightly-install nightly-uninstall plan inventory judge \
             report compare history capacity image engine tools selftest selftest-long selftest-gpu nights-gpu beside-gpu \
-            minutes-gpu messages measurements mutants test test-all test-attack test-e2e test-slurm test-gpu lint docs bench clean
+            minutes-gpu messages measurements mutants test test-all test-rest test-attack test-e2e test-slurm test-gpu lint docs bench clean
 .PHONY: $(COMMANDS)
 
 # A misspelt command, said as `rigproof` says it.
@@ -75,7 +78,7 @@ help: ## list these commands
 	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|train|soak STATION=auto|docker|host OUT=DIR'
 	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS SHEETS=DIR CHECKS=DIR IMAGE=REF RUN=DIR RUNS="DIR DIR"'
 	@echo '  REPORT_LANG=en|zh-CN REPLACE=1 FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
-	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1'
+	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1 COVER=1'
 	@echo '  1 switches a setting on, 0 or nothing switches it off'
 
 # Both stamps are in .venv, so that removing it is enough to start again.
@@ -153,10 +156,15 @@ mutants: .venv/.test ## change limits and rules, a sample: the tests must notice
 	@RIGPROOF_TESTS=all .venv/bin/python -m selftest.mutation --held --sample 300 --out "$(OUT)/selftest"
 
 test: .venv/.test ## run rigproof's own tests: no GPU, no engine, two minutes
-	@$(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD)
+	@$(if $(COVER),rm -rf .venv/.coverage && mkdir .venv/.coverage)
+	@$(BYTECODE) $(if $(COVER),$(MEASURED)) .venv/bin/python -m pytest -q $(SPREAD)
+	@$(if $(COVER),$(MEASURED) .venv/bin/coverage combine -q && $(MEASURED) .venv/bin/coverage report)
 
 test-all: .venv/.test ## the same with every sweep and more random examples; minutes
 	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
+
+test-rest: .venv/.test ## only what `make test` leaves out of that
+	@RIGPROOF_TESTS=rest $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
 
 test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIGPROOF_ATTACKS=N)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools

@@ -14,9 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from thoroughness import ALL, FEW, REST, tries_more
 
-ALL = os.environ.get("RIGPROOF_TESTS") == "all"
-FEW = 10
 # Threads that wait for products by spinning take the processors from the tests beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What is imported and collected stays to the end: to look through it for cycles costs a tenth of
@@ -70,6 +69,20 @@ def pytest_configure(config: pytest.Config) -> None:
     disk = memory_disk() if "not e2e" in config.option.markexpr else None
     if disk is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(disk))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In `make test-rest`: leave out what `make test` has run as it would run here."""
+    if not REST:
+        return
+    left_out = []
+    for item in list(items):
+        assert isinstance(item, pytest.Function)
+        drawn = getattr(item.obj, "is_hypothesis_test", False)
+        if not (drawn or item.get_closest_marker("sweep") or tries_more(item.module)):
+            items.remove(item)
+            left_out.append(item)
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(optionalhook=True)

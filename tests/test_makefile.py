@@ -59,6 +59,7 @@ SWITCHES = {
     "JSON": ("inventory", "--json"),
     "USER_UNIT": ("nightly-uninstall", "--user"),
     "COLD": ("bench", "--cold"),
+    "COVER": ("test", "coverage report"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,11 +67,8 @@ def test_the_figures_are_the_same() -> None:
 
 def test_the_modules_that_must_be_covered_whole_exist() -> None:
     """Coverage ignores a name without a file: a module that moved would fall out in silence."""
-    tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
-    named = [
-        name
-        for option in re.findall(r"--(?:include|omit)=(\S+)", tox)
-        for name in option.split(",")
-    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    report = project["tool"]["coverage"]["report"]
+    named = [*report["include"], *report["omit"]]
     assert len(named) > 20
     assert [name for name in named if not list(ROOT.glob(name))] == []

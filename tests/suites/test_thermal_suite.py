@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import thoroughness
+from thoroughness import ALL
 from gpu_machine import device, machine
 from suite_box import Box, Said, ask, planned
 from test_watch_suite import write
@@ -30,7 +30,7 @@ from acceptance.wording import words
 
 BEGIN, SECONDS = 1000.0, 240.0
 # Samples a second: the watch takes five, and what is asked here takes time by their number.
-RATE = 5 if thoroughness.ALL else 1
+RATE = 5 if ALL else 1
 SPANS = (("link.p2p", 900.0, 930.0), ("together.burn", BEGIN - 5.0, BEGIN + SECONDS + 5.0))
 NAMES = (GpuName(0), GpuName(1), GpuName(2))
 Change = Callable[[float], Mapping[str, float | None]]
