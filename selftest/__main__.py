@@ -10,7 +10,6 @@ import argparse
 import compileall
 import json
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -32,7 +31,7 @@ from acceptance.process.deadline import Deadline
 from acceptance.run import lock
 from acceptance.station.image import build
 from acceptance.station.image.engine import ImageError
-from selftest import clean, disk, interruption, results, sensitivity, tampering, year
+from selftest import clean, disk, interruption, programs, results, sensitivity, tampering, year
 from selftest.alarms import false_alarms
 from selftest.catalogue import TROUBLE, Stopped, Theatre, sweep
 from selftest.fault import FAULTS, CatalogueError, Named, read
@@ -105,16 +104,20 @@ def chosen(faults: Sequence[Named], only: str, *, long: bool) -> tuple[Named, ..
     return tuple(one for one in found if long or not one.fault.long)
 
 
-def ready() -> None:
-    """Raises NotHere where the machine lacks what faults are put in with."""
+def ready(*, engine_needed: bool) -> None:
+    """Raises NotHere where this machine lacks anything that faults are played with."""
     if os.geteuid() != 0:
         raise NotHere(
             "the self-test lays faulty files over this machine's in a mount namespace, as "
             "root: run `sudo make selftest`"
         )
-    for tool, package in (("unshare", "util-linux"), ("cc", "gcc libc6-dev")):
-        if shutil.which(tool) is None:
-            raise NotHere(f"{tool} is not installed: install it with `sudo apt install {package}`")
+    if lacking := "; ".join(programs.missing(engine_needed=engine_needed)):
+        raise NotHere(f"the self-test cannot be played here: {lacking}")
+
+
+def in_containers(only: str, faults: Sequence[Named]) -> bool:
+    """Whether any of it is: attacks, interruptions and clean runs are, and some faults."""
+    return only in ("", *APART) or any(one.fault.station == "docker" for one in faults)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -122,7 +125,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = arguments().parse_args(argv)
     try:
         faults = chosen(read(given.faults), given.only, long=given.long)
-        ready()
+        ready(engine_needed=in_containers(given.only, faults))
+        say(f"it needs {', '.join(programs.NEEDED)}: all are here")
         if not faults and given.only not in ("", *APART):
             raise NotHere(f"no family and no fault holds {given.only!r}: see fixtures/faults")
         with _alone(given.out):
@@ -177,8 +181,7 @@ def _run(given: argparse.Namespace, faults: Sequence[Named]) -> int:
     with tempfile.TemporaryDirectory(prefix="rigproof-selftest-") as kept, ExitStack() as stack:
         library = fake_driver.build(Path(kept) / "library")
         images = None
-        # Attacks, interruptions and clean runs use containers; of the faults some do.
-        if given.only in ("", *APART) or any(one.fault.station == "docker" for one in faults):
+        if in_containers(given.only, faults):
             built = build.build(log_dir=folder, say=say, deadline=Deadline.after(3000.0))
             client = docker.from_env()
             stack.callback(client.close)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -63,37 +64,42 @@ class Theatre:
     said: dict[str, Statement] = field(default_factory=dict)
 
     def play(self, named: Named) -> tuple[Row, ...]:
-        """The rows of one fault.
+        """The rows of one fault, which is played again where its run was starved."""
+        rows, starved = self._tried(named)
+        return self._tried(named)[0] if starved else rows
 
-        Whatever goes wrong with playing it is a fault that was not caught. Only a run that ended
-        before its fault was put in is made once more: a load of the GPUs gives up where the
-        processors, busy with the other faults, leave it no time.
+    def _tried(self, named: Named) -> tuple[tuple[Row, ...], str]:
+        """The rows of one play, and by what was measured that its run was starved.
+
+        Whatever goes wrong with playing it is a fault that was not caught. Starved is a run whose
+        moment had passed by its own journal when the fault was put in, or that missed its fault
+        and whose load ran for less than its time: busy processors left it none. All else counts
+        as it is.
         """
         began = time.monotonic()
         try:
-            try:
-                return self._played(named)
-            except EndedBefore:
-                return self._played(named)
+            return self._played(named)
         except TROUBLE as error:
             told = (
                 f"it could not be played: {type(error).__name__}: "
                 f"{' '.join(str(error).split())[:400]}"
             )
             seconds = round(time.monotonic() - began, 1)
-            return (
-                Row(named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told),
+            row = Row(
+                named.family, named.name, named.fault.seam, False, seconds=seconds, wrong=told
             )
+            return (row,), str(error) if isinstance(error, EndedBefore) else ""
 
-    def _played(self, named: Named) -> tuple[Row, ...]:
+    def _played(self, named: Named) -> tuple[tuple[Row, ...], str]:
         with corner(self, named) as stage:
             run, boot_s = stage.play()
             rows = tuple(trial.rows(named, run, boot_s, self.home))
             changed = self.heard(named, run)
-            return tuple(
+            rows = tuple(
                 replace(row, caught=False, wrong=changed) if row.caught and changed else row
                 for row in rows
             )
+            return rows, "" if all(row.caught for row in rows) else trial.starved(run)
 
     def heard(self, named: Named, run: Run) -> str:
         """Keep what a run said; returns what of it is not as it was, where the
@@ -104,20 +110,29 @@ class Theatre:
         return frozen.difference(name, named.fault, self.said[name]) if self.compared else ""
 
     def play_all(self, faults: Sequence[Named], jobs: int, say: Say) -> Iterator[Row]:
-        """Every fault, so many side by side; rows come as they are known, each told with how many
-        of the faults are done.
+        """Every fault, so many side by side, and again, one by one, those whose run was starved;
+        rows come as they are known, each told with how many of the faults are done.
         """
+        again, places = [], (f"{number} of {len(faults)}" for number in itertools.count(1))
         with ThreadPoolExecutor(jobs) as pool:
-            waiting = [pool.submit(self.play, one) for one in longest_first(faults)]
-            for number, done in enumerate(as_completed(waiting), start=1):
-                for row in done.result():
-                    word = (
-                        f"{row.by} after {row.seconds:.1f} s"
-                        if row.caught
-                        else f"MISSED: {row.wrong}"
-                    )
-                    say(f"{number} of {len(waiting)}: {row.family}: {row.fault}: {word}")
-                    yield row
+            waiting = {pool.submit(self._tried, one): one for one in longest_first(faults)}
+            for done in as_completed(waiting):
+                named, (rows, starved) = waiting[done], done.result()
+                if starved:
+                    again.append(named)
+                    say(f"{named.family}: {named.name}: is played again: {starved}")
+                else:
+                    yield from _told(rows, next(places), say)
+        for named in again:
+            yield from _told(self._tried(named)[0], next(places), say)
+
+
+def _told(rows: Sequence[Row], place: str, say: Say) -> Iterator[Row]:
+    """The rows of a fault, each with a line on it."""
+    for row in rows:
+        word = f"{row.by} after {row.seconds:.1f} s" if row.caught else f"MISSED: {row.wrong}"
+        say(f"{place}: {row.family}: {row.fault}: {word}")
+        yield row
 
 
 @contextlib.contextmanager

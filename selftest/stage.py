@@ -32,6 +32,7 @@ from run_left import Run
 
 from acceptance.core import power_steps
 from acceptance.core.message import Message
+from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.journal import clock, reader
 from acceptance.process import orphans
 from acceptance.run import unfinished
@@ -41,7 +42,7 @@ from selftest.edits import Document, edited
 from selftest.fault import Born, Fault, KernelLog, Reboot
 from selftest.images import Images
 
-ENDS_S = 240.0  # that a run may last; a machine with much else to do takes long to make an image
+ENDS_S = 400.0  # that a run may last; a machine with much else to do takes long to make an image
 # $1: the described root. `kept` has what the overlay of /dev hides; `binds` lists single files
 # under /proc.
 MOUNTS = """
@@ -230,8 +231,8 @@ class Stage:
     def play(self) -> tuple[Run, float]:
         """The run to its end, and the boot-time clock at its beginning.
 
-        Raises StageError where the fault could not be put in, EndedBefore where the run was over
-        before.
+        Raises StageError where the fault could not be put in, EndedBefore where its moment had
+        passed before.
         """
         argv = [
             *self.rig.argv(only=self.fault.only, burn=None, machine=self._declares),
@@ -246,8 +247,10 @@ class Stage:
             if not all(re.search(says, told) for says in awaited):
                 raise StageError(f"the next start said otherwise: {told}")
             return replace(run, seconds=time.monotonic() - began), boot_s
-        self._during(started, before)
+        during = self._during(started, before)
         run = self.rig.finish(started, before, began, ENDS_S)
+        if during is not None and run.folder is not None:
+            require_running(run.folder, *during)
         if self.fault.scratch is not None:
             left = scratch_folder.listing(self.home / "scratch")
             if left != self._scratch:
@@ -262,19 +265,17 @@ class Stage:
         """
         awaited = reboot.step or " and ".join(reboot.during)
         folder = self._run_folder(started, before, awaited)
-
-        def reached() -> bool:
-            if reboot.step:
-                return has_begun(folder, reboot.step)
-            return set(reboot.during) <= set(now_running(folder))
-
-        wait_for(lambda: reached() or started.poll() is not None, ENDS_S)
-        time.sleep(reboot.after_s)
+        wait_for(lambda: began_s(folder, reboot) is not None or started.poll() is not None, ENDS_S)
+        # From when it began, not from when it was noticed: a step lasts for seconds.
+        left_s = (began_s(folder, reboot) or 0.0) + reboot.after_s - clock.boot_s()
+        time.sleep(max(0.0, left_s))
         if started.poll() is not None:
             raise EndedBefore(f"the run ended before {awaited!r}: {started.communicate()[0]}")
         containers = [] if self.images is None else self.images.running(folder.name)
         power.off(started.pid, lambda: orphans.find(folder.name), containers)
         started.communicate()
+        if began_s(folder, reboot) is None:
+            raise EndedBefore(f"{awaited!r} was over before the machine went down")
         wait_for(lambda: not orphans.find(folder.name), ENDS_S)
         power.lose(folder, random.Random(self.fault.what))
         (self.root / "boot_id").write_text(f"{uuid.uuid4()}\n", encoding="ascii")
@@ -339,8 +340,12 @@ class Stage:
         (self.home / "ldconfig.txt").write_text(listing, encoding="utf-8")
         fakes.program(self.rig.fakes, "ldconfig", f"cat '{self.home}/ldconfig.txt'")
 
-    def _during(self, started: subprocess.Popen[str], before: set[Path]) -> None:
-        """What happens while a check runs."""
+    def _during(
+        self, started: subprocess.Popen[str], before: set[Path]
+    ) -> tuple[tuple[str, ...], float] | None:
+        """What happens while checks run: these, which are not to have ended by that time of the
+        boot-time clock; None where nothing does, or it may go on after them.
+        """
         kill, said = self.fault.kill, self.fault.kernel_log
         check = (
             kill.during
@@ -350,23 +355,40 @@ class Stage:
             else self.fault.timeline_from or self.fault.cards_during
         )
         if check is None:
-            return
+            return None
         folder = self._run_folder(started, before, check)
-        self.rig.reached(folder, check, self.fault.within_s)
+        try:
+            self.rig.reached(folder, check, ENDS_S)
+        except AssertionError:
+            if started.poll() is None:
+                raise
+            raise EndedBefore(f"the run ended before {check}") from None
         if self.fault.cards_during is not None:
             for card in self.fault.cards:
                 network_card.change(self.root, card)
         if said is not None and said.during is not None:
             if said.beside:
-                wait_for(lambda: {said.during, said.beside} <= set(now_running(folder)), ENDS_S)
+                both = {said.during, said.beside}
+                wait_for(
+                    lambda: both <= set(now_running(folder)) or started.poll() is not None, ENDS_S
+                )
+            put_in_s = clock.boot_s()
             self.log(said)
+            return tuple(filter(None, (said.during, said.beside))), put_in_s
         if self.fault.timeline_from is not None:
             part = self.home / "epoch.part"
             part.write_text(repr(clock.boot_s()), encoding="utf-8")
             part.replace(self._epoch)
         if kill is not None:
             time.sleep(kill.after_s)
-            self._kill(folder)
+            put_in_s = clock.boot_s()
+            try:
+                self._kill(folder)
+            except AssertionError:  # what was to be killed is not there
+                require_running(folder, (kill.during,), put_in_s)
+                raise
+            return (kill.during,), put_in_s
+        return None
 
     def _run_folder(self, started: subprocess.Popen[str], before: set[Path], awaited: str) -> Path:
         """The folder of the run that begins now. Raises StageError where none is made."""
@@ -397,15 +419,30 @@ class Stage:
             self.images.remove(self.image)
 
 
-def has_begun(folder: Path, step: str) -> bool:
-    """Whether the journal has announced a power step of these words."""
+def began_s(folder: Path, reboot: Reboot) -> float | None:
+    """When the step, which is the last that the journal announces, or the last of the checks,
+    which are running, began by the boot-time clock; None where that is not so.
+    """
     if not (folder / reader.SUPERVISOR).exists():
-        return False
+        return None
     found = reader.read(folder).entries
+    if not reboot.step:
+        began = {one.body.check: one.boot_s for one in found if isinstance(one.body, CheckStarted)}
+        running = set(unfinished.running_checks(found))
+        return max(began[one] for one in reboot.during) if running >= set(reboot.during) else None
     spans = [span for steps in power_steps.steps_by_check(found) for span in steps]
-    return any(
-        isinstance(span.step, Message) and step in words.message(span.step) for span in spans
-    )
+    last = spans[-1].step if spans else None
+    is_it = isinstance(last, Message) and reboot.step in words.message(last)
+    return spans[-1].began_s if is_it else None
+
+
+def require_running(folder: Path, checks: Sequence[str], moment_s: float) -> None:
+    """Raise EndedBefore where one of these checks had ended at that moment, by the journal."""
+    for entry in reader.read(folder).entries:
+        ended = isinstance(entry.body, CheckEnded) and entry.body.check in checks
+        if ended and entry.boot_s < moment_s:
+            late_s = moment_s - entry.boot_s
+            raise EndedBefore(f"{entry.body.check} ended {late_s:.1f} s before its fault came")
 
 
 def now_running(folder: Path) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from selftest.row import Row
 
 WHOLE_RUN = "the whole run"
 NAMED_IMAGE = "which may hold anything: such a run never passes"
+# By stress-ng's own measurement, with its two figures.
+STARVED = re.compile(r"the workers of \S+ ran for [\d.]+ of [\d.]+ s on average")
 KINDS = {"fail": junitparser.Failure, "error": junitparser.Error, "skip": junitparser.Skipped}
 
 
@@ -144,6 +146,15 @@ def whole(fault: Fault, run: Run) -> str:
         ):
             return f"the run was accused too: {text[:300]}"
     return ""
+
+
+def starved(run: Run) -> str:
+    """What a run says of a load that busy processors kept from its time; empty where it says
+    nothing of the kind.
+    """
+    said = "" if run.folder is None else f"{run.texts('violations')}\n{run.texts('unjudged')}"
+    found = STARVED.search(said)
+    return found[0] if found else ""
 
 
 def seconds(expect: Expect, run: Run, boot_s: float) -> float:

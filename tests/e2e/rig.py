@@ -181,13 +181,15 @@ class Rig:
         return wait_for(lambda: next(iter(self.runs() - before), None))
 
     def reached(self, folder: Path, check: str, seconds: float = 40.0) -> None:
-        """Wait until this check has begun."""
+        """Wait until this check has begun, and no longer than anything runs."""
 
         def begun() -> bool:
+            over = all(one.poll() is not None for one in self.started)
             for file in folder.glob("journal-*.jsonl"):
                 bodies = [entry.body for entry in segment.read_segment(file).entries]
                 if any(isinstance(body, CheckStarted) and body.check == check for body in bodies):
                     return True
+            assert not over, f"{check} never began"
             return False
 
         wait_for(begun, seconds)

@@ -147,7 +147,7 @@ def test_what_is_done_is_told_as_it_goes_with_how_much_there_is(
     said: list[str] = []
     theatre = Theatre(tmp_path, tmp_path, (), None)
     rows = {"one": CAUGHT, "two": MISSED}
-    monkeypatch.setattr(Theatre, "play", lambda _, named: (rows[named.name],))
+    monkeypatch.setattr(Theatre, "_tried", lambda _, named: ((rows[named.name],), ""))
     faults = [Named("slow", name, Fault("nothing", (), 0)) for name in rows]
     assert set(theatre.play_all(faults, 1, said.append)) == {CAUGHT, MISSED}
     monkeypatch.setattr(clean, "parts", lambda: ())
@@ -187,9 +187,37 @@ class Early:
 def test_only_a_run_that_ended_before_its_fault_is_made_once_more(
     stage: Early, caught: bool, played: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Theatre, "_played", lambda _, named: stage(named.name))
+    monkeypatch.setattr(Theatre, "_played", lambda _, named: (stage(named.name), ""))
     (row,) = Theatre(tmp_path, tmp_path, (), None).play(Named("slow", "one", Fault("what", (), 0)))
     assert (row.caught, stage.played) == (caught, played)
+
+
+@pytest.mark.parametrize("second", [CAUGHT, MISSED])
+def test_a_starved_run_is_played_again_once_after_all_others(
+    second: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it shows then counts."""
+    told = {"one": [((MISSED,), "cpu ran for 0.6 of 1 s"), ((second,), "again")]}
+    told |= {"two": [((CAUGHT,), "")], "three": [((MISSED,), "")]}
+    played: list[str] = []
+
+    def tried(_: Theatre, named: Named) -> tuple[tuple[Row, ...], str]:
+        played.append(named.name)
+        rows, starved = told[named.name].pop(0)
+        return tuple(replace(row, fault=named.name) for row in rows), starved
+
+    monkeypatch.setattr(Theatre, "_tried", tried)
+    said: list[str] = []
+    faults = [Named("slow", name, Fault("nothing", (), 0)) for name in told]
+    rows = list(Theatre(tmp_path, tmp_path, (), None).play_all(faults, 1, said.append))
+    assert (played[0], played[-1], len(played)) == ("one", "one", 4)
+    assert {row.fault: row.caught for row in rows} == {
+        "one": second.caught,
+        "two": True,
+        "three": False,
+    }
+    assert len(rows) == 3
+    assert [line for line in said if "0.6 of 1 s" in line]
 
 
 @pytest.mark.parametrize(("rows", "code"), [((CAUGHT,), 0), ((CAUGHT, MISSED), 1)])

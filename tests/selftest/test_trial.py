@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,14 @@ from run_left import Run
 from runs import machine_root, write_views
 
 from acceptance.core.criterion import Within
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.record import CheckEnded, SessionEnded
 from acceptance.core.verdict import CheckResult, Verdict
 from acceptance.journal import reader, segment
 from acceptance.machine import changes
 from acceptance.reports.summary import exit_code
+from acceptance.wording import words
 from selftest import trial
 from selftest.fault import Expect, Fault, Named
 
@@ -132,6 +135,19 @@ def test_a_refusal_is_caught_by_its_words_and_not_by_a_traceback(tmp_path: Path)
 def row_of(fault: Fault, run: Run, home: Path) -> Any:
     (found,) = trial.rows(Named("bad input", "one", fault), run, 0.0, home)
     return found
+
+
+def test_a_load_without_its_time_starved_the_run(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    assert trial.starved(run) == ""
+    path = run.path / "verdict.json"
+    verdict = json.loads(path.read_text(encoding="utf-8"))
+    values = {"stressor": "cpu", "ran": "0.6", "due": "1"}
+    text = words.message(Message("workers_short", values))
+    verdict["unjudged"].append({"check": "cpu.stress_ng", "text": text})
+    path.write_text(json.dumps(verdict), encoding="utf-8")
+    assert trial.starved(run) == text
+    assert trial.starved(replace(run, folder=None)) == ""
 
 
 # --- a fault in the harness itself turns the row red ---

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from thoroughness import ALL
 from gpu_machine import device, machine
 from suite_box import Box, Said, ask, planned
 from test_watch_suite import write
+from thoroughness import ALL
 
 from acceptance.core.component import Component
 from acceptance.core.evidence import Sample, Table
