@@ -65,6 +65,28 @@ def test_the_figures_are_the_same() -> None:
     assert sorted(numbers[0]) == sorted(numbers[1])
 
 
+def test_what_the_tests_take_is_the_same_everywhere() -> None:
+    """Minutes on two cores, and the size of the environment, which `.ci/run` measures."""
+    claim = re.compile(r"(\d+) (?:to|到) (\d+) (?:minutes on two cores|分钟)\D*(\d+) MB")
+    pages = [ENGLISH, CHINESE, ROOT / "CONTRIBUTING.md", ROOT / "Makefile"]
+    claims = {page.name: claim.findall(page.read_text(encoding="utf-8")) for page in pages}
+    assert all(len(found) == 1 for found in claims.values()), claims
+    assert len({found[0] for found in claims.values()}) == 1, claims
+
+
+def test_the_cards_on_which_it_has_run_are_those_of_the_recorded_runs() -> None:
+    found = {path.name for path in ROOT.glob("fixtures/recordings/*/runs/*x*-*")}
+    machines = {re.match(r"(\d+)x([a-z0-9]+)-", name) for name in found} - {None}
+    counts, cards = ({one[part] for one in machines if one} for part in (1, 2))
+    assert counts == {"1", "2"}, "the README says: one and two, and none of eight"
+    for page, sentence in (
+        (ENGLISH, r"has run on one and two (.*?), in"),
+        (CHINESE, r"两块 (.*?) 上"),
+    ):
+        (told,) = re.findall(sentence, page.read_text(encoding="utf-8"))
+        assert set(re.findall(r"[A-Z]\d+", told)) == {card.upper() for card in cards}
+
+
 def test_the_modules_that_must_be_covered_whole_exist() -> None:
     """Coverage ignores a name without a file: a module that moved would fall out in silence."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
