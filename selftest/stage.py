@@ -439,10 +439,10 @@ def began_s(folder: Path, reboot: Reboot) -> float | None:
 def require_running(folder: Path, checks: Sequence[str], moment_s: float) -> None:
     """Raise EndedBefore where one of these checks had ended at that moment, by the journal."""
     for entry in reader.read(folder).entries:
-        ended = isinstance(entry.body, CheckEnded) and entry.body.check in checks
-        if ended and entry.boot_s < moment_s:
+        body = entry.body
+        if isinstance(body, CheckEnded) and body.check in checks and entry.boot_s < moment_s:
             late_s = moment_s - entry.boot_s
-            raise EndedBefore(f"{entry.body.check} ended {late_s:.1f} s before its fault came")
+            raise EndedBefore(f"{body.check} ended {late_s:.1f} s before its fault came")
 
 
 def now_running(folder: Path) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> set[str]:
     def none() -> engine.BuildEngine:
         raise engine.ImageError(CURE)
 
-    monkeypatch.setattr(selftest.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(command, "find", find)
     monkeypatch.setattr(engine, "find", none)
     monkeypatch.setattr(selftest, "_run", lambda *_: pytest.fail("it was played"))
