@@ -363,6 +363,7 @@ class Stage:
             if started.poll() is None:
                 raise
             raise EndedBefore(f"the run ended before {check}") from None
+        put_in: tuple[tuple[str, ...], float] | None = None
         if self.fault.cards_during is not None:
             for card in self.fault.cards:
                 network_card.change(self.root, card)
@@ -372,23 +373,21 @@ class Stage:
                 wait_for(
                     lambda: both <= set(now_running(folder)) or started.poll() is not None, ENDS_S
                 )
-            put_in_s = clock.boot_s()
+            put_in = tuple(filter(None, (said.during, said.beside))), clock.boot_s()
             self.log(said)
-            return tuple(filter(None, (said.during, said.beside))), put_in_s
         if self.fault.timeline_from is not None:
             part = self.home / "epoch.part"
             part.write_text(repr(clock.boot_s()), encoding="utf-8")
             part.replace(self._epoch)
         if kill is not None:
             time.sleep(kill.after_s)
-            put_in_s = clock.boot_s()
+            put_in = (kill.during,), clock.boot_s()
             try:
                 self._kill(folder)
             except AssertionError:  # what was to be killed is not there
-                require_running(folder, (kill.during,), put_in_s)
+                require_running(folder, *put_in)
                 raise
-            return (kill.during,), put_in_s
-        return None
+        return put_in
 
     def _run_folder(self, started: subprocess.Popen[str], before: set[Path], awaited: str) -> Path:
         """The folder of the run that begins now. Raises StageError where none is made."""
