@@ -164,7 +164,7 @@ test-all: .venv/.test ## the same with every sweep and more random examples; min
 	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
 
 test-rest: .venv/.test ## only what `make test` leaves out of that
-	@RIGPROOF_TESTS=rest $(BYTECODE) .venv/bin/python -m pytest -q $(SPREAD) -m "$(ALL_TESTS)"
+	@RIGPROOF_TESTS=all $(BYTECODE) .venv/bin/python -m pytest --rest -q $(SPREAD) -m "$(ALL_TESTS)"
 
 test-attack: .venv/.test ## test the parsers on altered recordings; minutes (RIGPROOF_ATTACKS=N)
 	@$(BYTECODE) .venv/bin/python -m pytest -q -n auto -m attack tests/tools

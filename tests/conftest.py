@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from thoroughness import ALL, FEW, REST, tries_more
+from thoroughness import ALL, FEW, tries_more
 
 # Threads that wait for products by spinning take the processors from the tests beside them.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -71,9 +71,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(disk))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--rest` is `make test-rest`: only what `make test` left out of `make test-all`."""
+    parser.addoption("--rest", action="store_true", help="only what `make test` left out")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In `make test-rest`: leave out what `make test` has run as it would run here."""
-    if not REST:
+    """With `--rest`: leave out what `make test` has run as it would run here."""
+    if not config.option.rest:
         return
     left_out = []
     for item in list(items):

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import TypeVar
 
-REST = os.environ.get("RIGPROOF_TESTS") == "rest"
-ALL = REST or os.environ.get("RIGPROOF_TESTS") == "all"
+ALL = os.environ.get("RIGPROOF_TESTS") == "all"
 FEW = 10
 T = TypeVar("T")
 
