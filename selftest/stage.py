@@ -362,7 +362,8 @@ class Stage:
         except AssertionError:
             if started.poll() is None:
                 raise
-            raise EndedBefore(f"the run ended before {check}") from None
+            told = "".join(started.communicate())[-300:].strip()
+            raise EndedBefore(f"the run ended before {check}: {told}") from None
         put_in: tuple[tuple[str, ...], float] | None = None
         if self.fault.cards_during is not None:
             for card in self.fault.cards:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,6 +87,14 @@ def output_folder(out: Path) -> Iterator[None]:
 
     Raises OutputError where no run could be written, before anything is built for it.
     """
+    for path in (out.absolute(), Path(sys.executable)):
+        try:
+            str(path).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise OutputError(
+                f"{str(path)!a}: the name is not UTF-8 (LC_ALL=C makes it so, too): give "
+                "another folder with --out, or rename it"
+            ) from error
     missing = [one for one in (out, *out.parents) if not one.exists()]
     try:
         try:
