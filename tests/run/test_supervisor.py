@@ -673,8 +673,9 @@ def test_a_second_look_that_dies_leaves_the_run_unjudged(runs: Runs, died: str) 
 
 def test_a_folder_that_no_journal_could_name_is_refused(tmp_path: Path) -> None:
     """Bytes of another encoding, or an umlaut where LC_ALL is C: surrogates, to Python."""
-    with pytest.raises(supervisor.OutputError, match=r"\\udce9gacy'.* --out"):
-        supervisor.output_folder(tmp_path / "l\udce9gacy").__enter__()
+    refused = supervisor.output_folder(tmp_path / "l\udce9gacy")
+    with pytest.raises(supervisor.OutputError, match=r"\\udce9gacy'.* --out"), refused:
+        pytest.fail("a run was begun")
     assert list(tmp_path.iterdir()) == []
     with supervisor.output_folder(tmp_path / "année"):
         pass
