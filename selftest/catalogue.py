@@ -63,11 +63,6 @@ class Theatre:
     over: bool = False
     said: dict[str, Statement] = field(default_factory=dict)
 
-    def play(self, named: Named) -> tuple[Row, ...]:
-        """The rows of one fault, which is played again where its run was starved."""
-        rows, starved = self._tried(named)
-        return self._tried(named)[0] if starved else rows
-
     def _tried(self, named: Named) -> tuple[tuple[Row, ...], str]:
         """The rows of one play, and by what was measured that its run was starved.
 

@@ -40,6 +40,7 @@ MISSED = Row(
 )
 CLEAN = FalseAlarms("8xh200", 100, 0, remarked=3)
 HOSTILE = "\x1b[31m]]><script>alert(1)</script>\u202e\x00 [bold]x"
+FAULT = Fault("nothing", (), 0)
 
 
 def outcome(
@@ -148,7 +149,7 @@ def test_what_is_done_is_told_as_it_goes_with_how_much_there_is(
     theatre = Theatre(tmp_path, tmp_path, (), None)
     rows = {"one": CAUGHT, "two": MISSED}
     monkeypatch.setattr(Theatre, "_tried", lambda _, named: ((rows[named.name],), ""))
-    faults = [Named("slow", name, Fault("nothing", (), 0)) for name in rows]
+    faults = [Named("slow", name, FAULT) for name in rows]
     assert set(theatre.play_all(faults, 1, said.append)) == {CAUGHT, MISSED}
     monkeypatch.setattr(clean, "parts", lambda: ())
     monkeypatch.setattr(clean, "_play", lambda _, named: (named.name, ""))
@@ -188,7 +189,8 @@ def test_only_a_run_that_ended_before_its_fault_is_made_once_more(
     stage: Early, caught: bool, played: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Theatre, "_played", lambda _, named: (stage(named.name), ""))
-    (row,) = Theatre(tmp_path, tmp_path, (), None).play(Named("slow", "one", Fault("what", (), 0)))
+    theatre, named = Theatre(tmp_path, tmp_path, (), None), Named("slow", "one", FAULT)
+    (row,) = theatre.play_all([named], 1, lambda _: None)
     assert (row.caught, stage.played) == (caught, played)
 
 
@@ -208,7 +210,7 @@ def test_a_starved_run_is_played_again_once_after_all_others(
 
     monkeypatch.setattr(Theatre, "_tried", tried)
     said: list[str] = []
-    faults = [Named("slow", name, Fault("nothing", (), 0)) for name in told]
+    faults = [Named("slow", name, FAULT) for name in told]
     rows = list(Theatre(tmp_path, tmp_path, (), None).play_all(faults, 1, said.append))
     assert (played[0], played[-1], len(played)) == ("one", "one", 4)
     assert {row.fault: row.caught for row in rows} == {
