@@ -948,6 +948,21 @@ def test_a_run_of_less_than_its_profile_is_partial(
     assert (plan.scope, plan.is_whole) == ("partial" if what else "full", True)
 
 
+@each(
+    "profile, burn_s, said", [("train", 60.0, True), ("train", None, False), ("smoke", 60.0, False)]
+)
+def test_a_burn_of_a_profile_without_one_is_noted(
+    prepare: Callable[..., PreparedRun],
+    one_gpu: None,
+    profile: str,
+    burn_s: float | None,
+    said: bool,
+) -> None:
+    notes = [note.text for note in prepare(profile=profile, burn_s=burn_s).notes]
+    codes = [one.code for one in notes if isinstance(one, Message)]
+    assert ("profile_without_burn" in codes) is said
+
+
 def test_a_shortened_run_keeps_its_gaps(prepare: Callable[..., PreparedRun]) -> None:
     declared = """
 [[limit]]
