@@ -108,7 +108,8 @@ def said(expect: Expect, run: Run) -> tuple[str, str]:
 def _closing_line(run: Run) -> str:
     """The closing line of the run, as its JUnit has it."""
     report = junitparser.JUnitXml.fromstring((run.path / "junit.xml").read_bytes())
-    properties = {one.name: one.value for suite in report for one in suite.properties()}
+    found = [one for suite in report for one in suite.properties()]  # type: ignore[no-untyped-call]
+    properties = {one.name: one.value for one in found}
     return str(properties.get("closing_line"))
 
 
