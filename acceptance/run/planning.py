@@ -356,11 +356,13 @@ def reductions(
     """
     sizes = [(str(parts.MEMORY), filled_gib, own_gib)] if MEMORY_TEST in chosen.seconds else []
     sizes += [(str(one.component), one.write_bytes / GIB, own_disk_gib) for one in scratches]
-    return profile.reductions(chosen, loads_s) + tuple(
+    smaller = [
         Reduction(load, planned, own, "GiB")
         for load, planned, own in sizes
         if planned < LEAST_FILLED * own
-    )
+    ]
+    shorter = profile.reductions(chosen, loads_s)  # the burn first, if at all
+    return (*shorter[:1], *smaller, *shorter[1:])
 
 
 def share_problem(declared: Machine | None, inventory: Inventory) -> str | None:

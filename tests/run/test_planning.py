@@ -933,6 +933,7 @@ SHARE = "[memory]\ntest_share = {}\n"
         ("accept", SHARE.format(0.95), None, []),
         ("train", SHARE.format(0.05), None, []),  # it does not test the RAM
         ("accept", SHARE.format(0.1), 89.0, ["burn", "memory"]),
+        ("smoke", SHARE.format(0.03), 7.0, ["burn", "memory", "stress_ng", "stressapptest"]),
     ],
 )
 def test_a_run_of_less_than_its_profile_is_partial(
