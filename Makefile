@@ -184,7 +184,7 @@ selftest-gpu: ## inject faults on this machine's GPU, then do five clean runs (T
 	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
 
-nights-gpu: ## make a baseline and three short nights on this machine's GPUs (MACHINE=FILE, TORCH_PYTHON)
+nights-gpu: ## make a baseline and three nights on this machine's GPUs (MACHINE=FILE, TORCH_PYTHON)
 	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.nights_on_gpu --out "$(OUT)/nights-gpu" --machine "$(MACHINE)"
 

@@ -206,13 +206,14 @@ class Expect(_Strict, frozen=True):
     """What must be said: by which check (`run` for the run as a whole, `start` where no run is
     made), with what outcome and words.
 
-    `says` is a regular expression over the JUnit text of that check. `name` tells rows of one file
+    `says` is a regular expression over the JUnit text of that check, or over the closing line of a
+    run that passes and is partial, which is no acceptance. `name` tells rows of one file
     apart.
     """
 
     check: str
     says: str
-    outcome: Literal["fail", "error", "skip", "refused"] = "fail"
+    outcome: Literal["fail", "error", "skip", "refused", "partial"] = "fail"
     name: str = ""
 
 
@@ -332,8 +333,11 @@ def _troubles(fault: Fault) -> Iterator[str]:
         yield "has lines of the kernel beside a check, and during none: give kernel_log `during`"
     if fault.reboot is not None and bool(fault.reboot.step) == bool(fault.reboot.during):
         yield "restarts the machine at no moment, or at two: give its reboot `step` or `during`"
-    if fault.code == 0:
-        yield "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3"
+    if fault.code == 0 and any(one.outcome != "partial" for one in fault.expect):
+        yield (
+            "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3, or is "
+            "partial"
+        )
     if any(card.then for card in fault.cards) and fault.cards_during is None:
         yield "changes network cards at no moment: give `cards_during`, a check"
     if (fault.scratch or fault.wrong_disk or fault.nvme) and fault.station == "docker":

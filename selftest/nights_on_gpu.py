@@ -141,7 +141,6 @@ def _nights(argv: Sequence[str] | None) -> int:
         help="nights after the baseline, those that are there counted in",
     )
     parser.add_argument("--profile", default="nightly", help="of the run that becomes the baseline")
-    parser.add_argument("--burn", default="15", help="seconds")
     given = parser.parse_args(argv)
     if not own_gpus():
         print(
@@ -155,8 +154,6 @@ def _nights(argv: Sequence[str] | None) -> int:
         str(given.machine),
         "--station",
         "host",
-        "--burn",
-        given.burn,
         "--out",
         str(out),
     ]

@@ -48,7 +48,10 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         metavar="EXPR",
         type=options.patterns,
         default=(),
-        help="checks by id, subject or shell pattern, with commas: cpu,memory.*",
+        help=(
+            "checks by id, subject or shell pattern, with commas: cpu,memory.* (a run of some "
+            "checks is partial, which is no acceptance)"
+        ),
     )
     parser.add_argument(
         "--gpus",
@@ -56,8 +59,8 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         type=options.gpus,
         default=(),
         help=(
-            "GPUs to test, by index or UUID, with commas (default: all; a run of some GPUs is "
-            "not an acceptance)"
+            "GPUs to test, by index or UUID, with commas (default: all; a run of named GPUs is "
+            "partial, which is no acceptance)"
         ),
     )
     parser.add_argument(
@@ -66,7 +69,8 @@ def arguments(parser: argparse.ArgumentParser, profile: str) -> None:
         type=options.seconds,
         help=(
             "seconds of the whole-machine burn instead of the profile's; also caps the burns of "
-            "single parts"
+            "single parts (with fewer than the profile's the run is partial, which is no "
+            "acceptance)"
         ),
     )
     parser.add_argument(

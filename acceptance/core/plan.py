@@ -71,7 +71,8 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     `seconds` is its calculated time, which its time limit rests on; `slack_s` is the extra time
     that its programs may take. `usual_s` is how many seconds it took in this machine's last
     comparable runs, None where fewer than two are known: it limits nothing. `gpu_load_s` is how
-    many seconds its load keeps every due GPU busy at once; 0 where it does not.
+    many seconds its load keeps every due GPU busy at once; 0 where it does not. Of the parts that
+    it `verifies`, it verifies every result for `verified_s`; the profile's own are `own_s`.
     """
 
     id: str
@@ -83,6 +84,9 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     slack_s: float = 0.0
     gpu_load_s: float = 0.0
     usual_s: float | None = None
+    verifies: tuple[Component, ...] = ()
+    verified_s: float = 0.0
+    own_s: float = 0.0
 
     @property
     def expected_s(self) -> float:
@@ -114,6 +118,7 @@ class Plan(msgspec.Struct, frozen=True):
     run no check runs in. `timed_runs` is the number of earlier runs that the usual times are taken
     from. `site` are the site's own checks, where the run has any. `shortened` is what the run does
     less of than its profile, where it has every check on every GPU: such a run is partial too.
+    `own_memory_gib` is the RAM that the profile fills here by default, None of an older rigproof.
     """
 
     profile: str
@@ -134,6 +139,7 @@ class Plan(msgspec.Struct, frozen=True):
     gpu_functions: tuple[Component, ...] = ()
     site: SiteChecks | None = None
     shortened: tuple[Reduction, ...] = ()
+    own_memory_gib: float | None = None
 
     @property
     def is_whole(self) -> bool:

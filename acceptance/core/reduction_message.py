@@ -14,8 +14,8 @@ def of(reduction: Reduction) -> Message:
     """One load that is less than the profile's own."""
     values = {
         "load": reduction.load,
-        "planned": _two_places(reduction.planned),
-        "own": _two_places(reduction.own),
+        "planned": f"{round(reduction.planned, 2):g}",
+        "own": f"{round(reduction.own, 2):g}",
         "unit": reduction.unit,
     }
     return Message("load_shortened", values)
@@ -26,7 +26,3 @@ def of_all(reductions: Sequence[Reduction]) -> Message:
     told = tuple(map(of, reductions[:MOST_LOADS]))
     loads = Listed(told, len(reductions) - len(told))
     return Message("loads_shortened", {"loads": loads})
-
-
-def _two_places(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")

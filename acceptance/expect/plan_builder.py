@@ -26,6 +26,7 @@ from acceptance.expect.loosest import Bounds, Problem
 OVERHEAD_S = 4.0
 RARE_S = 600.0  # seconds of load in which a rare fault shows once
 
+NO_LOADS: Mapping[str, float] = {}
 _MOST_NEAR = 3  # checks in a message
 _MEASURED = "docs/measurements.md lists what is measured"
 _CHECKS = "`rigproof plan` lists the checks"
@@ -317,28 +318,28 @@ def _gaps(
             yield Message("limit_of_nothing", about)
 
 
-def _rare_faults(
-    checks: Sequence[CollectedCheck],
-    planned: Sequence[PlannedCheck],
-    loads_s: Mapping[str, float],
-    gpus: int,
-) -> Iterator[Message]:
+def _verified(check: CollectedCheck, due: Sequence[Due]) -> tuple[Component, ...]:
+    """The parts of which a check's load verifies every result.
+
+    GPUs by the loads that keep all of them busy and compare every result; processors and RAM where
+    wrong results of theirs are counted.
+    """
+    if check.load is None:
+        return ()
+    gpus = {GPUS} if check.work.busy and check.work.compares else set()
+    counted = {one.component for one in due if one.unit == "count"}
+    return tuple(part for part in (GPUS, CPU, MEMORY) if part in gpus | counted)
+
+
+def _rare_faults(planned: Sequence[PlannedCheck], gpus: int) -> Iterator[Message]:
     """How often a fault that shows once in ten minutes of load is missed, by part of the machine.
 
-    Of GPUs the seconds of loads count that keep them at work and compare every result; of
-    processors and RAM those of each load that counts wrong results of theirs. Faults come
-    independently of each other, so `exp(-seconds / 600)` of the runs meet none. Nothing is said of
-    a part on which that is less than one in 200, nor of GPUs where there is none.
+    Only seconds in which every result is verified count. Faults come independently of each other,
+    so `exp(-seconds / 600)` of the runs meet none. Nothing is said of a part on which that is less
+    than one in 200, nor of GPUs where there is none.
     """
-    found = {check.id: check for check in checks}
-    spans: dict[Component, float] = dict.fromkeys((GPUS, CPU, MEMORY), 0.0)
-    for check in planned:
-        load = found[check.id].load
-        if found[check.id].work.compares:
-            spans[GPUS] += check.gpu_load_s
-        for part in {due.component for due in check.due if due.unit == "count"} & {CPU, MEMORY}:
-            spans[part] += loads_s[load] if load else 0.0
-    for part, seconds in spans.items():
+    for part in (GPUS, CPU, MEMORY):
+        seconds = sum(check.verified_s for check in planned if part in check.verifies)
         missed = math.exp(-seconds / RARE_S)
         if not seconds and (gpus or part != GPUS):
             yield Message("rare_faults_no_load", {"component": str(part)})
@@ -412,6 +413,8 @@ def build(
     gpu_functions: Sequence[Component] = (),
     turns: int | None = None,
     reductions: Sequence[Reduction] = (),
+    own_s: Mapping[str, float] = NO_LOADS,
+    own_memory_gib: float | None = None,
 ) -> Plan:
     """The plan of one run.
 
@@ -425,7 +428,8 @@ def build(
     host; None: all do.
     `missing` are GPUs that were asked for and cannot be tested; `cure` ends the error that nothing
     is due. `reductions` are what the loads do less of than the profile: those of loads that are due
-    make a whole run partial, and it keeps its gaps.
+    make a whole run partial, and it keeps its gaps. `own_s` are the profile's own seconds of each
+    load, `own_memory_gib` is the plan's.
 
     Raises PlanError when a lint finds a contradiction, or a pattern of `only` selects nothing that
     is due.
@@ -455,7 +459,7 @@ def build(
         if due and not check.has_evidence(planned):
             unfounded.append(check)
         elif due:
-            work_s = loads_s[check.load] if check.load and check.work.busy else 0.0
+            load_s = loads_s[check.load] if check.load else 0.0
             planned.append(
                 PlannedCheck(
                     check.id,
@@ -471,7 +475,10 @@ def build(
                     due,
                     check.gate,
                     check.slack + check.slack_per_gib * memory_gib,
-                    work_s,
+                    load_s if check.work.busy else 0.0,
+                    verifies=_verified(check, due),
+                    verified_s=load_s,
+                    own_s=own_s.get(check.load, load_s) if check.load else 0.0,
                 )
             )
     for pattern in only:
@@ -505,7 +512,7 @@ def build(
         memory_gib=memory_gib,
         cannot_detect=(
             *cannot_detect,
-            *_rare_faults(collected, planned, loads_s, len(components["gpu"])),
+            *_rare_faults(planned, len(components["gpu"])),
         ),
         not_tested=(
             *not_offered,
@@ -521,4 +528,5 @@ def build(
         overhead_s=OVERHEAD_S,
         gpu_functions=tuple(gpu_functions),
         shortened=shortened,
+        own_memory_gib=own_memory_gib,
     )

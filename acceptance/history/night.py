@@ -180,7 +180,7 @@ def _exclusion_reason(run: Run) -> ExclusionReason | None:
         or not all(end.complete for end in ends)
     ):
         return "interrupted"
-    if run.plan.scope == "partial":
+    if run.verdict.scope == "partial":
         return "partial"
     if foreign_process.uses(run.entries):
         return "in-use"

@@ -48,13 +48,7 @@ def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
     if run.troubles:
         about.append(language("the evidence is incomplete"))
     if verdict.shortened:
-        about.append(
-            language(
-                "{scope}, no acceptance of the machine: {what}",
-                scope=scope(verdict, language),
-                what=reductions(verdict.shortened, language),
-            )
-        )
+        about.append(no_acceptance(verdict, language))
     elif verdict.scope == "partial":
         about.append(language("partial: no acceptance of the machine"))
     if not verdict.inventory_declared:
@@ -79,6 +73,15 @@ def scope(part: Verdict | Plan, language: Language = ENGLISH) -> str:
     if part.shortened:
         return language("partial (shortened)")
     return language("partial") if part.scope == "partial" else language("full")
+
+
+def no_acceptance(part: Verdict | Plan, language: Language = ENGLISH) -> str:
+    """Why a shortened run is no acceptance."""
+    return language(
+        "{scope}, no acceptance of the machine: {what}",
+        scope=scope(part, language),
+        what=reductions(part.shortened, language),
+    )
 
 
 def reductions(shortened: Sequence[Reduction], language: Language = ENGLISH) -> str:

@@ -177,11 +177,10 @@ class Terminal(LineWriter):
             time=time,
             basis=time_basis(plan, language),
         )
-        scope = summary.scope(plan, language)
-        self.say(head if plan.scope == "full" else f"{head} ({scope})")
+        partial = language("partial")
+        self.say(head if plan.is_whole else f"{head} ({partial})")
         if plan.shortened:
-            less = summary.reductions(plan.shortened, language)
-            self.say(language("shortened: {what} of the profile's own", what=less), "yellow")
+            self.say(summary.no_acceptance(plan, language), "yellow")
         beside = [check.id for check in plan.share(HOST_LOAD) if plan.share(GPU_LOAD)]
         if beside:
             self.say(

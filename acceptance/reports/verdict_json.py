@@ -23,7 +23,7 @@ from acceptance.core.message import Message, Values
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.run import Run
-from acceptance.reports import plain_json, summary
+from acceptance.reports import plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.wording import words
@@ -241,6 +241,27 @@ class Shortened(Struct, frozen=True, forbid_unknown_fields=True):
     unit: Literal["s", "GiB"]
 
 
+class VerifiedLoad(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seconds in which every result of a part was verified."""
+
+    component: Annotated[Text, Meta(description="gpus (all of them at once), cpu or memory")]
+    seconds: Annotated[float, Meta(ge=0, description="of the checks that passed or failed")]
+    planned: Annotated[float, Meta(ge=0, description="of all planned checks")]
+    own: Annotated[float, Meta(ge=0, description="of these checks at the profile's own seconds")]
+
+
+class MemoryShare(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much of a part's memory was tested."""
+
+    component: Annotated[Text, Meta(description="memory, or a GPU")]
+    share: Annotated[float, Meta(ge=0, description="of all its memory")]
+    gib: Annotated[float, Meta(ge=0, description="of the RAM")] | UnsetType = UNSET
+    own_gib: (
+        Annotated[float, Meta(ge=0, description="that the profile fills here by default")]
+        | UnsetType
+    ) = UNSET
+
+
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it.
 
@@ -297,6 +318,14 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
                 description="why a run of every check on every GPU is partial all the same",
             ),
         ]
+        | UnsetType
+    ) = UNSET
+    verified_load: (
+        Annotated[tuple[VerifiedLoad, ...], Meta(description="absent of the shape before this one")]
+        | UnsetType
+    ) = UNSET
+    tested_memory: (
+        Annotated[tuple[MemoryShare, ...], Meta(description="absent of the shape before this one")]
         | UnsetType
     ) = UNSET
     profile: str | UnsetType = UNSET
@@ -485,6 +514,14 @@ def render(run: Run) -> bytes:
             Shortened(one.load, one.planned, one.own, one.unit) for one in verdict.shortened
         )
         or UNSET,
+        verified_load=tuple(
+            VerifiedLoad(str(one.component), one.seconds, one.planned, one.own)
+            for one in verified_load.load_times(run)
+        ),
+        tested_memory=tuple(
+            MemoryShare(str(one.component), one.share, _known(one.gib), _known(one.own_gib))
+            for one in verified_load.tested_memory(run)
+        ),
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,
     )

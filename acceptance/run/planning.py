@@ -356,11 +356,13 @@ def reductions(
     """
     sizes = [(str(parts.MEMORY), filled_gib, own_gib)] if MEMORY_TEST in chosen.seconds else []
     sizes += [(str(one.component), one.write_bytes / GIB, own_disk_gib) for one in scratches]
-    return profile.reductions(chosen, loads_s) + tuple(
+    smaller = [
         Reduction(load, planned, own, "GiB")
         for load, planned, own in sizes
         if planned < LEAST_FILLED * own
-    )
+    ]
+    shorter = profile.reductions(chosen, loads_s)  # the burn first, if at all
+    return (*shorter[:1], *smaller, *shorter[1:])
 
 
 def share_problem(declared: Machine | None, inventory: Inventory) -> str | None:
@@ -747,6 +749,8 @@ def prepare(options: Options) -> PreparedRun:
             missing=missing,
             gpu_functions=_gpu_functions(inventory),
             turns=topology.host_turns(inventory, gpus(inventory, names)),
+            own_s=chosen.seconds,
+            own_memory_gib=own_gib if MEMORY_TEST in chosen.seconds else None,
             reductions=reductions(chosen, loads_s, filled_gib, own_gib, scratches, own_disk_gib),
             cure=_cure(
                 short,
@@ -768,6 +772,8 @@ def prepare(options: Options) -> PreparedRun:
     notes += tuple(map(Note, read_models))
     notes += power_notes(declared, file, inventory, power_limit_w(options.root))
     notes += channel_notes(declared, inventory)
+    if options.burn_s is not None and profile.BURN not in chosen.seconds:
+        notes += (Note(Message("profile_without_burn", {"profile": options.profile})),)
     if site is not None and (n := len(made.share(SITE))):
         notes += (Note(Message("site_checks_run", {"folder": str(site.folder.path), "n": n})),)
     if shares and job is not None:

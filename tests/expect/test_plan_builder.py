@@ -14,7 +14,7 @@ from acceptance.core.collection import Session, matches_patterns
 from acceptance.core.criterion import Siblings, Within
 from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message
-from acceptance.core.parts import CPU, MEMORY, Core, Gpu
+from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due, Plan, Reduction
 from acceptance.core.waiver import Waiver
@@ -509,6 +509,19 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
         "a fault on cpu that shows once in ten minutes of load is missed in 61 of 100 such runs "
         "(300 s of verified load)",
     ]  # of RAM, with 3180 s, fewer than one in 200
+    verified = {check.id: check.verifies for check in made.checks if check.verifies}
+    assert verified == {
+        "gpu.burn": (GPUS, CPU, MEMORY),
+        "cpu.products": (CPU,),
+        "ram.patterns": (MEMORY,),
+    }
+    own = {"burn": 90.0, "stressapptest": 20.0}
+    timed = build(checks, loads_s=loads, components=classes, own_s=own).checks
+    assert {check.id: (check.verified_s, check.own_s) for check in timed if check.verifies} == {
+        "gpu.burn": (60.0, 90.0),
+        "cpu.products": (240.0, 240.0),
+        "ram.patterns": (3120.0, 20.0),
+    }
     shorter = build(checks, loads_s={**loads, "stressapptest": 3000.0}, components=classes)
     last = words.text(shorter.cannot_detect[-1])
     assert last.startswith("a fault on memory that shows once")

@@ -23,7 +23,7 @@ from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import due, night, verdicts
 from acceptance.fleet.night import Judged, Standing
 from acceptance.fleet.verdicts import Collection
-from acceptance.reports.verdict_json import File, Skipped
+from acceptance.reports.verdict_json import SCHEMA, File, Skipped
 from acceptance.run import signature
 from acceptance.wording import words
 
@@ -410,8 +410,11 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
+NOW_SCHEMA, NEXT_SCHEMA = (b'"schema":%d' % number for number in (SCHEMA, SCHEMA + 1))
+
+
 def _future(folder: Path) -> None:
-    made = msgspec.json.encode(verdict()).replace(b'"schema":6', b'"schema":7,"unheard_of":[]')
+    made = msgspec.json.encode(verdict()).replace(NOW_SCHEMA, NEXT_SCHEMA + b',"unheard_of":[]')
     _write(folder / "bad/verdict.json", made)
 
 
@@ -484,10 +487,12 @@ BAD = {
     "not JSON": Bad(lambda folder: _write(folder / "bad/verdict.json", b"\xff\x00"), "no verdict"),
     "empty": Bad(lambda folder: _write(folder / "bad/verdict.json", b""), "no verdict"),
     "deep": Bad(lambda folder: _write(folder / "bad/verdict.json", b"[" * 100_000), "no verdict"),
-    "a schema from the future": Bad(_future, "format 7, newer than this rigproof reads (6)"),
+    "a schema from the future": Bad(
+        _future, f"format {SCHEMA + 1}, newer than this rigproof reads ({SCHEMA})"
+    ),
     "an old schema": Bad(
         lambda folder: _write(folder / "bad/verdict.json", b'{"schema":4}'),
-        "format 4, older than this rigproof reads (6)",
+        f"format 4, older than this rigproof reads ({SCHEMA})",
     ),
     "a PASS with the exit code of a FAIL": Bad(_changed(exit_code=1), "contradicts itself"),
     "a PASS that has violations": Bad(
@@ -529,8 +534,8 @@ FAILED = msgspec.json.encode(verdict("FAIL"))
 @pytest.mark.parametrize(
     "content",
     [
-        FAILED.replace(b'"schema":6', b'"schema":4'),
-        FAILED.replace(b'"schema":6', b'"schema":7,"new":1', 1).replace(b',"new":1', b"", 1),
+        FAILED.replace(NOW_SCHEMA, b'"schema":4'),
+        FAILED.replace(NOW_SCHEMA, NEXT_SCHEMA + b',"new":1', 1).replace(b',"new":1', b"", 1),
         FAILED.replace(b'"exit_code":1', b'"exit_code":0'),
         FAILED[:90],
         msgspec.json.format(FAILED)[:150],

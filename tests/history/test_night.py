@@ -24,7 +24,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, GPUS, ITSELF, Gpu, Pair, Part
 from acceptance.core.past import Bounds, Level, Past
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import (
     Body,
     Entry,
@@ -180,6 +180,10 @@ def test_a_night_apart() -> None:
     )
     partial = msgspec.structs.replace(journals.plan(), scope="partial")
     assert night_of(entries(partial)).apart == "partial"
+    less = (Reduction("burn", 1.0, 45.0, "s"),)
+    assert night_of(entries(msgspec.structs.replace(journals.plan(), shortened=less))).apart == (
+        "partial"
+    )
     shared = [*whole, *journals.entries([ForeignProcess(Gpu(0), 1.0, 42, "train", None)])]
     assert night_of(shared).apart == "in-use"
     assert (

@@ -429,7 +429,7 @@ def _remembered(checks: tuple[PlannedCheck, ...]) -> tuple[PlannedCheck, ...]:
         ),
         *first.due[1:],
     )
-    return (msgspec.structs.replace(first, due=owed), *others)
+    return (msgspec.structs.replace(first, due=owed, verifies=(MEMORY,)), *others)
 
 
 def run() -> list[Body]:

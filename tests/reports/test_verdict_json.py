@@ -44,6 +44,8 @@ KEYS = [
     "checks",
     "provenance",
     "scope",
+    "verified_load",
+    "tested_memory",
     "profile",
     "inventory_declared",
 ]
@@ -100,7 +102,7 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
 
 def test_every_shape_is_closed_and_said() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 17
+    assert len(shapes) == 19
     for shape in shapes:
         assert shape["additionalProperties"] is False
         assert shape["description"]

@@ -933,6 +933,7 @@ SHARE = "[memory]\ntest_share = {}\n"
         ("accept", SHARE.format(0.95), None, []),
         ("train", SHARE.format(0.05), None, []),  # it does not test the RAM
         ("accept", SHARE.format(0.1), 89.0, ["burn", "memory"]),
+        ("smoke", SHARE.format(0.03), 7.0, ["burn", "memory", "stress_ng", "stressapptest"]),
     ],
 )
 def test_a_run_of_less_than_its_profile_is_partial(
@@ -946,6 +947,21 @@ def test_a_run_of_less_than_its_profile_is_partial(
     plan = prepare(declared, profile=profile, burn_s=burn_s).plan
     assert [one.load for one in plan.shortened] == what
     assert (plan.scope, plan.is_whole) == ("partial" if what else "full", True)
+
+
+@each(
+    "profile, burn_s, said", [("train", 60.0, True), ("train", None, False), ("smoke", 60.0, False)]
+)
+def test_a_burn_of_a_profile_without_one_is_noted(
+    prepare: Callable[..., PreparedRun],
+    one_gpu: None,
+    profile: str,
+    burn_s: float | None,
+    said: bool,
+) -> None:
+    notes = [note.text for note in prepare(profile=profile, burn_s=burn_s).notes]
+    codes = [one.code for one in notes if isinstance(one, Message)]
+    assert ("profile_without_burn" in codes) is said
 
 
 def test_a_shortened_run_keeps_its_gaps(prepare: Callable[..., PreparedRun]) -> None:

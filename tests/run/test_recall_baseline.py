@@ -19,7 +19,7 @@ from acceptance import resources
 from acceptance.core import parts
 from acceptance.core.fold import fold
 from acceptance.core.message import Term
-from acceptance.core.plan import Plan
+from acceptance.core.plan import Plan, Reduction
 from acceptance.core.record import Entry, RunEnded, RunStarted
 from acceptance.core.verdict import Verdict
 from acceptance.history import baseline_file, location, noise
@@ -212,6 +212,17 @@ def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> No
     )
     assert plan.gaps == ()
     assert any(note.startswith(UNKNOWN) for note in notes)
+
+
+def test_a_shortened_run_is_judged_as_strictly_as_a_full_one(tmp_path: Path, root: Path) -> None:
+    run(tmp_path, root, "one", HEALTHY)
+    accept(tmp_path, root, "one").baseline.path.write_text("")
+    less = (Reduction("burn", 1.0, 12.0, "s"),)
+    short = msgspec.structs.replace(journals.plan(), scope="partial", shortened=less)
+    plan, _ = recalled(tmp_path, root, HEALTHY, short)
+    whole, _ = recalled(tmp_path, root, HEALTHY)
+    assert plan.gaps == whole.gaps
+    assert len(plan.gaps) == 1
 
 
 def test_a_plan_of_before_there_were_baselines_is_read() -> None:

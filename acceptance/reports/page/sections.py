@@ -14,7 +14,7 @@ from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
 from acceptance.journal.samples import TimedSample
 from acceptance.journal.segment import JournalError
-from acceptance.reports import languages, pair_table, summary
+from acceptance.reports import languages, pair_table, summary, verified_load
 from acceptance.reports.capacity import card, figures
 from acceptance.reports.capacity.question import Question
 from acceptance.reports.locations import Locations, find_locations
@@ -291,6 +291,7 @@ def provenance(page: PageRun) -> Content:
     values = {
         "verdict": page.run.verdict,
         "shortened": summary.reductions(page.run.verdict.shortened, page.language),
+        "verified": list(verified_load.lines(page.run, page.language)),
         "provenance": summary.provenance(page.run, page.language),
         "spoken": page.run.seal.spoken,
         "programs": list(run_log.programs(page.run.entries)),

@@ -1,0 +1,95 @@
+"""What a run says of its verified load, and of the memory that it tested."""
+
+from __future__ import annotations
+
+import math
+
+import journals
+import pytest
+import samples
+from msgspec.structs import replace
+
+from acceptance.core.limit import GIB
+from acceptance.core.parts import CPU, GPUS, MEMORY, Gpu
+from acceptance.core.plan import PlannedCheck
+from acceptance.journal.run import Run
+from acceptance.reports import verdict_json, verified_load
+from acceptance.reports.verified_load import LoadTime, MemoryShare
+
+RAM = journals.due("memory_tested", MEMORY, "GiB")
+CARD = journals.due("vram_tested", Gpu(0), "ratio")
+
+
+def verifying(name: str, *parts: object, seconds: float, own: float) -> PlannedCheck:
+    made = journals.check(name, RAM if name.startswith("memory") else CARD)
+    return replace(made, verifies=parts, verified_s=seconds, own_s=own)
+
+
+PLAN = replace(
+    journals.plan(
+        verifying("memory.filled", MEMORY, seconds=10.0, own=60.0),
+        verifying("vram.patterns", GPUS, seconds=5.0, own=20.0),
+        replace(journals.check("cpu.copy"), verifies=(CPU, GPUS), verified_s=1.0, own_s=90.0),
+        journals.check("link.copy"),
+    ),
+    own_memory_gib=128.0,
+)
+
+
+def run(tested_gib: float = 4.0, share: float = 0.95) -> Run:
+    values = {("memory_tested", MEMORY): tested_gib, ("vram_tested", Gpu(0)): share}
+    return samples.seen(samples.run(journals.bodies(PLAN, values)))
+
+
+def test_the_seconds_of_each_part_are_those_of_its_checks() -> None:
+    assert verified_load.load_times(run()) == (
+        LoadTime(GPUS, 6.0, 6.0, 110.0),
+        LoadTime(CPU, 1.0, 1.0, 90.0),
+        LoadTime(MEMORY, 10.0, 10.0, 60.0),
+    )
+
+
+def test_a_check_that_did_not_end_has_verified_nothing() -> None:
+    cut = [
+        body for body in journals.bodies(PLAN) if getattr(body, "check", None) != "vram.patterns"
+    ]
+    gpus, *_ = verified_load.load_times(samples.run(cut))
+    assert (gpus.seconds, gpus.planned) == (1.0, 6.0)
+
+
+def test_a_plan_that_verifies_nothing_has_no_times() -> None:
+    assert verified_load.load_times(samples.run(journals.bodies(journals.plan()))) == ()
+
+
+def test_the_share_of_each_memory_is_what_was_measured() -> None:
+    total = run().inventory.memory.total_bytes
+    assert total is not None
+    assert list(verified_load.tested_memory(run())) == [
+        MemoryShare(MEMORY, 4.0 * GIB / total, 4.0, 128.0),
+        MemoryShare(Gpu(0), 0.95),
+    ]
+
+
+@pytest.mark.parametrize("value", [-1.0, math.inf, math.nan])
+def test_what_is_no_amount_is_no_share(value: float) -> None:
+    assert list(verified_load.tested_memory(run(value, value))) == []
+
+
+def test_ram_whose_size_is_not_known_has_no_share() -> None:
+    values = {("memory_tested", MEMORY): 4.0}
+    unseen = samples.run(journals.bodies(PLAN, values))
+    assert [one.component for one in verified_load.tested_memory(unseen)] == [Gpu(0)]
+
+
+def test_programs_and_people_are_told_the_same() -> None:
+    content = verdict_json.read(verdict_json.render(run()))
+    assert content.verified_load == (
+        verdict_json.VerifiedLoad("gpus", 6.0, 6.0, 110.0),
+        verdict_json.VerifiedLoad("cpu", 1.0, 1.0, 90.0),
+        verdict_json.VerifiedLoad("memory", 10.0, 10.0, 60.0),
+    )
+    memory, card = content.tested_memory  # type: ignore[misc]  # it is there
+    assert (memory.component, memory.gib, memory.own_gib) == ("memory", 4.0, 128.0)
+    assert card == verdict_json.MemoryShare("gpu0", 0.95)
+    told = list(verified_load.lines(run()))
+    assert [line.partition(":")[0] for line in told] == ["gpus", "cpu", "memory", "memory", "gpu0"]
