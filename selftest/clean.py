@@ -17,7 +17,9 @@ from selftest.catalogue import Say, Theatre, corner
 from selftest.fault import Fault, Named, NetworkCard, NvmeDrive, Scratch, WrongDisk
 from selftest.row import FalseAlarms
 
-CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log"  # collectives need torch, on the host too
+# What needs no torch, also in the container. Whole profiles, with every check and all loads
+# replayed, are played in place by the end-to-end tests (tests/e2e/test_e2e_profiles.py).
+CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log"
 
 
 def healthy() -> tuple[str, ...]:

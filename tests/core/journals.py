@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from sound_values import good_value as good_value
 
 from acceptance.core.collection import SESSIONS, Session
 from acceptance.core.component import Component
@@ -101,15 +102,6 @@ def without_siblings(made: Plan) -> Plan:
             replace(one, due=tuple(due.without(Siblings) for due in one.due)) for one in made.checks
         ),
     )
-
-
-def good_value(one: Due) -> float:
-    """A value that meets the limit, warn bounds included; without a limit one that is possible."""
-    if one.limit is None:
-        highest = one.ceiling.high if one.ceiling is not None else None
-        return 1.0 if highest is None else min(1.0, 0.8 * highest)
-    bounds = (one.limit.warn_low, one.limit.warn_high, one.limit.low, one.limit.high)
-    return next(bound for bound in bounds if bound is not None)
 
 
 def check_bodies(

@@ -22,6 +22,7 @@ import collective_texts
 import described
 import fake_driver
 import nccl_texts
+import sound_values
 import train_digest_texts
 import train_layer_texts
 import train_parallel_texts
@@ -108,6 +109,7 @@ def install(
     )
     for module in (
         described,
+        sound_values,
         nccl_texts,
         collective_texts,
         train_layer_texts,

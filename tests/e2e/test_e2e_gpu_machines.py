@@ -13,6 +13,7 @@ from typing import Any
 import fake_driver
 import fakes
 import pytest
+import test_e2e_profiles
 from gpu_box import PROGRAMS, Document, GpuBox
 from rig import Rig, processes, wait_for
 from run_left import Run
@@ -29,7 +30,7 @@ from selftest import fault
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
 LOST = "gpu-lost-mid-run"  # the self-test plays one in its long form only
-HEALTHY = ["2x4090", "2x3090ti-bridged", "8xh100", "mixed-models", "1xh200-vm", "2xh200-vm"]
+HEALTHY = ["2x3090ti-bridged", "mixed-models", "2xh200-vm"]  # and those of `test_e2e_profiles`
 
 
 def measured(run: Run) -> dict[tuple[str, str], Any]:
@@ -51,7 +52,12 @@ def test_every_description_is_tried() -> None:
         "machine"
     ]
     faulty = {one.fault.machine for one in fault.read() if one.fault.machine}
-    assert {one["path"].removesuffix(".json") for one in listed} == {*HEALTHY, *faulty, LOST}
+    assert {one["path"].removesuffix(".json") for one in listed} == {
+        *HEALTHY,
+        *test_e2e_profiles.MACHINES,
+        *faulty,
+        LOST,
+    }
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -64,22 +70,9 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
     assert run.texts("violations") + run.texts("unjudged") == ""
     assert run.verdict["verdict"] == "PASS"
     assert set(run.outcomes().values()) == {"pass"}
-    assert tools(run) == set(PROGRAMS) - (
-        {"p2pBandwidthLatencyTest"} if name == "1xh200-vm" else set()
-    )
+    assert tools(run) == set(PROGRAMS)
     told, notes = measured(run), "\n".join(run.verdict["notes"])
-    if name == "2x4090":
-        # It has no peer access, and that is as it should be; its copies between GPUs are not due.
-        assert (
-            told["p2p_supported", "gpu0->gpu1"]["value"],
-            told["p2p_supported", "gpu0->gpu1"]["limit"]["high"],
-        ) == (
-            0,
-            0,
-        )
-        assert ("copy_d2d_read", "gpu0->gpu1") not in told
-        assert ("gpu_ecc_uncorrected", "gpu0") not in told
-    elif name == "2x3090ti-bridged":
+    if name == "2x3090ti-bridged":
         assert told["nvlink_active", "gpu1"]["value"] == 4
         assert told["copy_h2d", "gpu0"]["limit"]["low"] == pytest.approx(0.75 * 15.75, abs=0.1)
         assert "gpu0" in notes
@@ -87,9 +80,6 @@ def test_a_healthy_machine_passes(rig: Rig, library: Path, name: str) -> None:
     elif name == "mixed-models":
         assert [told["gpu_sm_count", gpu]["limit"]["low"] for gpu in ("gpu0", "gpu1")] == [128, 82]
         assert ("gpu_burn_ratio_tensor", "gpu0") not in told
-    elif name == "8xh100":
-        assert sum(1 for measurement, _ in told if measurement == "copy_d2d_read") == 56
-        assert [told["nvlink_active", f"gpu{index}"]["value"] for index in range(8)] == [18] * 8
 
 
 def test_a_sheet_of_the_site_decides(rig: Rig, library: Path) -> None:

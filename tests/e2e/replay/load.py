@@ -380,26 +380,31 @@ def train_step(words: list[str]) -> None:
 
 
 def pulse(words: list[str]) -> None:
-    """The real one, on GPUs of clockwork: a product takes a millisecond."""
+    told = plan("acceptance.loads.pulse.load")
+    clockwork(words, told["gpu"] if told["fault"] == "element" else None)
+
+
+def clockwork(words: list[str], bad: int | None) -> None:
+    """The real one, on GPUs of clockwork: a product takes a millisecond. The first result of the
+    GPU `bad` is wrong.
+    """
     from acceptance.core.dtype import DtypeName
     from acceptance.loads.pulse import load
     from acceptance.loads.pulse.clocks import Alignment
     from acceptance.loads.pulse.device import Compared
-
-    told = plan("acceptance.loads.pulse.load")
 
     class Clockwork:
         dtype: DtypeName = "bf16"
 
         def __init__(self) -> None:
             gpu, self.about = who()
-            self._bad = told["fault"] == "element" and gpu.index == told["gpu"]
+            self._bad = gpu.index == bad
             self._free_s = 0.0
 
         def start(self, count: int) -> Any:
             self._free_s = max(self._free_s, time.monotonic()) + 1e-3 * count
-            bad, self._bad = self._bad, False
-            return self._free_s, Compared(count - bad, (1,) * bad, 1e-3 * count)
+            wrong, self._bad = self._bad, False
+            return self._free_s, Compared(count - wrong, (1,) * wrong, 1e-3 * count)
 
         def waves(self, begin_s: float, half_s: float, count: int) -> Any:
             whole_s = 2 * half_s * count
