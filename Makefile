@@ -22,12 +22,13 @@ RUN_AS  ?=
 NIGHTLY ?=
 FAIL_FAST ?=
 CHECKS  ?=
+AS      ?=
 REPLACE ?=
 JSON    ?=
 COVER   ?=
 
 # A misspelt setting must not be taken for none: MACHNE=tower.toml would test without its file.
-SETTINGS := MACHINE PROFILE STATION OUT ONLY GPUS BURN SHEETS CHECKS IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS CARD TORCH_PYTHON \
+SETTINGS := MACHINE AS PROFILE STATION OUT ONLY GPUS BURN SHEETS CHECKS IMAGE REPORT_LANG BASE COLD ADD FAIL_FAST RUN RUNS CARD TORCH_PYTHON \
             AT USER_UNIT RUN_AS NIGHTLY REPLACE JSON COVER PYTHON TESTS
 # Settings of other programs, and of rigproof's own tests, that recipes find in their environment.
 PASSED_ON := MAKEFLAGS RIGPROOF_% PYTEST_% DOCKER_% TMPDIR %_proxy %_PROXY
@@ -76,7 +77,7 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo 'settings: MACHINE=FILE PROFILE=smoke|accept|nightly|train|soak STATION=auto|docker|host OUT=DIR'
-	@echo '  ONLY=EXPR GPUS=0,1 BURN=SECONDS SHEETS=DIR CHECKS=DIR IMAGE=REF RUN=DIR RUNS="DIR DIR"'
+	@echo '  AS=FILE ONLY=EXPR GPUS=0,1 BURN=SECONDS SHEETS=DIR CHECKS=DIR IMAGE=REF RUN=DIR RUNS="DIR DIR"'
 	@echo '  REPORT_LANG=en|zh-CN REPLACE=1 FAIL_FAST=1 AT=HH:MM USER_UNIT=1 RUN_AS=USER NIGHTLY="--on-fail COMMAND ..." PYTHON=python3'
 	@echo '  TORCH_PYTHON=python3 (an interpreter with torch) JSON=1 COVER=1'
 	@echo '  1 switches a setting on, 0 or nothing switches it off'
@@ -115,8 +116,8 @@ nightly-install: .venv/.run ## install a systemd timer for it (as root; AT=04:30
 nightly-uninstall: .venv/.run ## stop the timer and remove its units (as root; or USER_UNIT=1)
 	@$(RIGPROOF) schedule uninstall $(if $(USER_UNIT),--user) $(LANGUAGE)
 
-plan: .venv/.compiled ## show what accept would do, with every limit; runs nothing
-	@$(RIGPROOF) plan $(ARGS)
+plan: .venv/.compiled ## show what accept would do, with every limit; runs nothing (AS=FILE: for the machine that a file declares)
+	@$(RIGPROOF) plan $(ARGS) $(if $(AS),--as "$(AS)")
 
 inventory: .venv/.run ## show the observed machine (JSON=1; MACHINE=FILE drafts a machine file)
 	@$(RIGPROOF) inventory $(if $(MACHINE),--write "$(MACHINE)") $(if $(JSON),--json) $(LANGUAGE)

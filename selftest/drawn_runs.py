@@ -109,10 +109,11 @@ def _machine(box: Box, profile: str = "accept") -> Machine:
         seen = _with_cores(seen, virtual)
     if profile == "nightly":
         seen = replace(seen, disks=(DISK,))
-    return _made(box, planned(box, seen, frozenset() if virtual else SENSORS, profile), virtual)
+    return made(box, planned(box, seen, frozenset() if virtual else SENSORS, profile), virtual)
 
 
-def _made(box: Box, plan: Plan, virtual: bool) -> Machine:
+def made(box: Box, plan: Plan, virtual: bool) -> Machine:
+    """A machine of this kind with its plan, and what a sound one gives."""
     board = box.sheet.startswith(("H100 SXM", "H200 SXM"))
     dues = {due.measurement: due for check in plan.checks for due in check.due}
     floors = _floors()
@@ -126,7 +127,7 @@ def _made(box: Box, plan: Plan, virtual: bool) -> Machine:
 
 def _without_gpus() -> Machine:
     box = Box(f"{WITHOUT_GPUS}.toml", "", 0, None)
-    return _made(box, planned(box, _with_cores(empty(0), True)), True)
+    return made(box, planned(box, _with_cores(empty(0), True)), True)
 
 
 def _switched(seen: Inventory) -> Inventory:
@@ -142,7 +143,7 @@ def _switched(seen: Inventory) -> Inventory:
 def everything() -> Machine:
     """A machine that declares all that can be declared, with every measurement there is."""
     box, plan = Box("everything.toml", "", 3, None), planned_whole("everything.toml")
-    return replace(_made(box, plan, False), name="all that can be declared")
+    return replace(made(box, plan, False), name="all that can be declared")
 
 
 def _with_memory(seen: Inventory, file: str) -> Inventory:

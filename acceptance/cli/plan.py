@@ -6,40 +6,67 @@ import argparse
 import os
 from dataclasses import replace
 
-from acceptance.cli import closing, run_options
+from acceptance.cli import closing, options, run_options
+from acceptance.core.language import Language
+from acceptance.expect.collected import PlanError
 from acceptance.machine import gpu_selection
 from acceptance.reports.terminal import Terminal
 from acceptance.run import missing_programs, planning
+from acceptance.run.planning import PreparedRun
 from acceptance.run.recall import HistoryRecall
 from acceptance.station import preflight
+from acceptance.station.options import Options
 from acceptance.wording import words
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `rigproof plan`."""
     run_options.arguments(parser, "accept")
+    parser.add_argument(
+        "--as",
+        dest="declared",
+        metavar="FILE",
+        type=options.path,
+        help=(
+            "plan for the machine that this machine file declares, not for this one: before it is "
+            "bought, or on another machine"
+        ),
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Show the plan. Raises OSError when standard output is closed."""
-    options, language = run_options.read(args), closing.language_of(args)
-    hidden = gpu_selection.refuse_outside(options.gpus, os.environ)
-    prepared = planning.prepare(options)
-    notice = preflight.station_notice(options.station, options.image)
-    remark = words.message(notice, language) if notice else None
+    asked, language = run_options.read(args), closing.language_of(args)
     screen = Terminal.on_stdout(language)
-    unused = words.message(hidden, language) if hidden else None
-    in_place = options.station == "host" or notice is not None
-    memory = HistoryRecall(options.out, options.root)
-    timed = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
-    prepared = replace(prepared, plan=timed)
+    if args.declared is not None:
+        if args.machine is not None:
+            raise PlanError("give --as or --machine, not both: --as plans for the file's machine")
+        asked = replace(asked, machine_file=args.declared, as_declared=True)
+        prepared = planning.prepare(asked)
+        remarks: tuple[str | None, ...] = ()
+    else:
+        prepared, remarks = _here(asked, language)
     for line in prepared.alarm:
         screen.say(words.message(line, language), "bold red")
-    missing = missing_programs.find(prepared.plan, in_place=in_place)
-    told = (
-        *(words.text(note.text, language) for note in prepared.notes),
-        *(words.message(one, language) for one in missing),
-    )
-    run_options.show_plan(screen, prepared, remark, unused, *told, details=True)
+    notes = (words.text(note.text, language) for note in prepared.notes)
+    run_options.show_plan(screen, prepared, *remarks[:2], *notes, *remarks[2:], details=True)
     closing.require_output(screen)
     return 0
+
+
+def _here(asked: Options, language: Language) -> tuple[PreparedRun, tuple[str | None, ...]]:
+    """The plan for this machine, with its usual times, and remarks on how it would run here."""
+    hidden = gpu_selection.refuse_outside(asked.gpus, os.environ)
+    prepared = planning.prepare(asked)
+    notice = preflight.station_notice(asked.station, asked.image)
+    in_place = asked.station == "host" or notice is not None
+    memory = HistoryRecall(asked.out, asked.root)
+    timed = memory.with_usual_times(prepared.plan, "host" if in_place else "docker")
+    prepared = replace(prepared, plan=timed)
+    missing = missing_programs.find(prepared.plan, in_place=in_place)
+    told = (words.message(one, language) for one in missing)
+    return prepared, (
+        words.message(notice, language) if notice else None,
+        words.message(hidden, language) if hidden else None,
+        *told,
+    )

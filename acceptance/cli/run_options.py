@@ -109,8 +109,11 @@ def read(args: argparse.Namespace) -> Options:
 
 def show_plan(screen: Terminal, prepared: PreparedRun, *remarks: str | None, details: bool) -> None:
     """Show the topology, the plan, and the remarks that must be seen before the run."""
-    screen.table(prepared.matrix().text())
-    screen.plan(prepared.plan, prepared.profile_summary, details=details)
+    if not prepared.options.as_declared:  # no file declares where a card sits
+        screen.table(prepared.matrix().text())
+    screen.plan(
+        prepared.plan, prepared.profile_summary, details=details, undeclared=prepared.undeclared
+    )
     if details and prepared.limits is not None:
         screen.limits(prepared.limits)
     for line in remarks:

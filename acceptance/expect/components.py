@@ -411,10 +411,11 @@ def not_offered(components: Mapping[str, tuple[Component, ...]]) -> tuple[Messag
         found.append(Message("no_disk"))
     if not components["network-port"]:
         found.append(Message("no_network_card"))
-    return (*found, *_gpus_do_not_offer(components))
+    return (*found, *gpus_do_not_offer(components))
 
 
-def _gpus_do_not_offer(components: Mapping[str, tuple[Component, ...]]) -> list[Message]:
+def gpus_do_not_offer(components: Mapping[str, tuple[Component, ...]]) -> list[Message]:
+    """What is not tested because the GPUs do not show it, or there are too few of them."""
     due = components["gpu"]
 
     def without(*names: str) -> dict[str, Listed]:

@@ -18,8 +18,8 @@ from acceptance import resources
 from acceptance.core import regular_file
 from acceptance.core.message import Message
 from acceptance.core.strict import Strict, Text
-from acceptance.machine import pcie
-from acceptance.machine.disk_link import SATA_GBS_PER_GBPS
+from acceptance.machine import disk_link, pcie
+from acceptance.machine.disk_link import SataLink
 from acceptance.machine.toml_place import line_of
 
 # Bytes of a random read, in our measurements and in the vendors'.
@@ -96,12 +96,16 @@ class DiskSheet(Strict, frozen=True):
 
     def link_gbs(self) -> float | None:
         """The data rate of the disk's own link; None where the sheet gives no link."""
+        rate = self.link_rate()
+        return rate[0] if rate is not None else None
+
+    def link_rate(self) -> tuple[float, Message] | None:
+        """The same with its derivation."""
         if self.sata_gbps is not None:
-            return self.sata_gbps * SATA_GBS_PER_GBPS
+            return disk_link.most(SataLink(None, self.sata_gbps, None))
         if self.pcie_gen is None or self.pcie_width is None:
             return None
-        rate = pcie.data_rate(self.pcie_gen, self.pcie_width)
-        return rate[0] if rate is not None else None
+        return pcie.data_rate(self.pcie_gen, self.pcie_width)
 
 
 _Place = tuple[str | int, ...]

@@ -28,6 +28,11 @@ def generation(transfers_gts: float | None) -> int | None:
     )
 
 
+def transfer_rate(generation: int) -> float | None:
+    """The gigatransfers a second of one lane of a generation; None for an unknown one."""
+    return _LANES[generation][0] if generation in _LANES else None
+
+
 @dataclass(frozen=True, slots=True)
 class LinkMaximum:
     """The maximum of card and slot together, and which of them limits."""

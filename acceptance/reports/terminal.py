@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
 from rich.console import Console
@@ -157,10 +157,18 @@ class Terminal(LineWriter):
             )
         )
 
-    def plan(self, plan: Plan, summary_text: str, *, details: bool) -> None:
+    def plan(
+        self,
+        plan: Plan,
+        summary_text: str,
+        *,
+        details: bool,
+        undeclared: Sequence[Message] = (),
+    ) -> None:
         """Print the plan with its duration and what it cannot detect.
 
-        With `details`, every measurement with its limit too.
+        With `details`, every measurement with its limit too. `undeclared` is what the plan leaves
+        out because no file declares it.
         """
         language = self._language
         measurements = sum(len(check.due) for check in plan.checks)
@@ -170,12 +178,15 @@ class Terminal(LineWriter):
         checks = language.ngettext("{n} check", "{n} checks", len(plan.checks))
         figures = language.ngettext("{n} measurement", "{n} measurements", measurements)
         time = duration(eta_s(plan))
+        basis = time_basis(plan, language)
+        if undeclared:
+            basis = language("{basis} without what is not declared", basis=basis)
         head = language(
             "plan: {checks}, {figures}, about {time}, {basis}",
             checks=checks,
             figures=figures,
             time=time,
-            basis=time_basis(plan, language),
+            basis=basis,
         )
         partial = language("partial")
         self.say(head if plan.is_whole else f"{head} ({partial})")
@@ -198,6 +209,9 @@ class Terminal(LineWriter):
                 )
         for text in plan.gaps:
             self.say(language("gap: {text}", text=words.text(text, language)), "yellow")
+        for one in undeclared:
+            told = words.message(one, language)
+            self.say(language("not declared, not planned: {text}", text=told), "yellow")
         for text in plan.not_tested:
             self.say(language("not tested here: {text}", text=words.text(text, language)))
         for text in plan.cannot_detect:

@@ -42,6 +42,7 @@ from acceptance.expect import (
     storage_limits,
 )
 from acceptance.expect.collected import CollectedCheck, PlanError
+from acceptance.expect.declared_inventory import DeclaredMachine, declared_machine
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook, Override
 from acceptance.expect.sheet import Sheet
@@ -103,7 +104,8 @@ class PreparedRun:
     `notes` tell the reader of its reports how it was prepared. `alarm` is what must be said at
     once: a GPU is missing, which is a FAIL whatever follows. `scratches` are the folders that the
     storage tests write in, `limits` what the plan's limits come from. `site` are the site's own
-    checks, where the run has any.
+    checks, where the run has any. `undeclared` is what the machine file leaves out, of a plan for
+    the machine that it declares.
     """
 
     options: Options
@@ -116,6 +118,7 @@ class PreparedRun:
     scratches: tuple[Scratch, ...] = ()
     limits: LimitSet | None = None
     site: CollectedSite | None = None
+    undeclared: tuple[Message, ...] = ()
 
     def matrix(self) -> topology.Topology:
         """The paths between GPUs and network cards."""
@@ -225,6 +228,8 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     A virtual machine's modules are ignored, because its firmware invents them.
     """
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
+    if cpu.threads is None and not cpu.core_groups and not cpu.cores:
+        return iter(())  # no file declares the processors
     singles = [Core(core[0]) for group in cpu.core_groups for core in group.cores]
     rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
     cores = max(cpu.cores or 0, len(singles)) or known(cpu.threads)
@@ -286,6 +291,8 @@ def memory_gib(declared: Machine | None, chosen: profile.Profile, inventory: Inv
 
     The declared share of the free RAM, at most the profile's maximum.
     """
+    if inventory.memory.total_bytes is None:
+        return 0.0  # no file declares it
     whole_gib = test_share(declared) * inventory.memory.free_bytes / GIB
     return min(whole_gib, chosen.memory_gib_max or float("inf"))
 
@@ -308,7 +315,7 @@ def memory_untested(
 
     `fill_s` is the time to fill a GiB, in seconds. Nothing where the profile has no memory test.
     """
-    if MEMORY_TEST not in chosen.seconds:
+    if MEMORY_TEST not in chosen.seconds or inventory.memory.total_bytes is None:
         return []
     free_gib = inventory.memory.free_bytes / GIB
     whole_gib = test_share(declared) * free_gib
@@ -328,7 +335,9 @@ def memory_gap(
     filled_gib: float, declared: Machine | None, chosen: profile.Profile, inventory: Inventory
 ) -> list[Message]:
     """A gap where less than half of the share is free, unless the profile asks for no more."""
-    total = known(inventory.memory.total_bytes) / GIB
+    if inventory.memory.total_bytes is None:
+        return []
+    total = inventory.memory.total_bytes / GIB
     least_gib = LEAST_FILLED * test_share(declared) * total
     if filled_gib >= min(least_gib, chosen.memory_gib_max or float("inf")):
         return []
@@ -371,7 +380,7 @@ def share_problem(declared: Machine | None, inventory: Inventory) -> str | None:
     Where the default share leaves too little for each thread too, the machine has no more.
     """
     threads, share = inventory.cpu.threads, test_share(declared)
-    if not threads or share >= TEST_SHARE:
+    if not threads or share >= TEST_SHARE or inventory.memory.total_bytes is None:
         return None
     thread_mib = inventory.memory.free_bytes / MIB / threads
     if share * thread_mib >= LEAST_THREAD_MIB or TEST_SHARE * thread_mib < LEAST_THREAD_MIB:
@@ -412,13 +421,14 @@ def _cores(declared: Machine, inventory: Inventory) -> Iterator[tuple[tuple[str 
 
 
 def model_notes(
-    declared: Machine, file: Path, inventory: Inventory, sheets: Sequence[Sheet]
+    declared: Machine, file: Path, cards: Sequence[str | None], sheets: Sequence[Sheet]
 ) -> list[Message]:
     """How the declared GPU models are read, where they are not named as NVML does.
 
-    Raises MachineFileError for a name of several models.
+    `cards` are NVML's names of this machine's. Raises MachineFileError for a name of several
+    models.
     """
-    cards, found = [gpu.model for gpu in gpus(inventory)], dict[str, Message | None]()
+    found = dict[str, Message | None]()
     for index, row in enumerate(declared.gpu):
         place = ("gpu", index, "model")
         if row.model is not None and row.model not in found:
@@ -640,20 +650,39 @@ def _untrained(chosen: profile.Profile, names: Sequence[Component]) -> list[Mess
     return [Message("no_training_without_gpu")] if alone and not names else []
 
 
+def _as_declared(
+    declared: Machine, sheets: Sheets, options: Options, collected: Sequence[CollectedCheck]
+) -> DeclaredMachine:
+    """The machine that the file declares, with its folders where a selected check needs one."""
+    found = declared_machine(declared, sheets, options.profile)
+    if scratch.due([check.id for check in collected], options.only):
+        return found
+    return replace(found, scratches=())
+
+
 def prepare(options: Options) -> PreparedRun:
     """Make the plan. Passes on the errors of its parts, each one sentence for the user."""
     declared = machine_file.read(options.machine_file) if options.machine_file else None
     folder = sheet_folder.find(options.sheets, options.root)
     overlay = sheet_folder.read(folder, named=options.sheets is not None)
     chosen = profile.choose(profile.read(resources.locate("profiles.toml")), options.profile)
+    own = site_sheets.own_sheets()
+    sheets = site_sheets.in_effect(overlay) if overlay else own
+    environment = {} if options.as_declared else os.environ
     site = site_collection.collect(options.checks, options.root) if options.checks else None
     # observation and collection take about a second each, and run side by side
     with start_collection(options.root) as collected:
-        inventory = observe(options.root)
+        observed = None if options.as_declared else observe(options.root)
         answer = collected()
     if site is not None:
         answer = msgspec.structs.replace(answer, checks=(*answer.checks, *site.checks))
     file = options.machine_file.name if options.machine_file else None
+    plain = None
+    if observed is None:
+        assert declared is not None
+        plain = _as_declared(declared, sheets, options, answer.checks)
+    inventory = observed if plain is None else plain.inventory
+    assert inventory is not None
     if options.machine_file and declared:
         for place, sentence in _cores(declared, inventory):
             raise machine_file.key_error(options.machine_file, place, sentence)
@@ -662,7 +691,7 @@ def prepare(options: Options) -> PreparedRun:
             raise machine_file.key_error(options.machine_file, place, problem)
     cards, count = gpus(inventory), components.gpu_count(declared, inventory)
     names = gpu_selection.names(options.gpus, cards, count)
-    job = gpu_selection.job(os.environ, inventory.cpu.threads)
+    job = gpu_selection.job(environment, inventory.cpu.threads)
     if job is not None and not options.gpus:
         names = gpu_selection.names_of_job(job, cards, count)
         if len(names) < count:  # the same as if they were named
@@ -673,10 +702,16 @@ def prepare(options: Options) -> PreparedRun:
     # A GPU that is not on the bus has no number: only the count tells that it is missing.
     expected = [name for name in asked if name in {card.name for card in cards}]
     whole, declared = declared, without_places(declared, inventory)
-    sensors = Sensors.find(options.root).offered()
-    scratches, unscratched = find_scratches(declared, options, answer.checks)
-    warm = disk_temperature.limited(known(inventory.disks), options.root)
+    if plain is None:
+        sensors = Sensors.find(options.root).offered()
+        scratches, unscratched = find_scratches(declared, options, answer.checks)
+        warm = disk_temperature.limited(known(inventory.disks), options.root)
+    else:
+        sensors, scratches, unscratched = plain.sensors, plain.scratches, []
+        warm = plain.thermometers
     classes = components.resolve(declared, inventory, sensors, names, expected, scratches, warm)
+    if plain is not None:
+        classes |= dict.fromkeys(plain.hidden, ())
     if site is not None:
         site_collection.require_classes(site, classes)
     some_profile = components.any_profile(classes, inventory, scratches)
@@ -686,15 +721,20 @@ def prepare(options: Options) -> PreparedRun:
         # Links to a missing GPU are down, also those of one that is not under test.
         classes["gpu-nvlink"] = ()
         not_compared.append(Message("nvlinks_not_compared"))
-    own = site_sheets.own_sheets()
-    sheets = site_sheets.in_effect(overlay) if overlay else own
     read_models: list[Message] = []
     if options.machine_file and declared:
-        read_models = model_notes(declared, options.machine_file, inventory, sheets.models)
+        own_names = [card.model for card in cards] if plain is None else []
+        read_models = model_notes(declared, options.machine_file, own_names, sheets.models)
     of_site = site.measurements if site is not None else None
 
     def book_by(which: Sheets, of: Machine | None) -> LimitBook:
-        of_disks = disk_limits(scratches, inventory, options.root, which.disks)
+        of_disks = (
+            disk_limits(scratches, inventory, options.root, which.disks)
+            if plain is None
+            else storage_limits.overrides(
+                scratches, known(inventory.disks), plain.disk_links, which.disks
+            )
+        )
         return book(of, file, inventory, names, of_disks, which.models, of_site)
 
     limits = book_by(sheets, declared)
@@ -706,7 +746,7 @@ def prepare(options: Options) -> PreparedRun:
     own_gib = own_memory_gib(chosen, inventory, len(names))
     own_disk_gib = scratch_place.own_bytes(options.profile, len(scratches)) / GIB
     fill_s = sum(one.seconds_per_gib for one in answer.checks if one.load == MEMORY_TEST)
-    power_s, power_off = power_steps(declared, options, names, os.environ)
+    power_s, power_off = power_steps(declared, options, names, environment)
     if power_s and inventory.cpu.virtualised:
         power_off.append(Message("power_faults_hidden"))
     loads_s = profile.seconds(chosen, options.burn_s) | power_s
@@ -724,8 +764,11 @@ def prepare(options: Options) -> PreparedRun:
             cannot_detect=chosen.cannot_detect,
             components=classes,
             not_offered=(
-                *components.not_offered(classes),
-                *channels_untold(declared, inventory),
+                *(
+                    (*components.not_offered(classes), *channels_untold(declared, inventory))
+                    if plain is None
+                    else components.gpus_do_not_offer(classes)
+                ),
                 *gpus_not_run(missing, short),
                 *not_compared,
                 *power_off,
@@ -770,7 +813,8 @@ def prepare(options: Options) -> PreparedRun:
         made = msgspec.structs.replace(made, site=site.bound)
     notes = tuple(map(Note, site_sheets.notes(limit_set, site_sheets.applied(inventory, sheets))))
     notes += tuple(map(Note, read_models))
-    notes += power_notes(declared, file, inventory, power_limit_w(options.root))
+    cpu_limit_w = power_limit_w(options.root) if plain is None else None
+    notes += power_notes(declared, file, inventory, cpu_limit_w)
     notes += channel_notes(declared, inventory)
     if options.burn_s is not None and profile.BURN not in chosen.seconds:
         notes += (Note(Message("profile_without_burn", {"profile": options.profile})),)
@@ -780,8 +824,10 @@ def prepare(options: Options) -> PreparedRun:
         notes += (Note(Message("job_shares_node", {"job": job.id})),)
     if declared and declared.scratch:
         notes += tuple(map(Note, scratch.unmounted(scratches)))
-    notes += tuple(map(Note, scratch.announce(scratches)))
-    if declared and file and not (options.gpus or missing):  # else some may be of other GPUs
+    if plain is None:
+        notes += tuple(map(Note, scratch.announce(scratches)))
+    # Else some may be of other GPUs, or of what is not declared.
+    if declared and file and not (options.gpus or missing or plain):
         idle = plan_builder.waivers_of_nothing(answer.checks, some_profile, declared.waiver, file)
         notes += tuple(map(Note, idle))
     said: tuple[Message, ...] = ()
@@ -805,6 +851,7 @@ def prepare(options: Options) -> PreparedRun:
         scratches,
         limit_set,
         site,
+        plain.undeclared if plain is not None else (),
     )
 
 

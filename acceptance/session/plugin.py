@@ -55,6 +55,8 @@ MARKS = (
     "gate: when this check can not be judged, nothing after it is run",
 )
 
+# The fixtures with results of other checks, without which there is nothing to judge.
+EVIDENCE = frozenset({"earlier_programs", "judged_before", "load_outcomes"})
 # The costs that a check may name beside its seconds.
 COSTS = frozenset(
     ("load", "extra_load", "per_gib", "per_gib_of_a_core", "per_gpu", "per_pair", "per_turn")
@@ -166,6 +168,11 @@ def _follows(item: pytest.Item, name: str) -> tuple[tuple[str, ...], AnyLoad | N
     """The checks and the loads that a check is judged from. Raises UsageError."""
     mark = item.get_closest_marker("follows")
     if mark is None:
+        if used := sorted(EVIDENCE & set(getattr(item, "fixturenames", ()))):
+            raise pytest.UsageError(
+                f"{name}: it is judged from other checks ({', '.join(used)}): name them with the "
+                "mark follows"
+            )
         return (), None
     load = mark.kwargs.get("load")
     named = all(isinstance(one, str) for one in mark.args) and (mark.args or load is not None)

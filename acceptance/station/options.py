@@ -13,7 +13,8 @@ class Options:
     `niceness` lowers the priority of its loads against other programs. `run_dir_file` is a file
     that receives the path of the run's folder. With `fail_fast` the run stops at the first check
     that fails. `sheets` is the folder of the site's sheets, `none` for rigproof's own alone, None
-    for the machine's own folder. `checks` is the folder of the site's own checks.
+    for the machine's own folder. `checks` is the folder of the site's own checks. With
+    `as_declared` the plan is for the machine that the machine file declares.
     """
 
     machine_file: Path | None = None
@@ -30,3 +31,4 @@ class Options:
     fail_fast: bool = False
     sheets: Path | None = None
     checks: Path | None = None
+    as_declared: bool = False

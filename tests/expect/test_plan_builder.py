@@ -342,6 +342,9 @@ def test_what_was_asked_for_without_its_evidence_is_refused(
     for pattern in ("z.steady", "z.st*"):
         with pytest.raises(PlanError, match=f"^--only {re.escape(pattern)}: {told}"):
             build(checks, **BURNS, only=[pattern])
+    before = [after("z.before", follows=("g.other", "g.burn")), *checks]
+    with pytest.raises(PlanError, match=f"^--only z.steady: {told}"):
+        build(before, **BURNS, only=["z.steady", "z.before"])
     assert names(build(checks, **BURNS, only=["z.steady", "g"])) == ["g.burn", "z.steady"]
     assert names(build(checks, **BURNS, only=["z"])) == ["z.other"]  # and what is not due is said
     assert len(build(checks, **BURNS, only=["z"]).not_tested) == 2

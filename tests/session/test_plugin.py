@@ -451,6 +451,7 @@ class Item:
     name = "test_copy[float]"
     config = SimpleNamespace(stash={})
     callspec = SimpleNamespace(params={"path": "float"})
+    fixturenames: tuple[str, ...] = ("check",)
 
     def __init__(
         self, title: str | None = "Copies.", **marks: tuple[tuple[object, ...], dict[str, object]]
@@ -517,6 +518,17 @@ NONE: tuple[tuple[object, ...], dict[str, object]] = ((), {})
 def test_marks_that_are_missing_or_wrong(item: Item, told: str) -> None:
     with pytest.raises(pytest.UsageError, match=re.escape(told)):
         plugin.describe(cast(pytest.Item, item))
+
+
+@pytest.mark.parametrize("used", sorted(plugin.EVIDENCE))
+def test_a_check_of_other_checks_results_names_them(used: str) -> None:
+    item = Item()
+    item.fixturenames = ("check", used)
+    with pytest.raises(pytest.UsageError, match=re.escape(f"({used}): name them with the mark")):
+        plugin.describe(cast(pytest.Item, item))
+    named = Item(follows=(("link.other",), {}))
+    named.fixturenames = ("check", used)
+    assert plugin.describe(cast(pytest.Item, named)).follows == ("link.other",)
 
 
 def test_marks_as_they_should_be() -> None:
