@@ -26,6 +26,7 @@ from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
+from acceptance.machine import toml_place
 from acceptance.machine.toml_place import Path as Place
 from acceptance.machine.toml_place import explain, line_of, past_a_bound, twice
 
@@ -106,7 +107,7 @@ def parse(file: str, text: str) -> SiteModel | SiteDisk:
     Raises SiteSheetError, naming file, line and key.
     """
     try:
-        table = tomllib.loads(text)
+        table = toml_place.loads(text)
     except tomllib.TOMLDecodeError as error:
         if again := twice(text):
             place, first, line = again
