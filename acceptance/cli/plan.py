@@ -41,5 +41,4 @@ def run(args: argparse.Namespace) -> int:
         *(words.message(one, language) for one in missing),
     )
     run_options.show_plan(screen, prepared, remark, unused, *told, details=True)
-    closing.require_output(screen)
-    return 0
+    return closing.after_output(screen)

@@ -29,7 +29,7 @@ class Reading:
 
     name: str
     unit: str
-    values: Mapping[Component, float]
+    values: Mapping[Component, float] = field(hash=False)
 
     def __post_init__(self) -> None:
         for component, value in self.values.items():
@@ -66,7 +66,7 @@ class ToolOutput:
     outcome: Outcome
     reason: Text
     readings: tuple[Reading, ...] = ()
-    events: tuple[Mapping[str, object], ...] = ()
+    events: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
     # Identity of the machine; no part of the measurement, so not compared.
     gpus: tuple[GpuEntry, ...] = field(default=(), compare=False)
     driver: str | None = field(default=None, compare=False)
