@@ -35,9 +35,7 @@ def run(args: argparse.Namespace) -> int:
     differs = args.from_logs and _from_logs(found, screen, language)
     code = closing.show_verdict(screen, found)
     if differs and code == PASS:
-        screen.say(
-            language("UNJUDGED: the logs do not prove this PASS (see above)"), "bold yellow"
-        )
+        screen.say(language("UNJUDGED: the logs do not prove this PASS (see above)"), "bold yellow")
         code = UNJUDGED
     return closing.after_output(screen, code)
 

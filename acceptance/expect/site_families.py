@@ -19,8 +19,8 @@ from acceptance.core.site_names import MEASUREMENT, PREFIX
 from acceptance.core.strict import Strict
 from acceptance.expect import loosest, measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet
-from acceptance.machine.machine_file import BELOW_ZERO
 from acceptance.machine import toml_place
+from acceptance.machine.machine_file import BELOW_ZERO
 from acceptance.machine.toml_place import explain, line_of, spell, twice
 
 PAGE = "docs/checks-of-your-own.md"

@@ -24,9 +24,9 @@ from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, shee
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
+from acceptance.machine import toml_place
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
-from acceptance.machine import toml_place
 from acceptance.machine.toml_place import Path as Place
 from acceptance.machine.toml_place import explain, line_of, past_a_bound, twice
 

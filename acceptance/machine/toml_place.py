@@ -20,8 +20,8 @@ Path = tuple[str | int, ...]
 # the square of the number of dots in a key: some MiB of them take minutes and fill the memory.
 LONGEST_LINE = 16 * KIB
 MOST_DOTS = 16
-# A part of a line, and the `=` behind a key; the keys of an inline table stand behind its brace or a
-# comma.
+# A part of a line, and the `=` behind a key. The keys of an inline table stand behind its brace or
+# a comma.
 _PART = re.compile(r"([^={,]+)(=?)")
 
 _TYPES = {

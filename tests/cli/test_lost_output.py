@@ -24,10 +24,12 @@ CODES = {"PASS": 0, "FAIL": 1, "UNJUDGED": 3}
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A run of each verdict."""
     folder = tmp_path_factory.mktemp("runs")
-    values = {"PASS": {("copy_h2d", Gpu(0)): 120.0}, "FAIL": {("copy_h2d", Gpu(0)): 1.0}}
-    return {
-        word: record(folder / word, journals.bodies(PLAN, values.get(word, {}))) for word in CODES
+    bodies = {
+        "PASS": journals.bodies(PLAN, {("copy_h2d", Gpu(0)): 120.0}),
+        "FAIL": journals.bodies(PLAN, {("copy_h2d", Gpu(0)): 1.0}),
+        "UNJUDGED": journals.bodies(journals.plan(gaps=["nobody looks"])),
     }
+    return {word: record(folder / word, told) for word, told in bodies.items()}
 
 
 def code(arguments: Sequence[str | Path], stream: str, number: int = 1) -> int:

@@ -214,5 +214,7 @@ def test_what_is_too_long_is_not_parsed(text: str, line: int, what: str) -> None
 def test_the_longest_line_and_key_that_are_read() -> None:
     key = "a." * toml_place.MOST_DOTS + "a"
     numbers = f"[{', '.join(['1.5'] * 1000)}]"
-    text = f"{key} = 1\nsaid = '{'. ' * 99}'\nlist = {numbers}\n#".ljust(toml_place.LONGEST_LINE, "x")
+    text = f"{key} = 1\nsaid = '{'. ' * 99}'\nlist = {numbers}\n#".ljust(
+        toml_place.LONGEST_LINE, "x"
+    )
     assert toml_place.loads(text)["list"] == [1.5] * 1000
