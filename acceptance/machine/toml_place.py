@@ -16,8 +16,8 @@ from acceptance.core.regular_file import KIB
 
 Path = tuple[str | int, ...]
 
-# Far above any line that people write, and any key. Time and memory of the standard parser grow with
-# the square of the number of dots in a key: some MiB of them take minutes and fill the memory.
+# Far above any line that people write, and any key. Time and memory of the standard parser grow
+# with the square of the number of dots in a key: some MiB of them take minutes and all memory.
 LONGEST_LINE = 16 * KIB
 MOST_DOTS = 16
 # A part of a line, and the `=` behind a key. The keys of an inline table stand behind its brace or
