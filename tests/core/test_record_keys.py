@@ -28,7 +28,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.fold import fold
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import Gpu
-from acceptance.expect import gpu_limits, measurements
+from acceptance.expect import architecture, gpu_limits, measurements
 from acceptance.journal.segment import SegmentLine
 from acceptance.machine import change_rules
 from acceptance.reports import advice
@@ -149,7 +149,7 @@ def test_a_record_with_a_hash_of_its_own_is_a_key() -> None:
         SegmentLine(0, 1.0, "", entries[0].body),
         SessionContext("collect", "/"),
         *gpu_limits.sheets()[:1],
-        *gpu_limits.architectures()[:1],
+        *architecture.shipped()[:1],
         *book.change[:1],
         measurements.Sheet("title", "is not", ({"names": ["x"]},)),
         advice._Sheet(({"event": "x"},)),
