@@ -187,8 +187,8 @@ def run(args: argparse.Namespace) -> int:
     places = {} if args.locations is None else locations.read(args.locations)
     if args.what == "report":
         screen = Terminal.on_stdout(language)
-        found = fleet_report.show(args, names, places, screen, language)
-        return closing.after_output(screen, exit_code(found, args.fail_on))
+        told = fleet_report.show(args, names, places, screen, language)
+        return closing.after_output(screen, exit_code(told, args.fail_on))
     if args.out is not None:
         parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
