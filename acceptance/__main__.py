@@ -52,13 +52,14 @@ def _streams() -> None:
     """Open /dev/null for each standard stream that the caller has closed.
 
     Otherwise a journal could be opened under that descriptor, and output would be written into it.
+    It is open for reading alone: output that nobody can read is lost, and must be known to be.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
             # takes the lowest free number, which is this one
-            os.open(os.devnull, os.O_RDWR)
+            os.open(os.devnull, os.O_RDONLY)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
     for stream in (sys.stdout, sys.stderr):
@@ -72,12 +73,14 @@ def _flush(code: int) -> int:
 
     Output that cannot be written turns exit code 0 into UNJUDGED: it must not be lost silently.
     """
-    try:
-        sys.stdout.flush()
-    except OSError:
-        # Python would flush again at exit, and then exit with a code of its own.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return code or UNJUDGED
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()
+        except OSError:
+            # Python would flush again at exit, and then exit with a code of its own.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if stream is sys.stdout:
+                return code or UNJUDGED
     return code
 
 
@@ -107,6 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser(given).parse_args(given)
         return _flush(_run(options))
+    except SystemExit as end:  # of argparse: help, the version, or a usage error
+        return _flush(end.code if isinstance(end.code, int) else USAGE)
     except KeyboardInterrupt:
         say_error("stopped")
     except BrokenPipeError:  # the reader of our output has closed it, as `| head` does

@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
         accept(args.run_dir, args.out, screen, replace=args.replace, language=language)
     else:
         show(args.out, screen, as_json=args.json, language=language)
-    closing.require_output(screen)
-    return 0
+    return closing.after_output(screen)
 
 
 def accept(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from acceptance.cli import closing, options
+from acceptance.cli import closing, options, stdout
 from acceptance.core.exit_code import UNJUDGED
 from acceptance.core.language import ENGLISH
 from acceptance.expect import site_sheets
@@ -109,12 +109,10 @@ def run(args: argparse.Namespace) -> int:
         plain = {"run_id": found.verdict.run_id, "verdict": found.verdict.verdict}
         troubles = [words.message(one) for one in found.troubles]
         content = {**plain, "troubles": troubles, **msgspec.to_builtins(made)}
-        sys.stdout.buffer.write(plain_json.render(content, sys.stdout.encoding))
-        return code
+        return stdout.printed(plain_json.render(content, sys.stdout.encoding), code)
     screen = Terminal.on_stdout(language)
     screen.say(f"{found.verdict.run_id}: {found.verdict.verdict}")
     for trouble in found.troubles:
         screen.say(words.message(trouble, language), "yellow")
     terminal.show(card.card(told, asked, language), told, screen, language)
-    closing.require_output(screen)
-    return code
+    return closing.after_output(screen, code)

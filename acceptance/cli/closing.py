@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from acceptance.cli import options
-from acceptance.core.exit_code import UNJUDGED
+from acceptance.cli import options, stdout
+from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message
 from acceptance.journal import run_folder
@@ -20,10 +20,12 @@ from acceptance.wording import words
 from acceptance.wording.errors import said
 
 
-def require_output(screen: Terminal) -> None:
-    """Raise OSError if standard output was closed before all was printed."""
-    if screen.failure:
-        raise OSError(screen.failure.errno, screen.failure.strerror, "standard output")
+def after_output(screen: Terminal, code: int = PASS) -> int:
+    """The exit code of a verb that exists for what it prints.
+
+    Output that could not be written makes no 0. It changes no other code: a FAIL stays one.
+    """
+    return code if screen.failure is None else stdout.after_failure(screen.failure, code)
 
 
 def language_of(args: argparse.Namespace) -> Language:

@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     screen = Terminal.on_stdout(language)
     found = show(args.run_dirs, screen, args.page, everything=args.all, language=language)
-    return UNJUDGED if found.proves_nothing else FAIL if found.worse else PASS
+    code = UNJUDGED if found.proves_nothing else FAIL if found.worse else PASS
+    return closing.after_output(screen, code)
 
 
 MAX_RUNS = 26  # runs: each gets a letter
@@ -87,7 +88,7 @@ def show(
     """Compare runs, print the comparison, and write it to `page` if one is given.
 
     `everything` also shows differences within the noise. Raises NoComparison, JournalError,
-    UnreadableRun, NoiseFileError or DriftFileError, and OSError when standard output is closed.
+    UnreadableRun, NoiseFileError or DriftFileError.
     """
     _comparable(folders)
     found = comparison.compare(
@@ -104,5 +105,4 @@ def show(
             then=run_folder.START_AGAIN,
         )
         screen.path(str(page))
-    closing.require_output(screen)
     return found

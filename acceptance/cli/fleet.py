@@ -180,14 +180,15 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "pairs":
         screen = Terminal.on_stdout(language)
         code = fleet_pairs.test_pairs(args, screen, language)
-        closing.require_output(screen)
-        return code
+        return closing.after_output(screen, code)
     if args.signer is not None:
         _require_signers(args)
     names = due.of_slurm() if args.due_slurm else due.read(args.due) if args.due else None
     places = {} if args.locations is None else locations.read(args.locations)
     if args.what == "report":
-        return exit_code(fleet_report.show(args, names, places), args.fail_on)
+        screen = Terminal.on_stdout(language)
+        told = fleet_report.show(args, names, places, screen, language)
+        return closing.after_output(screen, exit_code(told, args.fail_on))
     if args.out is not None:
         parquet.require()
     now, fresh = datetime.now(UTC), timedelta(hours=args.fresh)
@@ -212,8 +213,7 @@ def run(args: argparse.Namespace) -> int:
         compared = comparison.compare(nights, book, places)
     finally:  # a full disk does not hide what was judged
         show(judged, compared, screen, language)
-    closing.require_output(screen)
-    return exit_code(judged, args.fail_on)
+    return closing.after_output(screen, exit_code(judged, args.fail_on))
 
 
 def _submit(args: argparse.Namespace, language: Language) -> int:
@@ -230,8 +230,7 @@ def _submit(args: argparse.Namespace, language: Language) -> int:
         if args.wait:
             show(judged, None, screen, language)
             code = EXIT["FAIL"] if judged.verdict == "FAIL" else code or exit_code(judged)
-    closing.require_output(screen)
-    return code
+    return closing.after_output(screen, code)
 
 
 def _refuse_other_options(args: argparse.Namespace, engine: str) -> None:

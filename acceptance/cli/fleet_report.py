@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from acceptance import resources
-from acceptance.cli import closing, options
+from acceptance.cli import options
 from acceptance.core.language import Language
 from acceptance.fleet import comparison, night, parquet, report, verdicts
 from acceptance.fleet.night import NightTable
@@ -53,6 +53,8 @@ def show(
     args: argparse.Namespace,
     due: Collection[str] | None,
     locations: Mapping[str, Mapping[str, str]],
+    screen: Terminal,
+    language: Language,
 ) -> FleetReport:
     """Write and print the report, and return it.
 
@@ -60,7 +62,6 @@ def show(
     tells of them. Raises NoFleet, TargetError, NoDuckdb, NightFileError, and JournalError where a
     file cannot be written.
     """
-    language = closing.language_of(args)
     if bool(args.folders) == (args.nights is not None):
         raise NoFleet("give the FOLDER of the verdicts, or --nights with the kept nights")
     if args.nights is not None and args.signer is not None:
@@ -79,13 +80,11 @@ def show(
     nights = report.with_runs(nights)
     book = noise.read(resources.locate("noise.toml"))
     found = report.with_earlier(found, nights, comparison.compare(nights, book, locations))
-    screen = Terminal.on_stdout(language)
     try:
         for path in _write(args, found, language):
             screen.path(str(path))
     finally:  # a full disk does not hide what was judged
         terminal.show(found, screen, language)
-    closing.require_output(screen)
     return found
 
 

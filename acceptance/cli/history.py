@@ -118,8 +118,7 @@ def run(args: argparse.Namespace) -> int:
         histories.prune(args.keep_days, args.keep_gib)
     else:
         histories.show(args.page)
-    closing.require_output(screen)
-    return 0
+    return closing.after_output(screen)
 
 
 _NEAR = 5  # similar names offered for an unknown one

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from acceptance.cli import closing, options
+from acceptance.cli import closing, options, stdout
 from acceptance.core import parts
 from acceptance.core.message import Message
 from acceptance.machine.gpu import gpus
@@ -46,36 +46,32 @@ def _worded(value: Any) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the observed machine, or draft a machine file from it.
-
-    Raises OSError when standard output is closed.
-    """
+    """Show the observed machine, or draft a machine file from it; returns the exit code."""
     language = closing.language_of(args)
     found = observed.observe()
     if args.json:
         plain = _worded(msgspec.to_builtins(found, enc_hook=parts.encode))
-        sys.stdout.buffer.write(plain_json.render(plain, sys.stdout.encoding))
-    elif args.write is None:
+        return stdout.printed(plain_json.render(plain, sys.stdout.encoding))
+    if args.write is None:
         screen = Terminal.on_stdout(language)
         inventory_terminal.show(found, screen, language)
-        closing.require_output(screen)
-    else:
-        draft.write(found, args.write, filesystem.on_disks())
-        told = {
-            "file": str(args.write),
-            "command": f"rigproof accept --machine {shlex.quote(str(args.write))}",
-        }
-        line = (
-            language(
-                "{file}: drafted from what was found; correct it by hand, then run `{command}`",
-                **told,
-            )
-            if gpus(found)
-            else language(
-                "{file}: drafted from what was found; no GPU was found: enter the number "
-                "that you bought; correct it by hand, then run `{command}`",
-                **told,
-            )
+        return closing.after_output(screen)
+    draft.write(found, args.write, filesystem.on_disks())
+    told = {
+        "file": str(args.write),
+        "command": f"rigproof accept --machine {shlex.quote(str(args.write))}",
+    }
+    line = (
+        language(
+            "{file}: drafted from what was found; correct it by hand, then run `{command}`",
+            **told,
         )
-        sys.stdout.write(f"{one_line(line, 10_000)}\n")
+        if gpus(found)
+        else language(
+            "{file}: drafted from what was found; no GPU was found: enter the number "
+            "that you bought; correct it by hand, then run `{command}`",
+            **told,
+        )
+    )
+    sys.stdout.write(f"{one_line(line, 10_000)}\n")
     return 0

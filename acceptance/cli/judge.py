@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from acceptance.cli import closing, options
-from acceptance.core.exit_code import UNJUDGED
+from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.journal import run as journal_run
@@ -34,10 +34,10 @@ def run(args: argparse.Namespace) -> int:
     screen, found = Terminal.on_stdout(language), journal_run.read(args.run_dir)
     differs = args.from_logs and _from_logs(found, screen, language)
     code = closing.show_verdict(screen, found)
-    if not differs or code != 0:
-        return code
-    screen.say(language("UNJUDGED: the logs do not prove this PASS (see above)"), "bold yellow")
-    return UNJUDGED
+    if differs and code == PASS:
+        screen.say(language("UNJUDGED: the logs do not prove this PASS (see above)"), "bold yellow")
+        code = UNJUDGED
+    return closing.after_output(screen, code)
 
 
 def _from_logs(found: Run, screen: Terminal, language: Language) -> bool:

@@ -65,6 +65,10 @@ class Parser(argparse.ArgumentParser):
             cure = f": did you mean {near[0]}?" if near else f" (choose from {', '.join(known)})"
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}{cure}")
 
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; unlike argparse, let an output that fails be known."""
+        (file or sys.stdout).write(self.format_help())
+
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help; exits with code 2."""
         if self.on_error is not None:

@@ -50,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
         screen.say(words.message(line, language), "bold red")
     notes = (words.text(note.text, language) for note in prepared.notes)
     run_options.show_plan(screen, prepared, *remarks[:2], *notes, *remarks[2:], details=True)
-    closing.require_output(screen)
-    return 0
+    return closing.after_output(screen)
 
 
 def _here(asked: Options, language: Language) -> tuple[PreparedRun, tuple[str | None, ...]]:

@@ -8,7 +8,7 @@ import errno
 import sys
 from dataclasses import replace
 
-from acceptance.cli import options
+from acceptance.cli import options, stdout
 from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.process.unreadable import UnreadableOutput
@@ -93,5 +93,5 @@ def run(args: argparse.Namespace) -> int:
         output = replace(tool.parse(_text(data)), tool=args.tool)
     except UnreadableOutput as error:
         output = ToolOutput(args.tool, "error", error.message)
-    sys.stdout.buffer.write(plain_json.render(json_object(output), sys.stdout.encoding))
-    return EXIT[output.outcome]
+    shown = plain_json.render(json_object(output), sys.stdout.encoding)
+    return stdout.printed(shown, EXIT[output.outcome])

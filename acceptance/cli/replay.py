@@ -79,5 +79,4 @@ def run(args: argparse.Namespace) -> int:
     for trouble in played.troubles:
         screen.say(words.message(trouble, language), "yellow")
     code = closing.show_verdict(screen, found)
-    closing.require_output(screen)
-    return code
+    return closing.after_output(screen, code)

@@ -32,5 +32,4 @@ def run(args: argparse.Namespace) -> int:
     for line in signature.described(signature.verify(args.run_dir)):
         screen.say(words.message(line, language))
     screen.path(str(made))
-    closing.require_output(screen)
-    return 0
+    return closing.after_output(screen)

@@ -40,4 +40,4 @@ def run(args: argparse.Namespace) -> int:
         return FAIL
     for line in signature.described(found):
         screen.say(words.message(line, language))
-    return 0
+    return closing.after_output(screen)

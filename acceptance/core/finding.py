@@ -38,3 +38,6 @@ class Finding(msgspec.Struct, frozen=True):
     drift: DriftFinding | None = None
     # an error only because the value is missing: a better reason replaces it
     unmeasured: bool = False
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.check, self.code, self.measurement, self.component))

@@ -46,6 +46,9 @@ class Message(_Value, frozen=True, tag="message"):
     code: str
     values: Mapping[str, Value] = {}
 
+    def __hash__(self) -> int:
+        return hash((self.code, frozenset(self.values.items())))
+
 
 class Listed(_Value, frozen=True, tag="list"):
     """Names in a list, and the number of those that are left out."""

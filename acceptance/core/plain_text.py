@@ -37,6 +37,11 @@ def quote_value(value: object) -> str:
     )
 
 
+def raw_lines(text: str) -> list[str]:
+    r"""The lines of a text as they are; `\r\n`, `\r` and `\n` end a line."""
+    return _LINE_END.split(text)
+
+
 def lines(text: str) -> tuple[str, ...]:
     r"""The lines of a text, without what terminals, mails and forums add.
 
@@ -46,7 +51,7 @@ def lines(text: str) -> tuple[str, ...]:
     from mails, issues and forums: `> ` before *every* line, an indentation common to *every* line,
     and `**` around a line. A mark on only some lines stays: it belongs to the text.
     """
-    return _tidied(_LINE_END.split(text.removeprefix("\ufeff")))
+    return _tidied(raw_lines(text.removeprefix("\ufeff")))
 
 
 def _tidied(raw: Sequence[str]) -> tuple[str, ...]:

@@ -227,3 +227,6 @@ class Entry(msgspec.Struct, frozen=True):
     body: Body
     segment: str = ""
     boot: int = 0
+
+    def __hash__(self) -> int:
+        return hash((self.segment, self.seq))

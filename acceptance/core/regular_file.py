@@ -19,7 +19,7 @@ from typing import IO
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # Size limits in bytes by kind of file, each far above any size seen.
-MACHINE_FILE = 4 * MIB  # 64 GPUs with a table for every pair take 150 KiB
+MACHINE_FILE = MIB  # 64 GPUs with a table for every pair take 150 KiB
 # verdict.json, a baseline, the self-test's record: the verdict of 16 GPUs has 2 MiB
 SMALL_RECORD = 16 * MIB
 SEGMENT_BYTES = GIB

@@ -67,6 +67,9 @@ class Verdict(msgspec.Struct, frozen=True):
     changed: tuple[Message, ...] = ()  # differences from the baseline that decide nothing
     shortened: tuple[Reduction, ...] = ()  # the plan's: why a whole run is partial all the same
 
+    def __hash__(self) -> int:
+        return hash((self.run_id, self.verdict))
+
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
         """Every finding of these kinds: the run's own first, then check by check."""
         every = (self.findings, *(check.findings for check in self.checks))

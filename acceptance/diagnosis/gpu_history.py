@@ -59,10 +59,10 @@ class HistoryPoint:
     """
 
     boot_s: float
-    values: Mapping[str, float]
+    values: Mapping[str, float] = field(hash=False)
     span_s: float = 0.0
-    low: Mapping[str, float] | None = None
-    high: Mapping[str, float] | None = None
+    low: Mapping[str, float] | None = field(default=None, hash=False)
+    high: Mapping[str, float] | None = field(default=None, hash=False)
 
     @property
     def began_s(self) -> float:

@@ -15,7 +15,7 @@ goes through host memory, and so are GeForce cards whose driver offers no peer a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Literal
 
@@ -97,7 +97,7 @@ class Circumstances:
     cpu_vendor: str | None
     gpus: int
     p2p_off: bool = False
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = field(default=None, hash=False)
     disabled: frozenset[Pair] = frozenset()
 
 

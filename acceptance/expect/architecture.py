@@ -45,6 +45,9 @@ class Architecture(Strict, frozen=True):
     brand: Text | None = None
     unlimited: dict[str, Text] = msgspec.field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.compute_capability, self.brand))
+
     def __str__(self) -> str:
         return f"{self.brand} cards of {self.name}" if self.brand else self.name
 

@@ -174,6 +174,9 @@ class Sheet(Strict, frozen=True):
     is_not: Text
     measurement: Annotated[tuple[dict[str, Any], ...], msgspec.Meta(min_length=1)]
 
+    def __hash__(self) -> int:
+        return hash((self.title, len(self.measurement)))
+
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

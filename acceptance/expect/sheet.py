@@ -227,6 +227,9 @@ class Sheet(Strict, frozen=True):
     training: tuple[SheetTraining, ...] = ()
     share: tuple[SheetShare, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def published(self, measurement: str) -> tuple[Published, ...]:
         """The published rates of a layer or step on a card of this model."""
         return tuple(

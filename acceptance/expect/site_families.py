@@ -19,6 +19,7 @@ from acceptance.core.site_names import MEASUREMENT, PREFIX
 from acceptance.core.strict import Strict
 from acceptance.expect import loosest, measurements
 from acceptance.expect.measurements import EntryError, Measurements, Sheet
+from acceptance.machine import toml_place
 from acceptance.machine.machine_file import BELOW_ZERO
 from acceptance.machine.toml_place import explain, line_of, spell, twice
 
@@ -82,7 +83,7 @@ def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
 
 def _sheet(file: FamilyFile) -> _SiteSheet:
     try:
-        table = tomllib.loads(file.text)
+        table = toml_place.loads(file.text)
     except (RecursionError, ValueError) as error:  # nested too deeply; too many digits
         if isinstance(error, tomllib.TOMLDecodeError) and (again := twice(file.text)):
             key, first, second = again

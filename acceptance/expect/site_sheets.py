@@ -24,6 +24,7 @@ from acceptance.expect import disk_sheet, gpu_limits, limit_version, sheet, shee
 from acceptance.expect.disk_sheet import DiskSheet
 from acceptance.expect.limit_book import LimitBook
 from acceptance.expect.sheet import Sheet
+from acceptance.machine import toml_place
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.toml_place import Path as Place
@@ -106,7 +107,7 @@ def parse(file: str, text: str) -> SiteModel | SiteDisk:
     Raises SiteSheetError, naming file, line and key.
     """
     try:
-        table = tomllib.loads(text)
+        table = toml_place.loads(text)
     except tomllib.TOMLDecodeError as error:
         if again := twice(text):
             place, first, line = again

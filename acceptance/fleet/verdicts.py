@@ -97,12 +97,12 @@ class MachineVerdict:
     reason: str | None
     signer: str | None
     sha256: str
-    groups: Mapping[str, str]
+    groups: Mapping[str, str] = field(hash=False)
     checks: int
     not_passed: tuple[tuple[str, NotPassed], ...]
     parts: frozenset[str]
-    places: NDArray[np.int32]
-    values: NDArray[np.float64]
+    places: NDArray[np.int32] = field(hash=False)
+    values: NDArray[np.float64] = field(hash=False)
     check: str | None = None
     component: str | None = None
     seconds: float = 0.0

@@ -70,8 +70,8 @@ class ComparedRun:
     verdict: Verdict
     machine_id: str
     virtual: bool = False
-    identities: Mapping[Component, str] = field(default_factory=dict)
-    facts: Mapping[tuple[Component, str], str] = field(default_factory=dict)
+    identities: Mapping[Component, str] = field(default_factory=dict, hash=False)
+    facts: Mapping[tuple[Component, str], str] = field(default_factory=dict, hash=False)
     seconds: float | None = None
     site: SiteChecks | None = None
     sealed: bool = True

@@ -15,7 +15,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,8 +42,6 @@ _PIECE = 1 << 20
 LOGS = "logs"
 SITE_CHECKS = "site-checks"
 _NAMED = 10  # files that differ are named, and the others counted
-# A clock may be set while a run goes on; a session of another run is off by more, on both sides.
-CLOCK_S = 60.0
 # Hundred bits of the digest are read out at hand-over: nobody finds a second file with them.
 _SPOKEN = 20  # letters of base32, 5 bits each
 
@@ -299,8 +296,8 @@ def _outside(entries: dict[str, list[Entry]]) -> Iterator[Message]:
     """Sessions whose records do not lie in the time that the supervisor gave them.
 
     A session lies between the supervisor's record before its end and that end; of two side by
-    side, before the first end. Its wall clock may be set meanwhile, and then agrees with one of the
-    two.
+    side, before the first end. Only the clock since boot counts: it is one clock for all writers of
+    a boot, and nobody sets it. The wall clock of a new machine may be set at any moment, and often.
     """
     own = entries.get(reader.SUPERVISOR, [])
     before = own[0] if own else None
@@ -315,17 +312,6 @@ def _outside(entries: dict[str, list[Entry]]) -> Iterator[Message]:
         begun = [one for one in found if isinstance(one.body, SessionStarted)]
         if begun and not before.boot_s <= found[0].boot_s <= found[-1].boot_s <= end.boot_s:
             yield Message("session_outside", {"file": name})
-        elif begun and not any(_same_clock(found[0], one) for one in (before, end)):
-            yield Message("session_of_another_day", {"file": name})
-
-
-def _same_clock(one: Entry, other: Entry) -> bool:
-    """Whether two records agree on the time of the boot; False where a time cannot be read."""
-    try:
-        first, second = (datetime.fromisoformat(entry.utc).timestamp() for entry in (one, other))
-    except ValueError:
-        return False
-    return abs((first - one.boot_s) - (second - other.boot_s)) <= CLOCK_S
 
 
 def other_parts(entries: Sequence[Entry], identities: dict[Component, str]) -> Iterator[Message]:

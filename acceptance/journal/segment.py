@@ -64,6 +64,9 @@ class SegmentLine(msgspec.Struct, frozen=True):
     utc: str
     body: AnyBody
 
+    def __hash__(self) -> int:
+        return hash((self.seq, self.boot_s))
+
 
 _DECODER = msgspec.json.Decoder(SegmentLine, dec_hook=parts.decode)
 

@@ -37,6 +37,7 @@ results are those of `miscompare`.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -248,9 +249,9 @@ class LoadOutput:
     """The whole output of a load, from its first line to its last."""
 
     load: str
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = dataclasses.field(hash=False)
     readings: tuple[LoadReading, ...]
-    miscompares: tuple[Miscompare, ...]
+    miscompares: tuple[Miscompare, ...] = dataclasses.field(hash=False)
     notes: tuple[str, ...]
     tables: tuple[LoadTable, ...] = ()
     absences: tuple[Absence, ...] = ()

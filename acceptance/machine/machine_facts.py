@@ -48,6 +48,9 @@ class ChangeRule(Strict, frozen=True, kw_only=True):
     dated: bool = False
     given: Text | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.of, self.change, self.event))
+
 
 class CountedParts(Strict, frozen=True):
     """The disks (by transport) and links (by kind) that are parts of the machine.

@@ -23,6 +23,7 @@ from acceptance.core.nearest import nearest
 from acceptance.core.parts import ITSELF, Core, Function, Gpu, Named, Socket
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
+from acceptance.machine import toml_place
 from acceptance.machine.toml_place import explain, line_of, spell, twice
 
 # Far above any machine, far below values that would hang a plan that names every component or
@@ -542,7 +543,7 @@ def _too_large(value: object, path: KeyPath) -> Iterator[Problem]:
 
 def _parse(text: str, file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(text, parse_float=_number)
+        return toml_place.loads(text, parse_float=_number)
     except tomllib.TOMLDecodeError as error:
         at = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
         line = int(at[2]) if at and at[2] else text.count("\n") + 1

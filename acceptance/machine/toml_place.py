@@ -8,12 +8,21 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from acceptance.core import nearest
+from acceptance.core.regular_file import KIB
 
 Path = tuple[str | int, ...]
+
+# Far above any line that people write, and any key. Time and memory of the standard parser grow
+# with the square of the number of dots in a key: some MiB of them take minutes and all memory.
+LONGEST_LINE = 16 * KIB
+MOST_DOTS = 16
+# A part of a line, and the `=` behind a key. The keys of an inline table stand behind its brace or
+# a comma.
+_PART = re.compile(r"([^={,]+)(=?)")
 
 _TYPES = {
     "int": "a whole number",
@@ -155,6 +164,31 @@ class _Places:
                 self._take()
 
 
+def _too_long(text: str) -> str | None:
+    """What is wrong with the first line that is too long, or may hold too long a key."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        header = line.lstrip().startswith("[")
+        keys = (part for part, end in _PART.findall(line) if end or header)
+        dots = max((key.count(".") for key in keys), default=0)
+        for count, most, what in (
+            (len(line), LONGEST_LINE, "characters in a line"),
+            (dots, MOST_DOTS, "dots in a key"),
+        ):
+            if count > most:
+                return f"{count} {what}, and at most {most} are read (at line {number}, column 1)"
+    return None
+
+
+def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The table of a stranger's TOML text.
+
+    Raises what `tomllib.loads` does, and TOMLDecodeError for a line or a key that is too long.
+    """
+    if (why := _too_long(text)) is not None:
+        raise tomllib.TOMLDecodeError(why)
+    return tomllib.loads(text, parse_float=parse_float)
+
+
 def places(text: str) -> dict[Path, int]:
     """The line of every table, key and list element of a valid TOML text.
 
@@ -168,6 +202,8 @@ def twice(text: str) -> tuple[Path, int, int] | None:
 
     The text is what the standard parser refused, up to the end of the line at fault.
     """
+    if _too_long(text) is not None:
+        return None
     try:
         found = _Places(text)
     except (IndexError, tomllib.TOMLDecodeError):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acceptance.core import record
+from acceptance.core import plain_text, record
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, known
 from acceptance.machine.gpu import Gpu, joined
@@ -24,6 +25,8 @@ OLDEST_DRIVER = (525, 60, 13)
 # 570.
 OLDEST_FOR_BLACKWELL = (570,)
 BLACKWELL = 10
+# A driver's version as NVIDIA writes it: 535.183.01, 570.86.
+_VERSION = re.compile(r"[0-9]{2,4}(?:\.[0-9]{1,4}){0,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +111,18 @@ def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
 
 def _driver(inventory: Inventory, gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
     version = inventory.nvml.driver_version
-    numbers = tuple(int(part) for part in (version or "").split(".") if part.isdigit())
-    if not numbers:
+    if version is None or _VERSION.fullmatch(version) is None:
+        shown = plain_text.quote(version or "") or None
+        what = Message("driver_unknown", known(version=shown))
+        yield Obstacle(gpu.name, what, Message("driver_unknown_cure"))
         return
+    numbers = tuple(int(part) for part in version.split("."))
     major = (traits.compute_capability or "").partition(".")[0]
     blackwell = major.isdigit() and int(major) >= BLACKWELL
     oldest = OLDEST_FOR_BLACKWELL if blackwell else OLDEST_DRIVER
     if numbers < oldest:
         needed = ".".join(map(str, oldest))
-        what = Message("driver_too_old", {"version": str(version), "needed": needed})
+        what = Message("driver_too_old", {"version": version, "needed": needed})
         yield Obstacle(gpu.name, what, Message("driver_newer_cure"))
 
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 
-from acceptance.core.message import Message, Text
+from acceptance.core import plain_text
+from acceptance.core.message import Message, Text, Value
 from acceptance.core.plain_text import quote
+from acceptance.core.regular_file import MIB
 from acceptance.wording.errors import WordedError
+
+# Far above any line and any recording seen: gpu-burn's results of eight GPUs take 300 characters,
+# the JSON of a bandwidth matrix some ten thousand. A parser takes seconds for a line this long.
+LONGEST_LINE = MIB
+MOST_LINES = MIB
 
 
 class UnreadableOutput(WordedError):
@@ -19,6 +26,26 @@ class UnreadableOutput(WordedError):
     def __init__(self, tool: str, line: str, why: Text) -> None:
         quoted = quote(line) if line.strip() else None
         super().__init__("output_unreadable", tool=tool, why=why, line=quoted)
+
+
+class OutputTooLong(UnreadableOutput):
+    """The text is longer than any tool prints; `str()` is one sentence with the line."""
+
+    def __init__(self, code: str, **values: Value) -> None:
+        WordedError.__init__(self, code, **values)
+
+
+def require_bounded(text: str) -> None:
+    """Raise OutputTooLong where a line of the text, or the number of its lines, is too great."""
+    if len(text) < min(LONGEST_LINE, MOST_LINES):
+        return
+    count = 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
+    if count > MOST_LINES:
+        raise OutputTooLong("output_of_many_lines", count=count, most=MOST_LINES)
+    for at, line in enumerate(plain_text.raw_lines(text), start=1):
+        if len(line) > LONGEST_LINE:
+            place = {"line": at, "length": len(line), "most": LONGEST_LINE}
+            raise OutputTooLong("output_line_too_long", **place)
 
 
 def number(tool: str, line: str, digits: str) -> float:

@@ -41,6 +41,9 @@ class AdviceBook:
 class _Sheet(Strict, frozen=True):
     cause: tuple[dict[str, Any], ...]
 
+    def __hash__(self) -> int:
+        return hash(len(self.cause))
+
 
 @functools.cache
 def shipped() -> AdviceBook:

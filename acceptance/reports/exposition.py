@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from acceptance.reports.text import one_line
 
@@ -19,7 +19,7 @@ class Metric:
 
     name: str
     help: str
-    samples: tuple[tuple[Mapping[str, str | None], float], ...]
+    samples: tuple[tuple[Mapping[str, str | None], float], ...] = field(hash=False)
 
 
 def metric(name: str, help_: str, value: float | None) -> Metric:

@@ -63,6 +63,9 @@ class SessionContext(msgspec.Struct, frozen=True):
     limits: LimitSet | None = None
     site: str | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.mode, self.run_id, self.session))
+
     def share(self) -> tuple[PlannedCheck, ...]:
         """The checks that this session runs, in the order of the plan."""
         return share(self.plan, self.session, self.again) if self.plan and self.session else ()

@@ -28,7 +28,7 @@ class Part:
 
     component: Component | None
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
     begin_s: float = 0.0
     seconds: float | None = None
     after: int | None = None

@@ -42,7 +42,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools.reading import Reading, ToolOutput, foreign, tool_lines
+from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines, tool_lines
 
 TOOL = "fio"
 Kind = Literal["write", "verify", "read", "randread", "randwrite"]
@@ -384,7 +384,7 @@ def _read(text: str) -> tuple[_Said, str]:
 
     A text of `verify: bad ...` lines alone must not lose `verify: ` as the prefix of a launcher.
     """
-    for lines in (plain_text.lines(text), tool_lines(text)):
+    for lines in (plain_lines(text), tool_lines(text)):
         said = _Said()
         for line in lines:
             said.note(line)

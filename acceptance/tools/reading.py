@@ -11,7 +11,7 @@ from typing import Literal
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
 from acceptance.core.plain_text import _tidied, first_line, lines
-from acceptance.process.unreadable import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput, require_bounded
 from acceptance.tools.read import log_prefix
 
 Outcome = Literal["pass", "fail", "error"]
@@ -29,7 +29,7 @@ class Reading:
 
     name: str
     unit: str
-    values: Mapping[Component, float]
+    values: Mapping[Component, float] = field(hash=False)
 
     def __post_init__(self) -> None:
         for component, value in self.values.items():
@@ -66,7 +66,7 @@ class ToolOutput:
     outcome: Outcome
     reason: Text
     readings: tuple[Reading, ...] = ()
-    events: tuple[Mapping[str, object], ...] = ()
+    events: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
     # Identity of the machine; no part of the measurement, so not compared.
     gpus: tuple[GpuEntry, ...] = field(default=(), compare=False)
     driver: str | None = field(default=None, compare=False)
@@ -108,12 +108,23 @@ def sample_result(tool: str, line: str, before: str | None) -> str | None:
     return match["result"]
 
 
+def plain_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text as `plain_text.lines` gives them.
+
+    Raises UnreadableOutput for a text that is too long. Every parser here takes its lines from this
+    function or from `tool_lines`.
+    """
+    require_bounded(text)
+    return lines(text)
+
+
 def tool_lines(text: str) -> tuple[str, ...]:
     """The lines of a program's output, without the prefixes of container runtimes and launchers.
 
-    Like `plain_text.lines`, but for output from a container, from a log collector or from many
-    machines, where every line has a prefix.
+    Like `plain_lines`, but for output from a container, from a log collector or from many machines,
+    where every line has a prefix.
     """
+    require_bounded(text)
     plain = _tidied(text.removeprefix("\ufeff").split("\n"))
     freed = log_prefix.strip_prefixes(plain)
     return lines(text if freed == list(plain) else "\n".join(freed))

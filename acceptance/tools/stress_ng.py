@@ -19,7 +19,7 @@ from acceptance.core import parts, plain_text
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools.reading import Reading, ToolOutput, foreign
+from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines
 
 _NAME = re.compile(r"^[a-z][a-z0-9-]*$")
 
@@ -255,7 +255,7 @@ def _collect(text: str) -> _Text:
     found = _Text()
     in_table = False
     ours = 0
-    for line in plain_text.lines(text):
+    for line in plain_lines(text):
         match = _LINE.match(line)
         if match is None:
             if "stress-ng: " in line:

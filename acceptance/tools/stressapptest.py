@@ -22,7 +22,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Message, known
 from acceptance.core.parts import MEMORY
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools.reading import Reading, ToolOutput, foreign
+from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines
 
 TOOL = "stressapptest"
 _MEGABYTE = 1024 * 1024
@@ -93,7 +93,7 @@ class _Text:
 def _collect(text: str) -> _Text:
     found = _Text()
     ours = 0
-    for raw in plain_text.lines(text):
+    for raw in plain_lines(text):
         line = _STAMP.sub("", raw, count=1)
         ours += line.startswith(
             ("Log: ", "Stats: ", "Status: ", "Report Error:", "Hardware Error:", "Process Error:")

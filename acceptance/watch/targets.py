@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -34,7 +34,7 @@ class AttachedGpu:
 
     known: WatchTarget
     handle: Any
-    sampler: Sampler | None
+    sampler: Sampler | None = field(hash=False)
     refusal: Any = None
 
 

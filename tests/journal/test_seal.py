@@ -337,16 +337,6 @@ def test_its_boot_gives_it_away(runs: Folder) -> None:
     assert "journal-load.jsonl is of another boot of the machine" in told(journal_run.read(bad))
 
 
-def test_its_date_gives_it_away(runs: Folder) -> None:
-    good = runs.run("good")
-    runs._now_s, runs.day = 100.0, "2026-11-23"
-    bad = runs.run("bad", 1.0)
-    relabelled(good, bad)
-    found = journal_run.read(bad)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert any("journal-load.jsonl is of another day" in text for text in told(found))
-
-
 def test_its_cards_give_it_away(runs: Folder) -> None:
     good = runs.run("good", serial="GPU-of-another")
     runs._now_s = 100.0
@@ -455,14 +445,6 @@ def test_a_later_start_closes_and_does_nothing_else(runs: Folder) -> None:
     assert any(f"{name} is of another run" in one for one in told(found))
 
 
-def test_a_session_without_a_time_is_of_another_day(runs: Folder) -> None:
-    run_dir = runs.run("one")
-    path = run_dir / "journal-load.jsonl"
-    path.write_text(re.sub(r'"utc":"[^"]*"', '"utc":""', path.read_text()))
-    anew(run_dir)
-    assert any("is of another day" in one for one in told(journal_run.read(run_dir)))
-
-
 def test_logs_that_are_a_link(runs: Folder) -> None:
     run_dir = runs.run("one")
     (run_dir / "logs").rename(runs.folder / "elsewhere")
@@ -563,19 +545,34 @@ def test_a_run_that_a_later_start_closed_is_whole(runs: Folder, boot: str) -> No
     assert found.verdict.verdict == "UNJUDGED"
 
 
-@pytest.mark.parametrize(("off_s", "fits"), [(59.0, True), (-59.0, True), (61.5, False)])
-def test_a_wall_clock_may_be_off_by_a_minute(runs: Folder, off_s: float, fits: bool) -> None:
-    run_dir = runs.run("one")
-    path = run_dir / "journal-load.jsonl"
+STEPS_S = {
+    "once forward": [0, 0, 0, 7200],
+    "once back": [0, 0, 0, -7200],
+    "forward and back": [0, 0, 3600, 0, 0],
+    "there and further": [0, 3600, 90_000, 40 * 365 * 86_400],
+    "back to 1970 and on": [-56 * 365 * 86_400, 0],
+    "at each record": [86_400 * (-1) ** n * n for n in range(40)],
+}
 
-    def moved(match: re.Match[str]) -> str:
-        moment = datetime.fromisoformat(match[1]) + timedelta(seconds=off_s)
-        return f'"utc":"{moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")}"'
 
-    path.write_text(re.sub(r'"utc":"([^"]*)"', moved, path.read_text()))
-    anew(run_dir)
-    texts = told(journal_run.read(run_dir))
-    assert any("is of another day" in one for one in texts) is not fits
+@pytest.mark.parametrize("steps", STEPS_S.values(), ids=STEPS_S)
+@pytest.mark.parametrize("first", range(8))
+def test_the_wall_clock_may_be_set_at_any_moment_and_often(
+    runs: Folder, monkeypatch: pytest.MonkeyPatch, steps: list[int], first: int
+) -> None:
+    """Of `first` records the clock is right, then each of the steps; the last one stays."""
+    begin = datetime.fromisoformat("2026-11-22T00:00:00Z")
+    offsets = iter([0] * first + steps)
+    last = [0]
+
+    def utc() -> str:
+        last[0] = next(offsets, last[0])
+        moment = begin + timedelta(seconds=runs._now_s + last[0])
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+    monkeypatch.setattr(clock, "utc", utc)
+    found = journal_run.read(runs.run("one"))
+    assert (found.troubles, told(found), found.verdict.verdict) == ((), [], "PASS")
 
 
 def test_the_cards_of_another_machine_are_named_once_each(runs: Folder) -> None:

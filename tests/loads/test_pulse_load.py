@@ -148,9 +148,9 @@ def test_a_leash_is_fresh_pulled_old_or_not_there(tmp_path: Path) -> None:
     leash.wait(9.0)
     assert holder.keep()
     assert leash.reason() is None
-    os.utime(place, (time.time() - 4.0,) * 2)
+    os.utime(place, (time.monotonic() - 4.0,) * 2)
     assert leash.reason() == UNWATCHED
-    os.utime(place, (time.time() + 4.0,) * 2)
+    os.utime(place, (time.monotonic() + 4.0,) * 2)
     assert leash.reason() == UNWATCHED
     holder.pull()
     assert leash.reason() == STOPPED
@@ -158,6 +158,17 @@ def test_a_leash_is_fresh_pulled_old_or_not_there(tmp_path: Path) -> None:
     Leash(None).drop()
     assert not holder.keep()
     assert leash.reason() == UNWATCHED
+
+
+@pytest.mark.parametrize("step_s", [7200.0, -7200.0])
+def test_a_leash_holds_while_the_wall_clock_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    place = tmp_path / "leash"
+    Holder(place).take()
+    now_s = time.time() + step_s
+    monkeypatch.setattr(time, "time", lambda: now_s)
+    assert Leash(place).reason() is None
 
 
 @pytest.mark.parametrize("pulled", [True, False])

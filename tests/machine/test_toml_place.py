@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from test_machine_errors import lines
 from thoroughness import examples
 
+from acceptance.machine import toml_place
 from acceptance.machine.toml_place import Path, explain, line_of, places, spell, twice
 
 TEXT = """\
@@ -192,3 +193,28 @@ def test_messages_are_explained(message: str, sentence: str, line: int | None) -
     told, place = explain(message, TEXT, {})
     assert told.startswith(sentence)
     assert place == line
+
+
+LONG = {
+    "a line": ("schema = 1\n# " + "x" * toml_place.LONGEST_LINE, 2, "characters in a line"),
+    "a key": ("schema = 1\n\n" + "a." * 100_000 + "a = 1", 3, "characters in a line"),
+    "dots": ("a." * (toml_place.MOST_DOTS + 1) + "a = 1", 1, "dots in a key"),
+    "a header": ("[" + "a." * (toml_place.MOST_DOTS + 1) + "a]", 1, "dots in a key"),
+    "an inline table": ("a = {" + "b . " * (toml_place.MOST_DOTS + 1) + "b = 1}", 1, "dots in a"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "what"), LONG.values(), ids=LONG)
+def test_what_is_too_long_is_not_parsed(text: str, line: int, what: str) -> None:
+    with pytest.raises(tomllib.TOMLDecodeError, match=rf"{what}.* \(at line {line}, column 1\)"):
+        toml_place.loads(text)
+    assert toml_place.twice(text) is None
+
+
+def test_the_longest_line_and_key_that_are_read() -> None:
+    key = "a." * toml_place.MOST_DOTS + "a"
+    numbers = f"[{', '.join(['1.5'] * 1000)}]"
+    text = f"{key} = 1\nsaid = '{'. ' * 99}'\nlist = {numbers}\n#".ljust(
+        toml_place.LONGEST_LINE, "x"
+    )
+    assert toml_place.loads(text)["list"] == [1.5] * 1000

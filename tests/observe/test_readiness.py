@@ -150,8 +150,6 @@ def test_all_that_is_in_the_way_is_told_at_once(tmp_path: Path) -> None:
             ("565.57.01", "12.0", "570"),
             ("525.147.05", None, None),
             ("470.1", None, "525.60.13"),
-            (None, "8.9", None),
-            ("unknown", "8.9", None),
         ],
         5,
     ),
@@ -169,6 +167,19 @@ def test_drivers(
             f"driver {driver} is too old for the CUDA 12.8 programs of the test, which need "
             f"{needed} or newer"
         ) in one
+
+
+@each(
+    "driver",
+    [None, "", " ", "N/A", "[N/A]", "unknown", "570.x", "v570.86.15", "570-86", "570.", "57O.86"],
+)
+def test_a_version_that_cannot_be_read_is_not_new_enough(
+    tmp_path: Path, driver: str | None
+) -> None:
+    seen = look(tree_of(tmp_path, 1), [device(0, traits=TRAITS)], driver=driver)
+    (one,) = obstacles(seen, gpus(seen))
+    assert (one.gpu, one.what.code) == (Gpu(0), "driver_unknown")
+    assert one.what.values.get("version") == ((driver or "").strip() or None)
 
 
 def test_a_gpu_that_nvml_does_not_know_is_no_matter_of_set_up(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 A load on a leash ends by itself where the file is old: a watch that hangs with a lost GPU stops the
 load too. Fail closed, without a channel from one to the other.
+
+The file's time is that of the monotonic clock, which all processes of the machine share: the wall
+clock may be set at any moment.
 """
 
 from __future__ import annotations
@@ -27,14 +30,19 @@ class Holder:
     def take(self) -> None:
         """Begin: the leash is fresh."""
         self._path.write_bytes(b"")
+        self._stamp()
 
     def keep(self) -> bool:
         """All is well at this moment; whether the load still wears it."""
         try:
-            os.utime(self._path)
+            self._stamp()
         except FileNotFoundError:
             return False
         return True
+
+    def _stamp(self) -> None:
+        now_ns = time.monotonic_ns()
+        os.utime(self._path, ns=(now_ns, now_ns))
 
     def pull(self) -> None:
         """End the load, now and for good."""
@@ -57,7 +65,7 @@ class Leash:
             return UNWATCHED
         if found.st_size:
             return STOPPED
-        return UNWATCHED if not abs(time.time() - found.st_mtime) <= SILENT_S else None
+        return UNWATCHED if not abs(time.monotonic() - found.st_mtime) <= SILENT_S else None
 
     def wait(self, within_s: float = TAKEN_S) -> None:
         """Return once the watch has taken it, or after so long: then the first step ends soon."""

@@ -11,7 +11,7 @@ from acceptance.core.parts import MACHINE
 from acceptance.observe.event import RANK, KernelEvent
 from acceptance.observe.kernel_line import kernel_lines
 from acceptance.observe.kernel_log import CUT, events_of, storms
-from acceptance.process.unreadable import UnreadableOutput
+from acceptance.process.unreadable import UnreadableOutput, require_bounded
 from acceptance.tools.reading import Outcome, Reading, ToolOutput
 
 TOOL = "kernel-log"
@@ -95,6 +95,7 @@ def parse(text: str) -> ToolOutput:
     UnreadableOutput for an empty text and for a text that is no kernel log: neither shows that
     nothing happened.
     """
+    require_bounded(text)
     lines = kernel_lines(text)
     if not lines:
         raise UnreadableOutput(TOOL, "", Message("text_empty"))

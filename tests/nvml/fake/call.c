@@ -16,6 +16,7 @@ static struct machine machine;
 static enum { UNREAD, READ, UNREADABLE } state;
 static unsigned users;
 static double epoch_s;
+static unsigned long calls[MOST_GPUS]; /* that this process has made on each GPU */
 static const char *beginning; /* a file that will hold the epoch: until it is there, nothing of the timeline happens */
 
 enum { NEVER_S = 1000000000 };
@@ -126,7 +127,9 @@ enum code gpu_look(const struct gpu *gpu)
         call_end(DONE); /* the other GPUs go on */
         stand_still();
     }
-    return gpu_flag(gpu, GPU_lost) ? GPU_IS_LOST : DONE;
+    const struct reading *most = &gpu->readings[GPU_lost_after_calls];
+    bool over = calls[i]++ >= most->value && most->known;
+    return gpu_flag(gpu, GPU_lost) || over ? GPU_IS_LOST : DONE;
 }
 
 enum code call_begin(const struct gpu *gpu, const char *function)

@@ -40,7 +40,7 @@ enum reading_kind { COUNT, WHOLE, REAL, FLAG, WORD, BITS };
     X(remapped_corrected, COUNT, NULL) X(remapped_uncorrected, COUNT, NULL) \
     X(remap_pending, FLAG, NULL) X(remap_failed, FLAG, NULL) \
     X(retired_single, COUNT, NULL) X(retired_double, COUNT, NULL) X(retired_pending, FLAG, NULL) \
-    X(lost, FLAG, NULL) X(hang, FLAG, NULL) X(crash, FLAG, NULL)
+    X(lost, FLAG, NULL) X(lost_after_calls, COUNT, NULL) X(hang, FLAG, NULL) X(crash, FLAG, NULL)
 
 #define GPU_TEXTS(X) \
     X(uuid) X(name) X(pci_bus_id) X(pci_device_id) X(pci_subsystem_id) X(serial) X(vbios) X(board_part_number) X(compute_capability)
