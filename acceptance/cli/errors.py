@@ -19,7 +19,7 @@ from acceptance.expect import (
     site_families,
     site_sheets,
 )
-from acceptance.fleet import due, kubernetes, locations, pair_tests, parquet, slurm
+from acceptance.fleet import acceptances, due, kubernetes, locations, pair_tests, parquet, slurm
 from acceptance.history import drift_rules, noise
 from acceptance.history.errors import BaselineRefused, BaselineUnsound, HistoryError
 from acceptance.journal import ownership, reader, segment
@@ -71,6 +71,7 @@ USER_ERRORS: tuple[type[BaseException], ...] = (
     targets.TargetError,
     installation.ScheduleError,
     due.DueError,
+    acceptances.AcceptanceError,
     slurm.SlurmError,
     locations.LocationsError,
     parquet.NoDuckdb,

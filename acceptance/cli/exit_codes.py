@@ -73,7 +73,7 @@ CODES: Mapping[str, Meanings] = {
         FAIL: "something is worse",
         UNJUDGED: (
             "a run cannot be read, its evidence is incomplete, or it measured nothing that the "
-            "first did"
+            "first did, or did not make a check that failed in the first"
         ),
         USAGE: "usage error, or there is no run",
     },
@@ -94,6 +94,17 @@ CODES: Mapping[str, Meanings] = {
     },
     "fleet collect": _FLEET,
     "fleet report": _FLEET,
+    "fleet accept": {
+        PASS: "accepted",
+        UNJUDGED: "a file cannot be read or written",
+        USAGE: "usage error, no reason, or no FAIL that stands",
+    },
+    "fleet failures": {
+        PASS: "no FAIL stands",
+        FAIL: "a FAIL stands",
+        UNJUDGED: "something could not be read or written",
+        USAGE: _USAGE,
+    },
     "fleet submit": {
         PASS: "each due node is submitted, being tested, or has a fresh PASS or FAIL "
         "(--wait: a fresh PASS)",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from acceptance import resources
 from acceptance.cli import (
     closing,
+    fleet_accept,
     fleet_kubernetes,
     fleet_pairs,
     fleet_report,
@@ -20,9 +23,9 @@ from acceptance.cli.fleet_report import NoFleet
 from acceptance.core import regular_file
 from acceptance.core.exit_code import FAIL, PASS, UNJUDGED
 from acceptance.core.language import ENGLISH, Language
-from acceptance.fleet import comparison, due, locations, night, parquet, verdicts
+from acceptance.fleet import comparison, due, locations, night, parquet, reader_file, verdicts
 from acceptance.fleet.comparison import Comparison
-from acceptance.fleet.night import Judged, Standing
+from acceptance.fleet.night import Judged, Row, Standing
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.views import terminal
 from acceptance.history import noise
@@ -83,6 +86,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     _counts(report)
     _fail_on(report)
     options.language(report)
+    text = "accept the FAIL of a machine by name, with a reason that every report shows"
+    fleet_accept.arguments(options.add(what, "accept", text, "fleet"))
+    text = "list which FAILs of a machine stand and what ended the others, for the node's readers"
+    fleet_accept.failures_arguments(options.add(what, "failures", text, "fleet"))
     _submit_arguments(what)
     text = "test collectives between two nodes at a time, and name what is bad: node or link"
     fleet_pairs.arguments(options.add(what, "pairs", text, "fleet"))
@@ -177,6 +184,14 @@ def run(args: argparse.Namespace) -> int:
     language = closing.language_of(args)
     if args.what == "submit":
         return _submit(args, language)
+    if args.what in ("accept", "failures"):
+        if args.what == "failures" and args.signer is not None:
+            _require_signers(args)
+        screen = Terminal.on_stdout(language)
+        verb = fleet_accept.accept if args.what == "accept" else fleet_accept.show_failures
+        code = verb(args, screen, language)
+        closing.require_output(screen)
+        return code
     if args.what == "pairs":
         screen = Terminal.on_stdout(language)
         code = fleet_pairs.test_pairs(args, screen, language)
@@ -195,7 +210,10 @@ def run(args: argparse.Namespace) -> int:
     # Kept nights have what came before; without them it is read again.
     earlier = timedelta(0) if args.out is not None else timedelta(days=comparison.NIGHTS - 1)
     found = verdicts.collect(args.folders, now, now - fresh - earlier, args.signer)
-    judged = night.judge(found, names, now, fresh, signed=args.signer is not None)
+    kept: Mapping[str, Row] = {}
+    with contextlib.suppress(parquet.NightFileError):  # raised again, when all is judged and shown
+        kept = fleet_accept.kept_rows(args.out)  # a FAIL whose verdict was removed since
+    judged = night.judge(found, names, now, fresh, signed=args.signer is not None, kept=kept)
     screen = Terminal.on_stdout(language)
     compared = None
     try:
@@ -212,6 +230,8 @@ def run(args: argparse.Namespace) -> int:
         book = noise.read(resources.locate("noise.toml"))
         compared = comparison.compare(nights, book, places)
     finally:  # a full disk does not hide what was judged
+        for message in reader_file.write(args.folders, judged):
+            screen.say(words.message(message, language), "yellow")
         show(judged, compared, screen, language)
     return closing.after_output(screen, exit_code(judged, args.fail_on))
 
@@ -293,6 +313,11 @@ def show(
                 verdict=one.verdict,
             )
         )
+    rows = [one.row for one in judged.due]
+    for text in terminal.passes(rows, language):
+        screen.say(f"PASS {text}")
+    for text in terminal.accepted(rows, language):
+        screen.say(text)
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
         screen.say(language("unsigned: {machines}", machines=", ".join(sorted(unsigned))))

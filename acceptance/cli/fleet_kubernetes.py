@@ -12,7 +12,7 @@ from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import due, kubectl, kubernetes, night, verdicts
+from acceptance.fleet import due, kubectl, kubernetes, night, reader_file, verdicts
 from acceptance.fleet.kubernetes import Refusal
 from acceptance.fleet.night import Standing
 from acceptance.reports.terminal import Terminal
@@ -66,8 +66,8 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
     now = datetime.now(UTC)
     # The Jobs before the verdicts: one that ends in between is a Job, not in neither.
     jobs = kubectl.jobs(manifest.namespace)
-    standings = judge(args, now) if args.verdicts else {}
-    tested = {name: one.verdict for name, one in standings.items() if one.proved}
+    standings = judge(args, now, screen, language) if args.verdicts else {}
+    tested = {name: one.row for name, one in standings.items() if one.proved}
     selector = ("-l", args.selector) if args.selector else ()
     cluster = kubernetes.nodes(kubectl.get("nodes", *selector))
     devices = kubernetes.with_devices(kubectl.get("resourceslices")) if manifest.claims else None
@@ -132,8 +132,10 @@ def marks(
             yield kubectl.taint(taken, remove=True)
 
 
-def judge(args: argparse.Namespace, now: datetime) -> dict[str, Standing]:
-    """What the verdicts of each machine count as.
+def judge(
+    args: argparse.Namespace, now: datetime, screen: Terminal, language: Language
+) -> dict[str, Standing]:
+    """What the verdicts of each machine count as, which the readers on the nodes are told.
 
     Raises ManifestError where a folder cannot be read: its nodes would all be tested again.
     """
@@ -142,6 +144,8 @@ def judge(args: argparse.Namespace, now: datetime) -> dict[str, Standing]:
     if lost := next((one.message for one in found.troubles if one.machine is None), None):
         raise kubernetes.ManifestError(lost.code, **lost.values)
     judged = night.judge(found, None, now, age, signed=args.signer is not None)
+    for message in reader_file.write(args.verdicts, judged) if not args.dry_run else ():
+        screen.say(words.message(message, language), "yellow")
     return {one.machine: one for one in judged.due}
 
 

@@ -17,7 +17,7 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
-from acceptance.fleet import night, slurm, verdicts
+from acceptance.fleet import night, reader_file, slurm, verdicts
 from acceptance.fleet.night import Judged, Standing
 from acceptance.fleet.slurm import Job, Node, Queued, Reservation
 from acceptance.fleet.verdicts import MachineVerdict
@@ -202,7 +202,10 @@ class _Fleet:
         """The verdicts of the chosen nodes as they are now."""
         now, fresh = datetime.now(UTC), timedelta(hours=self.args.fresh)
         found = verdicts.collect([self.job.folder], now, now - fresh, self.args.signer)
-        return night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
+        judged = night.judge(found, self.names, now, fresh, signed=self.args.signer is not None)
+        for message in reader_file.write([self.job.folder], judged):
+            self._say(words.message(message, self.language), "yellow")
+        return judged
 
     def settle(
         self,
@@ -249,7 +252,8 @@ class _Fleet:
         for one in sorted(standings, key=lambda one: one.machine):
             name = one.machine
             if self._tested(one):
-                fresh.append(name)
+                about = words.message(one.row.proof, self.language)
+                fresh.append(f"{name} ({about})" if one.verdict == "PASS" else name)
             elif name in queued:
                 why = queued[name].reason  # PartitionTimeLimit: it never starts
                 waiting.append(f"{name} ({why})" if queued[name].waits else name)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from acceptance.cli import options as cli_options
@@ -123,7 +124,16 @@ def run_test(
                 screen.stop()
         if news := memory.keep(run):
             screen.say(words.message(news, language), "yellow")
+        _tell_readers(options.out, screen, language)
         return run
+
+
+def _tell_readers(out: Path, screen: Terminal, language: Language) -> None:
+    """Write which FAILs of the runs in a folder do not stand any more, for the node's readers."""
+    from acceptance.fleet import reader_file  # after a run: what it imports takes time
+
+    if (trouble := reader_file.write_machine(out, datetime.now(UTC))[2]) is not None:
+        screen.say(words.message(trouble, language), "yellow")
 
 
 def record_postponed(

@@ -71,8 +71,9 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     `seconds` is its calculated time, which its time limit rests on; `slack_s` is the extra time
     that its programs may take. `usual_s` is how many seconds it took in this machine's last
     comparable runs, None where fewer than two are known: it limits nothing. `gpu_load_s` is how
-    many seconds its load keeps every due GPU busy at once; 0 where it does not. Of the parts that
-    it `verifies`, it verifies every result for `verified_s`; the profile's own are `own_s`.
+    many seconds its load keeps every due GPU busy at once; 0 where it does not. `load_s` is how
+    many seconds its load is planned for, 0 without one; the profile's own are `own_s`. The load
+    verifies every result of the parts that it `verifies` for that time.
     """
 
     id: str
@@ -85,7 +86,7 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     gpu_load_s: float = 0.0
     usual_s: float | None = None
     verifies: tuple[Component, ...] = ()
-    verified_s: float = 0.0
+    load_s: float = 0.0
     own_s: float = 0.0
 
     @property

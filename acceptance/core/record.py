@@ -8,6 +8,7 @@ import msgspec
 
 from acceptance.core.collection import SessionName
 from acceptance.core.component import Component
+from acceptance.core.declared import Declared
 from acceptance.core.limit import GIB
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text, Texts, Value
@@ -31,6 +32,7 @@ class RunStarted(Body, frozen=True, tag="run-started"):
     machine_id: str
     selftest: Text | None = None  # the score of the last; None in older journals
     limits: LimitSet | None = None  # what the plan's limits come from; None in older journals
+    declared: Declared | None = None  # what the machine file declares; None in older journals
 
 
 class SessionStarted(Body, frozen=True, tag="session-started"):

@@ -339,7 +339,7 @@ def _rare_faults(planned: Sequence[PlannedCheck], gpus: int) -> Iterator[Message
     than one in 200, nor of GPUs where there is none.
     """
     for part in (GPUS, CPU, MEMORY):
-        seconds = sum(check.verified_s for check in planned if part in check.verifies)
+        seconds = sum(check.load_s for check in planned if part in check.verifies)
         missed = math.exp(-seconds / RARE_S)
         if not seconds and (gpus or part != GPUS):
             yield Message("rare_faults_no_load", {"component": str(part)})
@@ -477,7 +477,7 @@ def build(
                     check.slack + check.slack_per_gib * memory_gib,
                     load_s if check.work.busy else 0.0,
                     verifies=_verified(check, due),
-                    verified_s=load_s,
+                    load_s=load_s,
                     own_s=own_s.get(check.load, load_s) if check.load else 0.0,
                 )
             )

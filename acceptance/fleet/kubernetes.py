@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from acceptance.core import plain_text
-from acceptance.core.message import Message
+from acceptance.core.message import Message, known
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet.night import Row
 from acceptance.wording.errors import WordedError
 
 GPU = "nvidia.com/gpu"  # the device plugin's name of a GPU
@@ -248,25 +249,27 @@ def choose(
     names: Collection[str] | None,
     devices: Collection[str] | None,
     jobs: Mapping[str, str],
-    tested: Mapping[str, VerdictWord],
+    tested: Mapping[str, Row],
 ) -> tuple[tuple[Node, ...], tuple[Refusal, ...]]:
     """The nodes to test, and those that are not tested with the reason.
 
     `names` are the nodes that are due; without them, those with GPUs. `devices` are the nodes with
     GPUs of the DRA driver, None where the device plugin counts them. `jobs` are our Jobs that have
-    not ended, `tested` the words of fresh verdicts, both by node.
+    not ended, `tested` the rows of fresh verdicts, both by node.
     """
     chosen: list[Node] = []
     refused: list[Refusal] = []
-    known: set[str] = set()
+    there: set[str] = set()
     for node in cluster:
-        known.add(node.name)
+        there.add(node.name)
         has_any = node.name in devices if devices is not None else node.all_gpus > 0
         if node.name not in names if names is not None else not has_any:
             continue
         has_free = has_any if devices is not None else node.gpus > 0
         if node.name in tested:
-            why = Message("kubernetes_fresh", {"verdict": tested[node.name]})
+            row = tested[node.name]
+            about = row.proof if row.verdict == "PASS" else None
+            why = Message("kubernetes_fresh", known(verdict=row.verdict, about=about))
             refused.append(Refusal(node.name, why, harmless=True))
         elif node.name in jobs:
             why = Message("kubernetes_job_there", {"job": jobs[node.name]})
@@ -278,7 +281,7 @@ def choose(
         else:
             chosen.append(node)
     for name in names or ():
-        if name not in known:
+        if name not in there:
             refused.append(Refusal(name, Message("kubernetes_no_node")))
     return tuple(chosen), tuple(refused)
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptance.core import plain_text
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.verdict import VerdictWord
+from acceptance.fleet import ending
+from acceptance.fleet.acceptances import Acceptance
+from acceptance.fleet.ending import Proof
 from acceptance.fleet.identity import Identities, Later, MachineRun, identify
 from acceptance.fleet.verdicts import (
     COPYING,
@@ -30,20 +34,23 @@ NAMES = 8  # in a sentence; a view with room has all
 RANK: dict[VerdictWord, int] = {"PASS": 0, "UNJUDGED": 1, "FAIL": 2}
 
 
-def stands(was: VerdictWord, newer: VerdictWord) -> bool:
-    """Whether a verdict counts although the machine has a newer one; `newer` is what that proves.
-
-    The one rule of which run counts, for all that read verdicts (deploy/slurm/verdict has it in
-    shell): the newest does, but a FAIL stands until a newer FAIL, or a newer PASS of a whole run.
-    It does not expire, and no UNJUDGED, partial or unfinished run ends it. A PASS counts for some
-    hours, and not beside a newer run without a verdict.
-    """
-    return was == "FAIL" and newer == "UNJUDGED"
-
-
 def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
     """The worst of several verdicts: FAIL > UNJUDGED > PASS."""
     return max(verdicts, key=lambda word: RANK[word], default="PASS")
+
+
+class Accepted(NamedTuple):
+    """The FAIL of a run that was accepted: by whom, when and why."""
+
+    run: str
+    by: str
+    at: str
+    reason: str
+
+    @property
+    def message(self) -> Message:
+        """In a sentence."""
+        return Message("fleet_accepted", self._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,10 @@ class Standing:
     `reason` says why it is not PASS. `missing` says that there is no fresh verdict. `newest` is the
     verdict that counts, None where there is none or where it is in doubt which one counts. `proved`
     says that it is PASS or FAIL by a fresh verdict that is not in doubt; any other machine is to be
-    tested (again). `failed` is the verdict that makes the machine FAIL, in doubt or not.
+    tested (again). `failed` is the verdict that makes the machine FAIL, in doubt or not. `ended`
+    has the runs of its FAILs that do not stand any more, with what ended each: a run, or the file
+    of an acceptance. `accepted` are the acceptances that a FAIL was ended by. `kept` is the row of
+    a FAIL that stands and whose verdict is not there any more.
     """
 
     machine: str
@@ -64,6 +74,16 @@ class Standing:
     newest: MachineVerdict | None
     proved: bool = False
     failed: MachineVerdict | None = None
+    ended: Mapping[str, str] = field(default_factory=dict)
+    accepted: tuple[Accepted, ...] = ()
+    kept: Row | None = None
+
+    @property
+    def row(self) -> Row:
+        """The machine in a table, without a reason."""
+        if self.newest is None:
+            return _bare(self, None, missing=self.missing)
+        return replace(_row(self, self.newest, self.verdict, None), missing=self.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +127,14 @@ def judge(
     fresh: timedelta,
     *,
     signed: bool = False,
+    kept: Mapping[str, Row] | None = None,
 ) -> Judged:
     """The word on each machine; `due` names those that are due, None all that are there.
 
     A verdict is fresh for this long after its run began. With `signed`, an unsigned one does not
-    count. A FAIL stays a FAIL whatever is in doubt.
+    count. A FAIL stays a FAIL whatever is in doubt. `kept` are the last rows of kept nights: a FAIL
+    among them whose verdict is not there any more stands until somebody accepts it, since nothing
+    shows what failed.
     """
     wrong: dict[str, list[Message]] = {}
     for trouble in found.troubles:
@@ -124,19 +147,30 @@ def judge(
         for held in found.verdicts.values()
         for began, one in _dated(held)
     )
-    names = dict.fromkeys([*(due or ()), *found.verdicts])
-    standings = [
-        _standing(
-            name,
-            found.verdicts.get(name, ()),
-            wrong.get(name, ()),
-            now,
-            fresh,
-            identities,
-            signed=signed,
-        )
-        for name in names
-    ]
+    histories = {
+        name: History.of(found, name, now, (kept or {}).get(name), signed=signed)
+        for name in dict.fromkeys([*(due or ()), *found.verdicts])
+    }
+    names = list(histories)
+    standings = _under_other_names(
+        [
+            _with_history(
+                _standing(
+                    history,
+                    wrong.get(name, ()),
+                    now,
+                    fresh,
+                    identities,
+                    histories,
+                    signed=signed,
+                ),
+                history,
+            )
+            for name, history in histories.items()
+        ],
+        histories,
+        identities,
+    )
     standings.sort(key=order)
     chosen = set(names if due is None else due)
     return Judged(
@@ -226,28 +260,190 @@ def _shared(verdicts: Mapping[str, Sequence[MachineVerdict]]) -> Iterator[tuple[
             yield name, Message("fleet_shared", {"other": other})
 
 
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A FAIL that stands; `passed` is the last PASS after it, and `why` it does not end it."""
+
+    failed: MachineVerdict
+    passed: MachineVerdict | None = None
+    why: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The verdicts of one machine in order, and which FAILs of it stand.
+
+    `accepted` has the acceptance of each run whose FAIL was accepted. `dated` are the verdicts with
+    the beginnings of their runs; `usable` those that are not of a clock that is ahead. `open` are
+    the FAILs that stand, `ended` those that do not, each with what ended it.
+    """
+
+    machine: str
+    verdicts: Sequence[MachineVerdict]
+    accepted: Mapping[str, tuple[str, Acceptance]]
+    dated: Sequence[tuple[datetime, MachineVerdict]]
+    usable: Sequence[MachineVerdict]
+    open: Sequence[Open]
+    ended: Mapping[str, str]
+    proofs: Mapping[str, Proof]
+    signed: bool
+    kept: Row | None = None
+
+    @staticmethod
+    def of(
+        found: Collection, name: str, now: datetime, kept: Row | None, *, signed: bool
+    ) -> History:
+        """What is known of a machine; `kept` is its last row in kept nights."""
+        held = found.verdicts.get(name, ())
+        accepted = {
+            run: (file, one)
+            for file, one in found.acceptances.get(name, {}).items()
+            for run in one.runs
+        }
+        dated = _dated(held)
+        usable = [one for _, one in dated if not one.is_ahead(now)]
+        standing: list[Open] = []
+        ended: dict[str, str] = {}
+        for one in usable:
+            if one.verdict == "FAIL":
+                standing.append(Open(one))
+            elif one.proves(signed=signed) == "PASS":
+                tried = [(each, end_by(each.failed, one, found.proofs)) for each in standing]
+                ended |= {each.failed.run_id: one.run_id for each, why in tried if why is None}
+                standing = [replace(each, passed=one, why=why) for each, why in tried if why]
+        runs = {one.failed.run_id for one in standing}
+        by_name = {run: file for run, (file, _) in accepted.items() if run not in ended}
+        lost = kept if kept is not None and _is_lost(kept, held, by_name) else None
+        return History(
+            name,
+            held,
+            {run: told for run, told in accepted.items() if run in runs or run not in ended},
+            dated,
+            usable,
+            [one for one in standing if one.failed.run_id not in accepted],
+            {**ended, **by_name},
+            found.proofs,
+            signed,
+            lost,
+        )
+
+    @property
+    def counts(self) -> MachineVerdict | None:
+        """The verdict that counts: the newest FAIL that stands, else the newest of all."""
+        if self.open:
+            return self.open[-1].failed
+        return self.usable[-1] if self.usable else None
+
+    def word(self, one: MachineVerdict) -> VerdictWord:
+        """The word of a verdict, which is no FAIL any more once that was accepted."""
+        return "UNJUDGED" if one.run_id in self.accepted else one.verdict
+
+
+def _is_lost(kept: Row, held: Sequence[MachineVerdict], accepted: Names[str]) -> bool:
+    """Whether a kept FAIL has no verdict any more that shows what failed."""
+    run = kept.run_id
+    known = run is None or run in accepted or any(one.run_id == run for one in held)
+    return kept.verdict == "FAIL" and not known
+
+
+def end_by(
+    failed: MachineVerdict, passed: MachineVerdict, proofs: Mapping[str, Proof]
+) -> Message | None:
+    """Why a PASS does not end a FAIL; None where it does."""
+    proof = proofs.get(passed.sha256)
+    if failed.failed is None or proof is None:
+        return Message("end_pass_unknown")
+    return ending.obstacle(failed.failed, proof, passed.baseline)
+
+
+def _with_history(one: Standing, history: History) -> Standing:
+    """What was ended, beside what stands; and a FAIL that only a kept night knows."""
+    accepted = tuple(
+        Accepted(run, told.by, f"{told.at:%Y-%m-%d %H:%M}", told.reason)
+        for run, (_, told) in sorted(history.accepted.items())
+    )
+    found = replace(one, ended=history.ended, accepted=accepted)
+    lost = history.kept
+    if lost is None or found.verdict == "FAIL":
+        return found
+    reason = Message("fleet_fail_lost", known(run=lost.run_id, reason=lost.reason))
+    return replace(found, verdict="FAIL", reason=reason, newest=None, proved=False, kept=lost)
+
+
+def _under_other_names(
+    standings: Iterable[Standing], histories: Mapping[str, History], identities: Identities
+) -> list[Standing]:
+    """The standings, with each FAIL that stands also under the later names of its machine."""
+    found = {one.machine: one for one in standings}
+    for name, history in histories.items():
+        later = _later(history, identities)
+        if later is None or later.kind != "machine" or not history.open:
+            continue
+        other = found[later.run.name]
+        gone = {
+            one.failed.run_id: by
+            for one in history.open
+            if (by := _ended_under(one, histories[other.machine])) is not None
+        }
+        other = replace(other, ended={**other.ended, **gone})
+        found[other.machine] = other
+        standing = [one for one in history.open if one.failed.run_id not in other.ended]
+        if standing and other.verdict != "FAIL":
+            failed = standing[-1].failed
+            values = {"other": name, "run": failed.run_id, "reason": failed.reason or ""}
+            reason = Message("fleet_fail_of_other_name", values)
+            found[other.machine] = replace(
+                other, verdict="FAIL", reason=reason, newest=failed, proved=False, failed=failed
+            )
+    return list(found.values())
+
+
+def _later(history: History, identities: Identities) -> Later | None:
+    if not history.usable:
+        return None
+    newest, began = history.usable[-1], history.usable[-1].began
+    return None if began is None else identities.later(newest.identity(began))
+
+
+def _ended_under(one: Open, other: History) -> str | None:
+    """The run of a PASS of its machine under a later name, which ended a FAIL; None without one."""
+    return next(
+        (
+            passed.run_id
+            for passed in other.usable
+            if passed.began is not None
+            and one.failed.began is not None
+            and passed.began > one.failed.began
+            and passed.proves(signed=other.signed) == "PASS"
+            and end_by(one.failed, passed, other.proofs) is None
+        ),
+        None,
+    )
+
+
 def _standing(
-    name: str,
-    verdicts: Sequence[MachineVerdict],
+    history: History,
     wrong: Sequence[Message],
     now: datetime,
     fresh: timedelta,
     identities: Identities,
+    histories: Mapping[str, History],
     *,
     signed: bool,
 ) -> Standing:
+    name, verdicts, moments = history.machine, history.verdicts, history.dated
     if not verdicts:
         why = wrong[0] if wrong else Message("fleet_missing")
         return Standing(name, "UNJUDGED", why, True, None)
     undated = [one for one in verdicts if one.began is None]
-    moments = _dated(verdicts)
     dated = [one for _, one in moments]
     ahead = [one for one in dated if one.is_ahead(now)]
-    counts = _counting([one for one in dated if not one.is_ahead(now)], signed=signed)
+    counts = history.counts
 
     def doubted(reason: Message, *others: MachineVerdict) -> Standing:
         """No verdict is to be trusted: those that may count can only make the machine FAIL."""
-        failed = [one for one in (*others, counts) if one is not None and one.verdict == "FAIL"]
+        may_count = (*others, counts)
+        failed = [one for one in may_count if one is not None and history.word(one) == "FAIL"]
         if not failed:
             return Standing(name, "UNJUDGED", reason, False, None)
         return Standing(name, "FAIL", reason, False, None, failed=failed[-1])
@@ -267,13 +463,16 @@ def _standing(
     if later := [one for one in recent if one.written > newest.written + COPYING]:
         values = {"run": later[-1].run_id, "other": newest.run_id}
         return doubted(Message("fleet_out_of_order", values), *later)
-    if not recent and counts.verdict != "FAIL":
+    word = history.word(counts)
+    if not recent and word != "FAIL":
         hours = round((now - moments[-1][0]) / timedelta(hours=1))
         reason = Message("fleet_stale", {"run": newest.run_id, "hours": hours})
         return Standing(name, "UNJUDGED", reason, True, None)
     if elsewhere := identities.later(newest.identity(moments[-1][0])):
         reason = of_another(elsewhere, newest.parts)
-        if elsewhere.kind == "machine" and elsewhere.run.passed:  # no FAIL stands after that
+        other = histories[elsewhere.run.name]
+        ended = elsewhere.kind == "machine" and elsewhere.run.passed
+        if ended and all(_ended_under(one, other) is not None for one in history.open):
             return Standing(name, "UNJUDGED", reason, False, None)
         return doubted(reason)
     if signed and counts.signer is None:
@@ -281,18 +480,26 @@ def _standing(
     if counts.partial and counts.verdict == "PASS":
         values = {"run": counts.run_id}
         return Standing(name, "UNJUDGED", Message("fleet_partial", values), False, counts)
-    proved = counts.verdict != "UNJUDGED" and counts.is_fresh(now, fresh)
-    failed = counts if counts.verdict == "FAIL" else None
-    return Standing(name, counts.verdict, counts.reason, not recent, counts, proved, failed)
+    if word != counts.verdict:
+        reason = Message("fleet_accepted_untested", {"run": counts.run_id})
+        return Standing(name, "UNJUDGED", reason, False, counts)
+    proved = word != "UNJUDGED" and counts.is_fresh(now, fresh)
+    failed = counts if word == "FAIL" else None
+    return Standing(name, word, _why(history, counts), not recent, counts, proved, failed)
 
 
-def _counting(dated: Sequence[MachineVerdict], *, signed: bool) -> MachineVerdict | None:
-    """Of verdicts of one machine, the oldest first, the one that counts (see `stands`)."""
-    counts = None
-    for one in dated:
-        if counts is None or not stands(counts.verdict, one.proves(signed=signed)):
-            counts = one
-    return counts
+def _why(history: History, counts: MachineVerdict) -> Text | None:
+    """Why a machine is no PASS; of a FAIL also why a later PASS does not end it."""
+    return why_open(history.open[-1]) if history.open else counts.reason
+
+
+def why_open(one: Open) -> Text:
+    """What failed, and why a later PASS does not end it."""
+    reason = one.failed.reason or Message("fleet_fail_untold", {"run": one.failed.run_id})
+    if one.passed is None or one.why is None:
+        return reason
+    values = {"reason": reason, "run": one.passed.run_id, "why": one.why}
+    return Message("fleet_not_ended", {**values, "profile": one.passed.profile or ""})
 
 
 def _dated(verdicts: Iterable[MachineVerdict]) -> list[tuple[datetime, MachineVerdict]]:
@@ -319,6 +526,8 @@ class Row:
     `run_id` and `began` are None where no verdict counts; `missing` where there is no fresh one and
     nothing was wrong with what was read. `signer` is None of an unsigned verdict. `checks`,
     `not_passed` and `parts` are those of the verdict that counts, None and empty without one.
+    `caveats` are what that does not cover. `ended` are the runs of the machine's FAILs that do not
+    stand any more, and `accepted` those that somebody accepted.
     """
 
     machine: str
@@ -334,6 +543,19 @@ class Row:
     checks: int | None = None
     not_passed: tuple[tuple[str, NotPassed], ...] = ()
     parts: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+
+    @property
+    def proof(self) -> Message:
+        """What its verdict was given by: profile, machine file, and what it does not cover."""
+        values = known(
+            profile=self.profile or "",
+            file=dict(self.groups).get("machine_file"),
+            caveats="; ".join(self.caveats) or None,
+        )
+        return Message("fleet_pass_of", values)
 
     def identity(self, began: datetime) -> MachineRun:
         """What it says of which machine it is of; `began` is its own.
@@ -387,7 +609,7 @@ def tables(
         name, newest = standing.machine, standing.newest
         if newest is None:
             missing = standing.missing and name not in wrong
-            row = Row(name, standing.verdict, reasons.get(name), missing=missing)
+            row = _bare(standing, reasons.get(name), missing=missing)
             nights.setdefault(tonight, {})[name] = row, None
         if newest is None and not standing.missing:
             continue
@@ -398,12 +620,13 @@ def tables(
                 word, later = standing.verdict, True
             reason = reasons.get(name) if one is newest else one.reason
             kept = nights.setdefault(night_of(began), {})
-            if name not in kept or not stands(kept[name][0].verdict, word):
-                kept[name] = _row(one, word, reason), one
-        if newest is not None and newest.verdict == "FAIL":
+            row = _row(standing, one, word, reason)
+            if name not in kept or not stands(kept[name][0], row):
+                kept[name] = row, one
+        if newest is not None and newest.verdict == standing.verdict == "FAIL":
             kept = nights.setdefault(tonight, {})
             if name not in kept or kept[name][0].run_id != newest.run_id:
-                kept[name] = _row(newest, "FAIL", reasons.get(name)), None
+                kept[name] = _row(standing, newest, "FAIL", reasons.get(name)), None
     return {
         night: _table(list(held.values()), found.series) for night, held in sorted(nights.items())
     }
@@ -425,9 +648,9 @@ def with_troubles(
     return {**nights, last: replace(table, troubles=troubles)}
 
 
-def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
+def _row(standing: Standing, one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
     return Row(
-        one.machine,
+        standing.machine,
         word,
         reason,
         one.run_id,
@@ -439,6 +662,24 @@ def _row(one: MachineVerdict, word: VerdictWord, reason: str | None) -> Row:
         checks=one.checks,
         not_passed=one.not_passed,
         parts=tuple(sorted(one.parts)),
+        caveats=one.caveats,
+        ended=tuple(sorted(standing.ended)),
+        accepted=standing.accepted,
+    )
+
+
+def _bare(standing: Standing, reason: str | None, *, missing: bool) -> Row:
+    """The row of a machine without a verdict that counts, or with one that is only in a night."""
+    ended, accepted = tuple(sorted(standing.ended)), standing.accepted
+    if standing.kept is not None:
+        return replace(standing.kept, ended=ended, accepted=accepted)
+    return Row(
+        standing.machine,
+        standing.verdict,
+        reason,
+        missing=missing,
+        ended=ended,
+        accepted=accepted,
     )
 
 
@@ -447,15 +688,7 @@ def newest_table(standings: Iterable[Standing], series: Sequence[Series]) -> Nig
 
     The rows have no reasons: the standings have them.
     """
-    held = [
-        (
-            Row(one.machine, one.verdict, missing=one.missing)
-            if one.newest is None
-            else replace(_row(one.newest, one.verdict, None), missing=one.missing),
-            one.newest,
-        )
-        for one in standings
-    ]
+    held = [(one.row, one.newest) for one in standings]
     return _table(held, series)
 
 
@@ -519,12 +752,19 @@ def merge_troubles(
     return {**old.troubles, **new.troubles}
 
 
+def stands(was: Row, newer: Row) -> bool:
+    """Whether a row counts although the machine has a newer one: its FAIL was not ended."""
+    return was.verdict == "FAIL" and newer.verdict != "FAIL" and was.run_id not in newer.ended
+
+
 def _kept(was: Row, now: Row) -> Row:
     """The row of a machine that is in two tables."""
     if was.began is None:
         return now
+    if was.verdict == "FAIL" and was.run_id in now.ended:
+        return now
     if now.began is not None:
         older, newer = (was, now) if now.began >= was.began else (now, was)
-        return older if stands(older.verdict, newer.verdict) else newer
+        return older if stands(older, newer) else newer
     word = was.verdict if now.missing else worst((was.verdict, now.verdict))
     return was if word == was.verdict else replace(was, verdict=word, reason=now.reason)

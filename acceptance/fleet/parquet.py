@@ -21,7 +21,7 @@ import numpy as np
 from acceptance.core import parts, plain_text, regular_file
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import lock
-from acceptance.fleet.night import NightTable, Row, merge
+from acceptance.fleet.night import Accepted, NightTable, Row, merge
 from acceptance.fleet.verdicts import GROUP_KEYS, NotPassed, Series
 from acceptance.history import durable_file
 from acceptance.wording.errors import WordedError
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FACTS = ("verdict", "reason", "run_id", "profile", "signer", "sha256")
-_LISTS = ("not_passed", "parts")  # as JSON
-_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *GROUP_KEYS)
+# As JSON; those of the second line are not in the files of an older rigproof.
+_LISTS = ("not_passed", "parts")
+_LATER_LISTS = ("caveats", "ended", "accepted")
+_MACHINE = (*_FACTS, "began", "missing", "checks", *_LISTS, *_LATER_LISTS, *GROUP_KEYS)
 # The others are texts.
 _TYPES = {"missing": "BOOLEAN", "began": "TIMESTAMPTZ", "checks": "INTEGER"}
 _SERIES = ("measurement", "component", "check_id", "unit")
 _NOT_PASSED = msgspec.json.Decoder(tuple[tuple[str, NotPassed], ...])
-_PARTS = msgspec.json.Decoder(tuple[str, ...])
+_TEXTS = msgspec.json.Decoder(tuple[str, ...])
+_ACCEPTED = msgspec.json.Decoder(tuple[Accepted, ...])
 _TROUBLES = msgspec.json.Decoder(dict[str, tuple[tuple[str | None, str], ...]])
 _TROUBLES_KEY = "rigproof_troubles"  # in the file's metadata: no row of a machine or value
 _NIGHT = re.compile(r"night-(20\d\d-\d\d-\d\d)\.parquet", re.ASCII)
@@ -158,7 +161,7 @@ def _write(connection: DuckDBPyConnection, path: Path, table: NightTable) -> Non
         **{name: _texts([getattr(row, name) for row in rows]) for name in _FACTS},
         **{
             name: _texts([msgspec.json.encode(getattr(row, name)).decode() for row in rows])
-            for name in _LISTS
+            for name in (*_LISTS, *_LATER_LISTS)
         },
         **{key: _texts([one.get(key) for one in groups]) for key in GROUP_KEYS},
     }
@@ -237,12 +240,16 @@ def _read(connection: DuckDBPyConnection, path: Path) -> NightTable:
         fact = dict(zip(_MACHINE, facts, strict=True))
         moment = fact.pop("began")
         groups = tuple(sorted((key, fact.pop(key)) for key in GROUP_KEYS if fact[key] is not None))
-        fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *_LISTS)}
+        lists = (*_LISTS, *_LATER_LISTS)
+        fact = {name: fact[name] for name in (*_FACTS, "missing", "checks", *lists)}
         began = datetime.fromtimestamp(moment, UTC) if moment is not None else None
         try:
             msgspec.convert(fact["verdict"], VerdictWord)
             fact["not_passed"] = _NOT_PASSED.decode(fact["not_passed"])
-            fact["parts"] = _PARTS.decode(fact["parts"])
+            fact["parts"] = _TEXTS.decode(fact["parts"])
+            for name in _LATER_LISTS:
+                decoder = _ACCEPTED if name == "accepted" else _TEXTS
+                fact[name] = () if fact[name] is None else decoder.decode(fact[name])
         except (TypeError, msgspec.MsgspecError) as error:
             raise NightFileError("fleet_file_unread", path=str(path), why=str(error)) from error
         rows.append(Row(machine, began=began, groups=groups, **fact))
@@ -292,7 +299,7 @@ def _column(name: str, columns: Container[str]) -> str:
     """A column of machines as it is asked for; facts that a file does not know yet are NULL."""
     if name == "began":
         return "epoch(began)"
-    known = name in columns or name not in GROUP_KEYS
+    known = name in columns or name not in (*GROUP_KEYS, *_LATER_LISTS)
     return f'"{name}"' if known else "NULL"
 
 

@@ -126,7 +126,7 @@ def of_folders(found: Collection, judged: Judged, now: datetime) -> FleetReport:
 def of_nights(
     nights: Mapping[str, NightTable], due: Names[str] | None, now: datetime, fresh: timedelta
 ) -> FleetReport:
-    """The report of kept nights: of each machine the run counts that `night.stands` says.
+    """The report of kept nights: of each machine the newest run counts, or a FAIL that stands.
 
     `due` names those that are due, None all that are there. What could not be read is what the
     newest night knows of each folder. Raises ValueError where there is no night.
@@ -141,9 +141,10 @@ def of_nights(
     )
     chosen = None if due is None else set(due)
     reasons: dict[str, Text] = {}
+    ended = {row.machine: row.ended for row in table.rows}
     rows = []
     for row in (*table.rows, *_absent(table, due)):
-        judged, reason = _elsewhere(identities, *_aged(row, now, fresh))
+        judged, reason = _elsewhere(identities, ended, *_aged(row, now, fresh))
         rows.append(judged)
         if reason is not None:
             reasons[row.machine] = reason
@@ -182,12 +183,18 @@ def _troubles(nights: Mapping[str, NightTable], whole: NightTable) -> Iterator[U
         yield from (Unread(machine, text) for machine, text in troubles)
 
 
-def _elsewhere(identities: Identities, row: Row, reason: Text | None) -> tuple[Row, Text | None]:
-    """A kept machine and why it is no PASS, where its machine was tested later by another name."""
+def _elsewhere(
+    identities: Identities, ended: Mapping[str, Names[str]], row: Row, reason: Text | None
+) -> tuple[Row, Text | None]:
+    """A kept machine and why it is no PASS, where its machine was tested later by another name.
+
+    `ended` has the FAILs that do not stand any more, by the name under which they were ended.
+    """
     later = None if row.began is None else identities.later(row.identity(row.began))
     if later is None:
         return row, reason
-    passed = later.kind == "machine" and later.run.passed
+    stands = row.verdict == "FAIL" and row.run_id not in ended.get(later.run.name, ())
+    passed = later.kind == "machine" and later.run.passed and not stands
     word = "UNJUDGED" if passed else night.worst((row.verdict, "UNJUDGED"))
     return Row(row.machine, word), night.of_another(later, row.parts)
 

@@ -28,7 +28,9 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import due
+from acceptance.fleet import acceptances, due, ending
+from acceptance.fleet.acceptances import Acceptance, AcceptanceError
+from acceptance.fleet.ending import Failure, Proof
 from acceptance.fleet.identity import MachineRun
 from acceptance.journal import run_folder
 from acceptance.process.command import CommandError
@@ -50,6 +52,7 @@ _FAILED = re.compile(
     rb'\s*\{\s*"schema":\s*\d+,\s*"verdict":\s*"FAIL",\s*"exit_code":\s*\d+,\s*'
     rb'"run_id":\s*"([0-9TZa-f-]+)"'
 )
+_WORD = re.compile(rb'\s*\{\s*"schema":\s*\d+,\s*"verdict":\s*"([A-Z]+)"')
 _BEGINNING = 4096  # bytes, which hold that
 _STEP = 64  # bytes that are unpacked at once
 # What makes machines comparable, or tells them apart: keys of a verdict's provenance.
@@ -83,7 +86,9 @@ class MachineVerdict:
     were planned; `not_passed` are those that failed (fail) or left something unjudged (error),
     `run` among them for what concerns the whole run. `parts` are serial numbers and UUIDs of GPUs.
     `places` are the columns of `values` in the collection's series; only measured values are there.
-    `seconds` are those of its checks, but for those beside others: the run took longer.
+    `seconds` are those of its checks, but for those beside others: the run took longer. `failed` is
+    what failed, of a FAIL. `baseline` is the run that the machine was compared with. `caveats` are
+    what the verdict does not cover.
     """
 
     machine: str
@@ -106,6 +111,9 @@ class MachineVerdict:
     check: str | None = None
     component: str | None = None
     seconds: float = 0.0
+    failed: Failure | None = None
+    baseline: str | None = None
+    caveats: tuple[str, ...] = ()
 
     def identity(self, began: datetime, *, passed: bool = False) -> MachineRun:
         """What it says of which machine it is of; `began` is its own, `passed` whether it counts as
@@ -151,12 +159,18 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The verdicts of the machines in some folders, and what could not be read in these."""
+    """The verdicts of the machines in some folders, and what could not be read in these.
+
+    `proofs` are what the PASSes show that may end a FAIL, by the SHA-256 of their files.
+    `acceptances` are those of each machine, by the name of the file, the oldest first.
+    """
 
     folders: tuple[str, ...]
     verdicts: Mapping[str, Sequence[MachineVerdict]]
     troubles: tuple[Trouble, ...]
     series: tuple[Series, ...]
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
+    acceptances: Mapping[str, Mapping[str, Acceptance]] = field(default_factory=dict)
 
 
 def collect(
@@ -165,18 +179,22 @@ def collect(
     """Read the verdicts in these folders, those that lie there now.
 
     Of a machine with a folder for each run, runs that began before `since` by their folder's name
-    are left out, but for the newest, and for those back to a FAIL or a PASS where no later run was
-    either. What cannot be read is no trouble in a run that is older than such a verdict: whatever
-    it was, it does not count any more. `signers` is as in `signature.verify`.
+    are left out, but for the newest, for those back to a FAIL or a PASS where no later run was
+    either, and for each older FAIL and the PASSes after it. What cannot be read is no trouble in a
+    run that is older than a FAIL or a PASS. `signers` is as in `signature.verify`.
     """
     reader = _Reader(now, since, signers)
     for folder in folders:
         reader.list_folder(folder)
-    reader.read()
-    reader.cut_off()
-    return Collection(
-        tuple(reader.folders), reader.verdicts, tuple(reader.troubles), tuple(reader.series)
-    )
+    return reader.collection()
+
+
+def collect_machine(folder: Path, now: datetime, signers: Path | None = None) -> Collection:
+    """Read the verdicts of one machine, whose folder this is, whatever lies beside it."""
+    reader = _Reader(now, now, signers)
+    reader.folders.append(str(folder.parent))
+    reader.list_machine(folder.name, folder)
+    return reader.collection()
 
 
 def began(run_id: str) -> datetime | None:
@@ -227,6 +245,20 @@ class _Reader:
     series: dict[Series, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     begun: dict[str, tuple[datetime, str, Path, str]] = field(default_factory=dict)
+    acceptances: dict[str, dict[str, Acceptance]] = field(default_factory=dict)
+
+    def collection(self) -> Collection:
+        """Everything that counts in what was listed."""
+        self.read()
+        self.cut_off()
+        return Collection(
+            tuple(self.folders),
+            self.verdicts,
+            tuple(self.troubles),
+            tuple(self.series),
+            self.proofs(),
+            self.acceptances,
+        )
 
     def list_folder(self, folder: Path) -> None:
         """Find the files in one folder, which holds a folder for each machine."""
@@ -239,7 +271,7 @@ class _Reader:
             elif self._is_folder(path, name):
                 if due.is_name(name):
                     machines += 1
-                    self._machine(name, path)
+                    self.list_machine(name, path)
                 else:
                     self._trouble(None, Message("fleet_no_name", {"path": quoted(path)}))
         if not machines and before == len(self.troubles):
@@ -264,6 +296,7 @@ class _Reader:
                 self._file(name, one, known)
             while older and not self._newer(name, older[-1][0]):
                 self._file(name, older.pop()[1], known)
+            self._old_failures(name, [one for _, one in older], known)
             self.troubles.extend(
                 doubt.trouble
                 for doubt in self.doubts
@@ -273,6 +306,55 @@ class _Reader:
                 )
             )
             self.doubts.clear()
+
+    def _old_failures(self, name: str, files: Sequence[_File], known: set[tuple[int, int]]) -> None:
+        """Read the FAILs among the runs of long ago, the oldest first, and the PASSes after them.
+
+        A PASS need not have ended them. Of the other runs only the first lines are read.
+        """
+        failed = False
+        for one in files:
+            found = _WORD.match(_beginning(one.path))
+            word = found[1] if found else b""
+            failed = failed or word == b"FAIL"
+            if word == b"FAIL" or (failed and word == b"PASS"):
+                self._file(name, one, known)
+
+    def proofs(self) -> dict[str, Proof]:
+        """What those PASSes show that may end a FAIL: of its machine, under whatever name.
+
+        Their files are read again: most PASSes of a fleet end nothing.
+        """
+        failed = {
+            name
+            for name, held in self.verdicts.items()
+            if any(one.verdict == "FAIL" for one in held)
+        }
+        gpus = {part for name in failed for one in self.verdicts[name] for part in one.parts}
+        found = {}
+        for name, held in self.verdicts.items():
+            for one in held:
+                may_end = name in failed or bool(gpus & one.parts)
+                if may_end and one.verdict == "PASS" and not one.partial:
+                    with contextlib.suppress(OSError):
+                        content = _content(one.path)
+                        if hashlib.sha256(content).hexdigest() == one.sha256:
+                            found[one.sha256] = ending.proof(verdict_json.read(content))
+        return found
+
+    def _acceptance(self, name: str, path: Path) -> None:
+        try:
+            found = acceptances.read(path, self.signers)
+        except (
+            AcceptanceError,
+            signature.SignatureError,
+            CommandError,
+            OSError,
+        ) as error:
+            why = {"path": quoted(path), "why": said(error)}
+            self._trouble(name, Message("fleet_acceptance_unread", why))
+        else:
+            self.acceptances.setdefault(name, {})[path.name] = found
 
     def _newer(self, name: str, then: datetime) -> list[MachineVerdict]:
         """The FAILs and the PASSes of whole runs of a machine that are newer than a run of then."""
@@ -375,10 +457,11 @@ class _Reader:
                 parts=frozenset(),
                 places=np.empty(0, np.int32),
                 values=np.empty(0, np.float64),
+                failed=Failure(),
             )
         )
 
-    def _machine(self, name: str, folder: Path) -> None:
+    def list_machine(self, name: str, folder: Path) -> None:
         """Find the files of a machine: its own and those of its runs."""
         self.verdicts.setdefault(name, [])
         files = self.files.setdefault(name, [])
@@ -386,6 +469,8 @@ class _Reader:
         for path in self._entries(folder, name):
             if path.name in (run_folder.VERDICT, PACKED):
                 files.append(_File(None, path, self.folders[-1]))
+            elif acceptances.FILE.fullmatch(path.name):
+                self._acceptance(name, path)
             elif self._is_folder(path, name):
                 held = [path / one for one in (run_folder.VERDICT, PACKED)]
                 try:
@@ -458,6 +543,11 @@ class _Reader:
             reasons[0].check if reasons else None,
             None if not reasons or reasons[0].component is UNSET else reasons[0].component,
             _seconds(file),
+            ending.failure(file, ending.proof(file)) if file.verdict == "FAIL" else None,
+            None if file.baseline is UNSET else file.baseline,
+            ("of a version that does not say what the verdict does not cover",)
+            if file.caveats is UNSET
+            else tuple(one.text for one in file.caveats),
         )
 
     def _entries(self, folder: Path, machine: str | None) -> Iterator[Path]:

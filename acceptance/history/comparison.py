@@ -171,9 +171,17 @@ class Comparison:
         )
 
     @property
+    def not_repeated(self) -> tuple[str, ...]:
+        """The checks that failed in the first run and were not due in every later one."""
+        first, *later = ({check.id: check for check in run.verdict.checks} for run in self.runs)
+        failed = [name for name, check in first.items() if check.outcome == "fail"]
+        return tuple(name for name in failed if not all(name in one for one in later))
+
+    @property
     def proves_nothing(self) -> bool:
         """Whether it cannot tell that nothing is worse."""
-        return bool(self.not_whole or (self.unrelated and not self.worse))
+        unknown = self.unrelated or self.not_repeated
+        return bool(self.not_whole or (unknown and not self.worse))
 
     @property
     def not_whole(self) -> tuple[int, ...]:

@@ -189,11 +189,13 @@ def _lines(
 
 
 def skipped_in_a_row(store: Store) -> int:
-    """How many consecutive runs, up to the last, found the machine in use and were postponed."""
+    """How many runs since the last whole one found the machine in use and were postponed.
+
+    A run on a part of the machine, or one that was cut off, is no night in place of these.
+    """
     query = (
-        "SELECT count(*) FROM night WHERE seq > (SELECT coalesce(max(seq), 0) FROM night "
-        "WHERE "
-        "NOT postponed)"
+        "SELECT count(*) FROM night WHERE postponed AND seq > (SELECT coalesce(max(seq), 0) FROM "
+        "night WHERE NOT postponed AND (apart IS NULL OR apart NOT IN ('partial', 'interrupted')))"
     )
     return int(_rows(store, query)[0][0])
 

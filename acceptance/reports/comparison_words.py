@@ -196,4 +196,10 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
             runs=names,
             counts=counts,
         )
+    if comparison.not_repeated:
+        return language(
+            "NOTHING PROVED: {checks} failed in A, and a later run did not make it; {counts}",
+            checks=", ".join(comparison.not_repeated),
+            counts=counts,
+        )
     return language("NOTHING WORSE than A: {counts}", counts=counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from acceptance.core import reduction_message
 from acceptance.core.collection import SITE
@@ -39,32 +39,49 @@ def closing_line(run: Run, language: Language = ENGLISH) -> str:
     return language("{verdict}: {counts}", verdict=word, counts=text)
 
 
+class Caveat(NamedTuple):
+    """Something that a verdict does not cover, in a sentence; the code is for programs."""
+
+    code: str
+    text: str
+
+
+def caveats(run: Run, language: Language = ENGLISH) -> tuple[Caveat, ...]:
+    """Everything in the closing line that the verdict does not cover."""
+    whole = _waived_whole(run.verdict, language)
+    return (*_reserved(run, language), *([Caveat("subject_waived", whole)] if whole else ()))
+
+
 def reservations(run: Run, language: Language = ENGLISH) -> tuple[str, ...]:
-    """What the verdict does not cover."""
+    """What the verdict does not cover, but for what was waived, which stands with the counts."""
+    return tuple(one.text for one in _reserved(run, language))
+
+
+def _reserved(run: Run, language: Language) -> tuple[Caveat, ...]:
     verdict = run.verdict
+    passed = verdict.verdict == "PASS"
     about = []
-    if verdict.verdict == "PASS" and run.seal.old:
-        about.append(language("not sealed"))
+    if passed and run.seal.old:
+        about.append(Caveat("not_sealed", language("not sealed")))
     if run.troubles:
-        about.append(language("the evidence is incomplete"))
+        about.append(Caveat("evidence_incomplete", language("the evidence is incomplete")))
     if verdict.shortened:
-        about.append(no_acceptance(verdict, language))
+        about.append(Caveat("shortened", no_acceptance(verdict, language)))
     elif verdict.scope == "partial":
-        about.append(language("partial: no acceptance of the machine"))
+        about.append(Caveat("partial", language("partial: no acceptance of the machine")))
     if not verdict.inventory_declared:
-        about.append(language("inventory not declared"))
+        about.append(Caveat("inventory_not_declared", language("inventory not declared")))
     if run.start.limits is not None and (count := len(run.start.limits.looser)):
-        about.append(
-            language.ngettext(
-                "{n} limit looser by the site's sheets",
-                "{n} limits looser by the site's sheets",
-                count,
-            )
+        looser = language.ngettext(
+            "{n} limit looser by the site's sheets",
+            "{n} limits looser by the site's sheets",
+            count,
         )
-    if verdict.verdict == "PASS" and declares_no_gpu(verdict):
-        about.append(language("no GPU declared"))
-    if verdict.verdict == "PASS" and (missing := not_judged(verdict, language)):
-        about.append(missing)
+        about.append(Caveat("looser_limits", looser))
+    if passed and declares_no_gpu(verdict):
+        about.append(Caveat("no_gpu_declared", language("no GPU declared")))
+    if passed and (missing := not_judged(verdict, language)):
+        about.append(Caveat("not_judged", missing))
     return tuple(about)
 
 
@@ -110,16 +127,21 @@ def counts(verdict: Verdict, language: Language = ENGLISH) -> str:
         parts.append(
             language.ngettext("{n} check is the site's own", "{n} checks are the site's own", own)
         )
-    if subjects := waived_whole(verdict):
-        parts.append(
-            language.ngettext(
-                "{n} subject waived whole: {names}",
-                "{n} subjects waived whole: {names}",
-                len(subjects),
-                names=", ".join(subjects),
-            )
-        )
+    if whole := _waived_whole(verdict, language):
+        parts.append(whole)
     return language("; ").join(parts)
+
+
+def _waived_whole(verdict: Verdict, language: Language) -> str | None:
+    subjects = waived_whole(verdict)
+    if not subjects:
+        return None
+    return language.ngettext(
+        "{n} subject waived whole: {names}",
+        "{n} subjects waived whole: {names}",
+        len(subjects),
+        names=", ".join(subjects),
+    )
 
 
 def declares_no_gpu(verdict: Verdict) -> bool:

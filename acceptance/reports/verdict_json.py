@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from acceptance.core import message
 from acceptance.core.collection import Session
+from acceptance.core.declared import Declared, Fact
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
@@ -22,7 +23,9 @@ from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Values
 from acceptance.core.record import Outcome, Postponed
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
+from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
+from acceptance.machine import changes
 from acceptance.reports import plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
@@ -31,7 +34,7 @@ from acceptance.wording.errors import WordedError
 
 SCHEMA: Literal[7] = 7  # increases with every change of the shape: docs/verdict.md
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# The shape before, which had no `shortened`: fleets hold verdicts of several versions.
+# The shape before, which had no `declared`: fleets hold verdicts of several versions.
 BEFORE: Literal[6] = 6
 ID = f"urn:rigproof:verdict:{SCHEMA}"
 
@@ -178,6 +181,13 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     outcome: Outcome
     seconds: Annotated[float, Meta(ge=0)]
     measurements: tuple[Figure, ...]
+    load_s: (
+        Annotated[
+            float,
+            Meta(gt=0, description="how many seconds the profile gave its load, where it has one"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
@@ -262,6 +272,49 @@ class MemoryShare(Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
 
 
+class DeclaredLimit(Struct, frozen=True, forbid_unknown_fields=True):
+    """A limit of the machine file's own."""
+
+    measurement: str
+    unit: str
+    component: (
+        Annotated[str, Meta(description="absent where it is of every component")] | UnsetType
+    ) = UNSET
+    low: float | UnsetType = UNSET
+    high: float | UnsetType = UNSET
+
+
+class DeclaredWaiver(Struct, frozen=True, forbid_unknown_fields=True):
+    """A waiver of the machine file."""
+
+    reason: Text
+    measurement: str | UnsetType = UNSET
+    skip: (
+        Annotated[str, Meta(description="the check or subject that may be left out")] | UnsetType
+    ) = UNSET
+    component: str | UnsetType = UNSET
+    worst: Annotated[float, Meta(description="the worst value that is accepted")] | UnsetType = (
+        UNSET
+    )
+
+
+class Declaration(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the machine file declares; of a run without one nothing."""
+
+    facts: Annotated[
+        dict[str, Fact], Meta(description="by key, such as `gpus`, `gpu0.model` or `cpu.cores`")
+    ]
+    limits: tuple[DeclaredLimit, ...]
+    waivers: tuple[DeclaredWaiver, ...]
+
+
+class Caveat(Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that the verdict does not cover, as the closing line of the run says it."""
+
+    code: Annotated[str, Meta(pattern="^[a-z_]+$")]
+    text: Text
+
+
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it.
 
@@ -331,6 +384,21 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     profile: str | UnsetType = UNSET
     inventory_declared: (
         Annotated[bool, Meta(description="whether somebody said what should be in the machine")]
+        | UnsetType
+    ) = UNSET
+    declared: (
+        Annotated[Declaration, Meta(description="absent where the run was of an older rigproof")]
+        | UnsetType
+    ) = UNSET
+    baseline: (
+        Annotated[Text, Meta(description="the run of the baseline that the machine was held to")]
+        | UnsetType
+    ) = UNSET
+    caveats: (
+        Annotated[
+            tuple[Caveat, ...],
+            Meta(description="what the verdict does not cover; absent before `schema` 7"),
+        ]
         | UnsetType
     ) = UNSET
 
@@ -471,7 +539,7 @@ def _figure(judged: Judgement) -> Figure:
     )
 
 
-def _check(check: CheckResult) -> Check:
+def _check(check: CheckResult, load_s: float) -> Check:
     figures = tuple(map(_figure, check.judged))
     return Check(
         check.id,
@@ -480,12 +548,15 @@ def _check(check: CheckResult) -> Check:
         check.outcome,
         round(max(0.0, check.seconds), 3),
         figures,
+        _known(load_s or None),
     )
 
 
 def render(run: Run) -> bytes:
     """The content of verdict.json."""
     verdict, where = run.verdict, find_locations(run.inventory, run.plan.site)
+    load_s = {check.id: check.load_s for check in run.plan.checks}
+    baseline = changes.baseline_of(run.plan)
 
     def rows(*kinds: str) -> tuple[Row, ...]:
         return tuple(_row(finding, where) for finding in verdict.of_kind(*kinds))
@@ -505,7 +576,7 @@ def render(run: Run) -> bytes:
             *_waived_whole(verdict),
             *map(words.message, run.torn),
         ),
-        checks=tuple(map(_check, verdict.checks)),
+        checks=tuple(_check(check, load_s.get(check.id, 0.0)) for check in verdict.checks),
         provenance={**summary.provenance(run), **_machine(run)},
         limits=_limits(run.start.limits),
         skipped=_skipped(verdict.postponed),
@@ -524,8 +595,39 @@ def render(run: Run) -> bytes:
         ),
         profile=verdict.profile,
         inventory_declared=verdict.inventory_declared,
+        declared=_declared(run.start.declared, verdict.waivers),
+        baseline=_known(baseline.run_id if baseline is not None else None),
+        caveats=tuple(Caveat(one.code, one.text) for one in summary.caveats(run)),
     )
     return plain_json.render(content)
+
+
+def _declared(declared: Declared | None, waivers: Iterable[Waiver]) -> Declaration | UnsetType:
+    if declared is None:
+        return UNSET
+    return Declaration(
+        declared.facts,
+        tuple(
+            DeclaredLimit(
+                one.measurement,
+                one.unit,
+                _known(one.component),
+                _known(one.low),
+                _known(one.high),
+            )
+            for one in declared.limits
+        ),
+        tuple(
+            DeclaredWaiver(
+                one.reason,
+                _known(one.measurement),
+                _known(one.skip),
+                _known(one.component),
+                _known(one.worst),
+            )
+            for one in waivers
+        ),
+    )
 
 
 def _limits(limits: LimitSet | None) -> Limits | UnsetType:

@@ -49,8 +49,8 @@ def load_times(run: Run) -> tuple[LoadTime, ...]:
     for part in (GPUS, CPU, MEMORY):
         checks = [check for check in run.plan.checks if part in check.verifies]
         if checks:
-            seconds = sum(check.verified_s for check in checks if check.id in ended)
-            planned = sum(check.verified_s for check in checks)
+            seconds = sum(check.load_s for check in checks if check.id in ended)
+            planned = sum(check.load_s for check in checks)
             found.append(LoadTime(part, seconds, planned, sum(check.own_s for check in checks)))
     return tuple(found)
 

@@ -10,6 +10,7 @@ from acceptance.core.evidence import AnyBody
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, provenance
+from acceptance.machine import declared_facts
 from acceptance.machine.machine_file import Machine
 from acceptance.run import selftest_record
 from acceptance.run.planning import PreparedRun
@@ -32,7 +33,15 @@ def header_records(prepared: PreparedRun, station: Station, run_dir: Path) -> It
     )
     machine_id = clock.machine_id(options.root)
     selftest = selftest_record.last_selftest(run_dir.parent, plan.digest, machine_id)
-    yield RunStarted(run_dir.name, plan, facts, machine_id, selftest, prepared.limits)
+    yield RunStarted(
+        run_dir.name,
+        plan,
+        facts,
+        machine_id,
+        selftest,
+        prepared.limits,
+        declared_facts.declared(prepared.machine),
+    )
     yield from (*station.notes, *prepared.notes)
     yield prepared.observed()
     yield from prepared.scratches

@@ -109,6 +109,20 @@ def sign(run: Run, key: Path) -> Path:
     return run.folder / SIGNATURE
 
 
+def verify_file(path: Path, signers: Path | None = None) -> str:
+    """Hold the signature beside a file (its name and `.sig`) against it; returns who signed.
+
+    `signers` is as in `verify`. Raises SignatureError, and ProgramMissing without ssh-keygen.
+    """
+    key = _key_of(path)
+    return key if signers is None else _signer(path, signers)
+
+
+def sign_text(text: bytes, key: Path) -> bytes:
+    """The signature of a text. Raises SignatureError, and ProgramMissing without ssh-keygen."""
+    return _signature(text, key)
+
+
 def _signature(text: bytes, key: Path) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path, made = Path(folder) / STATEMENT, Path(folder) / SIGNATURE

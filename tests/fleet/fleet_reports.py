@@ -10,13 +10,14 @@ from acceptance.core.parts import Gpu
 from acceptance.fleet import night, report
 from acceptance.fleet.common_cause import Causes
 from acceptance.fleet.comparison import Comparison
-from acceptance.fleet.night import NightTable, Row
+from acceptance.fleet.night import Accepted, NightTable, Row
 from acceptance.fleet.outliers import Flag
 from acceptance.fleet.report import FleetReport
 from acceptance.fleet.verdicts import Series
 
 MODEL = "NVIDIA H200"
 CHECK = "gemm.rate[bf16]"
+SOLD = (Accepted("run-0", "alice@box", "2026-11-24 08:00", "sold with one GPU less"),)
 
 
 def many(count: int, gpus: int = 2) -> FleetReport:
@@ -33,6 +34,7 @@ def many(count: int, gpus: int = 2) -> FleetReport:
             checks=150,
             not_passed=((f"gemm.rate[{number % 70}]", "fail"),) if number % 10 == 0 else (),
             parts=tuple(f"GPU-{number}-{gpu}" for gpu in range(gpus)),
+            accepted=SOLD if number == 1 else (),
         )
         for number in range(count)
     )

@@ -13,13 +13,14 @@ import msgspec
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.reports import verdict_json
-from acceptance.reports.verdict_json import Bounds, Check, Figure, File, Row
+from acceptance.reports.verdict_json import Bounds, Check, Declaration, Figure, File, Row
 
 # What the fixture `fleet` is: exit code, lines on standard output, standard error.
 Call = Callable[..., tuple[int, list[str], str]]
 NOW = datetime(2026, 11, 26, 7, 0, tzinfo=UTC)
 LAST_NIGHT = "2026-11-26T01-00-00Z-0001"
 RATE = "gemm_bf16"
+LESS = Declaration({"gpus": 0}, (), ())  # than the made-up machines declare
 
 
 def run_id(text: str, tail: str = "0001") -> str:
@@ -72,6 +73,8 @@ def verdict(
         scope="full",
         profile="nightly",
         inventory_declared=True,
+        declared=Declaration({"gpus": 1}, (), ()),
+        caveats=(),
     )
     return msgspec.structs.replace(found, **more)
 

@@ -480,10 +480,10 @@ def test_an_old_night_is_no_pass() -> None:
     assert found.verdict == "UNJUDGED"
 
 
-def test_a_kept_fail_stands_until_a_newer_pass() -> None:
+def test_a_kept_fail_stands_until_a_run_that_ended_it() -> None:
     nights = {
         "2026-11-20": kept(a=row("a", "FAIL", 130), b=row("b", "FAIL", 130)),
-        "2026-11-21": kept(a=row("a", "UNJUDGED", 106), b=row("b", hours=106)),
+        "2026-11-21": kept(a=row("a", hours=106), b=row("b", hours=106, ended=("run-1",))),
         "2026-11-25": kept(b=row("b", "UNJUDGED")),
     }
     found = report.of_nights(nights, None, NOW, FRESH)

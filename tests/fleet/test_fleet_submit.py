@@ -250,7 +250,7 @@ def test_only_a_fresh_pass_or_fail_spares_a_node_its_test(call: Call, site: Slur
     assert (code, out) == (
         0,
         [
-            "fresh verdict, not tested again: failed, passed",
+            "fresh verdict, not tested again: failed, passed (nightly)",
             "submitted: lately (7), old (7), unjudged (7)",
         ],
     )

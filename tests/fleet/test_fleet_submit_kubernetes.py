@@ -141,7 +141,7 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
     code, lines, _ = call(*argv)
     assert code == 0
     assert lines[:2] == [
-        "not submitted: passed: its fresh verdict is PASS",
+        "not submitted: passed: its fresh verdict is PASS: nightly",
         "not submitted: failed: its fresh verdict is FAIL",
     ]
     assert nodes_of(cluster.applied) == ["stopped", "old", "failed-long-ago", "new"]

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kustomized import DEPLOY, build, site
 
-from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import kubernetes
 from acceptance.fleet.kubernetes import KubernetesError, Manifest, ManifestError
+from acceptance.fleet.night import Row
 
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=40)
@@ -43,7 +43,7 @@ def refusals(
     names: tuple[str, ...] | None = None,
     lent: frozenset[str] | None = None,
     jobs: dict[str, str] | None = None,
-    tested: dict[str, VerdictWord] | None = None,
+    tested: dict[str, Row] | None = None,
 ) -> tuple[list[str], dict[str, str], list[str]]:
     """The nodes that are chosen, why the others are not, and which of these are harmless."""
     found = kubernetes.nodes(as_list(cluster))
@@ -86,7 +86,10 @@ def test_a_tested_node_and_one_with_a_job_are_left_alone() -> None:
         node("gpu-2", cordoned=True),
         node("gpu-3"),
         jobs={"gpu-3": "rigproof-gpu-3"},
-        tested={"gpu-1": "PASS", "gpu-2": "FAIL"},
+        tested={
+            "gpu-1": Row("gpu-1", "PASS", profile="accept", caveats=("no GPU declared",)),
+            "gpu-2": Row("gpu-2", "FAIL"),
+        },
     )
     assert (chosen, harmless) == ([], ["gpu-1", "gpu-2", "gpu-3"])
     assert refused["gpu-3"] == "kubernetes_job_there"

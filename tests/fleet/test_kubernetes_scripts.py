@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from fleet_verdicts import verdict
+from fleet_verdicts import LESS, verdict
 from kustomized import DEPLOY, build, one
 
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import night, verdicts
+from acceptance.fleet import night, reader_file, verdicts
 from acceptance.reports import plain_json
 from acceptance.reports.verdict_json import File, Row
 
@@ -30,6 +30,7 @@ RUN_ID = "2026-11-27T01-00-00Z-0001"
 # A run that writes its files when it ends, or is told to end.
 RUN = """\
 #!/bin/sh
+[ "$1" != fleet ] || {{ echo "$*" >>"$FOLDER/calls"; exit 0; }}
 while [ "$1" != --run-dir-file ]; do shift; done
 run=${{2%/*}}/{run} named=$2
 code={code}
@@ -93,6 +94,8 @@ def test_the_verdict_comes_into_the_shared_folder(tmp_path: Path, code: int) -> 
     done = accept(tmp_path, run_script(tmp_path, code))
     assert (done.returncode, done.stderr) == (code, "")
     assert content(tmp_path) == {f"{RUN_ID}/verdict.json": str(code)}
+    told = (tmp_path / "verdicts/calls").read_text(encoding="utf-8")
+    assert told == f"fleet failures {tmp_path}/verdicts/gpu-1\n", "the reader is told what it ended"
 
 
 def test_a_signed_verdict_comes_with_its_evidence_and_beside_no_other(tmp_path: Path) -> None:
@@ -255,8 +258,8 @@ def lay(folder: Path, file: File) -> Path:
 @pytest.mark.parametrize(
     ("word", "hours", "code", "line"),
     [
-        ("PASS", 3, 0, "PASS, TIME"),
-        ("PASS", 29, 0, "PASS, TIME"),
+        ("PASS", 3, 0, "PASS, TIME: nightly - -"),
+        ("PASS", 29, 0, "PASS, TIME: nightly - -"),
         ("PASS", 31, 2, "stale: no test since TIME"),
         ("FAIL", 3, 1, "FAIL, TIME: gemm.rate[bf16]"),
         ("FAIL", 300, 1, "FAIL, TIME: gemm.rate[bf16]"),
@@ -273,13 +276,17 @@ def test_the_reader_shows_the_newest_verdict(
     assert read(tmp_path) == (code, line.replace("TIME", shown_time(file)))
 
 
-def test_a_fail_stands_until_a_newer_pass_of_a_whole_run(tmp_path: Path) -> None:
+def test_a_fail_stands_until_rigproof_says_what_ended_it(tmp_path: Path) -> None:
     failed = made("FAIL", 100)
     lay(tmp_path, failed)
-    for newer in (made("UNJUDGED", 4), made("PASS", 3, scope="partial")):
+    weaker = (made("UNJUDGED", 5), made("PASS", 4, scope="partial"), made("PASS", 3, declared=LESS))
+    for newer in weaker:
         lay(tmp_path, newer)
+        reader_file.write_machine(tmp_path / "gpu-1", datetime.now(UTC))
         assert read(tmp_path) == (1, f"FAIL, {shown_time(failed)}: gemm.rate[bf16]")
     lay(tmp_path, made("PASS", 2))
+    assert read(tmp_path)[0] == 1, "nobody has said so yet"
+    reader_file.write_machine(tmp_path / "gpu-1", datetime.now(UTC))
     assert read(tmp_path)[0] == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import subprocess
 import tempfile
@@ -13,14 +14,14 @@ from pathlib import Path
 import hypothesis
 import pytest
 from cases import each
-from fleet_verdicts import verdict
+from fleet_verdicts import LESS, verdict
 from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
 from acceptance.core.verdict import VerdictWord
-from acceptance.fleet import night, verdicts
+from acceptance.fleet import acceptances, night, reader_file, verdicts
 from acceptance.reports import plain_json
-from acceptance.reports.verdict_json import SCHEMA
+from acceptance.reports.verdict_json import SCHEMA, Caveat
 
 Gate = Callable[..., tuple[int, list[str]]]
 
@@ -56,11 +57,16 @@ def start(program: Path, *arguments: str, **environment: str) -> subprocess.Comp
 
 def read(readers: Path, folder: Path) -> list[str]:
     """Word, age and run."""
+    return whole(readers, folder)[:3]
+
+
+def whole(readers: Path, folder: Path) -> list[str]:
+    """All words: of a PASS its profile, machine file and caveats too."""
     done = start(readers / "verdict", str(folder))
     assert (done.returncode, done.stderr) == (0, "")
     words = done.stdout.split()
     assert done.stdout == " ".join(words) + "\n"
-    assert len(words) == 3
+    assert len(words) == (6 if words[0] == "PASS" else 3)
     return words
 
 
@@ -87,7 +93,7 @@ def test_the_word_and_the_age(
 
 def test_the_newest_verdict_counts(readers: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    hold(runs, "FAIL", hours=3.0)
+    hold(runs, "UNJUDGED", hours=3.0)
     run, _ = hold(runs, "PASS", hours=2.0)
     (runs / ".2099-01-01T00-00-00Z-0001").mkdir()
     (runs / "latest").symlink_to(run)
@@ -106,11 +112,11 @@ def test_a_newer_run_without_a_verdict(
 
 
 # The words of a machine's runs, the newest last: `-` has no verdict, `torn` a part of one; `part`
-# is of a part of the machine, `old` of another format, `cut` half of a file, `packed` by gzip, and
-# `broken` has another checksum than gzip wrote.
+# is of a part of the machine, `less` of one that declares no GPU, `old` of another format, `cut`
+# half of a file, `packed` by gzip, and `broken` has another checksum than gzip wrote.
 RUNS = (
     *("PASS", "FAIL", "UNJUDGED", "PASS/part", "FAIL/part", "UNJUDGED/part", "-", "torn"),
-    *("PASS/old", "FAIL/old", "UNJUDGED/old", "PASS/cut", "FAIL/cut", "UNJUDGED/cut"),
+    *("PASS/less", "PASS/old", "FAIL/old", "UNJUDGED/old", "PASS/cut", "FAIL/cut", "UNJUDGED/cut"),
     *("PASS/packed", "FAIL/packed", "UNJUDGED/packed", "PASS/broken", "FAIL/broken"),
 )
 
@@ -122,7 +128,8 @@ def hold_all(folder: Path, history: Sequence[str], hours: float) -> None:
         word, _, part = kind.partition("/")
         known = word if word in ("PASS", "FAIL", "UNJUDGED") else "PASS"
         scope = "partial" if part == "part" else "full"
-        _, file = hold(folder, known, hours + number, scope=scope)  # type: ignore[arg-type]
+        more = {"declared": LESS} if part == "less" else {}
+        _, file = hold(folder, known, hours + number, scope=scope, **more)  # type: ignore[arg-type]
         if kind == "-":
             file.unlink()
         elif kind == "torn":
@@ -164,19 +171,80 @@ def hold_all(folder: Path, history: Sequence[str], hours: float) -> None:
         ("FAIL PASS/broken", "FAIL"),
         ("FAIL/old UNJUDGED", "FAIL"),
         ("FAIL/old", "FAIL"),
-        ("FAIL/old PASS", "PASS"),
+        ("FAIL/old PASS", "FAIL"),
+        ("FAIL PASS/less", "FAIL"),
+        ("FAIL PASS/less PASS", "PASS"),
+        ("FAIL PASS PASS/less", "PASS"),
+        ("FAIL PASS FAIL PASS/less", "FAIL"),
         ("FAIL PASS/old", "FAIL"),
         ("PASS/old", "TORN"),
         ("PASS FAIL/cut UNJUDGED", "FAIL"),
         ("PASS/cut", "TORN"),
     ],
 )
-def test_a_fail_stands_until_a_newer_pass_of_a_whole_run(
+def test_a_fail_stands_until_a_pass_that_ends_it(
     readers: Path, tmp_path: Path, history: str, said: str
 ) -> None:
     folder = tmp_path / history.replace("/", "_")
     hold_all(folder, history.split(), 1.0)
+    reader_file.write_machine(folder, datetime.now(UTC))
     assert read(readers, folder)[0] == said
+
+
+def test_the_readers_end_no_fail_themselves(readers: Path, tmp_path: Path) -> None:
+    """Only by the file `ended`, and while what ended the FAIL is there."""
+    runs = tmp_path / "runs"
+    failed, _ = hold(runs, "FAIL", hours=3.0)
+    passed, _ = hold(runs, hours=2.0)
+    for wrong in (
+        b"",
+        b"\xff\x00",
+        f"{failed}\n".encode(),
+        f"{failed} gone\n".encode(),
+        f"{failed} {passed} more\n".encode(),
+        f"{failed} ../runs/{passed}\n".encode(),
+        f"{passed} {failed}\n".encode(),
+        f"$(touch here) {passed}\n".encode(),
+    ):
+        (runs / "ended").write_bytes(wrong)
+        assert read(readers, runs)[::2] == ["FAIL", failed], wrong
+    (runs / "ended").write_text(f"2020-01-01T00-00-00Z-1 x\n{failed} {passed}\n")
+    assert read(readers, runs)[::2] == ["PASS", passed]
+    shutil.rmtree(runs / passed)
+    assert read(readers, runs)[::2] == ["FAIL", failed]
+    assert not [path for path in tmp_path.rglob("here")]
+
+
+def test_a_pass_says_what_it_was_given_by(readers: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    caveats = (Caveat("no_gpu_declared", "no GPU declared"), Caveat("not_sealed", "not sealed"))
+    hold(
+        runs, hours=3.0, caveats=caveats, provenance={"machine_file": "/etc/r/x y$(z)/8x h200.toml"}
+    )
+    assert whole(readers, runs)[3:] == ["nightly", "8x?h200.toml", "no_gpu_declared,not_sealed"]
+    hold(runs, hours=2.0, profile="accept")
+    assert whole(readers, runs)[3:] == ["accept", "-", "-"]
+    _, file = hold(runs, hours=1.0)
+    content = json.loads(file.read_bytes()) | {"schema": 6}
+    del content["caveats"]
+    file.write_text(json.dumps(content, indent=2) + "\n")
+    assert whole(readers, runs)[3:] == ["nightly", "-", "not_told"]
+    (readers / "settings").write_text(f"folder={runs}\n")
+    assert start(readers / "gate").stdout.split()[-3:] == ["nightly", "-", "not_told"]
+
+
+def test_an_accepted_fail_is_unjudged_until_a_pass(readers: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    failed, _ = hold(runs, "FAIL", hours=3.0)
+    acceptances.write(runs, "n1", [failed], "sold with one GPU less", None)
+    assert read(readers, runs)[0] == "FAIL", "nobody has said so yet"
+    reader_file.write_machine(runs, datetime.now(UTC))
+    assert read(readers, runs)[::2] == ["UNJUDGED", failed]
+    hold(runs, hours=2.0, declared=LESS)
+    assert read(readers, runs)[0] == "PASS"
+    newer, _ = hold(runs, "FAIL", hours=1.0)
+    reader_file.write_machine(runs, datetime.now(UTC))
+    assert read(readers, runs)[::2] == ["FAIL", newer]
 
 
 def test_an_older_fail_has_its_own_age_and_run(readers: Path, tmp_path: Path) -> None:
@@ -214,6 +282,7 @@ def test_the_rule_is_one_in_shell_and_in_python(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         hold_all(folder / "n1", [*history, newest], hours)
+        reader_file.write_machine(folder / "n1", datetime.now(UTC))
         done = start(readers / "verdict", str(folder / "n1"), "108000")
         now, fresh = datetime.now(UTC), timedelta(hours=30)
         found = verdicts.collect([folder], now, now - fresh)

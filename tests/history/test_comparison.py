@@ -227,6 +227,18 @@ def test_runs_that_measured_nothing_in_common_are_named_by_their_place() -> None
     assert (two({}).unrelated, two({}).proves_nothing) == ((), False)
 
 
+def test_what_failed_and_was_not_made_again_is_not_proved_to_be_better() -> None:
+    copies = journals.check("link.copy", rate())
+    due = journals.due("cpu_gemm_f64", CPU, "GFLOP/s", Limit("GFLOP/s", "made up", low=5.0))
+    slow = {("copy_h2d", Gpu(0)): 200.0, ("cpu_gemm_f64", CPU): 1.0}
+    failed = run(journals.plan(copies, journals.check("cpu.gemm", due)), slow)
+    assert failed.verdict.verdict == "FAIL"
+    found = compare([failed, run(journals.plan(copies), slow)], BOOK)
+    assert (found.not_repeated, found.worse, found.proves_nothing) == (("cpu.gemm",), False, True)
+    again = compare([failed, failed], BOOK)
+    assert (again.not_repeated, again.proves_nothing) == ((), False)
+
+
 # --- several runs ---
 
 

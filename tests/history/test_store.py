@@ -293,6 +293,9 @@ def test_nights_skipped_in_a_row(path: Path) -> None:
         for number, postponed in enumerate([True, True, False, True, True]):
             store.add(night(number, postponed=postponed, figures=()))
         assert queries.skipped_in_a_row(store) == 2
+        store.add(night(7, apart="partial"))
+        store.add(night(8, apart="interrupted"))
+        assert queries.skipped_in_a_row(store) == 2, "no night in place of those"
         store.add(night(9))
         assert queries.skipped_in_a_row(store) == 0
 

@@ -20,6 +20,7 @@ from msgspec import inspect
 
 from acceptance.core import parts
 from acceptance.core.criterion import Plausible, Siblings
+from acceptance.core.declared import Declared, OwnLimit
 from acceptance.core.evidence import (
     AnyBody,
     Observed,
@@ -514,7 +515,13 @@ def run() -> list[Body]:
     loose = LooserLimit("bandwidth", MEMORY, "limit", floor, floor)
     limits = LimitSet("2026-11-27.1", "2" * 64, "/etc/rigproof/sheets", (sheet,), (loose,))
     start = msgspec.structs.replace(
-        start, plan=plan, selftest="82 of 84 faults caught", limits=limits
+        start,
+        plan=plan,
+        selftest="82 of 84 faults caught",
+        limits=limits,
+        declared=Declared(
+            {"system.board": "X13"}, (OwnLimit("memory_copy", "GB/s", "memory", low=10.0),)
+        ),
     )
     return [start, *more, *told, *closed, seal]
 

@@ -22,14 +22,14 @@ CARD = journals.due("vram_tested", Gpu(0), "ratio")
 
 def verifying(name: str, *parts: object, seconds: float, own: float) -> PlannedCheck:
     made = journals.check(name, RAM if name.startswith("memory") else CARD)
-    return replace(made, verifies=parts, verified_s=seconds, own_s=own)
+    return replace(made, verifies=parts, load_s=seconds, own_s=own)
 
 
 PLAN = replace(
     journals.plan(
         verifying("memory.filled", MEMORY, seconds=10.0, own=60.0),
         verifying("vram.patterns", GPUS, seconds=5.0, own=20.0),
-        replace(journals.check("cpu.copy"), verifies=(CPU, GPUS), verified_s=1.0, own_s=90.0),
+        replace(journals.check("cpu.copy"), verifies=(CPU, GPUS), load_s=1.0, own_s=90.0),
         journals.check("link.copy"),
     ),
     own_memory_gib=128.0,

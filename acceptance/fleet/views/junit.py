@@ -70,6 +70,8 @@ def _machine(name: str, row: Row, reason: str) -> TestSuite:
         "profile": row.profile,
         "signer": row.signer,
         "checks": None if row.checks is None else str(row.checks),
+        "caveats": "; ".join(row.caveats) or None,
+        "accepted": "; ".join(words.message(one.message) for one in row.accepted) or None,
         **dict(row.groups),
     }
     for key, value in about.items():

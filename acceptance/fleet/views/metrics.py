@@ -56,6 +56,32 @@ def _metrics(report: FleetReport) -> Iterator[Metric]:
         ),
     )
     yield Metric(
+        "rigproof_fleet_pass_info",
+        "What the PASS of a machine was given by, and what it does not cover.",
+        tuple(
+            (
+                {
+                    "machine": row.machine,
+                    "profile": row.profile or "",
+                    "machine_file": dict(row.groups).get("machine_file", ""),
+                    "caveats": "; ".join(row.caveats),
+                },
+                1.0,
+            )
+            for row in report.due
+            if row.verdict == "PASS"
+        ),
+    )
+    yield Metric(
+        "rigproof_fleet_accepted_fails",
+        "How many FAILs of a machine were ended by somebody who accepted them.",
+        tuple(
+            ({"machine": row.machine}, float(len(row.accepted)))
+            for row in report.due
+            if row.accepted
+        ),
+    )
+    yield Metric(
         "rigproof_fleet_gpu_info",
         "The GPUs of each machine, by the serial number or UUID that its verdict names.",
         tuple(

@@ -81,6 +81,8 @@ def render(report: FleetReport, language: Language = ENGLISH) -> str:
             changed=lambda one: list(terminal.changed(one, language)),
             not_due=terminal.not_due(report, language, NAMED),
             unsigned=terminal.unsigned(report, language, NAMED),
+            passes=terminal.passes(report.due, language, NAMED),
+            accepted=terminal.accepted(report.due, language),
             passed=[row.machine for row in report.due if row.verdict == "PASS"],
         )
     )

@@ -15,7 +15,7 @@ from acceptance.wording import words
 HEAD = (
     *("machine", "verdict", "reason", "run_id", "began", "profile", "signer", "gpu_model", "gpus"),
     *("gpu_serials", "nvidia_driver", "gpu_vbios", "bios_version", "kernel", "rigproof", "sha256"),
-    *("limits", "limits_digest"),
+    *("limits", "limits_digest", "machine_file", "caveats", "accepted"),
 )
 
 
@@ -46,6 +46,8 @@ def _rows(report: FleetReport) -> Iterator[list[object]]:
             "signer": row.signer,
             "gpu_serials": " ".join(row.parts),
             "sha256": row.sha256,
+            "caveats": "; ".join(row.caveats),
+            "accepted": "; ".join(words.message(one.message) for one in row.accepted),
         }
         measured = (rate.lowest.get(row.machine) for rate in rates)
         yield [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from acceptance.core.language import ENGLISH, Language
@@ -54,6 +54,8 @@ def show(report: FleetReport, screen: Terminal, language: Language = ENGLISH) ->
         for row in rows[:MOST]:
             screen.say(machine_line(row, report, language), indent=2)
         _rest(screen, len(rows) - MOST, language)
+    _block(screen, "PASS", passes(report.due, language), language)
+    _block(screen, language("Accepted FAILs"), accepted(report.due, language), language)
     troubles = [words.text(one, language) for one in report.other_troubles]
     _block(screen, language("What could not be read"), troubles, language)
     for text in (not_due(report, language), unsigned(report, language)):
@@ -96,6 +98,31 @@ def groups(report: FleetReport, language: Language) -> Iterator[tuple[str, list[
         yield "FAIL", failed
     if rows := [row for row in unjudged if not row.missing]:
         yield "UNJUDGED", rows
+
+
+def passes(rows: Iterable[Row], language: Language, most: int = NAMES) -> list[str]:
+    """The machines that passed, by profile, machine file, and what the verdicts do not cover."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.verdict == "PASS":
+            found.setdefault(words.message(row.proof, language), []).append(row.machine)
+    return [
+        language(
+            "{label}: {text}",
+            label=f"{text} ({len(machines)})",
+            text=names(machines, language, most),
+        )
+        for text, machines in sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
+    ]
+
+
+def accepted(rows: Iterable[Row], language: Language) -> list[str]:
+    """The FAILs that somebody accepted, with who, when and why."""
+    return [
+        language("{label}: {text}", label=row.machine, text=words.message(one.message, language))
+        for row in rows
+        for one in row.accepted
+    ]
 
 
 def machine_line(row: Row, report: FleetReport, language: Language) -> str:
