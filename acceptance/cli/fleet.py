@@ -189,9 +189,7 @@ def run(args: argparse.Namespace) -> int:
             _require_signers(args)
         screen = Terminal.on_stdout(language)
         verb = fleet_accept.accept if args.what == "accept" else fleet_accept.show_failures
-        code = verb(args, screen, language)
-        closing.require_output(screen)
-        return code
+        return closing.after_output(screen, verb(args, screen, language))
     if args.what == "pairs":
         screen = Terminal.on_stdout(language)
         code = fleet_pairs.test_pairs(args, screen, language)

@@ -117,7 +117,9 @@ def _amount(value: float, limit: Limit) -> str:
     return number(value) if limit.unit == "count" else f"{number(value)} {limit.unit}"
 
 
-def idle_bound(name: str, limit: Limit, range_: Possible) -> Problem | None:
+def idle_bound(
+    name: str, limit: Limit, range_: Possible, cure: str = _CORRECT
+) -> Problem | None:
     """A bound that no value can be past, and the cure; None where each can fail.
 
     Of a limit that one value alone meets it is enough that another value can occur.
@@ -126,16 +128,15 @@ def idle_bound(name: str, limit: Limit, range_: Possible) -> Problem | None:
         return None
     of_unit = range_ == possible()[limit.unit]
     what = f"nothing measured in {limit.unit}" if of_unit else f"no {name}"
-    cure = "so it could never fail: correct the machine, or the limit"
     least, most = map(number, range_)
     for key in ("low", "warn_low"):
         bound = getattr(limit, key)
         if bound is not None and bound <= range_[0]:
-            return key, f"{key} is {number(bound)}, and {what} is ever below {least}, {cure}"
+            return key, f"{key} is {number(bound)}, and {what} is ever below {least}, so it could never fail: {cure}"
     for key in ("high", "warn_high"):
         bound = getattr(limit, key)
         if bound is not None and bound >= range_[1]:
-            return key, f"{key} is {number(bound)}, and {what} is ever above {most}, {cure}"
+            return key, f"{key} is {number(bound)}, and {what} is ever above {most}, so it could never fail: {cure}"
     return None
 
 

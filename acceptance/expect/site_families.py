@@ -33,6 +33,7 @@ _REFUSED = {
 }
 # Units in which a value may be below 0: a temperature, or how far a clock is off.
 _BELOW_ZERO = (*BELOW_ZERO, "s", "us", "ns")
+_OWN_RANGE = "correct the limit, or say with `possible` which values can occur"
 
 
 class SiteFileError(Exception):
@@ -156,7 +157,7 @@ def _idle_bounds(sheet: Sheet, found: Measurements) -> Iterator[tuple[tuple[str 
             possible = (-possible[1], possible[1])
         if limit.high is not None:
             limit = Limit(limit.unit, limit.basis, high=limit.high)
-        if problem := loosest.idle_bound(one.name, limit, possible):
+        if problem := loosest.idle_bound(one.name, limit, possible, _OWN_RANGE):
             yield ("measurement", number, "limit", problem[0]), problem[1]
 
 

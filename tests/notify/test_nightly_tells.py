@@ -180,7 +180,7 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert "it has had it for 2.0 h" in failed.result[0].message
 
 
-def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(
+def test_a_folder_of_runs_whose_name_is_no_utf_8_is_refused(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = here / os.fsdecode(b"n\xff")
@@ -192,10 +192,8 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_written_down(
 
     monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
-    assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 4
-    assert (
-        Path(os.fsdecode((there / "made").read_bytes().rstrip(b"\n"))).parent == there / "reports"
-    )
+    assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 2
+    assert not list(there.iterdir())
 
 
 def test_a_folder_is_no_file_to_write_a_name_into(

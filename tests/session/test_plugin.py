@@ -14,8 +14,9 @@ from acceptance.core.limit_set import LimitSet, SiteSheet
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
-from acceptance.expect import limit_version
+from acceptance.expect import limit_version, measurements
 from acceptance.expect.collected import Measures
+from acceptance.expect.loosest import Bounds
 from acceptance.loads.work import LOADS, Work
 from acceptance.process import orphans
 from acceptance.session import context, plugin
@@ -31,6 +32,11 @@ def test_copy(check):
 @pytest.fixture
 def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
     return Product(tmp_path, monkeypatch)
+
+
+def own(name: str) -> Bounds:
+    """How far a machine file may go with a measurement, by its family."""
+    return measurements.shipped().by_name[name].own
 
 
 def owed(
@@ -428,9 +434,9 @@ def test_everything(check):
     assert found.core_seconds_per_gib == 4.0
     assert (found.slack, found.slack_per_gib, found.last) == (120.0, 1.0, True)
     assert found.measures == (
-        Measures("copy_h2d", "GB/s", "gpu"),
-        Measures("copy_faults", "count", "gpu", waivable=False),
-        Measures("cpu_cores", "count", "cpu", fact=True),
+        Measures("copy_h2d", "GB/s", "gpu", own=own("copy_h2d")),
+        Measures("copy_faults", "count", "gpu", waivable=False, own=own("copy_faults")),
+        Measures("cpu_cores", "count", "cpu", fact=True, own=own("cpu_cores")),
     )
 
 
@@ -535,7 +541,7 @@ def test_marks_as_they_should_be() -> None:
     found = plugin.describe(cast(pytest.Item, Item()))
     assert (found.id, found.measures) == (
         "link.copy[float]",
-        (Measures("copy_faults", "count", "gpu", waivable=False),),
+        (Measures("copy_faults", "count", "gpu", waivable=False, own=own("copy_faults")),),
     )
     assert (found.load, found.slack, found.work) == (None, 0.0, Work())
     burn = plugin.describe(

@@ -238,8 +238,8 @@ def test_the_examples_on_a_site_where_all_is_well(
     set_up(example, "network_mount", 'mount = "/data"', f'mount = "{tmp_path / "data"}"')
     set_up(example, "network_mount", "must_be_mount = true", "must_be_mount = false")
     set_up(example, "network_mount", "mib = 256", "mib = 4")
-    set_up(example, "network_mount", "low = 100\n", "low = 0.001\n")
-    set_up(example, "network_mount", "low = 0.5\n", "low = 0.000001\n")
+    set_up(example, "network_mount", "low = 100\n", "low = 0.02\n")
+    set_up(example, "network_mount", "low = 0.5\n", "low = 0.02\n")
     with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
         set_up(
             example,

@@ -92,6 +92,7 @@ SENTENCE_ERRORS = {
     # before a run, or of a command that makes no report
     ("run", "UserInterrupt"),
     ("run", "LockError"),
+    ("run", "OutputError"),
     ("run", "PreparationError"),
     ("run", "ProfileError"),
     # the user's folder of sheets
