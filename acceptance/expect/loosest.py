@@ -117,9 +117,7 @@ def _amount(value: float, limit: Limit) -> str:
     return number(value) if limit.unit == "count" else f"{number(value)} {limit.unit}"
 
 
-def idle_bound(
-    name: str, limit: Limit, range_: Possible, cure: str = _CORRECT
-) -> Problem | None:
+def idle_bound(name: str, limit: Limit, range_: Possible, cure: str = _CORRECT) -> Problem | None:
     """A bound that no value can be past, and the cure; None where each can fail.
 
     Of a limit that one value alone meets it is enough that another value can occur.
@@ -128,15 +126,17 @@ def idle_bound(
         return None
     of_unit = range_ == possible()[limit.unit]
     what = f"nothing measured in {limit.unit}" if of_unit else f"no {name}"
-    least, most = map(number, range_)
-    for key in ("low", "warn_low"):
+    for key, word, edge in (
+        ("low", "below", range_[0]),
+        ("warn_low", "below", range_[0]),
+        ("high", "above", range_[1]),
+        ("warn_high", "above", range_[1]),
+    ):
         bound = getattr(limit, key)
-        if bound is not None and bound <= range_[0]:
-            return key, f"{key} is {number(bound)}, and {what} is ever below {least}, so it could never fail: {cure}"
-    for key in ("high", "warn_high"):
-        bound = getattr(limit, key)
-        if bound is not None and bound >= range_[1]:
-            return key, f"{key} is {number(bound)}, and {what} is ever above {most}, so it could never fail: {cure}"
+        if bound is None or (bound > edge if word == "below" else bound < edge):
+            continue
+        told = f"{key} is {number(bound)}, and {what} is ever {word} {number(edge)}"
+        return key, f"{told}, so it could never fail: {cure}"
     return None
 
 

@@ -56,7 +56,8 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/expect/site_sheets.py",
     "acceptance/expect/sensor_range.py", "acceptance/loads/miscompare.py",
     "acceptance/fleet/common_cause.py", "acceptance/fleet/comparison.py",
-    "acceptance/fleet/due.py", "acceptance/fleet/ending.py", "acceptance/fleet/night.py", "acceptance/fleet/outliers.py",
+    "acceptance/fleet/due.py", "acceptance/fleet/ending.py", "acceptance/fleet/night.py",
+    "acceptance/fleet/outliers.py",
     "acceptance/fleet/pairs.py", "acceptance/fleet/verdicts.py",
     "acceptance/journal/seal.py", "acceptance/machine/channels.py",
     "acceptance/machine/machine_file.py",
@@ -66,7 +67,8 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/tools/load_output.py", "acceptance/tools/nvbandwidth.py",
     "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
     "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
-    "acceptance/tools/read/sheet.py", "acceptance/tools/reading.py", "acceptance/tools/train_output.py",
+    "acceptance/tools/read/sheet.py", "acceptance/tools/reading.py",
+    "acceptance/tools/train_output.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
