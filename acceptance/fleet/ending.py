@@ -13,7 +13,7 @@ the same components.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -85,7 +85,7 @@ class Failure:
     """What failed in a run. `proof` is None where no more is known than that it failed."""
 
     violations: tuple[Violation, ...] = ()
-    proof: Proof | None = None
+    proof: Proof | None = field(default=None, hash=False)
     baseline: str | None = None
 
 

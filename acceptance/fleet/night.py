@@ -74,7 +74,7 @@ class Standing:
     newest: MachineVerdict | None
     proved: bool = False
     failed: MachineVerdict | None = None
-    ended: Mapping[str, str] = field(default_factory=dict)
+    ended: Mapping[str, str] = field(default_factory=dict, hash=False)
     accepted: tuple[Accepted, ...] = ()
     kept: Row | None = None
 
