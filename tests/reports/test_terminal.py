@@ -178,10 +178,12 @@ def test_reservations_and_a_partial_plan_have_the_punctuation_of_their_language(
     done = samples.run(journals.bodies(made, {("gpu_count", MACHINE): 0.0}))
     reservations = summary.reservations(done, chinese)
     assert len(reservations) > 1
-    assert "；".join(reservations) in render.render(done, language=chinese)
+    assert chinese("; ") != "; "
+    assert chinese("; ").join(reservations) in render.render(done, language=chinese)
     out = io.StringIO()
     Terminal(Console(file=out, width=100), chinese).plan(made, "a minute", details=False)
-    assert "（部分）\n" in out.getvalue()
+    assert chinese("{plan} (partial)", plan="") + "\n" in out.getvalue()
+    assert "(" not in out.getvalue().splitlines()[1]
 
 
 @each(
