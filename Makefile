@@ -22,7 +22,6 @@ RUN_AS  ?=
 NIGHTLY ?=
 FAIL_FAST ?=
 CHECKS  ?=
-AS      ?=
 REPLACE ?=
 JSON    ?=
 COVER   ?=
@@ -38,6 +37,17 @@ UNKNOWN := $(strip $(foreach name,$(.VARIABLES),\
 MEANT = $(shell python3 -m acceptance.cli.nearest_word "$(1)" $(2) 2>/dev/null)
 ifneq ($(UNKNOWN),)
 $(error $(UNKNOWN) is no setting of rigproof: $(call MEANT,$(firstword $(UNKNOWN)),$(SETTINGS)) the settings are $(SETTINGS) (`make help` explains them))
+endif
+
+# The AS of make itself, and of an environment, is an assembler.
+ifneq ($(origin AS),command line)
+override AS :=
+endif
+# With another command it would test this machine without the file.
+ifneq ($(AS),)
+ifneq ($(filter-out plan,$(or $(MAKECMDGOALS),help)),)
+$(error AS=$(AS) is for `make plan` alone: MACHINE=$(AS) tests this machine against the file)
+endif
 endif
 
 # What is set to 0 must not be taken for set.

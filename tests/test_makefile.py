@@ -53,6 +53,18 @@ def test_what_is_a_setting_is_taken() -> None:
     assert made("help", MACHNE="of the environment").returncode == 0
 
 
+def test_a_plan_for_a_declared_machine_is_no_test_of_this_one() -> None:
+    done = made("plan", "AS=a b.toml")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '--as "a b.toml"' in done.stdout
+    assert "--as" not in made("plan").stdout  # make has a variable AS of its own
+    assert "--as" not in made("plan", AS="/usr/bin/as").stdout
+    for command in ("accept", "smoke", "inventory"):
+        refused = made(command, "AS=a b.toml")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "MACHINE=a b.toml" in refused.stderr
+
+
 SWITCHES = {
     "FAIL_FAST": ("accept", "--fail-fast"),
     "REPLACE": ("baseline", "--replace"),

@@ -86,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
             else regular_file.read(args.file, regular_file.RECORDING)
         )
     except OSError as error:
-        cure = f"give the file that holds what {args.tool} printed, or - for standard input"
+        printed = f"the file that holds what {args.tool} printed"
+        wanted = "the sheet's file" if args.tool == SHEET.name else printed
+        cure = f"give {wanted}, or - for standard input"
         raise NoRecording(f"{args.file}: cannot be read ({error.strerror}): {cure}") from error
     tool = next(tool for tool in _READABLE if tool.name == args.tool)
     try:

@@ -318,17 +318,17 @@ def _gaps(
             yield Message("limit_of_nothing", about)
 
 
-def _verified(check: CollectedCheck, due: Sequence[Due]) -> tuple[Component, ...]:
+def _verified(check: CollectedCheck, due: Sequence[Due], gpus: int) -> tuple[Component, ...]:
     """The parts of which a check's load verifies every result.
 
-    GPUs by the loads that keep all of them busy and compare every result; processors and RAM where
-    wrong results of theirs are counted.
+    GPUs, where there are any, by the loads that keep all of them busy and compare every result;
+    processors and RAM where wrong results of theirs are counted.
     """
     if check.load is None:
         return ()
-    gpus = {GPUS} if check.work.busy and check.work.compares else set()
+    busy = {GPUS} if gpus and check.work.busy and check.work.compares else set()
     counted = {one.component for one in due if one.unit == "count"}
-    return tuple(part for part in (GPUS, CPU, MEMORY) if part in gpus | counted)
+    return tuple(part for part in (GPUS, CPU, MEMORY) if part in busy | counted)
 
 
 def _rare_faults(planned: Sequence[PlannedCheck], gpus: int) -> Iterator[Message]:
@@ -476,7 +476,7 @@ def build(
                     check.gate,
                     check.slack + check.slack_per_gib * memory_gib,
                     load_s if check.work.busy else 0.0,
-                    verifies=_verified(check, due),
+                    verifies=_verified(check, due, len(components["gpu"])),
                     load_s=load_s,
                     own_s=own_s.get(check.load, load_s) if check.load else 0.0,
                 )

@@ -45,15 +45,9 @@ def _pairs(**values: str | int | None) -> Iterator[str]:
 def _lines(inventory: Inventory, filesystems: Sequence[Filesystem]) -> Iterator[str]:
     cpu, board = inventory.cpu, inventory.board
     governor = None if cpu.governor is None or cpu.governor.startswith("mixed") else cpu.governor
-    yield (
-        "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand: "
-        "what is missing or slow today is drafted"
-    )
-    yield (
-        "# as if it were meant to be so. Compare each line with what you bought, and remove "
-        "what "
-        "you do not want checked."
-    )
+    yield "# Drafted by `rigproof inventory` from what the machine shows now. Correct it by hand:"
+    yield "# what is missing or slow today is drafted as if it were meant to be so. Compare each"
+    yield "# line with what you bought, and remove what you do not want checked."
     yield "schema = 1"
     yield f"name = {toml_text(board.hostname or 'machine')}"
     yield from _gpu_count(len(gpus(inventory)))

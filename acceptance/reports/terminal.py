@@ -188,8 +188,7 @@ class Terminal(LineWriter):
             time=time,
             basis=basis,
         )
-        partial = language("partial")
-        self.say(head if plan.is_whole else f"{head} ({partial})")
+        self.say(head if plan.is_whole else language("{plan} (partial)", plan=head))
         if plan.shortened:
             self.say(summary.no_acceptance(plan, language), "yellow")
         beside = [check.id for check in plan.share(HOST_LOAD) if plan.share(GPU_LOAD)]

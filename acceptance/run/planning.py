@@ -740,7 +740,8 @@ def prepare(options: Options) -> PreparedRun:
     limits = book_by(sheets, declared)
     present = limits.find("gpu_count", parts.MACHINE)
     addresses = [one.address for one in whole.gpu if one.address] if whole else []
-    short = shortfalls(inventory, present.limit if present else None, asked, addresses)
+    limit = present.limit if present and plain is None else None  # nothing is missing of a file
+    short = shortfalls(inventory, limit, asked, addresses)
     most_gib = memory_gib(declared, chosen, inventory)
     filled_gib = inventory.memory.beside_gpus(most_gib, len(names))
     own_gib = own_memory_gib(chosen, inventory, len(names))

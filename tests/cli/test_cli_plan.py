@@ -86,6 +86,16 @@ def test_what_is_declared_is_planned_and_what_is_not_is_said(
     assert not any(word in "".join(said[1]) for word in ("cpu.cores", "memory.total_gib"))
 
 
+def test_a_file_that_declares_no_gpus_raises_no_alarm(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "box.toml"
+    file.write_text('schema = 1\nname = "b"\n', encoding="utf-8")
+    first, *lines = shown(capsys, "--as", str(file))
+    assert first.startswith("profile accept: ")
+    assert any(line.startswith("not declared, not planned: GPUs") for line in lines)
+
+
 def test_other_options_of_a_plan_hold(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(MACHINES / "2x4090.toml")
     lines = shown(capsys, "--as", file, "--profile", "train", "--gpus", "1", "--only", "compute")

@@ -576,6 +576,9 @@ def test_read_a_file_that_is_not_there(call: Call) -> None:
         code, out, err = call("read", "stress-ng", file)
         assert (code, out) == (2, "")
         assert_one_sentence(err, file, why, "give the file that holds what stress-ng printed")
+        code, out, err = call("read", "sheet", file)
+        assert (code, out) == (2, "")
+        assert_one_sentence(err, file, why, "give the sheet's file, or -")
 
 
 def test_read_standard_input(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -537,6 +537,7 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
     )
     host = build(checks, loads_s=loads, components={**classes, "gpu": ()})
     assert [words.text(text)[:14] for text in host.cannot_detect] == ["heat", "a fault on cpu"]
+    assert {check.id: check.verifies for check in host.checks}["gpu.burn"] == (CPU, MEMORY)
 
 
 def test_what_is_wrong_with_a_plan_says_where_if_it_is_known() -> None:

@@ -34,7 +34,7 @@ from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measur
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
-from acceptance.reports import explanation, junit, summary
+from acceptance.reports import explanation, junit, languages, summary
 from acceptance.reports.locations import NO_LOCATIONS
 from acceptance.reports.page import render
 from acceptance.reports.safe_output import SafeOutput
@@ -169,6 +169,21 @@ def test_a_pass_of_a_machine_without_gpus_says_so(high: float, found: float, tol
     assert all(one in header for one in summary.reservations(done))
     assert summary.counts(done.verdict) in header
     assert f'name="closing_line" value="{told}"'.encode() in junit.render(done)
+
+
+def test_reservations_and_a_partial_plan_have_the_punctuation_of_their_language() -> None:
+    chinese = languages.language("zh-CN")
+    due = journals.due("gpu_count", MACHINE, "count", Limit("count", "declared", 0.0, 0.0))
+    made = replace(journals.plan(journals.check("gpu.present", due)), scope="partial")
+    done = samples.run(journals.bodies(made, {("gpu_count", MACHINE): 0.0}))
+    reservations = summary.reservations(done, chinese)
+    assert len(reservations) > 1
+    assert chinese("; ") != "; "
+    assert chinese("; ").join(reservations) in render.render(done, language=chinese)
+    out = io.StringIO()
+    Terminal(Console(file=out, width=100), chinese).plan(made, "a minute", details=False)
+    assert chinese("{plan} (partial)", plan="") + "\n" in out.getvalue()
+    assert "(" not in out.getvalue().splitlines()[1]
 
 
 @each(
