@@ -321,13 +321,13 @@ def _gaps(
 def _verified(check: CollectedCheck, due: Sequence[Due]) -> tuple[Component, ...]:
     """The parts of which a check's load verifies every result.
 
-    GPUs by the loads that keep all of them busy and compare every result; processors and RAM where
-    wrong results of theirs are counted.
+    GPUs by the loads that compare every result of them all; processors and RAM where wrong results
+    of theirs are counted.
     """
     if check.load is None:
         return ()
-    gpus = {GPUS} if check.work.busy and check.work.compares else set()
-    counted = {one.component for one in due if one.unit == "count"}
+    gpus = {GPUS} if check.work.compares else set()
+    counted = {one.component for one in due if one.unit == "count"} & {CPU, MEMORY}
     return tuple(part for part in (GPUS, CPU, MEMORY) if part in gpus | counted)
 
 
