@@ -14,10 +14,11 @@ from acceptance.core.limit import number
 
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _UNIT = r"(?: ?(?:T(?:FL)?OP/s|GFLOP/s|GB/s|MB/s|MHz|W))?"
-_FACTOR = rf"{_NUMBER} ?%?{_UNIT}"
+_PER_CENT = r" ?(?:%|per ?cent\b)"
+_FACTOR = rf"{_NUMBER}(?:{_PER_CENT})?{_UNIT}"
 _TIMES = r" ?(?:x|X|\u00d7|\u00b7|\*|times|of) ?"
 _PRODUCT = re.compile(rf"(?<![\w.,]){_FACTOR}(?:{_TIMES}{_FACTOR})+(?![\w])")
-_FACTORS = re.compile(rf"({_NUMBER})( ?%)?")
+_FACTORS = re.compile(rf"({_NUMBER})({_PER_CENT})?")
 
 
 class BasisError(ValueError):
@@ -43,9 +44,8 @@ def product(basis: str) -> Product | None:
     """
     for match in _PRODUCT.finditer(basis):
         text = match[0].strip()
-        of = " of " in text
-        if of and "%" not in text:
-            continue
+        if " of " in text and not re.search(_PER_CENT, text) and not _begins_with_a_share(match):
+            continue  # "52 of 82.6" compares two figures
         if "," in text:
             told = "write its numbers with a point, and no comma"
             raise BasisError(f"{text!r} cannot be calculated: {told}")
@@ -56,6 +56,10 @@ def product(basis: str) -> Product | None:
         if begins or min(factors) < 1:
             return Product(text, tuple(factors))
     return None
+
+
+def _begins_with_a_share(match: re.Match[str]) -> bool:
+    return match.start() == 0 and match[0].startswith("0.")
 
 
 def check(basis: str, low: float, digits: int) -> None:

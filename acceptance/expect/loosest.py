@@ -168,8 +168,11 @@ def _not_tighter(name: str, own: Limit, before: Limit, cure: str) -> Problem | N
             now = _edge(own, key, bound)
             if was is None or (now is not None and (now >= was if key == "low" else now <= was)):
                 continue
-            given = f"{bound} is {number(now)}" if now is not None else f"{bound} is missing"
-            told = f"{given}, and {name} has {bound} = {number(was)} without the machine file"
+            given = getattr(own, bound)
+            told = f"{bound} is missing" if given is None else f"{bound} is {number(given)}"
+            told = f"{told}, and {name} has {bound} = {number(was)} without the machine file"
+            if given is None:
+                return bound, f"{told}: give {bound} too, or remove the limit"
             return bound, f"{told}; {_TIGHTEN}, or {cure}"
     return None
 

@@ -321,14 +321,14 @@ def _gaps(
 def _verified(check: CollectedCheck, due: Sequence[Due], gpus: int) -> tuple[Component, ...]:
     """The parts of which a check's load verifies every result.
 
-    GPUs, where there are any, by the loads that keep all of them busy and compare every result;
-    processors and RAM where wrong results of theirs are counted.
+    GPUs, where there are any, by the loads that compare every result of them all; processors and
+    RAM where wrong results of theirs are counted.
     """
     if check.load is None:
         return ()
-    busy = {GPUS} if gpus and check.work.busy and check.work.compares else set()
-    counted = {one.component for one in due if one.unit == "count"}
-    return tuple(part for part in (GPUS, CPU, MEMORY) if part in busy | counted)
+    compared = {GPUS} if gpus and check.work.compares else set()
+    counted = {one.component for one in due if one.unit == "count"} & {CPU, MEMORY}
+    return tuple(part for part in (GPUS, CPU, MEMORY) if part in compared | counted)
 
 
 def _rare_faults(planned: Sequence[PlannedCheck], gpus: int) -> Iterator[Message]:

@@ -11,8 +11,8 @@ class Work:
     """What a load does to the machine.
 
     `gpus`: it works on GPUs. `busy`: it keeps every GPU under test at work for all of its time, so
-    a GPU that it tests was loaded. `compares`: it compares every result. `heats`: it keeps its
-    parts in full use, and runs after the others of its session.
+    a GPU that it tests was loaded. `compares`: it compares every result, all the time. `heats`: it
+    keeps its parts in full use, and runs after the others of its session.
     """
 
     gpus: bool = False
@@ -24,6 +24,8 @@ class Work:
 _HOST = Work()
 _GPUS = Work(gpus=True)
 _BUSY = Work(gpus=True, busy=True)  # of products and training only some results are compared
+# All bits of the training are compared. Between its many short operations a GPU may wait.
+_DIGEST = Work(gpus=True, compares=True)
 _MEMORY = Work(gpus=True, busy=True, compares=True)
 _BURN = Work(gpus=True, busy=True, compares=True, heats=True)
 _PULSES = Work(gpus=True, heats=True)  # between two pulses the GPUs rest
@@ -62,7 +64,7 @@ LOADS: Mapping[str, Work] = {
     "train_layer_table": _GPUS,
     "train_step": _BUSY,
     "train_step_table": _GPUS,
-    "train_digest": _GPUS,
+    "train_digest": _DIGEST,
     "train_parallel": _GPUS,
     "train_parallel_table": _GPUS,
     "burn": _BURN,

@@ -150,7 +150,7 @@ def _share(filesystems: int) -> int:
 
 def keeps(filesystems: int) -> bool:
     """Whether an accepting run keeps a file on each of so many filesystems."""
-    return _share(filesystems) >= 3 * KEPT_BYTES
+    return bool(filesystems) and _share(filesystems) >= 3 * KEPT_BYTES
 
 
 def own_bytes(profile: str, filesystems: int) -> int:

@@ -6,6 +6,7 @@ import dataclasses
 
 import msgspec
 import pytest
+from cases import each
 
 from acceptance.core import parts
 from acceptance.core.limit import GIB
@@ -279,6 +280,13 @@ def test_disks_are_what_their_sheets_say() -> None:
     assert found.thermometers == {Part("disk", "nvme0n1"), Part("disk", "nvme1n1")}
     rates = {name: rate for name, (rate, _) in found.disk_links.items()}
     assert rates == pytest.approx({"nvme0n1": 7.877, "nvme1n1": 7.877, "disk2": 0.6}, rel=1e-3)
+
+
+@each("profile", ["accept", "nightly", "soak"])
+def test_equal_disks_need_no_folder(profile: str) -> None:
+    found = declared(profile, disk=[{**DISK, "count": 2}])
+    assert found.scratches == ()
+    assert len(found.inventory.disks or ()) == 2
 
 
 def test_folders_lie_on_equal_disks_in_their_order() -> None:

@@ -176,6 +176,7 @@ def test_no_limit_and_no_waiver_of_any_family_allows_everything(one: Measurement
         ("collective_latency", {"high": 1e6}),
         ("disk_link_share", {"low": 0.01}),
         ("vram_tested", {"low": 0.1}),
+        ("disk_wear", {"high": 10}),
     ],
 )
 def test_a_limit_that_could_not_fail(name: str, bounds: dict[str, float]) -> None:
@@ -196,6 +197,7 @@ def test_a_limit_that_could_not_fail(name: str, bounds: dict[str, float]) -> Non
         ("p2p_supported", {"low": 1, "high": 1}),
         ("gpu_pcie_replays", {"high": 0}),
         ("gpu_power_cap", {"high": 600}),
+        ("disk_wear", {"high": 1}),
     ],
 )
 def test_a_limit_of_the_machines_own(name: str, bounds: dict[str, float]) -> None:

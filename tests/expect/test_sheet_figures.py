@@ -209,6 +209,9 @@ def test_a_shipped_sheet_that_somebody_changed_is_refused(monkeypatch: pytest.Mo
         ("989 TFLOP/s x 0.75", 741.75),
         ("75 % of 989", 741.75),
         ("75% of 989 TFLOP/s", 741.75),
+        ("75 percent of 989", 741.75),
+        ("75 per cent of 989", 741.75),
+        ("0.75 of 989 (dense peak)", 741.75),
         ("measured: 0.9 \u00d7 60", 54.0),
         ("0.5*100", 50.0),
         ("1.1 x 50 of a twin", 55.0),
@@ -216,6 +219,8 @@ def test_a_shipped_sheet_that_somebody_changed_is_refused(monkeypatch: pytest.Mo
         ("a 4090 in 8192 x 8192 gives 52.2", None),
         ("8 x H200", None),
         ("10 of 12 cards", None),
+        ("52 of 82.6", None),
+        ("a twin gave 0.63 of 82.6", None),
         ("the twin gave 60", None),
     ],
 )
