@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 from acceptance.history import wear
-from acceptance.history.trend import Changes, TrendDirection, TrendReport, TrendRow
+from acceptance.history.trend import Changes, TrendDirection, TrendNight, TrendReport, TrendRow
 from acceptance.history.wear import Wear
 from acceptance.reports.text import size
 
@@ -37,7 +38,11 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
             lines.append(language("from {first} to {last}", **dates))
         lines.append(verdicts(report, language))
         lines.append(
-            language("the last run: {run}: {verdict}", run=last.run_id, verdict=last.verdict)
+            language(
+                "the last run: {run}: {verdict}",
+                run=last.run_id,
+                verdict=_verdict(last, language),
+            )
         )
     if report.baseline:
         lines.append(language("accepted as the baseline: {run}", run=report.baseline))
@@ -58,17 +63,22 @@ def _nights(count: int, language: Language) -> str:
 
 def verdicts(report: TrendReport, language: Language = ENGLISH) -> str:
     """The verdicts of the shown nights, counted."""
-    ways = {
-        "PASS": sum(night.verdict == "PASS" for night in report.shown),
-        "FAIL": sum(night.verdict == "FAIL" for night in report.shown),
-        "UNJUDGED": sum(
-            night.verdict == "UNJUDGED" and not night.postponed for night in report.shown
-        ),
-        language("skipped, the machine was in use"): sum(
-            night.postponed and night.verdict == "UNJUDGED" for night in report.shown
-        ),
-    }
-    return language(", ").join(f"{count} {way}" for way, count in ways.items() if count)
+    order = {"PASS": 0, "FAIL": 1, "UNJUDGED": 2}
+    nights = sorted(
+        report.shown,
+        key=lambda night: (order[night.verdict], night.postponed, night.apart == "partial"),
+    )
+    found = Counter(_verdict(night, language) for night in nights)
+    return language(", ").join(f"{count} {way}" for way, count in found.items())
+
+
+def _verdict(night: TrendNight, language: Language) -> str:
+    """The verdict of a night, and whether its run was partial."""
+    if night.postponed and night.verdict == "UNJUDGED":
+        return language("skipped, the machine was in use")
+    if night.apart == "partial":
+        return language("{verdict} ({scope})", verdict=night.verdict, scope=language("partial"))
+    return night.verdict
 
 
 def arrow(trend: TrendDirection | None, *, plain: bool) -> str:

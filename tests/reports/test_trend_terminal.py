@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import translated
 import trend_reports
 from cases import each
@@ -18,6 +20,15 @@ def lines(found: TrendReport, *, one: bool = False) -> list[str]:
     terminal, out = piped()
     trend_terminal.show(found, terminal, one=one)
     return [" ".join(line.split()) for line in out.getvalue().splitlines()]
+
+
+def test_a_night_of_a_partial_run_says_so() -> None:
+    found = trend_reports.machine()
+    *others, last = found.shown
+    partial = dataclasses.replace(last, apart="partial")
+    shown = lines(dataclasses.replace(found, shown=(*others, partial)))
+    assert shown[2].startswith("20 PASS, 1 PASS (partial), 1 FAIL, ")
+    assert shown[3] == "the last run: run-23: PASS (partial)"
 
 
 def test_which_machine_what_changed_most_then_everything() -> None:
