@@ -331,19 +331,23 @@ def _verified(check: CollectedCheck, due: Sequence[Due], gpus: int) -> tuple[Com
     return tuple(part for part in (GPUS, CPU, MEMORY) if part in compared | counted)
 
 
-def _rare_faults(planned: Sequence[PlannedCheck], gpus: int) -> Iterator[Message]:
+def _rare_faults(
+    planned: Sequence[PlannedCheck], classes: Mapping[str, Sequence[Component]]
+) -> Iterator[Message]:
     """How often a fault that shows once in ten minutes of load is missed, by part of the machine.
 
     Only seconds in which every result is verified count. Faults come independently of each other,
     so `exp(-seconds / 600)` of the runs meet none. Nothing is said of a part on which that is less
-    than one in 200, nor of GPUs where there is none.
+    than one in 200, nor of one that this machine has not or that its file does not declare.
     """
-    for part in (GPUS, CPU, MEMORY):
+    for part, kind in ((GPUS, "gpu"), (CPU, "cpu"), (MEMORY, "memory")):
+        if not classes.get(kind, (part,)):
+            continue
         seconds = sum(check.load_s for check in planned if part in check.verifies)
         missed = math.exp(-seconds / RARE_S)
-        if not seconds and (gpus or part != GPUS):
+        if not seconds:
             yield Message("rare_faults_no_load", {"component": str(part)})
-        elif round(100.0 * missed) and (gpus or part != GPUS):
+        elif round(100.0 * missed):
             about = known(
                 component=str(part), seconds=f"{seconds:.0f}", missed=f"{100.0 * missed:.0f}"
             )
@@ -512,7 +516,7 @@ def build(
         memory_gib=memory_gib,
         cannot_detect=(
             *cannot_detect,
-            *_rare_faults(planned, len(components["gpu"])),
+            *_rare_faults(planned, components),
         ),
         not_tested=(
             *not_offered,

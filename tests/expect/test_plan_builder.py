@@ -517,6 +517,9 @@ def test_how_often_a_rare_fault_is_missed_follows_from_the_load_of_its_part() ->
         "a fault on cpu that shows once in ten minutes of load is missed in 61 of 100 such runs "
         "(300 s of verified load)",
     ]  # of RAM, with 3180 s, fewer than one in 200
+    hidden = build(checks, loads_s=loads, components={**classes, "cpu": (), "memory": ()})
+    rare = [one for one in hidden.cannot_detect if isinstance(one, Message)]
+    assert [one.values["component"] for one in rare] == ["gpus"]
     verified = {check.id: check.verifies for check in made.checks if check.verifies}
     assert verified == {
         "gpu.burn": (GPUS, CPU, MEMORY),
