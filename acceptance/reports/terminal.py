@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
@@ -203,9 +204,7 @@ class Terminal(LineWriter):
                     (f"{check.expected_s:.0f} s", -6),
                     (language.text(check.title), 0),
                 )
-                self.say_all(
-                    (self._limit_text(due) for due in (check.due if details else ())), indent=6
-                )
+                self.say_all(self._limits(check.due if details else ()), indent=6)
         for text in plan.gaps:
             self.say(language("gap: {text}", text=words.text(text, language)), "yellow")
         for one in undeclared:
@@ -216,6 +215,15 @@ class Terminal(LineWriter):
         for text in plan.cannot_detect:
             told = languages.said(text, language)
             self.say(language("cannot detect: {text}", text=told))
+
+    def _limits(self, due: Sequence[Due]) -> Iterator[str]:
+        """The limit of each measurement; components that share it are one line."""
+        same = defaultdict[tuple[str, str], list[str]](list)
+        for one in due:
+            same[one.measurement, self._limit_text(one)].append(str(one.component))
+        for (what, told), parts in same.items():
+            where = closing.names(parts, self._language)
+            yield self._language("{what} on {where} {told}", what=what, where=where, told=told)
 
     def _limit_text(self, due: Due) -> str:
         """The limit of one measurement of one component."""
@@ -236,9 +244,7 @@ class Terminal(LineWriter):
         if due.ceiling is not None:
             most = quantity(due.ceiling.high or 0.0, due.unit)
             text = language("{told}; no more than {most} is possible", told=text, most=most)
-        return language(
-            "{what} on {where} {told}", what=due.measurement, where=str(due.component), told=text
-        )
+        return text
 
     def start(
         self,

@@ -54,11 +54,11 @@ def test_it_shows_the_floors_of_an_h200_with_their_basis(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = shown(capsys, "--as", str(MACHINES / "8xh200.toml"))
-    floors = [line for line in lines if line.lstrip().startswith("gemm_bf16 on gpu7 >= ")]
+    floors = [line for line in lines if line.lstrip().startswith("gemm_bf16 on gpu0 to gpu7 >= ")]
     (floor,) = floors
     assert "x 989.4 (dense peak)" in floor
     assert "sheet of H200 SXM 141GB" in floor
-    assert any(line.lstrip().startswith("copy_h2d on gpu0 >= 47.") for line in lines)
+    assert any(line.lstrip().startswith("copy_h2d on gpu0 to gpu7 >= 47.") for line in lines)
     assert any("collective_all_reduce on gpus >= " in line for line in lines)
     assert any(line.startswith("  together.burn ") and " s " in line for line in lines)
 

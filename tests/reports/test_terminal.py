@@ -243,7 +243,7 @@ def test_the_plan_is_told_before_anything_is_heated() -> None:
     )
     assert "cannot detect: faults that need heat" in text
     assert "      bandwidth on memory >= 10 GB/s: half of the peak (class default)" in text
-    assert "      gemm on core:0 recorded, not judged: no limit can be" in text
+    assert "      gemm on core:0, core:1, core:2 recorded, not judged: no limit can be" in text
     terminal, out = piped()
     terminal.plan(journals.plan(gaps=["gpu7: nothing loads it"]), "a minute", details=False)
     assert "plan: 1 check, 1 measurement, about 1 s, calculated\n" in out.getvalue()
