@@ -1,0 +1,106 @@
+"""Reports of disks in sound use raise no alarm: each goes through the real checks, with their real
+limits, as the index of fixtures/recordings/smartctl says.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import gpu_machine
+import suite_box
+from cases import each
+from suite_box import Said
+
+from acceptance.core.plan import Plan
+from acceptance.machine.inventory import Disk, Inventory
+from acceptance.observe import smart
+from acceptance.process.command import ProgramResult
+from acceptance.suites import storage
+
+RECORDINGS = Path(__file__).parents[2] / "fixtures/recordings/smartctl"
+ENTRIES: list[dict[str, Any]] = tomllib.loads((RECORDINGS / "INDEX.toml").read_text())["recording"]
+# Of our own machines, in the index one folder up.
+OWN = {"virtio_no_smart_7.3.json.txt", "virtio_permission_denied_7.3.json.txt"}
+HEALTH, GROWTH = "storage.smart_health", "storage.health"
+
+
+def printed(name: str) -> ProgramResult:
+    """What smartctl printed, with the exit status that the report itself tells."""
+    text = (RECORDINGS / name).read_text()
+    document = json.loads(text)
+    argv = ("smartctl", "--json=o", "-a", f"/dev/{disk_of(document).name}")
+    return ProgramResult(argv, document["smartctl"]["exit_status"], text, "", 0.1)
+
+
+def disk_of(document: dict[str, Any]) -> Disk:
+    serial = document["serial_number"]
+    if document["device"]["protocol"] == "NVMe":
+        return Disk("nvme0n1", "M", serial, 1, "nvme", "nvme", None)
+    return Disk("sda", "M", serial, 1, "hdd", "sata", None)
+
+
+@functools.cache
+def plan_for(kind: str) -> Plan:
+    name = "nvme0n1" if kind == "nvme" else "sda"
+    disk = Disk(name, "M", "S", 1, kind, None, None)
+    return suite_box.planned(machine_with(disk), (), (HEALTH, GROWTH), "digest")
+
+
+def machine_with(disk: Disk) -> Inventory:
+    return replace(gpu_machine.machine(), disks=(disk,))
+
+
+def judged(before: ProgramResult, after: ProgramResult) -> tuple[Disk, Said, Said]:
+    """What the check of the report, and that of its growth during the run, say of a disk."""
+    disk = disk_of(json.loads(before.stdout))
+    inventory, plan = machine_with(disk), plan_for(str(disk.kind))
+    health = suite_box.ask(
+        plan,
+        HEALTH,
+        storage.test_smart_health,
+        inventory=inventory,
+        smart_report=lambda _disk: before,
+    )
+    growth = suite_box.ask(
+        plan,
+        GROWTH,
+        storage.test_health,
+        inventory=inventory,
+        smart_report=lambda _disk: after,
+        earlier_programs=lambda _check: (before,),
+    )
+    return disk, health, growth
+
+
+def test_the_index_names_every_report_once() -> None:
+    named = [path for one in ENTRIES for path in (one["path"], one.get("later")) if path]
+    found = sorted(path.name for path in RECORDINGS.iterdir())
+    assert found == sorted([*named, *OWN, "INDEX.toml"])
+    for entry in ENTRIES:
+        assert entry["outcome"] in {"pass", "no report"}
+        assert all(entry[key] for key in ("source", "disk", "age", "sound", "expect"))
+
+
+@each("entry", ENTRIES, told=lambda entry: entry["path"])
+def test_a_disk_in_sound_use_raises_no_alarm(entry: dict[str, Any]) -> None:
+    before = printed(entry["path"])
+    disk, health, growth = judged(before, printed(entry.get("later", entry["path"])))
+    assert (health.outcome, growth.outcome) == ("pass", "pass"), (health, growth)
+    found = (health.measured("disk_faults"), growth.measured("disk_growth"))
+    if entry["outcome"] == "no report":
+        assert found == ({}, {})
+        assert ("disk_faults", disk.component) in health.skipped()
+        assert ("disk_growth", disk.component) in growth.skipped()
+        return
+    assert found == ({disk.component: 0.0}, {disk.component: 0.0})
+    read = smart.parse(before.stdout, before.returncode)
+    known = {field.name for field in fields(read)}
+    assert entry["reads"].keys() <= known
+    told = {name: None if value == "absent" else value for name, value in entry["reads"].items()}
+    assert {name: getattr(read, name) for name in told} == told
+    assert read.passed
