@@ -104,6 +104,8 @@ def hashes(kind: Any, known: dict[type, Hashes]) -> Hashes:
             return "always"
         return "sometimes" if Ellipsis in inner or "never" not in each else "never"
     plain = origin or kind
+    if (aliased := getattr(plain, "__value__", None)) is not None:  # as numpy's are from 3.12 on
+        plain = typing.get_origin(aliased) or aliased
     if plain in _MAPPINGS:
         return "never"
     if plain is np.ndarray:
