@@ -88,7 +88,8 @@ def test_a_sheet_of_the_site_decides(rig: Rig, library: Path) -> None:
     text = (resources.locate("models") / "geforce-rtx-4090.toml").read_text(encoding="utf-8")
     sheet = rig.home / "sheets/models/own.toml"
     sheet.parent.mkdir(parents=True)
-    sheet.write_text(text.replace("sm = 128", "sm = 127").replace("= 16384", "= 16256"), encoding="utf-8")
+    own = text.replace("sm = 128", "sm = 127").replace("= 16384", "= 16256")
+    sheet.write_text(own, encoding="utf-8")
     for one in (sheet, sheet.parent, sheet.parents[1]):
         one.chmod(0o755 if one.is_dir() else 0o644)
     ours = box.accept(only="gpu", burn=1)

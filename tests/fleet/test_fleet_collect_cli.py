@@ -16,7 +16,7 @@ from fleet_verdicts import Call, place, verdict
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.reports import verdict_json
-from acceptance.reports.verdict_json import File
+from acceptance.reports.verdict_json import SCHEMA, File
 from acceptance.run import signature
 
 
@@ -226,7 +226,11 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     plant(fleet, "clone-2", 3.1, of="copied")
     plant(fleet, "stranger", word="FAIL")
     future = plant(fleet, "future")
-    future.write_bytes(future.read_bytes().replace(b'"schema":6', b'"schema":7,"new":[]'))
+    future.write_bytes(
+        future.read_bytes().replace(
+            f'"schema":{SCHEMA}'.encode(), f'"schema":{SCHEMA + 1},"new":[]'.encode()
+        )
+    )
     torn = plant(fleet, "torn")
     torn.write_bytes(torn.read_bytes()[:-30])
     (fleet / "empty/notes").mkdir(parents=True)
@@ -248,7 +252,7 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
         "ahead": "correct the machine's clock",
         "twins": "two machines have this name",
         "renamed": "this machine was tested later under the name name",
-        "future": "format 7, newer than this rigproof reads (6)",
+        "future": f"format {SCHEMA + 1}, newer than this rigproof reads ({SCHEMA})",
         "torn": "is no verdict of rigproof",
     }
     for name, sentence in expected.items():

@@ -18,8 +18,9 @@ NIGHT, UNIT = {"INVOCATION_ID": "a1"}, {"MONITOR_INVOCATION_ID": "a1"}
 def test_it_is_found_by_the_unit_of_the_same_start(
     tmp_path: Path, run_dir: Path | None, told: bool
 ) -> None:
-    failure_note.write_note(tmp_path, NIGHT, run_dir, told=told)
-    assert failure_note.find(tmp_path, UNIT) == FailureNote(
+    out = tmp_path / "not made by a night that could not begin"
+    failure_note.write_note(out, NIGHT, run_dir, told=told)
+    assert failure_note.find(out, UNIT) == FailureNote(
         "a1", str(run_dir) if run_dir else None, told
     )
 
@@ -35,9 +36,10 @@ def test_without_systemd_there_is_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_takes_none(tmp_path: Path) -> None:
-    failure_note.write_note(tmp_path / "gone", NIGHT, None, told=True)
-    assert failure_note.find(tmp_path / "gone", UNIT) is None
+def test_what_cannot_be_a_folder_takes_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    failure_note.write_note(tmp_path / "file", NIGHT, None, told=True)
+    assert failure_note.find(tmp_path / "file", UNIT) is None
 
 
 def test_a_folder_whose_name_is_no_utf_8_takes_none(tmp_path: Path) -> None:

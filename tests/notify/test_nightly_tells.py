@@ -193,7 +193,7 @@ def test_a_folder_of_runs_whose_name_is_no_utf_8_is_refused(
     monkeypatch.setattr(machine_test, "run_test", busy)
     monkeypatch.setenv(failure_note.OWN, "a1")
     assert main(["nightly", "--station", "host", "--run-dir-file", "made"]) == 2
-    assert not list(there.iterdir())
+    assert not (there / "made").exists()
 
 
 def test_a_folder_is_no_file_to_write_a_name_into(

@@ -91,6 +91,7 @@ def write_note(
             content = msgspec.json.encode(
                 FailureNote(invocation, str(run_dir) if run_dir is not None else None, told)
             )
+            out.mkdir(parents=True, exist_ok=True)  # a night that could not begin leaves none
             run_folder.write_whole(out / NAME, content, then=run_folder.START_AGAIN)
 
 
