@@ -29,6 +29,8 @@ from acceptance.session import context
 from acceptance.station.options import Options
 from selftest import drawn_runs
 
+# All cases are one test, 13 s of processor: many times that beside other work.
+pytestmark = pytest.mark.timeout(900)
 FILES = sorted(resources.locate("machines").glob("*.toml"))
 PROFILES = tuple(profile.read(resources.locate("profiles.toml")))
 CASES = tuple(itertools.product(FILES, PROFILES, (False, True)))

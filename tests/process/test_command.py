@@ -18,7 +18,7 @@ from acceptance.process import command, orphans, output
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 
-LONG = Deadline.after(600.0)
+LONG = Deadline.after(86_400.0)  # from the collection on, however long the tests before take
 # Leaves its process group, its session and its parent, as a daemon does; then says that it is
 # there, and stays.
 DAEMON = """
