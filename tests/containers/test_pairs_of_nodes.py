@@ -81,7 +81,7 @@ def test_sound_nodes_pass_in_one_round(tmp_path: Path) -> None:
 
 
 def test_a_node_and_two_links_are_named(tmp_path: Path) -> None:
-    """One link has six tenths of the rate, one goes down in the middle, and one node has a wrong result."""
+    """One link is slow, one goes down in the middle, and one node has a wrong result."""
     with network(12, tmp_path) as made:
         nodes = made.nodes
         made.link(nodes[2], nodes[3], network_nodes.SLOW)
