@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         missed = score.missed_before(options.again / RECORD)
         jobs = [job for job in jobs if campaign.key(job) in missed]
     if options.sample is not None:
-        jobs = score.spread(jobs, options.sample)
+        jobs = score.sample(jobs, options.sample, campaign.key)
     try:
         known = equivalents.read(LIST)
         with tempfile.TemporaryDirectory(prefix="mutation-", ignore_cleanup_errors=True) as folder:
@@ -75,7 +75,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         "--sample",
         type=int,
         metavar="N",
-        help="so many, spread over everything; always the same ones",
+        help="so many, drawn from everything; always the same ones",
     )
     many.add_argument("--all", action="store_true", help="every mutation (the default)")
     parser.add_argument(

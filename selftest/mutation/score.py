@@ -5,16 +5,14 @@ Pure but for reading a record.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-_SEED = 7  # any number; that it is always the same is what matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +95,13 @@ def share_of(noticed: int, of: int) -> str:
     return "100 %" if noticed == of else f"{min(100 * noticed / of, 99.9):.1f} %"
 
 
-def spread(found: Sequence[T], count: int) -> list[T]:
-    """So many of them, one from each of as many equal stretches; always the same ones."""
-    if count >= len(found):
-        return list(found)
-    chance = random.Random(_SEED)
-    edges = [len(found) * step // count for step in range(count + 1)]
-    return [found[chance.randrange(low, high)] for low, high in pairwise(edges)]
+def sample(found: Sequence[T], count: int, key: Callable[[T], tuple[str, ...]]) -> list[T]:
+    """So many of them in their order, drawn by the digest of their own keys: what is drawn does not
+    change with the code of other modules.
+    """
+
+    def lot(one: T) -> bytes:
+        return hashlib.sha256("\0".join(key(one)).encode()).digest()
+
+    drawn = sorted(range(len(found)), key=lambda place: lot(found[place]))[:count]
+    return [found[place] for place in sorted(drawn)]

@@ -181,6 +181,18 @@ def test_what_a_ratio_is_of_is_nothing_that_others_take(tmp_path: Path) -> None:
     assert found.by_name["share"].ratio_of is None
 
 
+def test_an_entry_without_a_limit_takes_nothing_that_a_limit_needs(tmp_path: Path) -> None:
+    counted = FIRST.replace(
+        'no_limit = "no sheet"',
+        'faults = 3\n[measurement.limit]\nhigh = 3\nbasis = "b"\n',
+    )
+    like = '[[measurement]]\nnames = ["rate_c"]\nlike = "rate_a"\nper = "gpu"\nno_limit = "n"\n'
+    found = families(tmp_path, a=counted + like)
+    assert found.by_name["rate_a"].own.faults == 3
+    one = found.by_name["rate_c"]
+    assert (one.limit, one.no_limit, one.own.faults) == (None, "n", None)
+
+
 def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
     one = families(tmp_path, a=FIRST + SECOND).by_name["errors"]
     own = Bounds(possible=(0, 1e6))

@@ -146,6 +146,7 @@ def test_empty_slots_are_counted_but_are_no_modules(text: str) -> None:
         ("2400 MHz", 2400),
         ("667 MHz (1.5 ns)", 667),
         ("4800 MT/s", 4800),
+        ("65535 MT/s", 65535),  # the most that the field holds
         ("Unknown", None),
         ("0 MT/s", None),
     ],

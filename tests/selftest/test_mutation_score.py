@@ -57,12 +57,17 @@ def test_what_was_missed_can_be_tried_again(tmp_path: Path) -> None:
     }
 
 
-def test_a_sample_is_spread_over_everything_and_always_the_same() -> None:
+def test_a_sample_does_not_change_with_what_is_added_elsewhere() -> None:
+    def key(one: int) -> tuple[str, ...]:
+        return (f"line {one}",)
+
     everything = list(range(1000))
-    found = score.spread(everything, 10)
-    assert found == score.spread(everything, 10)
-    assert [one // 100 for one in found] == list(range(10))
-    assert score.spread(everything, 2000) == everything
+    found = score.sample(everything, 100, key)
+    assert found == sorted(set(found))
+    assert len(found) == 100
+    grown = score.sample([*range(-10, 0), *everything], 100, key)
+    assert len(set(grown) & set(found)) >= 90
+    assert score.sample(everything, 2000, key) == everything
 
 
 def listed(tmp_path: Path, text: str) -> equivalents.Known:
