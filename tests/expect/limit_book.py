@@ -40,12 +40,7 @@ def _of_family(file: Path) -> Iterator[str]:
     ]
     found = {one.name: one.limit for one in own if one.limit is not None}
     names = {one.name for one in own}
-    booked = {
-        name: row
-        for row in BOOK["judged"]
-        for name in names
-        if name in row["measurements"] or re.fullmatch(row.get("named", ""), name)
-    }
+    booked = _booked("judged", names)
     yield from (f"{name}: not in the book" for name in found.keys() - booked.keys())
     yield from (f"{name}: has no limit" for name in booked.keys() - found.keys())
     for name in found.keys() & booked.keys():
@@ -53,6 +48,27 @@ def _of_family(file: Path) -> Iterator[str]:
             for value in booked[name].get(key, ()):
                 if found[name].grade(value) != grade:
                     yield f"{name}: {value:g} comes to {found[name].grade(value)}, and is {key}"
+    loosest = {one.name: one.own.loosest for one in own if one.own.loosest is not None}
+    refused = _booked("refused", names)
+    yield from (
+        f"{name}: how far a machine file may go is in one of family and book only"
+        for name in loosest.keys() ^ refused.keys()
+    )
+    for name in loosest.keys() & refused.keys():
+        low, high = loosest[name].low, loosest[name].high
+        for value in refused[name]["values"]:
+            if not ((low is not None and value < low) or (high is not None and value > high)):
+                yield f"{name}: a machine file may accept {value:g}"
+
+
+def _booked(kind: str, names: set[str]) -> dict[str, dict[str, Any]]:
+    """The book's row of each name that it has one for."""
+    return {
+        name: row
+        for row in BOOK[kind]
+        for name in names
+        if name in row.get("measurements", ()) or re.fullmatch(row.get("named", ""), name)
+    }
 
 
 def _of_architectures(file: Path) -> Iterator[str]:

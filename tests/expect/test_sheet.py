@@ -360,6 +360,16 @@ def test_a_wrong_sheet_names_file_and_key(tmp_path: Path, old: str, new: str, to
     assert told in str(caught.value)
 
 
+def test_only_a_peak_is_suggested_for_what_is_no_peak(tmp_path: Path) -> None:
+    text = H100.read_text(encoding="utf-8")
+    file = tmp_path / "wrong.toml"
+    for key, told in (("fp6", "did you mean"), ("sm", "exempt.sm is no peak of this sheet")):
+        file.write_text(text.replace("[doubtful]", f'[exempt]\n{key} = "x"\n[doubtful]'))
+        with pytest.raises(SheetError) as caught:
+            sheet.read(file)
+        assert (told in str(caught.value), "mean sm" in str(caught.value)) == (True, False)
+
+
 def test_published_rates_of_training() -> None:
     """Those of the 4090 as its builder gave them; of an A100 the best, of no known shape."""
     found = BY_NAME["GeForce RTX 4090"].published("layer_gpt2")

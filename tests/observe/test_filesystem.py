@@ -290,6 +290,9 @@ def test_the_filesystems_of_the_disks(tree: Tree) -> None:
     assert {one.disks for one in found} <= {("nvme0n1",), ("sda",)}
     assert [one.mount for one in found if one.disks == ("nvme0n1",)] == ["/"]
     assert len({one.disks for one in found}) == len(found)
+    # ROOT that may only be read is none that a test writes to.
+    tree.write("proc/self/mountinfo", ROOT.replace(" rw,relatime ", " ro,relatime "))
+    assert filesystem.on_disks(tree.root) == ()
     tree.write("proc/self/mountinfo", f"no mount\n{ROOT}")
     assert filesystem.on_disks(tree.root) == ()
     (tree.root / "proc/self/mountinfo").unlink()
