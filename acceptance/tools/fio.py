@@ -37,8 +37,9 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 import msgspec
 
-from acceptance.core import parts, plain_text
+from acceptance.core import disk_error, parts, plain_text
 from acceptance.core.component import Component
+from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
@@ -183,11 +184,13 @@ _WRONG_TOO = re.compile(
 )
 _IO_ERROR = re.compile(
     r"^fio: io_u error(?: on file .{0,4096})?: "
-    r"(?P<told>(?P<what>[^:]{1,200}): \w+ offset=\d+, buflen=\d+)"
+    r"(?P<told>(?P<what>[^:]{1,200}): (?P<side>\w+) offset=\d+, buflen=\d+)"
 )
-_ERR = re.compile(r"^fio: pid=\d+, err=(?P<number>\d{1,9})(?:/|$)")
+# `fio: pid=N, err=30/file:filesetup.c:224, func=write, error=Read-only file system`: the source is
+# where fio met the error first.
+_ERR = re.compile(r"^fio: pid=\d+, err=(?P<number>\d{1,9})(?:/(?:file:(?P<source>[\w.]+))?|$)")
+_SET_UP = "filesetup.c"  # opens, makes and extends the files
 _OWN = re.compile(r"^fio: ")
-_FULL = "No space left on device"
 _SHORT_FILE = "fio: refusing extend of file"
 # Remarks that leave the work as it is.
 _HARMLESS = re.compile(
@@ -196,28 +199,6 @@ _HARMLESS = re.compile(
     r"|Use the random_generator|multiple writers may|this platform does not|(?:kb|unit)_base "
     r"differs|--latency-log is deprecated)"
 )
-# What the kernel's block layer answers for a disk: EIO; ENODATA (medium error); ENOLINK
-# (transport); EBADMSG and EILSEQ (protection information; fio has EILSEQ for its own comparison
-# too); ETIMEDOUT; EUCLEAN (a damaged filesystem); EREMOTEIO (the target).
-_FAULTS = frozenset({5, 61, 67, 74, 84, 110, 117, 121})
-# The same by the C library's words, in the middle of I/O: there also a disk that has vanished, or
-# that can suddenly not be written.
-_FAULT_WORDS = frozenset(
-    {
-        "Input/output error",
-        "No data available",
-        "Link has been severed",
-        "Bad message",
-        "Invalid or incomplete multibyte or wide character",
-        "Connection timed out",
-        "Structure needs cleaning",
-        "Remote I/O error",
-        "No such device",
-        "No such device or address",
-        "Read-only file system",
-    }
-)
-
 _ROOT = re.compile(r'\{\s*"fio version"\s*:')
 _VERSION = re.compile(r"fio-3\.(?P<minor>\d{1,3})(?:[.-].*)?")
 _TIME = re.compile(r"(?P<number>\d{1,12})(?P<unit>us|ms|s|m|h|d)?")
@@ -358,6 +339,8 @@ class _Said:
     full: list[str] = field(default_factory=list)
     hindrances: list[str] = field(default_factory=list)
     short_file: bool = False
+    # numbers of errno with which files could not be opened, made or extended
+    unopened: frozenset[int] = frozenset()
 
     def note(self, line: str) -> None:
         """Sort one line; those of other programs, and remarks, are left out."""
@@ -366,17 +349,30 @@ class _Said:
         elif _WRONG_TOO.match(line):
             self.wrong_too.append(line)
         elif match := _IO_ERROR.match(line):
-            what = match["what"]
-            fault = self.faults if what in _FAULT_WORDS else self.hindrances
+            number = disk_error.number_of(match["what"])
+            operation = Operation.DATA_TO_WRITE if match["side"] == "write" else Operation.DATA
             # the path of the file may be longer than what is quoted of a line
-            (self.full if what == _FULL else fault).append(f"fio: io_u error: {match['told']}")
+            self._failed(f"fio: io_u error: {match['told']}", number, operation)
         elif match := _ERR.match(line):
             code = int(match["number"])
-            fault = self.faults if code in _FAULTS else self.hindrances
-            (self.wrong_too if code == errno.EILSEQ else fault).append(line)
+            if code == errno.EILSEQ:
+                self.wrong_too.append(line)
+            else:
+                self._failed(line, code, Operation.DATA if match["source"] else Operation.FILE)
         elif _OWN.match(line) and not _HARMLESS.match(line):
             self.hindrances.append(line)
             self.short_file = self.short_file or line.startswith(_SHORT_FILE)
+
+    def _failed(self, line: str, number: int | None, operation: Operation) -> None:
+        """Sort an operation that failed. An I/O to a file that was never open failed with it."""
+        if number in self.unopened:
+            operation = Operation.FILE
+        if number == errno.ENOSPC:
+            self.full.append(line)
+        elif number is not None and disk_error.is_fault(number, operation):
+            self.faults.append(line)
+        else:
+            self.hindrances.append(line)
 
 
 def _read(text: str) -> tuple[_Said, str]:
@@ -385,7 +381,11 @@ def _read(text: str) -> tuple[_Said, str]:
     A text of `verify: bad ...` lines alone must not lose `verify: ` as the prefix of a launcher.
     """
     for lines in (plain_lines(text), tool_lines(text)):
-        said = _Said()
+        # fio says only at the end of a job that it could not open its file
+        ends = filter(None, map(_ERR.match, lines))
+        said = _Said(
+            unopened=frozenset(int(end["number"]) for end in ends if end["source"] == _SET_UP)
+        )
         for line in lines:
             said.note(line)
         whole = "\n".join(lines)
@@ -417,7 +417,7 @@ def _ended(jobs: Sequence[_JobResult], *, faults: bool) -> Message | None:
     """The first job that ended with an error number that is, or is not, a disk's fault."""
     for job in jobs:
         for code in (job.error, job.first_error):
-            if code and (abs(code) in _FAULTS) is faults:
+            if code and disk_error.is_fault(abs(code), Operation.FILE) is faults:
                 name = errno.errorcode.get(abs(code), str(code))
                 values = {"job": plain_text.quote(job.jobname), "name": name}
                 return Message("fio_job_error", values)

@@ -15,8 +15,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acceptance.core import parts, plain_text
+from acceptance.core import disk_error, parts, plain_text
 from acceptance.core.component import Component
+from acceptance.core.disk_error import Operation
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines
@@ -58,11 +59,13 @@ def argv(
     return tuple(words)
 
 
-# Refusals and shortages, by Linux errno: EPERM EINTR EAGAIN ENOMEM EACCES EBUSY ENODEV ENFILE
-# EMFILE ENOSPC EROFS ENOSYS EOPNOTSUPP EDQUOT. A sound system does not return any other error (EIO,
-# EINVAL, EFAULT) to a stressor.
-_REFUSALS = frozenset({1, 4, 11, 12, 13, 16, 19, 23, 24, 28, 30, 38, 95, 122})
 _ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")
+# The call that failed, for those of files: `hdd: pwrite failed, errno=5 (Input/output error)`.
+_OF_DATA = re.compile(r"\b(?:p?(?:read|write)v?2?|f(?:data)?sync|msync|sync_file_range)\b.* failed\b")
+_OF_FILE = re.compile(
+    r"\b(?:open|openat|creat|mkdir|rmdir|unlink|rename|link|symlink|(?:posix_)?fallocate"
+    r"|f?truncate|[fl]?stat|statx|lseek)\b.* failed\b"
+)
 _HINDERED = re.compile(
     r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space "
     r"left|not implemented|not supported"
@@ -101,9 +104,8 @@ class Complaints:
         if self._signal(text):
             return
         if level == "fail":
-            errno = _ERRNO.search(text)
-            refused = errno is not None and int(errno["errno"]) in _REFUSALS
-            (self.hindrances if refused or _HINDERED.search(text) else self.faults).append(text)
+            fault = _is_fault(text)
+            (self.faults if fault else self.hindrances).append(text)
         elif level == "error":
             if _STRESSOR_FAILED.search(text):
                 # its `fail` line gives the reason; without that line, this one must count
@@ -128,6 +130,28 @@ class Complaints:
             return False
         (self.faults if match["signal"] in _FATAL_SIGNALS else self.hindrances).append(text)
         return True
+
+
+def _is_fault(text: str) -> bool:
+    """Whether a `fail` line is evidence against the machine.
+
+    A sound system returns no number besides those of the set-up to a stressor, other than for a
+    file, which also the file system may refuse.
+    """
+    operation = (
+        Operation.DATA
+        if _OF_DATA.search(text)
+        else Operation.FILE
+        if _OF_FILE.search(text)
+        else Operation.ANY
+    )
+    if match := _ERRNO.search(text):
+        number = int(match["errno"])
+        if disk_error.is_fault(number, operation):
+            return True
+        if disk_error.is_set_up(number) or operation >= Operation.FILE:
+            return False
+    return _HINDERED.search(text) is None
 
 
 TOOL = "stress-ng"

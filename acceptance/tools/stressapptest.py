@@ -17,7 +17,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from acceptance.core import plain_text
+from acceptance.core import disk_error, plain_text
+from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message, known
 from acceptance.core.parts import MEMORY
@@ -48,6 +49,9 @@ _STATUS = re.compile(
 # Wrong data, whatever the final status: upstream's issue 56 is a PASS despite CRC mismatches.
 _INCIDENT = re.compile(r"(?:Hardware|Page|Block|Report) Error:|CRC mismatch|\bmiscompare on\b")
 _PROCEDURE = re.compile(r"^(?:Process Error:|Assertion failed)")
+# Of these, the only ones with a number of errno: `Unable to submit async read on disk /dev/sda
+# (thread 0). Error 5, Input/output error`.
+_SUBMIT = re.compile(r"Unable to submit async \w+ on disk .*\bError (?P<errno>\d{1,4}), ")
 _EARLY = re.compile(r"^Log: (?:User exiting|Exiting) early")
 # Options that make a PASS worthless: no result check, no error polling, no load, injected errors.
 _SPOILT = frozenset(
@@ -101,7 +105,9 @@ def _collect(text: str) -> _Text:
         if _INCIDENT.search(line):
             found.incidents.append(line)
         elif _PROCEDURE.match(line):
-            found.procedural.append(line)
+            submit = _SUBMIT.search(line)
+            fault = submit and disk_error.is_fault(int(submit["errno"]), Operation.DATA)
+            (found.incidents if fault else found.procedural).append(line)
         elif _EARLY.match(line):
             found.early = line
         elif match := _THREAD.match(line):

@@ -90,6 +90,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "criterion": "criterion | judgement verdict_excused fold verdict_strays"
         " | fold_properties expect/every_limit",
         "declared": "fleet/fleet_ending machine/declared_facts",
+        "disk_error": "disk_error | tools/fio tools/stress_ng tools/stressapptest",
         "dtype": "dtype | expect/architecture expect/expect_compute expect/sheet_limits",
         "evidence": "record | journal/segment",
         "finding": "fold",

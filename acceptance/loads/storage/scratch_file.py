@@ -19,19 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from acceptance.core import disk_error
 from acceptance.core.coded import Coded
 
 Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "read", "map"]
 
-# Errors by which the kernel says that the disk, or the filesystem on it, lost or cannot reach its
-# data (errno(3); EUCLEAN and EBADMSG are EFSCORRUPTED and EFSBADCRC of ext4, XFS and btrfs).
-_OF_DISK = frozenset(
-    getattr(errno, name)
-    for name in ("EIO", "EREMOTEIO", "EUCLEAN", "EBADMSG", "ENODEV", "ENXIO", "ESTALE", "ETIMEDOUT")
+# What failed, by the operation: a file of ours is open for writing before it is written.
+_FAILED: dict[Operation, disk_error.Operation] = dict.fromkeys(
+    ("open", "create", "reserve"), disk_error.Operation.FILE
+) | dict.fromkeys(
+    ("write", "flush", "rename", "read", "map"), disk_error.Operation.DATA_TO_WRITE
 )
-# A file that was opened for writing and can no longer be written: the kernel took the filesystem
-# from under it after errors (`errors=remount-ro`).
-_LATER = frozenset({"write", "flush", "rename", "read", "map"})
 SHORT = "short"  # the name of no error: the file ends before what was written to it
 _DROPS = 50  # attempts: pages that another processor has in hand are dropped a moment later
 _DROP_S = 0.01
@@ -60,7 +58,7 @@ def refused(
     """What an error of the kernel says of this operation."""
     number = error.errno or 0
     name = errno.errorcode.get(number, str(number))
-    if number in _OF_DISK or (number == errno.EROFS and operation in _LATER):
+    if disk_error.is_fault(number, _FAILED[operation]):
         return failed(operation, file, name, offset)
     if number in (errno.ENOSPC, errno.EDQUOT):
         return StorageError("storage_full", operation=operation, file=file, error=name)
