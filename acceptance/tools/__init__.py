@@ -33,6 +33,7 @@ TOOLS = (
     Tool("nvbandwidth", "nvbandwidth"),
     Tool("topo", "read.topo"),
     Tool("nccl-log", "read.nccl_transports"),
+    Tool("nccl-tests", "read.nccl_tests"),
     Tool("kernel-log", "read.kernel_log"),
     Tool("stress-ng", "stress_ng"),
     Tool("stressapptest", "stressapptest"),

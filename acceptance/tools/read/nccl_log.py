@@ -211,6 +211,7 @@ class _Said:
 class _Text:
     """What the lines say, before it is put together."""
 
+    informed: bool = False  # whether a line of NCCL_DEBUG=INFO is there
     hosts: set[str] = field(default_factory=set)
     versions: set[str] = field(default_factory=set)
     communicators: dict[str, _Communicator] = field(default_factory=dict)
@@ -242,7 +243,7 @@ def parse(texts: Iterable[str]) -> NcclLog:
         for line in filter(None, lines):
             _read_line(found, line)
     if not found.communicators:
-        _refuse("", Message("nccl_no_rank"))
+        _refuse("", Message("nccl_no_rank_in_part" if found.informed else "nccl_no_rank"))
     if len(found.versions) != 1:
         _refuse(", ".join(sorted(found.versions)), Message("nccl_no_version"))
     if len(found.hosts) > 1:
@@ -282,6 +283,7 @@ def _read_line(found: _Text, line: str) -> None:
     if match is None or _GLUED.search(match["message"]):
         _refuse(line, Message("nccl_line_unknown"))
     found.hosts.add(head["host"])
+    found.informed = found.informed or info is not None
     message = match["message"]
     if warn is not None:
         found.warned = line

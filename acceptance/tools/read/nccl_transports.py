@@ -10,8 +10,9 @@ from itertools import permutations
 from acceptance.core import parts
 from acceptance.core.message import Listed, Message, known
 from acceptance.core.parts import Pair
-from acceptance.tools.read import nccl_log
-from acceptance.tools.reading import ToolOutput
+from acceptance.process.unreadable import UnreadableOutput
+from acceptance.tools.read import nccl_log, nccl_warnings
+from acceptance.tools.reading import ToolOutput, tool_lines
 
 TOOL = "nccl-log"
 # The largest number of pairs that a sentence lists.
@@ -22,13 +23,28 @@ def parse(text: str) -> ToolOutput:
     """Parse NCCL's log, of one process or of all of them.
 
     *pass* if it is complete: without the machine's links nothing says whether a transport is the
-    right one. `events` has the transport of each pair, and what NCCL warns of. *error* if no pair
-    has a transport. Raises UnreadableOutput as `nccl_log.parse` does, which says what environment
-    makes a log that can be read.
+    right one. `events` has the transport of each pair, and what NCCL warns of. *fail* if a warning
+    names a fault of the hardware. *error* if NCCL could not do its work, or if no pair has a
+    transport; so is a log that is not whole and has a warning. Raises UnreadableOutput as
+    `nccl_log.parse` does, which says what environment makes a log that can be read.
     """
-    log = nccl_log.parse([text])
+    warnings = nccl_warnings.find(tool_lines(text))
+    if told := warnings.verdict(TOOL):
+        return told
+    note = warnings.note()
+    try:
+        log = nccl_log.parse([text])
+    except UnreadableOutput as error:
+        if note is None:
+            raise
+        reason = Message("nccl_unreadable_and_warned", {"why": error.message, "note": note})
+        return ToolOutput(TOOL, "error", reason, events=warnings.events())
     due = {ends for one in log.communicators for ends in permutations(one, 2)}
     gpus = {address for one in log.communicators for address in one}
+    broken = [remark.text for remark in log.remarks if remark.kind == "p2p-disabled-nvlink"]
+    if broken:
+        values = known(line=broken[0], more=len(broken) - 1 or None)
+        return ToolOutput(TOOL, "error", Message("nccl_failed", values))
     if not log.transports:
         return ToolOutput(TOOL, "error", Message("nccl_no_transport"))
     pairs: dict[str, list[str]] = {}
@@ -51,6 +67,7 @@ def parse(text: str) -> ToolOutput:
             pairs=Listed(texts),
             absent=len(due - set(log.transports)) or None,
             remarks=len(log.remarks) or None,
+            note=note,
         ),
     )
     events: list[dict[str, object]] = [

@@ -78,7 +78,18 @@ def _reason(table: MatrixTable) -> Message:
         names = " ".join(others) if len(others) <= _SHORT else None
         nics = Message("number_of_nics", known(n=len(others), names=names))
     pairs = Listed(texts) if texts else Message("no_pair")
-    return Message("gpus_and_paths", known(gpus=_gpus(table), pairs=pairs, nics=nics))
+    note = _unlinked(table)
+    return Message("gpus_and_paths", known(gpus=_gpus(table), pairs=pairs, nics=nics, note=note))
+
+
+def _unlinked(table: MatrixTable) -> Message | None:
+    """A note on GPUs without an NVLink beside others with one: sound, where no bridge is fitted."""
+    linked = {gpu for pair, path in table.pairs().items() if path.startswith("NV") for gpu in pair}
+    bare = [gpu for gpu in table.gpus() if gpu not in linked]
+    if not linked or not bare:
+        return None
+    names = Listed(tuple(bare[:_SHORT]), len(bare[_SHORT:]))
+    return Message("topo_unlinked_gpus", {"names": names})
 
 
 def _output(table: MatrixTable) -> ToolOutput:
