@@ -243,7 +243,8 @@ def parse(texts: Iterable[str]) -> NcclLog:
         for line in filter(None, lines):
             _read_line(found, line)
     if not found.communicators:
-        _refuse("", Message("nccl_no_rank_in_part" if found.informed else "nccl_no_rank"))
+        why = Message("nccl_log_in_part") if found.informed else Message("nccl_not_informed")
+        _refuse("", Message("nccl_no_rank", {"why": why}))
     if len(found.versions) != 1:
         _refuse(", ".join(sorted(found.versions)), Message("nccl_no_version"))
     if len(found.hosts) > 1:

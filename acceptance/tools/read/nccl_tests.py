@@ -145,8 +145,8 @@ class _Text:
         return self.runs[-1]
 
 
-def _refuse(line: str, code: str) -> NoReturn:
-    raise UnreadableOutput(TOOL, line, Message(code))
+def _refuse(line: str, why: Message) -> NoReturn:
+    raise UnreadableOutput(TOOL, line, why)
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
@@ -257,7 +257,7 @@ def _header(run: _Run, line: str, said: str) -> None:
         or halves[width:] != halves[:width]
         or run.columns not in ((), names)
     ):
-        _refuse(line, "nccl_tests_columns")
+        _refuse(line, Message("nccl_tests_columns"))
     run.columns = names
 
 
@@ -265,22 +265,22 @@ def _footer(run: _Run, line: str, said: str) -> None:
     if match := _BOUNDS.fullmatch(said):
         count = int(number(TOOL, line, match["count"]))
         if (count > 0) != (match["word"] == "FAILED") or run.out_of_bounds not in (None, count):
-            _refuse(line, "nccl_tests_footer")
+            _refuse(line, Message("nccl_tests_footer"))
         run.out_of_bounds = count
     elif match := _AVERAGE.fullmatch(said):
         rate = number(TOOL, line, match["rate"])
         if rate < 0 or run.average not in (None, rate):
-            _refuse(line, "nccl_tests_footer")
+            _refuse(line, Message("nccl_tests_footer"))
         run.average, run.below_wish = rate, match["word"] == "FAILED"
     else:
-        _refuse(line, "nccl_tests_footer")
+        _refuse(line, Message("nccl_tests_footer"))
 
 
 def _row(run: _Run, line: str) -> None:
     """Store a row. One without its end is the last of a text that is cut."""
     columns = run.columns
     if not columns:
-        _refuse(line, "nccl_tests_no_columns")
+        _refuse(line, Message("nccl_tests_no_columns"))
     words = line.split()
     stamped = columns[-1] == _STAMP
     width = len(columns) + stamped  # a date and a time of day
@@ -288,11 +288,11 @@ def _row(run: _Run, line: str) -> None:
         run.cut = run.cut or line
         return
     if len(words) > width:
-        _refuse(line, "nccl_tests_row")
+        _refuse(line, Message("nccl_tests_row"))
     head = sum(name in _HEAD for name in columns)
     cells = words[head : width - 2 if stamped else width]
     if not (words[0].isdecimal() and words[1].isdecimal()):
-        _refuse(line, "nccl_tests_row")
+        _refuse(line, Message("nccl_tests_row"))
     half = len(cells) // 2
     halves = tuple(_half(run, line, one) for one in (cells[:half], cells[half:]))
     size = int(number(TOOL, line, words[0]))
@@ -303,11 +303,11 @@ def _half(run: _Run, line: str, cells: Sequence[str]) -> _Half:
     values = [None if cell == "N/A" else number(TOOL, line, cell) for cell in cells]
     time, algorithm, bus, wrong = values[:4]
     if any(value is not None and value < 0 for value in values[:4]):
-        _refuse(line, "nccl_tests_row")
+        _refuse(line, Message("nccl_tests_row"))
     if len({time is None, algorithm is None, bus is None}) > 1 or (time is None and wrong):
-        _refuse(line, "nccl_tests_row")
+        _refuse(line, Message("nccl_tests_row"))
     if wrong is not None and run.counts and wrong != int(wrong):
-        _refuse(line, "nccl_tests_row")
+        _refuse(line, Message("nccl_tests_row"))
     return _Half(algorithm, bus, wrong)
 
 
@@ -441,7 +441,6 @@ def _notes(runs: Sequence[_Run], note: Message | None) -> tuple[Message, ...]:
 def _passed(runs: Sequence[_Run], note: Message | None) -> Message:
     ran: list[Message] = []
     for run, whole, largest in _components(runs):
-        ranks = Message("number_of_ranks", {"n": len(run.ranks)})
         rates = [
             Message(
                 "nccl_tests_rate",
@@ -455,7 +454,7 @@ def _passed(runs: Sequence[_Run], note: Message | None) -> Message:
             if row.halves[0].bus is not None and len(run.ranks) > 1
         ]
         name = run.name or (str(whole) if whole != parts.GPUS else None)
-        values = known(name=name, ranks=ranks, rates=Listed(tuple(rates)) if rates else None)
+        values = known(name=name, ranks=len(run.ranks), rates=Listed(tuple(rates)) if rates else None)
         ran.append(Message("nccl_tests_ran", values))
     notes = _notes(runs, note)
     values = known(ran=Listed(tuple(ran)), notes=Listed(notes) if notes else None)

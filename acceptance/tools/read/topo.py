@@ -83,13 +83,12 @@ def _reason(table: MatrixTable) -> Message:
 
 
 def _unlinked(table: MatrixTable) -> Message | None:
-    """A note on GPUs without an NVLink beside others with one: sound, where no bridge is fitted."""
+    """A note on the only GPU without an NVLink: sound, where it has no bridge."""
     linked = {gpu for pair, path in table.pairs().items() if path.startswith("NV") for gpu in pair}
     bare = [gpu for gpu in table.gpus() if gpu not in linked]
-    if not linked or not bare:
+    if not linked or len(bare) != 1:
         return None
-    names = Listed(tuple(bare[:_SHORT]), len(bare[_SHORT:]))
-    return Message("topo_unlinked_gpus", {"names": names})
+    return Message("topo_unlinked_gpu", {"name": bare[0]})
 
 
 def _output(table: MatrixTable) -> ToolOutput:
