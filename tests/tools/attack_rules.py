@@ -120,6 +120,12 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = {
         # what a ring has connected already; see LOST
         r"INFO Channel 00(?:/1)? : ",
     ),
+    "nccl-tests": (
+        r"^# (?:nccl-tests version|Collective test|Using devices|\(B\)|out-of-place)|^#$",
+        r"NCCL INFO",
+        # what stands under the names of the columns
+        r"^#\s+(?:out-of-place|\(B\))",
+    ),
     "smartctl": (
         r'^(?:7,|4|"version"|"temperature": 35,|"value": 0,)$',
         # smartctl derives it from the critical warning and says both.
@@ -258,6 +264,18 @@ ALTERED: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("nccl-log", r"commId (\w+)", ("0x1", "0", "c4cf3e318640a470"), False),
     # another order of the same ranks leaves every way as it was: the log has one for each path
     ("nccl-log", r"Channel \d\d/02 : (0 1 2 3)", ("0 1 2", "0 1 2 2", "-1"), False),
+    ("nccl-tests", r"sum .*\s(0)\n", ("1", "-1", "nan", "1e999", "0.5", "N/A", "x"), False),
+    ("nccl-tests", r"sum +-1 +\S+ +\S+ +\S+ +(0) ", ("1", "12", "-1", "nan", "N/A"), False),
+    ("nccl-tests", r"(0e\+00)", ("3e+01", "-1", "nan", "N/A", "x"), False),
+    ("nccl-tests", r"values : (0) OK", ("1", "-1", "nan", "", "9" * 400), False),
+    ("nccl-tests", r"values : 0 (OK)", ("FAILED", "MAYBE", ""), False),
+    ("nccl-tests", r"bandwidth    : (\S+)", ("nan", "-1", "1e999", "x", ""), False),
+    ("nccl-tests", r"validation: (1)", ("0", "-1", "x", ""), False),
+    ("nccl-tests", r"maxBytes (\d+)", ("8", "0", "-1", "9" * 19, "9" * 400), False),
+    ("nccl-tests", r"Rank +(\d)", ("7", "-1", "x"), False),
+    ("nccl-tests", r"\n +(\d+) .*sum", ("-1", "nan", "9" * 400, "1.5"), False),
+    ("nccl-tests", r"134217728 .* (180\.00) +0 ", ("nan", "-1", "1e999", "0.00", "x"), False),
+    ("nccl-tests", r"134217728 .* (180\.00) +0 ", ("17.00",), True),
     ("smartctl", r'"passed": (true)', ("false", '"yes"', "1"), False),
     (
         "smartctl",

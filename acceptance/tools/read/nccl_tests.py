@@ -11,7 +11,7 @@ Readings, of component `gpus`, or of `float sum` and so on where a text has seve
 
 - `nccl_tests_bus_bandwidth`, `nccl_tests_bus_bandwidth_in_place`, GB/s: at the largest size; absent
   for one rank and where nothing was measured.
-- `nccl_tests_average`, GB/s: the program's own mean over all sizes, small ones too.
+- `nccl_tests_average_bus_bandwidth`, GB/s: the program's own mean over all sizes, small ones too.
 - `nccl_tests_wrong`, count: wrong values; in the old form, sizes with values out of bounds.
 - `nccl_tests_ranks`, count.
 """
@@ -116,7 +116,6 @@ class _Run:
     average: float | None = None
     below_wish: bool = False
     unknown: list[str] = field(default_factory=list)
-    last_error: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -226,8 +225,6 @@ def _comment(found: _Text, line: str, said: str) -> bool:
         _header(found.run(), line, said)
     elif _FOOTER.match(said):
         _footer(found.run(), line, said)
-    elif said.startswith("error: ") and line.lstrip().startswith("#"):
-        found.run().last_error = said
     elif said == "..." or (said.startswith("Rank ") and said.endswith("...")):
         found.run().shortened = True
     else:
@@ -413,7 +410,7 @@ def _readings(runs: Sequence[_Run]) -> tuple[Reading, ...]:
             for component, row in largest.items():
                 for half, end in zip(row.halves, ("", "_in_place"), strict=True):
                     add(f"bus_bandwidth{end}", "GB/s", component, half.bus)
-            add("average", "GB/s", whole, run.average)
+            add("average_bus_bandwidth", "GB/s", whole, run.average)
         add("wrong", "count", whole, run.wrong())
         add("ranks", "count", whole, float(len(run.ranks)))
     return tuple(Reading(name, unit, found) for (name, unit), found in values.items())
@@ -430,8 +427,7 @@ def _notes(runs: Sequence[_Run], note: Message | None) -> tuple[Message, ...]:
         notes.append(Message("nccl_tests_ranks_shortened"))
     if note is not None:
         notes.append(note)
-    said = [run.last_error for run in runs if run.last_error is not None]
-    lines = [*said, *(line for run in runs for line in run.unknown)]
+    lines = [line for run in runs for line in run.unknown]
     if lines:
         values = known(line=plain_text.quote(lines[0]), more=len(lines) - 1 or None)
         notes.append(Message("nccl_tests_unknown_lines", values))
