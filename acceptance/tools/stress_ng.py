@@ -61,10 +61,12 @@ def argv(
 
 _ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")
 # The call that failed, for those of files: `hdd: pwrite failed, errno=5 (Input/output error)`.
-_OF_DATA = re.compile(r"\b(?:p?(?:read|write)v?2?|f(?:data)?sync|msync|sync_file_range)\b.* failed\b")
+_OF_DATA = re.compile(
+    r"\b(?:p?(?:read|write)v?2?|f(?:data)?sync|msync|sync_file_range)\b.{0,200}? failed\b"
+)
 _OF_FILE = re.compile(
     r"\b(?:open|openat|creat|mkdir|rmdir|unlink|rename|link|symlink|(?:posix_)?fallocate"
-    r"|f?truncate|[fl]?stat|statx|lseek)\b.* failed\b"
+    r"|f?truncate|[fl]?stat|statx|lseek)\b.{0,200}? failed\b"
 )
 _HINDERED = re.compile(
     r"operation not permitted|permission denied|out of memory|cannot allocate memory|no space "

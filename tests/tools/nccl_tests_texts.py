@@ -1,7 +1,8 @@
-"""Output of nccl-tests as several versions print it, made after public sources; none is a recording.
+"""Output of nccl-tests as several versions print it, made after public sources.
 
 The forms are those of the format strings in github.com/NVIDIA/nccl-tests (src/common.cu,
-src/util.cu, src/all_gather.cu) of 2.0, 2.13 and 2.18. Hosts, numbers and rates are invented.
+src/util.cu, src/all_gather.cu) of 2.0, 2.13 and 2.18. None is a recording: hosts,
+numbers and rates are invented.
 """
 
 from __future__ import annotations
@@ -30,9 +31,7 @@ NEW = Form()
 MIDDLE = Form(new=False)
 OLD = Form(new=False, head=("size", "count", "type", "redop"), wrong="error")
 OLD_GATHER = Form("all_gather", new=False, head=("size", "count", "type"), wrong="error")
-OLD_BROADCAST = Form(
-    "broadcast", new=False, head=("size", "count", "type", "root"), wrong="error"
-)
+OLD_BROADCAST = Form("broadcast", new=False, head=("size", "count", "type", "root"), wrong="error")
 
 
 def settings(form: Form = NEW, *, gpus: int = 2, validation: int = 1, more: str = "") -> str:
@@ -68,8 +67,8 @@ def header(form: Form = NEW) -> str:
     stamp = ["timestamp"] if form.stamps else []
     form_of_time = ["%Y-%m-%d", "%H:%M:%S"] if form.stamps else []
     return (
-        "#\n#                                          out-of-place                       in-place  "
-        "        \n"
+        "#\n#                                          out-of-place                       in-place"
+        "          \n"
         f"#  {'  '.join(f'{word:>8}' for word in [*form.head, *half, *half, *stamp])}\n"
         f"#  {'  '.join(f'{word:>8}' for word in ['(B)', '(elements)', *units, *units])}"
         f" {' '.join(form_of_time)}\n"

@@ -234,7 +234,8 @@ def test_sizes_by_bytes_and_one_size() -> None:
     assert outcome(one.replace("step: 128(factor)", "step: 1048576(bytes)")) == "pass"
     assert outcome(one) == "pass"
     reduced = whole(table=rows()[: rows().rindex("   134217728")]).replace(
-        "# Using devices", "# Reducing maxBytes to 2097152 due to memory limitation\n# Using devices"
+        "# Using devices",
+        "# Reducing maxBytes to 2097152 due to memory limitation\n# Using devices",
     )
     assert outcome(reduced) == "pass"
 
@@ -318,7 +319,11 @@ WARN = "node:1:2 [0] transport/net_ib.cc:94 NCCL WARN "
     ],
 )
 def test_a_failure_beside_a_whole_table_is_no_pass(line: str, due: str) -> None:
-    for text in (f"{line}\n{SOUND}", f"{SOUND}{line}\n", SOUND.replace(rows(), f"{line}\n{rows()}")):
+    for text in (
+        f"{line}\n{SOUND}",
+        f"{SOUND}{line}\n",
+        SOUND.replace(rows(), f"{line}\n{rows()}"),
+    ):
         assert outcome(text) == due
     # wrong values are the stronger word
     if due == "error":
@@ -353,7 +358,9 @@ def test_lines_that_later_versions_print() -> None:
         "# Blocking Enabled: wait for completion and barrier after each collective \n"
         "# Parallel Init Enabled: threads call into NcclInitRank concurrently \n"
     )
-    text = whole(more=more).replace("#\n# Coll", "# GPU memory usage     : A 1 GB | Total  1 GB\n#\n# Coll")
+    text = whole(more=more).replace(
+        "#\n# Coll", "# GPU memory usage     : A 1 GB | Total  1 GB\n#\n# Coll"
+    )
     text = f"# Writing JSON output to x.json\n{text}"
     assert nccl_tests.parse(text) == nccl_tests.parse(SOUND)
 

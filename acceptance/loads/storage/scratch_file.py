@@ -12,7 +12,7 @@ import mmap
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,9 @@ from acceptance.core.coded import Coded
 Operation = Literal["open", "create", "reserve", "write", "flush", "rename", "read", "map"]
 
 # What failed, by the operation: a file of ours is open for writing before it is written.
-_FAILED: dict[Operation, disk_error.Operation] = dict.fromkeys(
+_FAILED: Mapping[str, disk_error.Operation] = dict.fromkeys(
     ("open", "create", "reserve"), disk_error.Operation.FILE
-) | dict.fromkeys(
-    ("write", "flush", "rename", "read", "map"), disk_error.Operation.DATA_TO_WRITE
-)
+) | dict.fromkeys(("write", "flush", "rename", "read", "map"), disk_error.Operation.DATA_TO_WRITE)
 SHORT = "short"  # the name of no error: the file ends before what was written to it
 _DROPS = 50  # attempts: pages that another processor has in hand are dropped a moment later
 _DROP_S = 0.01

@@ -18,9 +18,8 @@ Readings, of component `gpus`, or of `float sum` and so on where a text has seve
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -45,8 +44,9 @@ _IS_ROW = re.compile(r"\s*\d+\s+\d+\s+[a-z]")
 _IS_CELLS = re.compile(rf"\s*{_CELL}(?:\s|$)")
 
 _PARAMETERS = re.compile(
-    r"nThread (?P<threads>\d{1,19}) nGpus (?P<gpus>\d{1,19}) minBytes (?P<low>\d{1,19}) maxBytes (?P<high>\d{1,19}) "
-    r"step: (?P<step>\d{1,19})\((?P<how>factor|bytes)\) .*?\bvalidation: (?P<validation>\d{1,19})\b.*"
+    r"nThread (?P<threads>\d{1,9}) nGpus (?P<gpus>\d{1,9}) minBytes (?P<low>\d{1,19}) "
+    r"maxBytes (?P<high>\d{1,19}) step: (?P<step>\d{1,19})\((?P<how>factor|bytes)\) "
+    r".*?\bvalidation: (?P<validation>\d{1,9})\b.*"
 )
 _REDUCED = re.compile(r"Reducing maxBytes to (?P<high>\d{1,19}) due to memory limitation")
 _DEVICE = re.compile(r"Rank +(?P<rank>\d{1,7}) (?:Group +\d+ )?Pid +\d+ on +\S+ device +\d+ .*")
@@ -450,7 +450,9 @@ def _passed(runs: Sequence[_Run], note: Message | None) -> Message:
             if row.halves[0].bus is not None and len(run.ranks) > 1
         ]
         name = run.name or (str(whole) if whole != parts.GPUS else None)
-        values = known(name=name, ranks=len(run.ranks), rates=Listed(tuple(rates)) if rates else None)
+        values = known(
+            name=name, ranks=len(run.ranks), rates=Listed(tuple(rates)) if rates else None
+        )
         ran.append(Message("nccl_tests_ran", values))
     notes = _notes(runs, note)
     values = known(ran=Listed(tuple(ran)), notes=Listed(notes) if notes else None)

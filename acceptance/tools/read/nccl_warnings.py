@@ -31,7 +31,8 @@ _HARMLESS = re.compile(
     r"|SRQ limit reached|GID table change)"
     r"|GID table changed"
     # peers that share no bus: another transport is used
-    r"|P2P is disabled between connected GPUs|(?:Could not enable P2P|peer query failed) between dev"
+    r"|P2P is disabled between connected GPUs"
+    r"|(?:Could not enable P2P|peer query failed) between dev"
     r"|NUMA auto balancing enabled",
     re.I,
 )
