@@ -104,6 +104,19 @@ def test_wrong_values_fail(form: Form, half: int) -> None:
     assert outcome(lied) == ("fail" if form.wrong == "#wrong" else "error")
 
 
+def test_a_text_that_is_cut_after_a_wrong_value() -> None:
+    begun = settings() + device(0) + device(1) + header()
+    line = "  ".join(row(SIZES[0], RATES[0], wrong=(12, 0)).split()[:9])
+    assert outcome(begun + line) == "fail"
+    assert outcome(begun + line.replace(" 12", " 0")) == "error"
+    # words that were lost move the others: nothing is proved
+    for place in (2, 3, 4):
+        words = row(SIZES[0], RATES[0]).split()
+        del words[place]
+        assert outcome(begun + " ".join(words)) == "error"
+        assert outcome(begun + " ".join([*words[:8], "7"])) == "error"
+
+
 def test_the_sum_alone_is_a_fault() -> None:
     assert outcome("# Out of bounds values : 4 FAILED\n") == "fail"
     assert outcome(SOUND.replace(footer(), footer(wrong=4))) == "fail"
@@ -293,9 +306,16 @@ def test_a_row_that_another_program_splits_is_cut() -> None:
     split = f"{first[:60]}{NCCL}\nwarning: of another\n{first[60:]}"
     assert outcome(SOUND.replace(first, split)) == "error"
     assert outcome(SOUND.replace(first, f"{first[:60]}{NCCL}\n")) == "error"
-    assert outcome(settings() + device(0) + device(1) + header() + f"{first[:60]}{NCCL}\n") == (
-        "error"
-    )
+    begun = settings() + device(0) + device(1) + header()
+    assert outcome(f"{begun}{first[:60]}{NCCL}\n") == "error"
+    assert outcome(f"{begun}{first[:60]}{NCCL}") == "error"
+
+
+def test_a_line_of_nccl_behind_the_operation() -> None:
+    first = row(SIZES[0], RATES[0], OLD, wrong=("0e+00", "0e+00"))
+    head, rest = first[: first.index("sum") + 3], first[first.index("sum") + 3 :]
+    text = whole(OLD)
+    assert nccl_tests.parse(text.replace(first, f"{head} {NCCL}\n{rest}")) == nccl_tests.parse(text)
 
 
 WARN = "node:1:2 [0] transport/net_ib.cc:94 NCCL WARN "

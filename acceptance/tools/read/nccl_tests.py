@@ -281,19 +281,25 @@ def _row(run: _Run, line: str) -> None:
     words = line.split()
     stamped = columns[-1] == _STAMP
     width = len(columns) + stamped  # a date and a time of day
+    head = sum(name in _HEAD for name in columns)
+    half = (len(columns) - head) // 2
     if len(words) < width:
         run.cut = run.cut or line
-        return
+        if len(words) != head + half or not _is_head(columns, words):
+            return
     if len(words) > width:
         _refuse(line, Message("nccl_tests_row"))
-    head = sum(name in _HEAD for name in columns)
-    cells = words[head : width - 2 if stamped else width]
-    if not (words[0].isdecimal() and words[1].isdecimal()):
-        _refuse(line, Message("nccl_tests_row"))
-    half = len(cells) // 2
-    halves = tuple(_half(run, line, one) for one in (cells[:half], cells[half:]))
+    cells = words[head : head + 2 * half]
+    starts = range(0, len(cells), half)
+    halves = tuple(_half(run, line, cells[start : start + half]) for start in starts)
     size = int(number(TOOL, line, words[0]))
     run.rows.append(_Row(line, size, _table(columns[:head], words), halves))
+
+
+def _is_head(columns: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a row that ends with its first half has lost no word before."""
+    head = dict(zip(columns, words, strict=False))
+    return head.get("redop", "sum").isalpha() and "." not in head.get("root", "-1")
 
 
 def _half(run: _Run, line: str, cells: Sequence[str]) -> _Half:
