@@ -287,7 +287,7 @@ def parse(text: str) -> ToolOutput:
     *fail*. Raises UnreadableOutput.
     """
     lines = reading.tool_lines(text)
-    if error := cuda_error.find_code(lines) or cuda_error.find(lines):
+    if error := cuda_error.find_code(lines) or cuda_error.trouble(lines):
         return cuda_error.outcome(TOOL, error)
     runs = [_collect(part) for part in _runs(lines)]
     if not any(_START.search(line) for line in lines) and not any(

@@ -138,8 +138,8 @@ def find_code(lines: Sequence[str]) -> CudaError | None:
 _DIED = re.compile(
     r"Cuda failure|\bCUDA error\b|CUDA Runtime "
     r"Error|cudaSafeCall|\[CUDA_ERROR_\w+\]|\[cudaError\w+\]|NVML_ERROR"
-    r"|Failed to create stop watch|Segmentation fault|^Aborted\b|\(core "
-    r"dumped\)|^Killed\b|terminate called",
+    r"|Failed to create stop watch|Segmentation fault|^(?:Aborted|Killed|Bus error"
+    r"|Illegal instruction|Floating point exception)\b|\(core dumped\)|terminate called",
     re.IGNORECASE,
 )
 # Names of errors in the CUDA runtime and driver, from any program: no result after one counts.
@@ -241,14 +241,23 @@ def crash_reason(lines: Iterable[str]) -> ToolFailure | None:
 
 
 def find(lines: Iterable[str]) -> ToolFailure | None:
-    """A CUDA error that a program printed in words, even if its text calls the run a pass; or None.
+    """A CUDA error or a lost GPU, in words, even if the text calls the run a pass; or None.
 
     The first line that names a hardware fault comes before the others.
     """
-    line = _worst(line for line in lines if _CUDA.search(line))
+    line = _worst(line for line in lines if _CUDA.search(line) or _FAULT.search(line))
     if line is None:
         return None
     return ToolFailure(Message("cuda_reported", _quoted(line)), bool(_FAULT.search(line)))
+
+
+def trouble(lines: Sequence[str]) -> ToolFailure | None:
+    """Why no result of the lines counts: the program died, or printed an error; or None.
+
+    What names a hardware fault comes before the others.
+    """
+    found = [failure for failure in (crash_reason(lines), find(lines)) if failure is not None]
+    return next((one for one in found if one.hardware), found[0] if found else None)
 
 
 def outcome(tool: str, trouble: CudaError | ToolFailure) -> ToolOutput:

@@ -337,7 +337,7 @@ def _read(text: str) -> tuple[ToolOutput | None, _Text]:
     lines = reading.tool_lines(text)
     trouble = cuda_error.find_code(lines)
     found = _collect(lines, trouble)
-    if error := trouble or cuda_error.find(lines):
+    if error := trouble or cuda_error.trouble(lines):
         return cuda_error.outcome(TOOL, error), found
     why = _worthless(found)
     return (ToolOutput(TOOL, "error", why) if why is not None else None), found

@@ -614,7 +614,7 @@ def parse(text: str) -> ToolOutput:
         return ToolOutput(
             TOOL, "fail", Message("wrong_data_arrived", {"line": plain_text.quote(wrong)})
         )
-    if error := cuda_error.crash_reason(lines) or cuda_error.find(lines):
+    if error := cuda_error.trouble(lines):
         return cuda_error.outcome(TOOL, error)
     asserted = next((line for line in lines if _ASSERT.search(line)), None)
     if asserted is not None:

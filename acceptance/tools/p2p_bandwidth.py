@@ -312,7 +312,7 @@ def parse(text: str) -> ToolOutput:
     """
     found = _Text()
     kept = [line.strip().removeprefix("> ").strip() for line in reading.tool_lines(text)]
-    if error := cuda_error.crash_reason(kept) or cuda_error.find(kept):
+    if error := cuda_error.trouble(kept):
         return cuda_error.outcome(TOOL, error)
     for line in filter(None, kept):
         _line(found, line)

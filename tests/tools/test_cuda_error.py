@@ -89,3 +89,17 @@ def test_not_started() -> None:
         UnreadableOutput, match=r"^nvbandwidth: the text holds no line of .*'hello'"
     ):
         cuda_error.not_started("nvbandwidth", "\nhello\n", ["hello"])
+
+
+def test_a_fault_of_the_hardware_comes_before_a_death() -> None:
+    died, lost = "Aborted (core dumped)", "GPU 0000:01:00.0: GPU is lost."
+    for lines in ([died, lost], [lost, died]):
+        found = cuda_error.trouble(lines)
+        assert found is not None
+        assert found.hardware
+    found = cuda_error.trouble([died])
+    assert found is not None
+    assert not found.hardware
+    assert cuda_error.trouble(["Result = PASS"]) is None
+    for line in ("Bus error", "Illegal instruction (core dumped)", "Floating point exception"):
+        assert cuda_error.crash_reason([line]) is not None

@@ -332,6 +332,8 @@ WARN = "node:1:2 [0] transport/net_ib.cc:94 NCCL WARN "
         ("mpirun noticed that process rank 3 with PID 1 exited on signal 9 (Killed).", "error"),
         ("srun: error: node1: task 3: Killed", "error"),
         ("Segmentation fault (core dumped)", "error"),
+        ("Bus error", "error"),
+        ("Unable to determine the device handle for GPU 0000:01:00.0: GPU is lost.", "fail"),
         (f"{WARN}NET/IB : mlx5_0:1 Got async error event: port error", "error"),
         (f"{WARN}NET/IB : mlx5_0:1 async fatal event: local catastrophic error", "fail"),
         (f"{WARN}Cuda failure 214 'uncorrectable ECC error encountered'", "fail"),

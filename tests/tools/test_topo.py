@@ -382,3 +382,14 @@ def test_nothing_makes_it_crash(text: str) -> None:
         except UnreadableOutput:
             continue
         assert output.outcome in {"pass", "error"}
+
+
+def test_a_gpu_that_does_not_answer_is_in_no_matrix() -> None:
+    lost = (
+        "Unable to determine the device handle for GPU 0000:C1:00.0: GPU is lost.  Reboot the "
+        "system to recover this GPU\n"
+    )
+    for parse, text in ((topo.parse, BRIDGED), (topo.parse, REFUSED), (topo.parse_p2p, REFUSED)):
+        output = parse(lost + text)
+        assert (output.outcome, output.readings) == ("error", ())
+        assert "GPU is lost" in why_of(output)

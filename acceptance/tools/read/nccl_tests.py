@@ -493,7 +493,7 @@ def parse(text: str) -> ToolOutput:
     prove. Raises UnreadableOutput.
     """
     lines = tool_lines(text)
-    trouble = cuda_error.find(lines)
+    trouble = cuda_error.trouble(lines)
     if trouble is not None and trouble.hardware:
         return cuda_error.outcome(TOOL, trouble)
     warnings = nccl_warnings.find(lines)
@@ -506,7 +506,7 @@ def parse(text: str) -> ToolOutput:
     if found.failed:
         line = plain_text.quote(found.failed[0])
         return ToolOutput(TOOL, "error", Message("no_work", {"tool": TOOL, "line": line}))
-    if trouble := trouble or cuda_error.crash_reason(lines):
+    if trouble is not None:
         return cuda_error.outcome(TOOL, trouble)
     if found.unreadable is not None:
         raise found.unreadable

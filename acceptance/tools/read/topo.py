@@ -116,6 +116,8 @@ def parse(text: str) -> ToolOutput:
     tables = read_tables(TOOL, text)
     if not tables:
         return ToolOutput(TOOL, "error", table_trouble(TOOL, text))
+    if lost := _lost(text):
+        return ToolOutput(TOOL, "error", lost)
     paths = [table for table in tables if not table.is_p2p]
     if not paths:
         return parse_p2p(text)
@@ -196,6 +198,8 @@ def parse_p2p(text: str) -> ToolOutput:
     found = [table for table in read_tables(P2P_TOOL, text) if table.is_p2p]
     if not found:
         return ToolOutput(P2P_TOOL, "error", table_trouble(P2P_TOOL, text))
+    if lost := _lost(text):
+        return ToolOutput(P2P_TOOL, "error", lost)
     table = only_table(found)
     if table is None:
         return ToolOutput(
@@ -231,6 +235,8 @@ _BARS = re.compile(r"^\s*\|.*\|$")
 _DASHES = re.compile(r"^[\s|:-]+$")
 _ROW_LIKE = re.compile(rf"\s*(?:(?:GPU|NIC)\d+|mlx\d+_\d+)\s+(?:{_CELL.pattern})(?:\s|$)")
 
+# A GPU that does not answer is in no matrix.
+_LOST = re.compile(r"Unable to determine the device handle|GPU is lost")
 # nvidia-smi's errors instead of a matrix, with fixes.
 _TROUBLES = (
     (
@@ -242,10 +248,7 @@ _TROUBLES = (
         Message("cure_driver"),
     ),
     (re.compile(r"No devices were found"), Message("cure_no_gpu")),
-    (
-        re.compile(r"Unable to determine the device handle|GPU is lost"),
-        Message("cure_xid"),
-    ),
+    (_LOST, Message("cure_xid")),
     (
         re.compile(r"Failed to initialize NVML|Insufficient Permissions"),
         Message("cure_root"),
@@ -430,6 +433,15 @@ def read_tables(tool: str, text: str) -> tuple[MatrixTable, ...]:
 def only_table(tables: Sequence[MatrixTable]) -> MatrixTable | None:
     """The matrix if all of them are equal; None if they differ."""
     return tables[0] if all(table == tables[0] for table in tables[1:]) else None
+
+
+def _lost(text: str) -> Message | None:
+    """What a text with a matrix says of a GPU that does not answer, with the fix."""
+    line = next((line for line in reading.tool_lines(text) if _LOST.search(line)), None)
+    if line is None:
+        return None
+    values = {"line": plain_text.quote(line), "cure": Message("cure_xid")}
+    return Message("smi_failed", values)
 
 
 def table_trouble(tool: str, text: str) -> Message:
