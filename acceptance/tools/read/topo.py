@@ -440,8 +440,7 @@ def _lost(text: str) -> Message | None:
     line = next((line for line in reading.tool_lines(text) if _LOST.search(line)), None)
     if line is None:
         return None
-    values = {"line": plain_text.quote(line), "cure": Message("cure_xid")}
-    return Message("smi_failed", values)
+    return Message("smi_failed", {"line": plain_text.quote(line), "cure": Message("cure_xid")})
 
 
 def table_trouble(tool: str, text: str) -> Message:
