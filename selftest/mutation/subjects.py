@@ -33,6 +33,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/bounds.py", "acceptance/core/coded.py",
     "acceptance/core/collection.py", "acceptance/core/component.py", "acceptance/core/parts.py",
     "acceptance/core/criterion.py", "acceptance/core/declared.py",
+    "acceptance/core/disk_error.py",
     "acceptance/core/finding.py", "acceptance/core/fold.py",
     "acceptance/core/foreign_process.py", "acceptance/core/judgement.py",
     "acceptance/core/message.py", "acceptance/core/plain_text.py", "acceptance/core/plan.py",
@@ -67,6 +68,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/tools/load_output.py", "acceptance/tools/nvbandwidth.py",
     "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
     "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
+    "acceptance/tools/read/nccl_tests.py", "acceptance/tools/read/nccl_warnings.py",
     "acceptance/tools/read/sheet.py", "acceptance/tools/reading.py",
     "acceptance/tools/train_output.py",
 })  # fmt: skip
