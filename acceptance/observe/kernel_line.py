@@ -97,7 +97,7 @@ _KMSG_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _PRIORITY = re.compile(r"^<\d{1,3}>")
 _FACILITIES = "kern|user|mail|daemon|auth|syslog|local\\d"
 _PRIORITIES = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
-_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: ?(?:{_PRIORITIES}) *: ")
+_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: *(?:{_PRIORITIES}) *: ")
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
 # `dmesg -T` and the journal write days and months in the language of the terminal.
@@ -112,11 +112,16 @@ _WALL = (
     rf"|(?:\w{{1,5}}\.? )?{_CLOCK}(?:[.,]\d+)?(?: ?[A-Z]{{1,5}}|[+-]\d\d:?\d\d| [+-]\d\d)?"
     r"|\d{9,11}\.\d{6}) "
 )
+# Two words and a colon that begin a message: they are no host and program.
+_NO_PROGRAM = (
+    r"(?:[0-9a-f]{4,8}:[0-9a-f]{2}:|MC\d+: |nvme\d+: |\d+:\d+:|thermal_zone|\([\w-]+\): "
+    r"|(?:failure|WATCHDOG|check|arm-smmu\S+): )"
+)
 # `journalctl --no-hostname` leaves the host out, and busybox's syslogd puts the facility before the
 # program. Without a host, the program is the kernel or has a process number: a message may begin
 # with any other word and a colon.
 _JOURNAL = re.compile(
-    rf"^{_WALL}(?:(?P<host>\S*[^\s:]) (?:(?:{_FACILITIES})\.(?:{_PRIORITIES}) )?"
+    rf"^{_WALL}(?!\S+ {_NO_PROGRAM})(?:(?P<host>\S*[^\s:]) (?:(?:{_FACILITIES})\.(?:{_PRIORITIES}) )?"
     r"(?P<tag>[^\s:\[]+)(?:\[\d+\])?:"
     r"|(?P<alone>kernel|[^\s:\[]+(?=\[\d+\]:))(?:\[\d+\])?:) ?"
 )
@@ -139,7 +144,7 @@ _MARKDOWN = re.compile(r"^\s*(?:(?:>|[*+-](?= +[\[\w`<]))\s*)*`*(?=\S)")
 # its prompt.
 _PREFIX = re.compile(
     r"^(?:[\w.-]+ login: |\S{1,200}?[:-] ?)"
-    rf"(?=(?:{_FACILITIES}) *: ?(?:{_PRIORITIES}) *: \[|"
+    rf"(?=(?:{_FACILITIES}) *: *(?:{_PRIORITIES}) *: \[|"
     r"\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ "
     r"T]\d\d:\d\d:)"
 )
@@ -154,7 +159,7 @@ _STARTS = re.compile(
     r"|SError|Internal error|Unable to handle|Mem abort|Call trace:"
     r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd "
     r"\d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
-    r"|device-mapper|zio pool=|NETDEV WATCHDOG|mpt[23]sas|mpi3mr|mega|aacraid|AAC|\w+: \d+ "
+    r"|JBD2|Aborting journal|\d+ printk messages|device-mapper|zio pool=|NETDEV WATCHDOG|mpt[23]sas|mpi3mr|mega|aacraid|AAC|\w+: \d+ "
     r"callbacks suppressed|\w[\w-]* [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?: [^\s:]+)?: "
     r"|[0-9a-f]{16} bad mem addr|Solaris: WARNING|Buffer|arm-smmu|dmar:"
     r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"

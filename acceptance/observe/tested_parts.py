@@ -65,7 +65,8 @@ def shown(lines: Sequence[KernelLine]) -> Mapping[str, PartKind]:
             bridges.append((match["pci"], match["pci"].partition(":")[0], buses))
         elif match := _SHOWN_DISK.match(line.text):
             found[match["port"]] = "disk"
-    below = {(domain, int(bus, 16)) for domain, bus, _ in (gpu.split(":") for gpu in found if ":" in gpu)}
+    addresses = [gpu.split(":") for gpu in found if ":" in gpu]
+    below = {(address[0], int(address[1], 16)) for address in addresses}
     for bridge, domain, buses in bridges:
         if any((domain, bus) in below for bus in buses):
             found.setdefault(bridge, "bridge")

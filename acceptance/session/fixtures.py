@@ -46,6 +46,7 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import pci
+from acceptance.observe.event import PartKind
 from acceptance.observe.sensors import UNITS
 from acceptance.process.command import ProgramResult
 from acceptance.session import context as session_context
@@ -197,6 +198,11 @@ class SessionFixtures:
         None where the log could not be read then.
         """
         return self.context.kernel_log_after
+
+    @pytest.fixture
+    def tested_parts(self) -> Mapping[str, PartKind]:
+        """The parts under test before the run, by their names in the kernel's messages."""
+        return self.context.tested_parts
 
     @pytest.fixture
     def load_s(self) -> Mapping[str, float]:
