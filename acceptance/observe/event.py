@@ -33,9 +33,9 @@ class KernelEvent:
     `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, iommu, mce, apei, edac,
     memory-failure, thermal, disk, network, oom, hung-task, kernel, lost. `code`: the Xid or SXid
     number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
-    `dimm:LABEL`, `mc0`, a disk, a network port; None if the text names none. `time`: seconds since boot (float)
-    if the log has them, else the wall time as written (str), else None. `text`: the message,
-    cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
+    `dimm:LABEL`, `mc0`, a disk, a network port; None if the text names none. `time`: seconds since
+    boot (float) if the log has them, else the wall time as written (str), else None. `text`: the
+    message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
     the machine. `count`: how many errors the message itself reports. `catalog`: what
     NVIDIA's Xid catalog asks for, in its words, at once and then.
 

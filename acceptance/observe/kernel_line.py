@@ -121,7 +121,8 @@ _NO_PROGRAM = (
 # program. Without a host, the program is the kernel or has a process number: a message may begin
 # with any other word and a colon.
 _JOURNAL = re.compile(
-    rf"^{_WALL}(?!\S+ {_NO_PROGRAM})(?:(?P<host>\S*[^\s:]) (?:(?:{_FACILITIES})\.(?:{_PRIORITIES}) )?"
+    rf"^{_WALL}(?!\S+ {_NO_PROGRAM})"
+    rf"(?:(?P<host>\S*[^\s:]) (?:(?:{_FACILITIES})\.(?:{_PRIORITIES}) )?"
     r"(?P<tag>[^\s:\[]+)(?:\[\d+\])?:"
     r"|(?P<alone>kernel|[^\s:\[]+(?=\[\d+\]:))(?:\[\d+\])?:) ?"
 )
@@ -159,9 +160,10 @@ _STARTS = re.compile(
     r"|SError|Internal error|Unable to handle|Mem abort|Call trace:"
     r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd "
     r"\d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
-    r"|JBD2|Aborting journal|\d+ printk messages|device-mapper|zio pool=|NETDEV WATCHDOG|mpt[23]sas|mpi3mr|mega|aacraid|AAC|\w+: \d+ "
-    r"callbacks suppressed|\w[\w-]* [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?: [^\s:]+)?: "
-    r"|[0-9a-f]{16} bad mem addr|Solaris: WARNING|Buffer|arm-smmu|dmar:"
+    r"|JBD2|Aborting journal|\d+ printk messages|device-mapper|zio pool=|NETDEV "
+    r"WATCHDOG|mpt[23]sas|mpi3mr|mega|aacraid|AAC|Solaris: WARNING|arm-smmu|dmar:"
+    r"|\w+: \d+ callbacks suppressed|[0-9a-f]{16} bad mem addr"
+    r"|\w[\w-]* [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?: [^\s:]+)?: "
     r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"
 )
 

@@ -58,8 +58,8 @@ class HostWatch:
     Never raises into the run: after `stop`, `failure` describes what went wrong.
     `kernel_log_after` is the sequence number of the last kernel message before the watch; None if
     the log cannot be read. `tested` are the parts under test, as messages name them: their events
-    are faults that elsewhere are warnings. `throughput` says whether somebody watches what the GPUs' links move.
-    Create it in the main thread, because it starts the child process.
+    are faults that elsewhere are warnings. `throughput` says whether somebody watches what the
+    GPUs' links move. Create it in the main thread, because it starts the child process.
 
     Raises JournalError when its segments cannot be created.
     """

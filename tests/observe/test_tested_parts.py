@@ -69,9 +69,7 @@ def test_a_fault_in_the_run_is_one_of_a_part_under_test(
     events = kernel_log.events_of(kernel_lines(f"[ 100.5] {line}\n"))
     assert [event.severity for event in weigh(events, parts, in_run=True)] == [severity]
     before = weigh(events, {}, in_run=False)
-    assert [event.severity for event in before] == [
-        "warning" if severity == "error" else severity
-    ]
+    assert [event.severity for event in before] == ["warning" if severity == "error" else severity]
 
 
 UP = "[ 110.5] ata3: SATA link up 6.0 Gbps (SStatus 133 SControl 300)\n"
