@@ -35,8 +35,8 @@ class KernelEvent:
     number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
     `dimm:LABEL`, `mc0`, a disk, a network port; None if the text names none. `time`: seconds since
     boot (float) if the log has them, else the wall time as written (str), else None. `text`: the
-    message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
-    the machine. `count`: how many errors the message itself reports. `catalog`: what
+    message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a
+    fault of the machine. `count`: how many errors the message itself reports. `catalog`: what
     NVIDIA's Xid catalog asks for, in its words, at once and then.
 
     `parts`, `elsewhere`, `resolved`: sound machines print some messages while they start. Such an
