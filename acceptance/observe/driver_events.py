@@ -235,6 +235,7 @@ class NvidiaReader:
     _sxids: list[tuple[Component | None, int | str | None]] = field(default_factory=list)
     _lost: set[Component | None] = field(default_factory=set)
     _initialising: list[tuple[int, Component | None]] = field(default_factory=list)
+    _no_memory: set[Component | None] = field(default_factory=set)
     _said: list[tuple[int, str]] = field(default_factory=list)
     _xids: set[str] = field(default_factory=set)
     _xids_79: list[tuple[int, Component | None]] = field(default_factory=list)
@@ -341,7 +342,10 @@ class NvidiaReader:
         # every attempt begins to fail with these words
         if echo and "RmInitAdapter failed" not in line.text:
             return []
+        if "RmInitAdapter failed" not in line.text and component in self._no_memory:
+            return []
         if _NO_MEMORY.search(line.text):
+            self._no_memory.add(component)
             meaning = "The driver got no memory from the host, so that it could not start the GPU."
             action = "Free memory, or reboot, and test again; this proves no fault of the GPU."
             return [self._event(line, "driver", "no-memory", meaning, action, component)]

@@ -162,7 +162,7 @@ _STARTS = re.compile(
     r"\d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
     r"|JBD2|Aborting journal|\d+ printk messages|device-mapper|zio pool=|NETDEV "
     r"WATCHDOG|mpt[23]sas|mpi3mr|mega|aacraid|AAC|Solaris: WARNING|arm-smmu|dmar:"
-    r"|\w+: \d+ callbacks suppressed|[0-9a-f]{16} bad mem addr"
+    r"|VERIFY\d?\(|PANIC at|\w+: \d+ callbacks suppressed|[0-9a-f]{16} bad mem addr"
     r"|\w[\w-]* [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?: [^\s:]+)?: "
     r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"
 )
