@@ -35,7 +35,10 @@ def read(root: Path, gpus: Iterable[str], disks: Iterable[str]) -> dict[str, Par
         _add(found, "gpu", root / "sys/bus/pci/devices" / name)
     for name in disks:
         found[name] = "disk"
-        _add(found, "disk", root / "sys/block" / name)
+        block = root / "sys/block" / name
+        # An NVMe disk with several ways is below its subsystem, which lists its controllers.
+        for device in (block, *block.glob("device/nvme[0-9]*")):
+            _add(found, "disk", device)
     for card in sorted((root / "sys/class/net").glob("*/device")):
         _add(found, "network", card)
     return found

@@ -40,6 +40,21 @@ def test_the_parts_of_a_machine(root: Path) -> None:
     }
 
 
+def test_a_disk_with_several_ways(tmp_path: Path) -> None:
+    subsystem = tmp_path / "sys/devices/virtual/nvme-subsystem/nvme-subsys0"
+    (subsystem / "nvme0n1").mkdir(parents=True)
+    for number in (0, 1):
+        controller = tmp_path / f"sys/devices/pci0000:60/0000:6{number}:00.0/nvme/nvme{number}"
+        controller.mkdir(parents=True)
+        (subsystem / f"nvme{number}").symlink_to(controller)
+    (subsystem / "nvme0n1/device").symlink_to(subsystem)
+    (tmp_path / "sys/block").mkdir()
+    (tmp_path / "sys/block/nvme0n1").symlink_to(subsystem / "nvme0n1")
+    assert tested_parts.read(tmp_path, [], ["nvme0n1"]) == dict.fromkeys(
+        ("nvme0n1", "0000:60:00.0", "0000:61:00.0"), "disk"
+    )
+
+
 BAR = "pci {}: BAR 1 [mem size 0x10000000 64bit pref]: failed to assign"
 SATA = "{}: COMRESET failed (errno=-16)"
 TRAINING = "pcieport {}: retraining failed"
