@@ -75,6 +75,13 @@ class KernelEvent:
         return fields
 
 
+def kind_of(event: KernelEvent, tested: Mapping[str, PartKind]) -> PartKind | None:
+    """The kind of the part that an event names; None if it is not under test."""
+    name = str(event.component)
+    # `ata3.00` is the first disk of the port `ata3`.
+    return tested.get(name) or tested.get(name.partition(".")[0])
+
+
 def weigh(
     events: Iterable[KernelEvent], tested: Mapping[str, PartKind], *, in_run: bool
 ) -> tuple[KernelEvent, ...]:
@@ -90,10 +97,7 @@ def weigh(
 def _weigh(event: KernelEvent, tested: Mapping[str, PartKind], *, in_run: bool) -> KernelEvent:
     if event.elsewhere is None:
         return event
-    name = str(event.component)
-    # `ata3.00` is the first disk of the port `ata3`.
-    kind = tested.get(name) or tested.get(name.partition(".")[0])
-    if kind in event.parts and (in_run or not event.resolved):
+    if kind_of(event, tested) in event.parts and (in_run or not event.resolved):
         return event
     return replace(event, severity="info" if event.resolved else event.elsewhere)
 

@@ -162,6 +162,11 @@ class SessionFixtures:
         return lambda text: self._write(Note(text))
 
     @pytest.fixture
+    def report_event(self) -> Callable[[Event], None]:
+        """Journals an event of the machine for the check that runs."""
+        return self._write
+
+    @pytest.fixture
     def listener(self) -> Callable[[Mapping[Component, Sequence[Component]]], load_events.Listener]:
         """Makes a listener that journals at once the wrong results that loads report.
 

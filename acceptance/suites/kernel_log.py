@@ -6,17 +6,19 @@ checks read it independently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from acceptance.core.message import Message
 from acceptance.core.parts import SYSTEM
-from acceptance.core.record import HARMFUL
+from acceptance.core.record import HARMFUL, Event
 from acceptance.observe import kernel_log, kmsg
-from acceptance.observe.event import KernelEvent, PartKind, weigh
+from acceptance.observe.event import KernelEvent, PartKind, kind_of, weigh
 from acceptance.session.check import Check, CheckSkipped
+from acceptance.watch.host import to_record
 from acceptance.wording.errors import WordedError, said
 
 
@@ -52,18 +54,28 @@ def _lines(events: Iterable[KernelEvent]) -> list[str]:
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.2)
 @pytest.mark.measures("kernel_faults_before")
-def test_since_boot(root: Path, check: Check) -> None:
+def test_since_boot(
+    root: Path,
+    tested_parts: Mapping[str, PartKind],
+    report_event: Callable[[Event], None],
+    check: Check,
+) -> None:
     """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and similar.
 
     Measured: the messages that the kernel log still has. Older ones that were overwritten are not
-    seen; the note says from when the log reaches, and what sound machines log too while they start
-    (a SATA port or a PCIe link that does not come up, an access that the IOMMU refused).
+    seen; the note says from when the log reaches. What sound machines log too while they start (a
+    SATA port or a PCIe link that does not come up, an access that the IOMMU refused) is a warning
+    where it names a part under test, else it stands in the note.
     """
     found = records(root)
     events = weigh(kernel_log.events_of(kmsg.as_lines(found)), {}, in_run=False)
     seen = faults(events)
-    # what would be a fault in the run
-    warned = _lines(one for one in events if one.elsewhere and one.severity == "warning")
+    mild = [one for one in events if one.elsewhere and one.severity == "warning"]
+    of_tested = [one for one in mild if kind_of(one, tested_parts) in one.parts]
+    for event in {(one.kind, one.code, one.component): one for one in of_tested}.values():
+        # without a time of its own: it came before every check
+        report_event(msgspec.structs.replace(to_record(event, 0.0, 0.0), boot_s=None))
+    warned = _lines(one for one in mild if one not in of_tested)
     since = Message("log_empty")
     if found:
         since = Message("messages_since", {"seconds": f"{found[0].seconds_since_boot:.0f}"})

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from acceptance.core.message import Message
 from acceptance.core.parts import SYSTEM
+from acceptance.core.record import Event
 from acceptance.observe.event import PartKind
 from acceptance.session.check import Check
 from acceptance.suites import kernel_log
@@ -40,10 +41,10 @@ def logged(root: Path, *texts: str) -> Path:
     return root
 
 
-def before(root: Path) -> Readings:
-    readings = Readings()
-    kernel_log.test_since_boot(root, cast("Check", readings))
-    return readings
+def before(root: Path, tested: Mapping[str, PartKind]) -> tuple[Readings, list[Event]]:
+    readings, events = Readings(), list[Event]()
+    kernel_log.test_since_boot(root, tested, events.append, cast("Check", readings))
+    return readings, events
 
 
 def during(root: Path, tested: Mapping[str, PartKind]) -> float:
@@ -54,17 +55,27 @@ def during(root: Path, tested: Mapping[str, PartKind]) -> float:
 
 def test_a_fault_of_firmware_counts_before_the_run_too(tmp_path: Path) -> None:
     root = logged(tmp_path, "Linux", FIRMWARE, REFUSED)
-    assert before(root).count == 1
+    assert before(root, TESTED)[0].count == 1
 
 
 def test_what_sound_machines_print_is_noted_before_the_run(tmp_path: Path) -> None:
     root = logged(tmp_path, "Linux", REFUSED, BAR, ASSIGNED)
-    found = before(root)
-    assert found.count == 0
+    found, events = before(root, {})
+    assert (found.count, events) == (0, [])
     assert isinstance(found.note, Message)
-    since, *warned = found.note.values["text"]
+    since, *noted = found.note.values["text"]
     assert since.code == "messages_since"
-    assert warned == [f"iommu dmar: {REFUSED}"]
+    assert noted == [f"iommu dmar: {REFUSED}"]
+
+
+def test_of_a_part_under_test_it_warns_once(tmp_path: Path) -> None:
+    root = logged(tmp_path, "Linux", REFUSED, BAR, ASSIGNED, REFUSED)
+    found, events = before(root, TESTED)
+    assert found.count == 0
+    assert len(found.note.values["text"]) == 1
+    assert [(one.kind, str(one.component), one.severity, one.boot_s) for one in events] == [
+        ("iommu", "0000:01:00.0", "warning", None)
+    ]
 
 
 def test_it_counts_in_the_run_for_a_part_under_test(tmp_path: Path) -> None:
