@@ -22,7 +22,9 @@ _SHOWN_BRIDGE = re.compile(
     rf"^pci(?:eport)? {_ADDRESS}: PCI bridge to \[bus (?P<first>[0-9a-f]{{2}})"
     r"(?:-(?P<last>[0-9a-f]{2}))?\]"
 )
-_SHOWN_DISK = re.compile(r"^(?P<port>ata\d+)\.\d+: ATA-\d+: ")
+_SHOWN_DISK = re.compile(
+    rf"^(?:(?P<port>ata\d+)\.\d+: ATA-\d+: |nvme (?:nvme\d+: pci function )?{_ADDRESS})"
+)
 
 
 def read(root: Path, gpus: Iterable[str], disks: Iterable[str]) -> dict[str, PartKind]:
@@ -54,7 +56,7 @@ def _add(found: dict[str, PartKind], kind: PartKind, device: Path) -> None:
 
 
 def shown(lines: Sequence[KernelLine]) -> Mapping[str, PartKind]:
-    """The NVIDIA GPUs, the bridges above them, and the SATA disks that a log itself shows."""
+    """The NVIDIA GPUs, the SATA and NVMe disks that a log itself shows, and the bridges above."""
     found: dict[str, PartKind] = {}
     bridges: list[tuple[str, str, range]] = []
     for line in lines:
@@ -67,8 +69,8 @@ def shown(lines: Sequence[KernelLine]) -> Mapping[str, PartKind]:
             buses = range(first, int(match["last"] or match["first"], 16) + 1)
             bridges.append((match["pci"], match["pci"].partition(":")[0], buses))
         elif match := _SHOWN_DISK.match(line.text):
-            found[match["port"]] = "disk"
-    addresses = [gpu.split(":") for gpu in found if ":" in gpu]
+            found[match["port"] or match["pci"]] = "disk"
+    addresses = [part.split(":") for part in found if ":" in part]
     below = {(address[0], int(address[1], 16)) for address in addresses}
     for bridge, domain, buses in bridges:
         if any((domain, bus) in below for bus in buses):

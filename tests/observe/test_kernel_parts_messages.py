@@ -155,6 +155,10 @@ def brief(*texts: str) -> list[str]:
             "gpu-hang fullchip-reset None error",
         ),
         (
+            "NVRM: GPU 0000:41:00.0: FB_IFACE disable for fullchip reset failed.",
+            "gpu-hang fullchip-reset 0000:41:00.0 error",
+        ),
+        (
             "NVRM: GPU0 kgspHealthCheck_TU102: ********* GSP-CrashCat Report *********",
             "gpu-hang gsp-core-dump None error",
         ),

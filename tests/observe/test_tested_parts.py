@@ -142,6 +142,16 @@ BRIDGE = "[ 1.0] pci 0000:40:01.1: PCI bridge to [bus {}]\n"
         (f"[ 1.0] ata3.00: ATA-9: DISK, 1, max UDMA/133\n[ 2.0] {SATA.format('ata3')}\n", "fail"),
         (f"[ 1.0] ata3.00: ATAPI: DVD, 1, max UDMA/133\n[ 2.0] {SATA.format('ata3')}\n", "pass"),
         (
+            f"[ 1.0] nvme nvme0: pci function {DISK_FUNCTION}\n"
+            f"[ 2.0] {REFUSED.format('60:00.0')}\n",
+            "fail",
+        ),
+        (
+            f"[ 2.0] nvme {DISK_FUNCTION}: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1 "
+            "address=0x0 flags=0x0]\n",
+            "fail",
+        ),
+        (
             "Nov  1 10:00:00 host tool[1]: ata3.00: ATA-9: DISK\n"
             f"Nov  1 10:00:00 host kernel: {SATA.format('ata3')}\n",
             "pass",
