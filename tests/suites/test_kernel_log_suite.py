@@ -32,6 +32,12 @@ class Readings:
     def __call__(self, name: str, values: Mapping[Any, float], notes: Mapping[Any, Any]) -> None:
         self.count, self.note = values[SYSTEM], notes[SYSTEM]
 
+    @property
+    def told(self) -> tuple[Any, ...]:
+        """The sentences of the note."""
+        assert isinstance(self.note, Message)
+        return cast("tuple[Any, ...]", self.note.values["text"])
+
 
 def logged(root: Path, *texts: str) -> Path:
     """A root whose kernel log has these messages."""
@@ -62,8 +68,7 @@ def test_what_sound_machines_print_is_noted_before_the_run(tmp_path: Path) -> No
     root = logged(tmp_path, "Linux", REFUSED, BAR, ASSIGNED)
     found, events = before(root, {})
     assert (found.count, events) == (0, [])
-    assert isinstance(found.note, Message)
-    since, *noted = found.note.values["text"]
+    since, *noted = found.told
     assert since.code == "messages_since"
     assert noted == [f"iommu dmar: {REFUSED}"]
 
@@ -72,7 +77,7 @@ def test_of_a_part_under_test_it_warns_once(tmp_path: Path) -> None:
     root = logged(tmp_path, "Linux", REFUSED, BAR, ASSIGNED, REFUSED)
     found, events = before(root, TESTED)
     assert found.count == 0
-    assert len(found.note.values["text"]) == 1
+    assert len(found.told) == 1
     assert [(one.kind, str(one.component), one.severity, one.boot_s) for one in events] == [
         ("iommu", "0000:01:00.0", "warning", None)
     ]
