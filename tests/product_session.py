@@ -221,6 +221,7 @@ class Product:
             session=name,
             run_dir=str(self.run_dir),
             kernel_log_after=41,
+            tested_parts={"ata3": "disk"},
             plan=plan,
             machine=self.machine,
             inventory=self.inventory,

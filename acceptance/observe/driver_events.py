@@ -24,6 +24,8 @@ _RECOVERY = re.compile(
     r"recovery action changed from (?:(?!recovery action ).)* to "
     r"0x(?P<value>[0-9a-fA-F]{1,4}) \((?P<name>[^)]*)\)"
 )
+# `ROBUST_CHANNEL_PREEMPTIVE_REMOVAL` (45) says so since driver 580, in krcErrorSetNotifier.
+_CAUSE = re.compile(r"caused by previous Xid (?P<code>\d{1,5})\b")
 _NON_FATAL = re.compile(r"\bnon[- ]?fatal\b", re.IGNORECASE)
 _FATAL = re.compile(r"\bfatal\b", re.IGNORECASE)
 _SXID = re.compile(r"\bSXid \((?:PCI:)?(?P<pci>[0-9A-Fa-f:.]+)\): ?(?P<code>\d{1,6})\b(?P<rest>.*)")
@@ -55,7 +57,9 @@ def xid(code: int, text: str = "") -> tuple[Severity, str, str, tuple[str, ...]]
 
 
 def _xid(line: KernelLine, match: re.Match[str]) -> KernelEvent:
-    code = int(match["code"])
+    """The event of an Xid; one that another caused counts as that one."""
+    cause = _CAUSE.search(match["rest"])
+    code = int(cause["code"] if cause else match["code"])
     text = match[0].split("\\n")[0]
     severity, meaning, action, catalog = xid(code, match["rest"])
     if code == 154 and (wanted := _RECOVERY.search(text)):
@@ -135,6 +139,9 @@ _INIT = re.compile(
     r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with "
     r"error|probe with driver nvidia failed with error"
 )
+# `RmInitAdapter failed! (0x62:0x51:1941)`: where, status, line. 0x51 is NV_ERR_NO_MEMORY: the host
+# had none for the driver (nvstatuscodes.h).
+_NO_MEMORY = re.compile(r"RmInitAdapter failed! \(0x[0-9a-fA-F]+:0x51:")
 _BOARD = re.compile(r"NVRM: GPU at PCI:(?P<pci>[0-9A-Fa-f:.]+): (?P<uuid>GPU-[0-9A-Fa-f-]{36})")
 _SERIAL = re.compile(
     r"NVRM: GPU (?:(?P<pci>[0-9A-Fa-f:.]+): GPU serial number is|Board Serial Number:) "
@@ -228,6 +235,7 @@ class NvidiaReader:
     _sxids: list[tuple[Component | None, int | str | None]] = field(default_factory=list)
     _lost: set[Component | None] = field(default_factory=set)
     _initialising: list[tuple[int, Component | None]] = field(default_factory=list)
+    _no_memory: set[Component | None] = field(default_factory=set)
     _said: list[tuple[int, str]] = field(default_factory=list)
     _xids: set[str] = field(default_factory=set)
     _xids_79: list[tuple[int, Component | None]] = field(default_factory=list)
@@ -334,6 +342,13 @@ class NvidiaReader:
         # every attempt begins to fail with these words
         if echo and "RmInitAdapter failed" not in line.text:
             return []
+        if "RmInitAdapter failed" not in line.text and component in self._no_memory:
+            return []
+        if _NO_MEMORY.search(line.text):
+            self._no_memory.add(component)
+            meaning = "The driver got no memory from the host, so that it could not start the GPU."
+            action = "Free memory, or reboot, and test again; this proves no fault of the GPU."
+            return [self._event(line, "driver", "no-memory", meaning, action, component)]
         meaning = "The driver could not start the GPU."
         action = (
             "Look at the lines before it: a driver that does not know the card, a card "

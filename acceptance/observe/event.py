@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -14,6 +15,9 @@ from acceptance.core.parts import Function
 
 Severity = Literal["fatal", "error", "warning", "info"]
 RANK: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "fatal": 3}
+# Kinds of part whose failure in a run is a fault of the machine: a GPU, a disk with its SATA port,
+# a network card, and the bridges above them.
+PartKind = Literal["gpu", "disk", "network", "bridge"]
 
 _TEXT_LIMIT = 400
 _PCI = re.compile(
@@ -26,14 +30,18 @@ _PCI = re.compile(
 class KernelEvent:
     """One event.
 
-    `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, mce, apei, edac,
-    memory-failure, thermal, disk, oom, hung-task, kernel, lost. `code`: the Xid or SXid number,
-    else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
-    `dimm:LABEL`, `mc0`, a disk; None if the text names none. `time`: seconds since boot (float)
-    if the log has them, else the wall time as written (str), else None. `text`: the message,
-    cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a fault of
-    the machine. `count`: how many errors the message itself reports. `catalog`: what
+    `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, iommu, mce, apei, edac,
+    memory-failure, thermal, disk, network, oom, hung-task, kernel, lost. `code`: the Xid or SXid
+    number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
+    `dimm:LABEL`, `mc0`, a disk, a network port; None if the text names none. `time`: seconds since
+    boot (float) if the log has them, else the wall time as written (str), else None. `text`: the
+    message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a
+    fault of the machine. `count`: how many errors the message itself reports. `catalog`: what
     NVIDIA's Xid catalog asks for, in its words, at once and then.
+
+    `parts`, `elsewhere`, `resolved`: sound machines print some messages while they start. Such an
+    event has its severity for a part of these kinds under test, and `elsewhere` for any other;
+    `resolved` says that a later message takes it back. `weigh` decides.
     """
 
     kind: str
@@ -47,6 +55,9 @@ class KernelEvent:
     hardware: bool = True
     count: int = 1
     catalog: tuple[str, ...] = ()
+    parts: tuple[PartKind, ...] = ()
+    elsewhere: Severity | None = None
+    resolved: bool = False
 
     @property
     def advice(self) -> str:
@@ -56,11 +67,39 @@ class KernelEvent:
         return f"{self.action} NVIDIA's catalog: {', then '.join(self.catalog)}."
 
     def to_json_object(self) -> dict[str, object]:
-        """All fields except `hardware`, by name; `action` is the whole advice."""
+        """The fields that describe the event, by name; `action` is the whole advice."""
         where = str(self.component) if self.component is not None else None
         fields = asdict(self) | {"action": self.advice, "component": where}
-        del fields["hardware"], fields["catalog"]
+        for name in ("hardware", "catalog", "parts", "elsewhere", "resolved"):
+            del fields[name]
         return fields
+
+
+def kind_of(event: KernelEvent, tested: Mapping[str, PartKind]) -> PartKind | None:
+    """The kind of the part that an event names; None if it is not under test."""
+    name = str(event.component)
+    # `ata3.00` is the first disk of the port `ata3`.
+    return tested.get(name) or tested.get(name.partition(".")[0])
+
+
+def weigh(
+    events: Iterable[KernelEvent], tested: Mapping[str, PartKind], *, in_run: bool
+) -> tuple[KernelEvent, ...]:
+    """The events with the severity that they have here.
+
+    `tested`: the parts under test, by their names in messages; empty for a log from before the run.
+    Within a run a part under test must not fail even for a moment, so that only outside it a later
+    message takes an event back.
+    """
+    return tuple(_weigh(event, tested, in_run=in_run) for event in events)
+
+
+def _weigh(event: KernelEvent, tested: Mapping[str, PartKind], *, in_run: bool) -> KernelEvent:
+    if event.elsewhere is None:
+        return event
+    if kind_of(event, tested) in event.parts and (in_run or not event.resolved):
+        return event
+    return replace(event, severity="info" if event.resolved else event.elsewhere)
 
 
 def clean(text: str) -> str:

@@ -95,22 +95,43 @@ _KMSG = re.compile(
 )
 _KMSG_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _PRIORITY = re.compile(r"^<\d{1,3}>")
-_FACILITY = re.compile(
-    r"^(?:kern|user|daemon|syslog) *: ?(?:emerg|alert|crit|err|warn|notice|info|debug) *: "
-)
+_FACILITIES = "kern|user|mail|daemon|auth|syslog|local\\d"
+_PRIORITIES = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
+_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: *(?:{_PRIORITIES}) *: ")
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
 # `dmesg -T` and the journal write days and months in the language of the terminal.
 _WEEKDAY = re.compile(r"^\[ *(?P<time>\w{1,5}\.? +\w{1,6}\.? +\d+ [\d:]{8}(?:\.\d+)? \d{4})\] ?")
 _DELTA = re.compile(r"^\[ *(?:[A-Z][a-z]{2} ?\d+ \d\d:\d\d|[+<] *\d+\.\d+>?)\] ?")
 _CLOCK = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
-_BRACKET = re.compile(rf"^\[(?P<time>{_CLOCK}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\] ?")
+_BRACKET = re.compile(rf"^\[(?P<time>{_CLOCK}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]:? ?")
 # Only `dmesg --time-format iso` has a comma before the fraction and no host name after the time.
 _DMESG_ISO = re.compile(rf"^(?P<time>{_CLOCK},\d{{6}}[+-]\d\d:\d\d) ")
+_WALL = (
+    r"(?P<time>\w{1,6}\.? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
+    rf"|(?:\w{{1,5}}\.? )?{_CLOCK}(?:[.,]\d+)?(?: ?[A-Z]{{1,5}}|[+-]\d\d:?\d\d| [+-]\d\d)?"
+    r"|\d{9,11}\.\d{6}) "
+)
+# Two words and a colon that begin a message: they are no host and program.
+_NO_PROGRAM = (
+    r"(?:[0-9a-f]{4,8}:[0-9a-f]{2}:|MC\d+: |nvme\d+: |\d+:\d+:|thermal_zone|\([\w-]+\): "
+    r"|(?:failure|WATCHDOG|check|arm-smmu\S+): )"
+)
+# `journalctl --no-hostname` leaves the host out, and busybox's syslogd puts the facility before the
+# program. Without a host, the program is the kernel or has a process number: a message may begin
+# with any other word and a colon.
 _JOURNAL = re.compile(
-    r"^(?P<time>\w{1,6}\.? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
-    rf"|(?:\w{{1,5}}\.? )?{_CLOCK}(?:\.\d+)?(?: ?[A-Z]{{2,5}}|[+-]\d\d:?\d\d| [+-]\d\d)?"
-    r"|\d{9,11}\.\d{6}) (?P<host>\S+) (?P<tag>[^\s:\[]+)(?:\[\d+\])?: ?"
+    rf"^{_WALL}(?!\S+ {_NO_PROGRAM})"
+    rf"(?:(?P<host>\S*[^\s:]) (?:(?:{_FACILITIES})\.(?:{_PRIORITIES}) )?"
+    r"(?P<tag>[^\s:\[]+)(?:\[\d+\])?:"
+    r"|(?P<alone>kernel|[^\s:\[]+(?=\[\d+\]:))(?:\[\d+\])?:) ?"
+)
+# A time and nothing else before the message: container logs, `ts`.
+_TIME = re.compile(rf"^{_WALL}")
+# OpenWrt's logread.
+_LOGREAD = re.compile(
+    rf"^(?P<time>\w{{3}} \w{{3}} +\d+ [\d:]{{8}} \d{{4}}) (?:{_FACILITIES})\.(?:{_PRIORITIES}) "
+    r"(?P<tag>[^\s:\[]+)(?:\[\d+\])?: ?"
 )
 _RFC5424 = re.compile(
     r"^<\d{1,3}>1 (?P<time>\S+) (?P<host>\S+) (?P<tag>\S+) \S+ \S+ (?:-|\[[^\]]*\]) ?"
@@ -120,11 +141,12 @@ _REPEATED = re.compile(
 )
 # Pasted text: list marks, quotes and code marks before a line.
 _MARKDOWN = re.compile(r"^\s*(?:(?:>|[*+-](?= +[\[\w`<]))\s*)*`*(?=\S)")
-# Prefixes of a stamped line: `grep` adds file and line number, `pdsh` the host, a console its
-# prompt.
+# Prefixes of a stamped line: `grep` adds file and line number, `pdsh` and Talos the host, a console
+# its prompt.
 _PREFIX = re.compile(
     r"^(?:[\w.-]+ login: |\S{1,200}?[:-] ?)"
-    r"(?=\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ "
+    rf"(?=(?:{_FACILITIES}) *: *(?:{_PRIORITIES}) *: \[|"
+    r"\[ *\d{1,9}\.\d{3,9}\] |\w{3,6}\.? [ \d]\d \d\d:\d\d:\d\d[. ]|\d{4}-\d\d-\d\d[ "
     r"T]\d\d:\d\d:)"
 )
 _HOST_KERNEL = re.compile(r"^(?:[\w.-]+ )?kernel(?:\[\d+\])?: ?")
@@ -138,6 +160,10 @@ _STARTS = re.compile(
     r"|SError|Internal error|Unable to handle|Mem abort|Call trace:"
     r"|Uhhuh|Call Trace|RIP:|Modules linked|Hardware name|perf:|usb \d|sd "
     r"\d|md/|systemd|audit|DMAR|AMD-Vi|iommu"
+    r"|JBD2|Aborting journal|\d+ printk messages|device-mapper|zio pool=|NETDEV "
+    r"WATCHDOG|mpt[23]sas|mpi3mr|mega|aacraid|AAC|Solaris: WARNING|arm-smmu|dmar:"
+    r"|VERIFY\d?\(|PANIC at|\w+: \d+ callbacks suppressed|[0-9a-f]{16} bad mem addr"
+    r"|\w[\w-]* [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?: [^\s:]+)?: "
     r"|Kernel panic|thermal|\{\d+\}\[|\[Hardware|Missed|message repeated|\*\* |#)"
 )
 
@@ -203,12 +229,15 @@ def strip_stamps(raw: str) -> KernelLine:
             stamped = True
         elif match := _BRACKET.match(text):
             wall = wall or match["time"]
-        elif match := (_JOURNAL.match(text) or _RFC5424.match(text)):
+        elif match := (_JOURNAL.match(text) or _RFC5424.match(text) or _LOGREAD.match(text)):
             wall = wall or match["time"]
-            stamped, foreign = match["tag"] == "kernel", match["tag"] != "kernel"
+            tag = match["tag"] or match["alone"]
+            stamped, foreign = tag == "kernel", tag != "kernel"
         elif match := _REPEATED.match(text):
             times, text = min(int(match["times"]), _TIMES_LIMIT), match["message"]
             continue
+        elif match := _TIME.match(text):
+            wall = wall or match["time"]
         elif not (match := _CALLER.match(text) or _PRIORITY.match(text)):
             break
         text = text[match.end() :]

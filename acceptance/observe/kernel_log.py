@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from acceptance.core.component import Component
 from acceptance.core.parts import parse
 from acceptance.observe import aer_events, memory_events
 from acceptance.observe.driver_events import NvidiaReader
-from acceptance.observe.event import RANK, KernelEvent, clean, table
+from acceptance.observe.event import RANK, KernelEvent, clean, pci_function, table
 from acceptance.observe.kernel_line import LONGEST, KernelLine
 
 CUT = "cut"  # event code: a line was too long to be read as a whole
@@ -24,8 +25,34 @@ def _messages() -> tuple[tuple[re.Pattern[str], dict[str, Any]], ...]:
     return tuple((re.compile(entry["pattern"]), entry) for entry in table("kernel")["message"])
 
 
-def _one_line(line: KernelLine) -> KernelEvent | None:
+def _component(name: str) -> Component | None:
+    return (pci_function(name) or parse(name)) if name else None
+
+
+@dataclass(slots=True)
+class _Resolutions:
+    """Finds later messages that take an earlier one back: a link that came up after all."""
+
+    lines: Sequence[KernelLine]
+    _last: dict[str, dict[tuple[str, ...], int]] = field(default_factory=dict)
+
+    def after(self, index: int, entry: Mapping[str, Any], groups: Mapping[str, str]) -> bool:
+        """Whether a message after `index` matches the entry's `resolution`, on the same part."""
+        if "resolution" not in entry:
+            return False
+        pattern = re.compile(entry["resolution"])
+        if pattern.pattern not in self._last:
+            matches = ((at, pattern.search(line.text)) for at, line in enumerate(self.lines))
+            self._last[pattern.pattern] = {
+                match.groups(): at for at, match in matches if match and not self.lines[at].foreign
+            }
+        key = tuple(groups[name] for name in pattern.groupindex)
+        return self._last[pattern.pattern].get(key, -1) > index
+
+
+def _one_line(index: int, resolutions: _Resolutions) -> KernelEvent | None:
     """The event of a message of one line (fixtures/events/kernel.toml), or None."""
+    line = resolutions.lines[index]
     # `Missed ` is journald's report of lost messages
     if line.foreign and not line.text.startswith("Missed "):
         return None
@@ -33,17 +60,19 @@ def _one_line(line: KernelLine) -> KernelEvent | None:
     for pattern, entry in _messages():
         if match := pattern.search(text):
             groups = {name: value or "" for name, value in match.groupdict().items()}
-            component = parse(entry["component"].format(**groups)) if "component" in entry else None
             return KernelEvent(
                 entry["kind"],
                 entry["code"].format(**groups),
-                component,
+                _component(entry.get("component", "").format(**groups)),
                 entry["severity"],
                 line.time,
                 clean(text),
                 entry["meaning"],
                 entry["action"],
                 hardware=entry["hardware"],
+                parts=tuple(entry.get("parts", ())),
+                elsewhere=entry.get("elsewhere"),
+                resolved=resolutions.after(index, entry, groups),
             )
     return None
 
@@ -83,18 +112,19 @@ def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
 
 
 def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
-    """Events in kernel messages, in the order of the log.
+    """Events in kernel messages, in the order of the log, before `weigh`.
 
     A report of several messages is joined only within one call: pass a batch, not single messages.
     """
     nvidia = NvidiaReader(lines)
     hardware = memory_events.HardwareErrorReader(lines)
+    resolutions = _Resolutions(lines)
     found: list[tuple[int, KernelEvent]] = []
     for index, line in enumerate(lines):
         events = nvidia.read(index) or aer_events.read(lines, index) or hardware.read(index)
         if not events and (event := memory_events.edac(lines, index)):
             events = [event]
-        if not events and (event := _one_line(line)):
+        if not events and (event := _one_line(index, resolutions)):
             events = [event]
         found += [(index, event) for event in events]
         if line.cut and not line.foreign:

@@ -41,6 +41,8 @@ from acceptance.history.baseline import forgetful
 from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
+from acceptance.machine.gpu import gpus
+from acceptance.observe import tested_parts
 from acceptance.process import orphans
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -165,6 +167,12 @@ class Supervisor:
         self._language = language
         self._root = prepared.options.root
         self._kernel_log_after: int | None = None
+        # As they are before the run: a part that fails may vanish.
+        self._tested_parts = tested_parts.read(
+            self._root,
+            [gpu.pci_address for gpu in gpus(prepared.inventory)],
+            [disk.name for disk in prepared.inventory.disks or ()],
+        )
         self._folders = ScratchFolders(prepared.scratches, run_dir.name, self._root)
         self._site = run_dir / seal.SITE_CHECKS  # the run's copy of the site's own checks
         self._give_way = give_way
@@ -183,7 +191,9 @@ class Supervisor:
                 for body in header_records(self._prepared, self._station, self._run_dir):
                     writer.write(body)
                 due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
-                watching = host.HostWatch(self._run_dir, self._root, due, throughput=self._live)
+                watching = host.HostWatch(
+                    self._run_dir, self._root, due, self._tested_parts, throughput=self._live
+                )
                 self._kernel_log_after = watching.kernel_log_after
                 try:
                     self._copy_site()
@@ -286,6 +296,7 @@ class Supervisor:
             run_id=self._run_dir.name,
             machine_id=clock.machine_id(self._root),
             kernel_log_after=self._kernel_log_after,
+            tested_parts=self._tested_parts,
             plan=forgetful(self._plan),
             again=tuple(check.id for check in share) if name == REPEAT_SESSION else (),
             niceness=self._niceness(name),

@@ -24,6 +24,7 @@ from acceptance.expect.collected import CollectedCheck
 from acceptance.journal import clock
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.observe.event import PartKind
 from acceptance.process import reaper
 
 SUITES = Path(__file__).resolve().parents[1] / "suites"
@@ -53,6 +54,8 @@ class SessionContext(msgspec.Struct, frozen=True):
     machine_id: str | None = None
     # Sequence number of the last kernel message before the run, where it can be read.
     kernel_log_after: int | None = None
+    # Parts under test before the run, by their names in the kernel's messages.
+    tested_parts: dict[str, PartKind] = {}
     plan: Plan | None = None
     machine: Machine | None = None
     inventory: Inventory | None = None

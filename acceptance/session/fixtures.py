@@ -46,6 +46,7 @@ from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import pci
+from acceptance.observe.event import PartKind
 from acceptance.observe.sensors import UNITS
 from acceptance.process.command import ProgramResult
 from acceptance.session import context as session_context
@@ -161,6 +162,11 @@ class SessionFixtures:
         return lambda text: self._write(Note(text))
 
     @pytest.fixture
+    def report_event(self) -> Callable[[Event], None]:
+        """Journals an event of the machine for the check that runs."""
+        return self._write
+
+    @pytest.fixture
     def listener(self) -> Callable[[Mapping[Component, Sequence[Component]]], load_events.Listener]:
         """Makes a listener that journals at once the wrong results that loads report.
 
@@ -197,6 +203,11 @@ class SessionFixtures:
         None where the log could not be read then.
         """
         return self.context.kernel_log_after
+
+    @pytest.fixture
+    def tested_parts(self) -> Mapping[str, PartKind]:
+        """The parts under test before the run, by their names in the kernel's messages."""
+        return self.context.tested_parts
 
     @pytest.fixture
     def load_s(self) -> Mapping[str, float]:

@@ -6,16 +6,19 @@ checks read it independently.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from acceptance.core.message import Message
 from acceptance.core.parts import SYSTEM
-from acceptance.core.record import HARMFUL
+from acceptance.core.record import HARMFUL, Event
 from acceptance.observe import kernel_log, kmsg
-from acceptance.observe.event import KernelEvent
+from acceptance.observe.event import KernelEvent, PartKind, kind_of, weigh
 from acceptance.session.check import Check, CheckSkipped
+from acceptance.watch.host import to_record
 from acceptance.wording.errors import WordedError, said
 
 
@@ -38,45 +41,60 @@ def records(root: Path) -> list[kmsg.KmsgRecord]:
         raise CheckSkipped(said(error)) from error
 
 
-def faults(records: list[kmsg.KmsgRecord]) -> list[str]:
+def faults(events: tuple[KernelEvent, ...]) -> list[str]:
     """One line for each event that proves a hardware fault, storms of corrected errors included."""
-    events = kernel_log.events_of(kmsg.as_lines(records))
-    return [*kernel_log.storms(events), *_harmful(events)]
+    harmful = (event for event in events if event.hardware and event.severity in HARMFUL)
+    return [*kernel_log.storms(events), *_lines(harmful)]
 
 
-def _harmful(events: tuple[KernelEvent, ...]) -> list[str]:
-    return [
-        f"{event.kind} {event.code}: {event.text}"
-        for event in events
-        if event.hardware and event.severity in HARMFUL
-    ]
+def _lines(events: Iterable[KernelEvent]) -> list[str]:
+    return [f"{event.kind} {event.code}: {event.text}" for event in events]
 
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.2)
 @pytest.mark.measures("kernel_faults_before")
-def test_since_boot(root: Path, check: Check) -> None:
+def test_since_boot(
+    root: Path,
+    tested_parts: Mapping[str, PartKind],
+    report_event: Callable[[Event], None],
+    check: Check,
+) -> None:
     """Hardware faults that the kernel logged before the run: Xid, AER, MCE, EDAC and similar.
 
     Measured: the messages that the kernel log still has. Older ones that were overwritten are not
-    seen; the note says from when the log reaches.
+    seen; the note says from when the log reaches. What sound machines log too while they start (a
+    SATA port or a PCIe link that does not come up, an access that the IOMMU refused) is a warning
+    where it names a part under test, else it stands in the note.
     """
     found = records(root)
-    seen = faults(found)
+    events = weigh(kernel_log.events_of(kmsg.as_lines(found)), {}, in_run=False)
+    seen = faults(events)
+    mild = [one for one in events if one.elsewhere and one.severity == "warning"]
+    of_tested = [one for one in mild if kind_of(one, tested_parts) in one.parts]
+    for event in {(one.kind, one.code, one.component): one for one in of_tested}.values():
+        # without a time of its own: it came before every check
+        report_event(msgspec.structs.replace(to_record(event, 0.0, 0.0), boot_s=None))
+    warned = _lines(one for one in mild if one not in of_tested)
     since = Message("log_empty")
     if found:
         since = Message("messages_since", {"seconds": f"{found[0].seconds_since_boot:.0f}"})
     check(
         "kernel_faults_before",
         {SYSTEM: float(len(seen))},
-        notes={SYSTEM: Message("note", {"text": (since, *seen[:3])})},
+        notes={SYSTEM: Message("note", {"text": (since, *seen[:3], *warned[:3])})},
     )
 
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.2)
 @pytest.mark.measures("kernel_faults_during")
-def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> None:
+def test_during_run(
+    root: Path,
+    kernel_log_after: int | None,
+    tested_parts: Mapping[str, PartKind],
+    check: Check,
+) -> None:
     """Hardware faults that the kernel logged while this run loaded the machine.
 
     Measured: every message since the run began. Where some were overwritten the check proves
@@ -87,7 +105,8 @@ def test_during_run(root: Path, kernel_log_after: int | None, check: Check) -> N
         raise CheckSkipped(Message("log_unread_at_start"))
     if found and found[0].sequence > kernel_log_after + 1:
         raise LogLost("log_overwritten")
-    seen = faults([record for record in found if record.sequence > kernel_log_after])
+    lines = kmsg.as_lines(record for record in found if record.sequence > kernel_log_after)
+    seen = faults(weigh(kernel_log.events_of(lines), tested_parts, in_run=True))
     check(
         "kernel_faults_during",
         {SYSTEM: float(len(seen))},

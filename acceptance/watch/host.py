@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acceptance.core.evidence import Sample
@@ -57,8 +57,9 @@ class HostWatch:
 
     Never raises into the run: after `stop`, `failure` describes what went wrong.
     `kernel_log_after` is the sequence number of the last kernel message before the watch; None if
-    the log cannot be read. `throughput` says whether somebody watches what the GPUs' links move.
-    Create it in the main thread, because it starts the child process.
+    the log cannot be read. `tested` are the parts under test, as messages name them: their events
+    are faults that elsewhere are warnings. `throughput` says whether somebody watches what the
+    GPUs' links move. Create it in the main thread, because it starts the child process.
 
     Raises JournalError when its segments cannot be created.
     """
@@ -68,10 +69,12 @@ class HostWatch:
         run_dir: Path,
         root: Path = Path("/"),
         gpus: Sequence[WatchTarget] = (),
+        tested: Mapping[str, event.PartKind] | None = None,
         *,
         throughput: bool = False,
     ) -> None:
         self._trouble: Message | None = None
+        self._tested = tested or {}
         self.kernel_log_after: int | None = None
         self._sensors = Sensors.find(root)
         self._samples = segment.Writer(run_dir / reader.TELEMETRY, root)
@@ -148,7 +151,8 @@ class HostWatch:
             # Both clocks at the same moment: reading a long report takes a while, and an older
             # offset would date its events before the start of their check.
             offset_s = clock.boot_s() - time.monotonic()
-            for found in kernel_log.events_of(kmsg.as_lines(record for record, _ in self._held)):
+            lines = kmsg.as_lines(record for record, _ in self._held)
+            for found in event.weigh(kernel_log.events_of(lines), self._tested, in_run=True):
                 moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
                 self._events.event(to_record(found, moment, offset_s))
             self._held = []

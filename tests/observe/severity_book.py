@@ -71,8 +71,9 @@ def _messages(messages: list[dict[str, Any]], lines: list[dict[str, Any]]) -> It
             yield f"nothing knows {line['line']!r}"
             continue
         met.add(first)
-        weight = messages[first]["severity"], messages[first]["hardware"]
-        if weight != (line["severity"], line["hardware"]):
+        names = ("severity", "elsewhere", "hardware")
+        weight = tuple(messages[first].get(name) for name in names)
+        if weight != tuple(line.get(name) for name in names):
             yield f"{line['line']!r} is {weight}"
     yield from (
         f"no line of the book meets {one['pattern']!r}"

@@ -77,6 +77,19 @@ EVENTS = [
         "1795169472.123456 rack7-n03 kernel: ",
         "<4>1 2026-11-20T10:11:12.123456+01:00 rack7-n03 kernel - - - ",
         "kernel: ",
+        "Nov 20 10:11:12 kernel: ",
+        "Nov 20 10:11:12.123456 kernel: [  100.500000] ",
+        "2026-11-20T10:11:12+0100 kernel: ",
+        "Fri 2026-11-20 10:11:12 CET kernel: ",
+        "1795169472.123456 kernel: ",
+        "Nov 20 10:11:12 ",
+        "2026-11-20T10:11:12.123456789Z ",
+        "2026-11-20T10:11:12.123456789Z [  100.500000] ",
+        "Nov 20 10:11:12 rack7-n03 kern.err kernel: [  100.500000] ",
+        "Fri Nov 20 10:11:12 2026 kern.warn kernel: [  100.500000] ",
+        "192.168.11.19: kern: warning: [2026-11-20T10:11:12.123456789Z]: ",
+        "n03.example.org: kern:     err: [2026-11-20T10:11:12.123456789Z]: ",
+        "fd00::7: kern: err: [2026-11-20T10:11:12.123456789Z]: ",
         "n03: [  100.500000] ",
         "n03 login: [  100.500000] ",
         "1234:[  100.500000] ",
@@ -94,6 +107,18 @@ def test_every_printer(stamp: str) -> None:
     assert brief(text) == EVENTS
     assert brief(f"here it begins\n{text}and here it ends\n") == EVENTS
     assert kernel_log.parse(text.replace("\n", "\r\n")).outcome == "fail"
+
+
+@each(
+    "stamp, foreign",
+    [
+        ("Nov 20 10:11:12 ", "Nov 20 10:11:12 sshd[12]: "),
+        ("Nov 20 10:11:12 n03 ", "Nov 20 10:11:12 n03 sshd[12]: "),
+        ("2026-11-20T10:11:12+0100 ", "2026-11-20T10:11:12+0100 sudo[1]: "),
+    ],
+)
+def test_another_program_s_line_is_not_the_kernel_s(stamp: str, foreign: str) -> None:
+    assert brief(f"{stamp}kernel: {REPORT[-1]}\n{foreign}{REPORT[-1]}\n") == EVENTS[-1:]
 
 
 def test_code_marks_around_a_line() -> None:

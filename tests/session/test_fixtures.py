@@ -43,11 +43,12 @@ def test_what_checks_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "link",
         """
 @copy
-def test_context(check, machine, inventory, planned, load_s, memory_gib, kernel_log_after, root):
+def test_context(check, machine, inventory, planned, load_s, memory_gib, kernel_log_after, tested_parts, root):
     "The plan, the machine and where to look."
     assert planned.id == "link.context"
     assert machine.cpu.model == inventory.cpu.model == "AMD EPYC"
     assert (load_s, memory_gib, kernel_log_after) == ({}, 1.0, 41)
+    assert tested_parts == {"ata3": "disk"}
     assert (root / "etc/machine-id").read_text() == "machine-1\\n"
     check("copy", {Gpu(0): 120.0})
 

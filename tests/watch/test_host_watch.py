@@ -94,6 +94,20 @@ def test_it_runs_by_itself(machine: Machine, monkeypatch: pytest.MonkeyPatch) ->
     )
 
 
+def test_a_part_under_test_fails_where_another_warns(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "PERIOD_S", 10_000.0)
+    watched = HostWatch(machine.run_dir, machine.root, tested={"ata3": "disk"})
+    machine.say("ata3: COMRESET failed (errno=-16)", "ata4: COMRESET failed (errno=-16)")
+    watched.stop()
+    events = [body for body in machine.journalled() if isinstance(body, Event)]
+    assert [(str(one.component), one.severity) for one in events] == [
+        ("ata3", "error"),
+        ("ata4", "warning"),
+    ]
+
+
 def test_the_last_words_are_not_lost(machine: Machine, watched: HostWatch) -> None:
     machine.say(GONE)
     machine.thermometer.write_text("90000\n")

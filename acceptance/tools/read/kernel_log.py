@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Term, Text, Value, known
 from acceptance.core.parts import MACHINE
-from acceptance.observe.event import RANK, KernelEvent
-from acceptance.observe.kernel_line import kernel_lines
+from acceptance.observe.event import RANK, KernelEvent, weigh
+from acceptance.observe.kernel_line import KernelLine, kernel_lines
 from acceptance.observe.kernel_log import CUT, events_of, storms
+from acceptance.observe.tested_parts import shown
 from acceptance.process.unreadable import UnreadableOutput, require_bounded
 from acceptance.tools.reading import Outcome, Reading, ToolOutput
 
@@ -22,7 +23,12 @@ def events(text: str) -> tuple[KernelEvent, ...]:
 
     Reads dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, or pasted parts.
     """
-    return events_of(kernel_lines(text))
+    return _events(kernel_lines(text))
+
+
+def _events(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
+    # A text knows no run: what it shows of GPUs and disks was the test.
+    return weigh(events_of(lines), shown(lines), in_run=False)
 
 
 def _told(event: KernelEvent) -> dict[str, Value]:
@@ -39,15 +45,15 @@ def conclude(events: Sequence[KernelEvent]) -> tuple[Outcome, Text]:
     messages were lost, or the kernel or the driver itself failed, which leaves the machine
     unjudged. *pass*: neither. The reason names the first of the most severe events.
     """
-    software = any(event.kind == "driver" for event in events)
-    # A driver that does not support the GPU cannot start it, so the failed start proves nothing
-    # about the GPU.
+    # A driver that does not support a GPU cannot start it, so the failed start proves nothing
+    # about that GPU.
+    excused = {event.component for event in events if event.kind == "driver"}
     faults = [
         e
         for e in events
         if e.hardware
         and RANK[e.severity] >= RANK["error"]
-        and not (software and e.kind == "rm-init")
+        and not (e.kind == "rm-init" and excused & {e.component, None})
     ]
     if faults:
         first = max(faults, key=lambda event: RANK[event.severity])
@@ -99,7 +105,7 @@ def parse(text: str) -> ToolOutput:
     lines = kernel_lines(text)
     if not lines:
         raise UnreadableOutput(TOOL, "", Message("text_empty"))
-    found = events_of(lines)
+    found = _events(lines)
     if all(event.code == CUT for event in found) and not any(line.stamped for line in lines):
         raise UnreadableOutput(TOOL, lines[0].text, Message("no_kernel_log"))
     outcome, reason = conclude(found)
