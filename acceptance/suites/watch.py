@@ -10,6 +10,7 @@ import pytest
 from acceptance.core import clock_reasons
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text
+from acceptance.core.unmeasured import Gap, not_offered
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import (
     DMESG_ADVICE,
@@ -100,17 +101,19 @@ def _each(
 
 def _unread_reasons(
     watched: Mapping[Gpu, GpuHistory], reading: str, why: Message
-) -> dict[Component, Message]:
+) -> dict[Component, Gap]:
     """The reason why a reading was not measured, for each GPU that does not offer it.
 
     Its driver does not report it, or reports impossible values.
     """
     return {
-        gpu.name: Message(
-            "reading_outside", {"reading": reading, "outside": history.outside[reading].message}
+        gpu.name: not_offered(
+            Message(
+                "reading_outside", {"reading": reading, "outside": history.outside[reading].message}
+            )
+            if reading in history.outside
+            else why
         )
-        if reading in history.outside
-        else why
         for gpu, history in watched.items()
         if not history.offers(reading)
     }

@@ -65,6 +65,7 @@ def judged(before: ProgramResult, after: ProgramResult) -> tuple[Disk, Said, Sai
         storage.test_smart_health,
         inventory=inventory,
         smart_report=lambda _disk: before,
+        exists=lambda _path: True,
     )
     growth = suite_box.ask(
         plan,
@@ -73,6 +74,7 @@ def judged(before: ProgramResult, after: ProgramResult) -> tuple[Disk, Said, Sai
         inventory=inventory,
         smart_report=lambda _disk: after,
         earlier_programs=lambda _check: (before,),
+        exists=lambda _path: True,
     )
     return disk, health, growth
 
