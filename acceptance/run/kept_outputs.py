@@ -14,7 +14,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import GPUS
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Measured
+from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
@@ -443,6 +443,15 @@ def values(kept: Kept) -> tuple[list[Measured], Text | None]:
         trouble = Message("clauses", {"why": error.message})
     except Exception as error:  # noqa: BLE001 - an error, as in a session
         trouble = said(error) or type(error).__name__
+    lost = [
+        one.reason
+        for one in written
+        if isinstance(one, Skipped)
+        and one.why is Unmeasured.NO_ANSWER
+        and of_logs(kept.planned.id, one.measurement or "")
+    ]
+    if trouble is None and lost:
+        trouble = Message("clauses", {"why": lost[0]})
     return [one for one in written if isinstance(one, Measured)], trouble
 
 

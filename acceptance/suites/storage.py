@@ -60,8 +60,6 @@ Exists = Callable[[str], bool]
 # A waiver of its skip, for disks without a report, covers those of the checks that build on it.
 REPORT = "storage.smart_health"
 SELF_TEST_BEGUN = "storage.self_test_begun"
-# It is due only where the kernel showed it when the run was planned.
-UNREAD_LINK = no_answer(Message("disk_link_unread"))
 # What the disk failed has a finding of its own.
 UNREAD_FILE = after_fault(Message("storage_not_read"))
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
@@ -178,12 +176,11 @@ def test_smart_health(
     answers = _Answers(exists, disks)
     tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
     for disk in disks:
-        if _is_gone(disk, exists):
-            readings[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
-            unworn[disk.component] = after_fault(Message("disk_not_shown"))
-            continue
         health = answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
+            if _is_gone(disk, exists):
+                readings[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
+                answers.skipped[disk.component] = after_fault(Message("disk_not_shown"))
             continue
         faults = smart.faults(health)
         readings[disk.component] = float(len(faults))
@@ -236,6 +233,8 @@ def test_health(
             notes[disk.component] = gone.message
             continue
         if last is None:
+            if _is_gone(disk, exists):
+                grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
             continue
         found = answers.of(disk, smart.growth, first, last)
         if found is not None:
@@ -300,6 +299,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
     made slower after errors of the run shows here. Not measured: data over the link.
     """
     shares: dict[Component, float] = {}
+    unshown: dict[Component, Gap] = {}
     notes: dict[Component, Text | None] = {}
     for disk in _due(inventory, check, "disk_link_share"):
         link = disk_links.read(disk, root)
@@ -307,8 +307,9 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
         if found is not None:
             shares[disk.component] = found.share
             notes[disk.component] = found.told
-    due = check.components("disk_link_share")
-    unshown = dict.fromkeys(due, UNREAD_LINK)
+        else:
+            why = disk_links.lack(disk, root)
+            unshown[disk.component] = Gap(why, Message("disk_link_unread"))
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }
@@ -559,12 +560,11 @@ def test_read(
     _ratio("storage_read_ratio", failed, check)
     _fio(started, "randread", requests, table, check, failed=failed)
     least = disk_watch.least
-    unseen = dict.fromkeys(check.components("disk_link_share"), UNREAD_LINK)
     check(
         "disk_link_share",
         {name: one.share for name, one in least.items()},
         notes={name: one.told for name, one in least.items()},
-        skipped=unseen,
+        skipped=disk_watch.unseen(),
     )
 
 

@@ -91,7 +91,11 @@ def report(status: int = 0, serial: str = "S2", media: int = 0, **parts: Any) ->
         smart_status={"passed": True},
         serial_number=serial,
         power_on_time={"hours": 900},
-        nvme_smart_health_information_log={"critical_warning": 0, "media_errors": media},
+        nvme_smart_health_information_log={
+            "critical_warning": 0,
+            "media_errors": media,
+            "percentage_used": 1,
+        },
         **parts,
     )
 
