@@ -98,7 +98,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise _unread(text, returncode)
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise DmiUnreadable(Unmeasured.NO_ANSWER, "dmi_broken", line=repr(broken.strip()))
+        raise DmiUnreadable("dmi_broken", Unmeasured.NO_ANSWER, line=repr(broken.strip()))
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _require_whole(arrays, devices)
@@ -112,7 +112,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         if not _is_empty(device)
     )
     if not dimms:  # the machine runs, so it has memory, and the tables are wrong
-        raise DmiUnreadable(Unmeasured.NO_ANSWER, "dmi_slots_empty", slots=len(devices))
+        raise DmiUnreadable("dmi_slots_empty", Unmeasured.NO_ANSWER, slots=len(devices))
     empty = tuple(
         EmptySlot(name, _text(device, "Bank Locator"))
         for device, name in zip(devices, names, strict=True)
@@ -150,16 +150,16 @@ def _structures(text: str) -> list[_Structure]:
 
 def _unread(text: str, returncode: int) -> DmiUnreadable:
     if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
-        return DmiUnreadable(Unmeasured.NOT_PERMITTED, "dmidecode_needs_root")
+        return DmiUnreadable("dmidecode_needs_root", Unmeasured.NOT_PERMITTED)
     if _HANDLE.search(text):
         if returncode:
-            return DmiUnreadable(Unmeasured.NO_ANSWER, "dmidecode_failed", code=returncode)
-        return DmiUnreadable(Unmeasured.NOT_OFFERED, "dmi_no_memory_device")
+            return DmiUnreadable("dmidecode_failed", Unmeasured.NO_ANSWER, code=returncode)
+        return DmiUnreadable("dmi_no_memory_device", Unmeasured.NOT_OFFERED)
     if text.strip() and not re.search(
         r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text
     ):
         raise _unknown(Message("dmi_text_foreign"), text.strip().splitlines()[0])
-    return DmiUnreadable(Unmeasured.NOT_OFFERED, "dmi_no_tables")
+    return DmiUnreadable("dmi_no_tables", Unmeasured.NOT_OFFERED)
 
 
 def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:

@@ -145,8 +145,8 @@ class Kmsg:
             records = parse_records(whole.decode("utf-8", errors="replace"))
         except NoRecord as error:
             raise KernelLogUnreadable(
-                Unmeasured.NO_ANSWER,
                 "kernel_log_unknown",
+                Unmeasured.NO_ANSWER,
                 path=str(self._path),
                 why=error.message,
             ) from error
@@ -171,10 +171,12 @@ class Kmsg:
         self.close()
 
     def _unreadable(self, error: OSError) -> KernelLogUnreadable:
+        why = Unmeasured.NOT_PERMITTED
         if error.errno in (errno.EACCES, errno.EPERM):
-            why, code = Unmeasured.NOT_PERMITTED, "kernel_log_forbidden"
+            code = "kernel_log_forbidden"
         elif error.errno == errno.ENOENT:  # every kernel has a log: this container was not given it
-            why, code = Unmeasured.NOT_PERMITTED, "kernel_log_absent"
+            code = "kernel_log_absent"
         else:
-            why, code = Unmeasured.NO_ANSWER, "kernel_log_unread"
-        return KernelLogUnreadable(why, code, path=str(self._path), why=error.strerror)
+            code = "kernel_log_unread"
+            why = Unmeasured.NO_ANSWER
+        return KernelLogUnreadable(code, why, path=str(self._path), why=error.strerror)

@@ -54,7 +54,7 @@ def _tables(
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
         why = done.describe() if done.timed_out else Message("printed_too_much")
-        raise dmi.DmiUnreadable(Unmeasured.NO_ANSWER, "dmidecode_cut", how=why)
+        raise dmi.DmiUnreadable("dmidecode_cut", Unmeasured.NO_ANSWER, how=why)
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 

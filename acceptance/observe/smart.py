@@ -266,21 +266,21 @@ def unread(
     elif not why:
         why = (Message("no_smart_data"),)
     if any(map(_NOT_THERE.search, messages)):
-        return DiskVanished(Unmeasured.NO_ANSWER, "disk_gone", why=why)
+        return DiskVanished("disk_gone", Unmeasured.NO_ANSWER, why=why)
     if any(map(_REFUSED.search, messages)):
-        return SmartUnreadable(Unmeasured.NOT_PERMITTED, "health_unread_without_root", why=why)
+        return SmartUnreadable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
     own = [one for one in messages if not _BESIDE.search(one)]
     if not all(map(_is_known_lack, own)):
-        return SmartUnreadable(Unmeasured.NO_ANSWER, "health_unread", why=why)
+        return SmartUnreadable("health_unread", Unmeasured.NO_ANSWER, why=why)
     printed = _printed(document)
     if at(document, "smart_support", "enabled") is False or any(map(_SMART_OFF.search, printed)):
-        return SmartUnreadable(Unmeasured.NOT_PERMITTED, "health_switched_off", why=why)
+        return SmartUnreadable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
     if (option := _member_option(document, own)) is not None:
-        return SmartUnreadable(Unmeasured.NOT_OFFERED, "health_of_volume", why=why, option=option)
+        return SmartUnreadable("health_of_volume", Unmeasured.NOT_OFFERED, why=why, option=option)
     lacks = at(document, "smart_support", "available") is False
     if own or lacks or any(map(_LACKS_SMART.search, printed)):
-        return SmartUnreadable(Unmeasured.NOT_OFFERED, "health_not_offered", why=why)
-    return SmartUnreadable(Unmeasured.NO_ANSWER, "health_unread", why=why)
+        return SmartUnreadable("health_not_offered", Unmeasured.NOT_OFFERED, why=why)
+    return SmartUnreadable("health_unread", Unmeasured.NO_ANSWER, why=why)
 
 
 def _member_option(document: dict[str, Any], messages: Iterable[str]) -> str | None:

@@ -23,7 +23,7 @@ class NotMeasurable(WordedError):
     This error never means that the part is sound.
     """
 
-    def __init__(self, why: Unmeasured, code: str, /, **values: Value | None) -> None:
+    def __init__(self, code: str, why: Unmeasured, /, **values: Value | None) -> None:
         super().__init__(code, **values)
         self.why = why
 
