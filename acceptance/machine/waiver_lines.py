@@ -14,7 +14,7 @@ VIRTUAL_DISK = "a virtual disk has no SMART report"
 # The reason to write into a waiver, by the code of what is not offered.
 _REASONS = {
     "dmi_no_tables": "a virtual machine has no firmware tables",
-    "health_not_offered": "this disk has no SMART report",
+    "health_unread": "this disk has no SMART report",
     "health_of_volume": "a volume of a RAID controller; the health of its members is read by hand",
 }
 _REASON = "this machine does not offer it"

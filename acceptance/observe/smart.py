@@ -67,6 +67,8 @@ _NO_REPORT = re.compile(
     r"|failed: scsi error unsupported (?:field in scsi command|scsi opcode)$"
     r"|^SMART Status not supported: Incomplete response"
 )
+# Of these, a bridge of which smartctl must be told how to talk through it.
+_BRIDGE = re.compile(r"USB bridge|scsi error unsupported|^Please specify device type")
 _NVME_REFUSAL = re.compile(
     r"^Read NVMe .+ failed: .*(?:NVMe Status |\()0x(?P<status>[0-9a-f]{1,4})\b"
 )
@@ -271,7 +273,7 @@ def unread(
         return SmartUnreadable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
     own = [one for one in messages if not _BESIDE.search(one)]
     if not all(map(_is_known_lack, own)):
-        return SmartUnreadable("health_unread", Unmeasured.NO_ANSWER, why=why)
+        return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
     printed = _printed(document)
     if at(document, "smart_support", "enabled") is False or any(map(_SMART_OFF.search, printed)):
         return SmartUnreadable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
@@ -279,8 +281,9 @@ def unread(
         return SmartUnreadable("health_of_volume", Unmeasured.NOT_OFFERED, why=why, option=option)
     lacks = at(document, "smart_support", "available") is False
     if own or lacks or any(map(_LACKS_SMART.search, printed)):
-        return SmartUnreadable("health_not_offered", Unmeasured.NOT_OFFERED, why=why)
-    return SmartUnreadable("health_unread", Unmeasured.NO_ANSWER, why=why)
+        option = "-d TYPE" if any(map(_BRIDGE.search, own)) else None
+        return SmartUnreadable("health_unread", Unmeasured.NOT_OFFERED, why=why, option=option)
+    return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
 
 
 def _member_option(document: dict[str, Any], messages: Iterable[str]) -> str | None:

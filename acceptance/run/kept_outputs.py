@@ -132,7 +132,7 @@ class Kept:
                 if one.argv[-1] == device and option in one.argv:
                     return one
             raise SmartUnreadable(
-                "health_unread", Unmeasured.NO_ANSWER, why=(Message("no_smart_data"),)
+                "health_no_answer", Unmeasured.NO_ANSWER, why=(Message("no_smart_data"),)
             )
 
         return ask

@@ -368,14 +368,14 @@ UNAVAILABLE = {"smart_support": {"available": False}}
 # scsiprint.cpp, nvmeprint.cpp), and reports in public issues.
 WHY = [
     # it cannot have one
-    (1, ("/dev/vda: Unable to detect device type",), {}, "not_offered", "health_not_offered"),
+    (1, ("/dev/vda: Unable to detect device type",), {}, "not_offered", "health_unread"),
     (1, (f"{OPEN}Unknown USB bridge [0x152d:0x0578 (0x100)]",), {}, "not_offered", None),
     (1, (f"{OPEN}Unsupported USB bridge [0x0bda:0x9201]",), {}, "not_offered", None),
-    (2, (BRIDGE, MANDATORY), {}, "not_offered", "health_not_offered"),
-    (4, (), UNAVAILABLE, "not_offered", "health_not_offered"),
-    (4, (MANDATORY,), UNAVAILABLE, "not_offered", "health_not_offered"),
-    (0, (), {"text": (LACKS,)}, "not_offered", "health_not_offered"),
-    (0, (), {"text": ("Device does not support SMART",)}, "not_offered", "health_not_offered"),
+    (2, (BRIDGE, MANDATORY), {}, "not_offered", "health_unread"),
+    (4, (), UNAVAILABLE, "not_offered", "health_unread"),
+    (4, (MANDATORY,), UNAVAILABLE, "not_offered", "health_unread"),
+    (0, (), {"text": (LACKS,)}, "not_offered", "health_unread"),
+    (0, (), {"text": ("Device does not support SMART",)}, "not_offered", "health_unread"),
     (
         4,
         ("Read NVMe SMART/Health Information failed: NVMe Status 0x4002",),
@@ -388,7 +388,7 @@ WHY = [
         ("Read NVMe SMART/Health Information (NSID 0x1) failed: Invalid Log Page (0x2109)",),
         {},
         "not_offered",
-        "health_not_offered",
+        "health_unread",
     ),
     (
         2,
@@ -437,25 +437,25 @@ WHY = [
     # it failed to answer
     (2, (f"{OPEN}No such device",), {}, "no_answer", "disk_gone"),
     (2, (f"{OPEN}No such file or directory",), {}, "no_answer", "disk_gone"),
-    (2, (f"{OPEN}Input/output error",), {}, "no_answer", "health_unread"),
-    (2, (f"{OPEN}INQUIRY failed",), {}, "no_answer", "health_unread"),
-    (2, (f"{OPEN}Device or resource busy",), {}, "no_answer", "health_unread"),
+    (2, (f"{OPEN}Input/output error",), {}, "no_answer", "health_no_answer"),
+    (2, (f"{OPEN}INQUIRY failed",), {}, "no_answer", "health_no_answer"),
+    (2, (f"{OPEN}Device or resource busy",), {}, "no_answer", "health_no_answer"),
     (2, ("Standard Inquiry (36 bytes) failed [Input/output error]",), {}, "no_answer", None),
     (2, ("Read Device Identity failed: Input/output error",), UNAVAILABLE, "no_answer", None),
     (2, ("Read Device Identity failed: Connection timed out", MANDATORY), {}, "no_answer", None),
     (4, ("Read NVMe Identify Controller failed: Input/output error",), {}, "no_answer", None),
     (4, (f"{NVME_LOG}: NVMe Status 0x2006",), {}, "no_answer", None),
-    (4, (MANDATORY,), {}, "no_answer", "health_unread"),
-    (4, (), {}, "no_answer", "health_unread"),
-    (0, (), {}, "no_answer", "health_unread"),
-    (2, (f"{OPEN}Something that nobody knows yet",), {}, "no_answer", "health_unread"),
+    (4, (MANDATORY,), {}, "no_answer", "health_no_answer"),
+    (4, (), {}, "no_answer", "health_no_answer"),
+    (0, (), {}, "no_answer", "health_no_answer"),
+    (2, (f"{OPEN}Something that nobody knows yet",), {}, "no_answer", "health_no_answer"),
     # a known lack beside an unknown message does not hide it
     (
         1,
         ("/dev/sda: Unable to detect device type", "Read something failed: Input/output error"),
         {},
         "no_answer",
-        "health_unread",
+        "health_no_answer",
     ),
 ]
 

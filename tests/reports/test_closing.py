@@ -129,7 +129,7 @@ def test_what_is_shown_as_one_value_is_one() -> None:
 
 
 def unread(component: Component, why: Unmeasured = Unmeasured.NOT_OFFERED) -> Finding:
-    told: Values = {"reason": Message("health_not_offered", {"why": "no"})}
+    told: Values = {"reason": Message("health_unread", {"why": "no"})}
     kind: FindingKind = "error" if why is Unmeasured.NO_ANSWER else "skip"
     return Finding(kind, "storage.smart_health", why.value, told, "disk_faults", component)
 

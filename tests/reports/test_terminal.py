@@ -194,7 +194,7 @@ def test_reservations_and_a_partial_plan_have_the_punctuation_of_their_language(
             "storage.smart_health",
             "disk_faults",
             Part("disk", "vda"),
-            Message("health_not_offered", {"why": "x" * 90}),
+            Message("health_unread", {"why": "x" * 90}),
             "this disk has no SMART report",
         ),
         (
