@@ -233,14 +233,16 @@ def test_health(
             notes[disk.component] = gone.message
             continue
         if last is None:
-            if _is_gone(disk, exists):
-                grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
             continue
         found = answers.of(disk, smart.growth, first, last)
         if found is not None:
             grown[disk.component] = float(len(found))
             told = (*found, *smart.remarks(first, last))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
+    for disk in known(inventory.disks):
+        # a disk that never had a report too
+        if disk.component in answers.skipped and _is_gone(disk, exists):
+            grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }

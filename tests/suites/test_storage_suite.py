@@ -22,7 +22,7 @@ from acceptance.core.parts import SYSTEM, Part
 from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.machine.inventory import Disk
 from acceptance.observe import smart
-from acceptance.process.command import ProgramResult
+from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.suites import storage
 from acceptance.wording import words
@@ -171,6 +171,97 @@ def test_reports_that_cannot_be_compared(after: ProgramResult, why: str) -> None
     assert check.readings == {}
     assert check.gaps == {NVME: Unmeasured.NO_ANSWER}
     assert why in check.skipped[NVME]
+
+
+def told(why: str, status: int = 2) -> ProgramResult:
+    text = {"smartctl": {"exit_status": status, "messages": [{"string": why}]}}
+    return ProgramResult(("smartctl", "-a", "/dev/nvme0n1"), status, json.dumps(text), "", 0.1)
+
+
+NO_REPORT = told("/dev/nvme0n1: Unable to detect device type", 1)
+REFUSED = told("Smartctl open device: /dev/nvme0n1 failed: Permission denied")
+BROKEN = told("Read NVMe Identify Controller failed: Input/output error")
+
+
+def first_look(answer: ProgramResult, *files: str) -> Recorder:
+    """What the check of the reports says where these files are there, and no others."""
+    check: Any = Recorder()
+    storage.test_smart_health(MACHINE, lambda _disk: answer, lambda path: path in files, check)
+    found: Recorder = check
+    return found
+
+
+BLOCKS = ("sys/block/sda", "sys/block/nvme0n1")
+
+
+@each(
+    "answer, files, why",
+    [
+        (NO_REPORT, BLOCKS, Unmeasured.NOT_OFFERED),
+        (REFUSED, BLOCKS, Unmeasured.NOT_PERMITTED),
+        (BROKEN, BLOCKS, Unmeasured.NO_ANSWER),
+        # of a container without device nodes smartctl says what it says of a disk that is gone
+        (gone(), BLOCKS, Unmeasured.NOT_PERMITTED),
+        (gone(), (*BLOCKS, "dev/sda"), Unmeasured.NO_ANSWER),
+    ],
+)
+def test_a_disk_without_a_report_may_not_be_read_or_fails_to_answer(
+    answer: ProgramResult, files: tuple[str, ...], why: Unmeasured
+) -> None:
+    check = first_look(answer, *files)
+    assert check.readings == {}
+    assert set(check.gaps.values()) == {why}
+
+
+@each("answer", [NO_REPORT, BROKEN, gone()])
+def test_a_disk_that_the_kernel_does_not_show_any_more_is_a_fault(answer: ProgramResult) -> None:
+    check = first_look(answer, "sys/block/sda", "dev/sda")
+    assert check.readings == {NVME: 1.0}
+    assert "does not any more" in check.notes[NVME]
+
+
+def test_smartctl_that_is_not_installed_is_a_cure_and_no_fault() -> None:
+    def missing(_disk: Disk) -> ProgramResult:
+        raise ProgramMissing("program_missing", program="smartctl")
+
+    check: Any = Recorder()
+    storage.test_smart_health(MACHINE, missing, always, check)
+    assert set(check.gaps.values()) == {Unmeasured.NOT_PERMITTED}
+
+
+@each("after", [NO_REPORT, REFUSED, BROKEN])
+def test_a_report_that_was_readable_before_the_run_failed_to_answer(after: ProgramResult) -> None:
+    check = health([report()], after)
+    assert check.readings == {}
+    assert check.gaps == {NVME: Unmeasured.NO_ANSWER}
+    assert "it answered earlier in this run" in check.skipped[NVME]
+
+
+@each(
+    "before, after, why",
+    [
+        ([NO_REPORT], NO_REPORT, Unmeasured.NOT_OFFERED),
+        ([REFUSED], REFUSED, Unmeasured.NOT_PERMITTED),
+        ([BROKEN], BROKEN, Unmeasured.NO_ANSWER),
+        ([], NO_REPORT, Unmeasured.NOT_OFFERED),
+        ([], REFUSED, Unmeasured.NOT_PERMITTED),
+        ([], report(), Unmeasured.NO_ANSWER),
+    ],
+)
+def test_growth_of_a_disk_without_a_report(
+    before: list[ProgramResult], after: ProgramResult, why: Unmeasured
+) -> None:
+    assert health(before, after).gaps == {NVME: why}
+
+
+@each("before", [[report()], [NO_REPORT], []])
+def test_a_disk_that_went_is_a_fault_after_the_run(before: list[ProgramResult]) -> None:
+    """Of a virtual disk smartctl says what it said before."""
+    check: Any = Recorder(NVME)
+    storage.test_health(
+        MACHINE, lambda _disk: NO_REPORT, of_run(*before), lambda _path: False, check
+    )
+    assert check.readings == {NVME: 1.0}
 
 
 # --- self-tests ---
