@@ -76,11 +76,12 @@ class Program(_Strict, frozen=True):
 
 class File(_Strict, frozen=True):
     """A file of the described root directory (`sys/...`, `proc/driver/...`, `dev/...`): its
-    text, or that it is not there.
+    text, or that it is not there; and what it holds once the fault's `files_during` runs.
     """
 
     path: str
     text: str | None = None
+    then: str | None = None
 
 
 class Scratch(_Strict, frozen=True):
@@ -226,7 +227,7 @@ class Fault(_Strict, frozen=True):
     the run must pass. `code` is rigproof's exit status. `station` is where the load session runs.
     `timeline_from` is the check with whose beginning the timeline of the described machine begins,
     for all programs of the host. `cards_during` is the check with whose beginning network cards
-    change. `pipe` makes the machine file a named pipe that nobody writes to.
+    change, `files_during` that of files. `pipe` makes the machine file a named pipe that nobody writes to.
     """
 
     what: str
@@ -243,6 +244,7 @@ class Fault(_Strict, frozen=True):
     programs: dict[str, Program] = {}
     loads: dict[str, Load] = {}
     files: tuple[File, ...] = ()
+    files_during: str | None = None
     scratch: Scratch | None = None
     wrong_disk: WrongDisk | None = None
     nvme: NvmeDrive | None = None
@@ -340,6 +342,8 @@ def _troubles(fault: Fault) -> Iterator[str]:
         )
     if any(card.then for card in fault.cards) and fault.cards_during is None:
         yield "changes network cards at no moment: give `cards_during`, a check"
+    if any(file.then is not None for file in fault.files) and fault.files_during is None:
+        yield "changes files at no moment: give `files_during`, a check"
     if (fault.scratch or fault.wrong_disk or fault.nvme) and fault.station == "docker":
         yield "puts a fault below files of the host, and tests in a container: take station = host"
     if fault.machine is None and (fault.nvml or fault.tools):

@@ -352,7 +352,7 @@ class Stage:
             if kill
             else said.during
             if said and said.during
-            else self.fault.timeline_from or self.fault.cards_during
+            else self.fault.timeline_from or self.fault.cards_during or self.fault.files_during
         )
         if check is None:
             return None
@@ -368,6 +368,10 @@ class Stage:
         if self.fault.cards_during is not None:
             for card in self.fault.cards:
                 network_card.change(self.root, card)
+        if self.fault.files_during is not None:
+            for file in self.fault.files:
+                if file.then is not None:
+                    (self.root / file.path).write_text(file.then, encoding="utf-8")
         if said is not None and said.during is not None:
             if said.beside:
                 both = {said.during, said.beside}

@@ -1,11 +1,11 @@
 """The version of rigproof's own limits, and the digest over them.
 
 Limits are what values are held against: the families, the sheets of GPUs and disks with the
-architectures, and the rules for noise, drift, changes and pairs of nodes. Not among them are causes
-and kernel messages (which say what a finding means), profiles (how much is tested, and for how
-long), translations and examples: these have the digest of the package, and so has the code that
-calculates limits from the sheets. The digest is over the data, not over the text of the files:
-comments and the words of advice do not change it.
+architectures, the rules for noise, drift, changes and pairs of nodes, and the thresholds. Not among
+them are causes and kernel messages (which say what a finding means), profiles (how much is tested,
+and for how long), translations and examples: these have the digest of the package, and so has the
+code that calculates limits from the sheets. The digest is over the data, not over the text of the
+files: comments and the words of advice do not change it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ LIMITS = (
     "noise.toml",
     "pairs.toml",
     "sheets.toml",
+    "thresholds.toml",
 )
 # Keys of the families that tell of a measurement and limit nothing.
 _WORDS = frozenset({"title", "is_not", "what", "advice"})

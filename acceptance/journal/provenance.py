@@ -32,6 +32,7 @@ _DATA = (
     "pairs.toml",
     "profiles.toml",
     "sheets.toml",
+    "thresholds.toml",
 )
 
 

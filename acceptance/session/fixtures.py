@@ -411,6 +411,18 @@ class SessionFixtures:
         """The tables that the checks of the load sessions journalled."""
         return tuple(entry.body for entry in self._load_entries() if isinstance(entry.body, Table))
 
+    @pytest.fixture
+    def earlier_tables(self) -> Callable[[str], tuple[Table, ...]]:
+        """The tables that a check of a session before this one journalled, by the check's id."""
+        session = self.context.session
+        assert session is not None
+        return lambda check: tuple(
+            entry.body
+            for name in earlier_sessions(session)
+            for entry in self._segment(name)
+            if isinstance(entry.body, Table) and entry.body.check == check
+        )
+
     def _load_entries(self) -> Iterator[Entry]:
         """The records of the load sessions, one session after the other."""
         for session in LOAD_SESSIONS:

@@ -57,7 +57,7 @@ MARKS = (
 )
 
 # The fixtures with results of other checks, without which there is nothing to judge.
-EVIDENCE = frozenset({"earlier_programs", "judged_before", "load_outcomes"})
+EVIDENCE = frozenset({"earlier_programs", "earlier_tables", "judged_before", "load_outcomes"})
 # The costs that a check may name beside its seconds.
 COSTS = frozenset(
     ("load", "extra_load", "per_gib", "per_gib_of_a_core", "per_gpu", "per_pair", "per_turn")

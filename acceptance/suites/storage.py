@@ -16,6 +16,7 @@ from acceptance.core.evidence import Scratch, Table
 from acceptance.core.message import Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
+from acceptance.expect.thresholds import thresholds
 from acceptance.loads.names import (
     CHECKPOINT_READINGS,
     FEED_MISCOMPARES,
@@ -30,6 +31,7 @@ from acceptance.loads.names import (
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage
+from acceptance.observe.raid import RaidState
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -49,10 +51,11 @@ from acceptance.suites.fixtures.storage import (
     wrong_blocks,
 )
 from acceptance.tools import fio
-from acceptance.wording.errors import WordedError, said
+from acceptance.wording.errors import WordedError, each_once, said
 
 _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
+EarlierTables = Callable[[str], Sequence[Table]]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
 Tested = Callable[[str], tuple[Scratch, ...]]
 Exists = Callable[[str], bool]
@@ -62,6 +65,9 @@ REPORT = "storage.smart_health"
 SELF_TEST_BEGUN = "storage.self_test_begun"
 # What the disk failed has a finding of its own.
 UNREAD_FILE = after_fault(Message("storage_not_read"))
+RAID_BEFORE = "storage.raid_before"
+RAID_MEMBERS = "raid_members"  # the table of it
+RAID_POLL_S = 0.5
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
 
 
@@ -270,24 +276,96 @@ def _present(done: ProgramResult) -> smart.Health:
         raise _Gone("disk_vanished", why=said(error)) from error
 
 
+class RaidUnknown(WordedError):
+    """Something of a RAID array was not read, or is not understood, so it proves nothing."""
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("raid_errors")
+def test_raid_before(root: Path, table: WriteTable, check: Check) -> None:
+    """What the members of every software RAID array (md) counted before the run: read errors that
+    md corrected, and sectors in their lists of bad blocks.
+
+    Measured: md's own counts; 0 where there is no array. Not measured: the state of the arrays,
+    which storage.raid reads after the run.
+    """
+    found = raid.read(root)
+    count, notes = raid.counted(found.arrays)
+    table(SYSTEM, RAID_MEMBERS, raid.COLUMNS, raid.rows(found.arrays))
+    check(
+        "raid_errors",
+        {SYSTEM: count},
+        notes={SYSTEM: Message("clauses", {"why": notes}) if notes else None},
+    )
+    _understood(found.troubles)
+
+
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("raid_faults")
 def test_raid(root: Path, check: Check) -> None:
-    """The state of every software RAID array (md): members that are missing or faulty, and blocks
-    whose copies or parity differ.
+    """The state of every software RAID array (md): members that are missing, faulty, failed a write
+    or are to be replaced, and blocks whose copies or parity differ.
 
-    Measured: what md says after the run; 0 where there is no array. Not measured: RAID in a
-    controller, and in ZFS or btrfs.
+    Measured: what md says after the run; 0 where there is no array. A member that is blocked is
+    asked again for some seconds. Not measured: RAID in a controller, and in ZFS or btrfs.
     """
-    arrays = raid.read(root)
-    found = [fault for array in arrays for fault in raid.faults(array)]
+    longest_s = thresholds().raid.blocked_s
+    state = _unblocked(root, longest_s)
+    arrays = state.arrays
+    found = [
+        fault
+        for array in arrays
+        for fault in (*raid.faults(array), *raid.stuck(array, longest_s))
+    ]
     told = (*found, *(remark for array in arrays for remark in raid.remarks(array)))
     check(
         "raid_faults",
         {SYSTEM: float(len(found))},
         notes={SYSTEM: Message("clauses", {"why": told}) if told else None},
     )
+    _understood((*state.troubles, *(one for array in arrays for one in raid.unknown(array))))
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.follows(RAID_BEFORE)
+@pytest.mark.measures("raid_growth")
+def test_raid_growth(root: Path, earlier_tables: EarlierTables, check: Check) -> None:
+    """What the members of every software RAID array (md) counted during the run, and whether all
+    arrays and members are still there.
+
+    Measured: md's counts after the run against those before it. Not measured: errors that md does
+    not count, as those that the disk itself corrects.
+    """
+    tables = earlier_tables(RAID_BEFORE)
+    if not tables:
+        raise RaidUnknown("raid_unread_before")
+    before = [row for one in tables for row in one.rows]
+    state = _unblocked(root, thresholds().raid.blocked_s)
+    grown = raid.growth(before, state.arrays)
+    check(
+        "raid_growth",
+        {SYSTEM: float(len(grown.faults))},
+        notes={SYSTEM: Message("clauses", {"why": grown.faults}) if grown.faults else None},
+    )
+    _understood(grown.troubles)
+
+
+def _unblocked(root: Path, longest_s: float) -> RaidState:
+    """The arrays once md waits for none of their members, or after the longest time of that."""
+    until = Deadline.after(longest_s)
+    while True:
+        found = raid.read(root)
+        if until.passed() or not any(map(raid.is_blocked, found.arrays)):
+            return found
+        time.sleep(RAID_POLL_S)
+
+
+def _understood(troubles: Sequence[Message]) -> None:
+    if troubles:
+        raise RaidUnknown("clauses", why=each_once(troubles))
 
 
 @pytest.mark.session("host-after")

@@ -40,6 +40,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "pairs.toml",
         "profiles.toml",
         "sheets.toml",
+        "thresholds.toml",
     ):
         (data / name).write_text(name)
     at(package, monkeypatch)
@@ -55,7 +56,7 @@ def test_any_changed_file_changes_the_digest(checkout: Path) -> None:
     seen = {provenance.package_digest()}
     assert provenance.package_digest() in seen
     files = [path for path in checkout.rglob("*") if path.is_file()]
-    assert len(files) == 18
+    assert len(files) == 19
     for number, path in enumerate(files, start=1):
         path.write_text(path.read_text() + " ")
         seen.add(provenance.package_digest())

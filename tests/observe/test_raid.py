@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import each
 from machine_tree import Tree
-from worded import worded
 
+from acceptance.core.message import Listed, Message
 from acceptance.observe import raid
 from acceptance.observe.raid import RaidArray, RaidMember
 from acceptance.observe.sysfs import SysfsError
@@ -18,8 +20,23 @@ SOUND = RaidArray(
     0,
     "idle",
     0,
-    (RaidMember("sda1", ("in_sync",)), RaidMember("sdb1", ("in_sync", "write_mostly"))),
+    (
+        RaidMember("sda1", ("in_sync",), 0, ()),
+        RaidMember("sdb1", ("in_sync", "write_mostly"), 0, ()),
+    ),
 )
+
+
+def codes(messages: tuple[Message, ...]) -> list[str]:
+    return [message.code for message in messages]
+
+
+def only(root: Path) -> RaidArray:
+    """The only array, of which everything is known."""
+    state = raid.read(root)
+    assert state.troubles == ()
+    (found,) = state.arrays
+    return found
 
 
 def array(root: Path, **files: str | int) -> Tree:
@@ -33,21 +50,23 @@ def array(root: Path, **files: str | int) -> Tree:
         "metadata_version": "1.2",
     }
     tree.files("sys/block/md0/md", **{**sound, **files})
-    tree.files("sys/block/md0/md/dev-sda1", state="in_sync")
-    tree.files("sys/block/md0/md/dev-sdb1", state="in_sync,write_mostly")
+    tree.files("sys/block/md0/md/dev-sda1", state="in_sync", errors=0, bad_blocks="")
+    tree.files("sys/block/md0/md/dev-sdb1", state="in_sync,write_mostly", errors=0, bad_blocks="")
     tree.files("sys/block/sda", size=1)
     return tree
 
 
 def test_a_sound_array(tmp_path: Path) -> None:
     array(tmp_path)
-    assert raid.read(tmp_path) == (SOUND,)
-    assert raid.faults(SOUND) == raid.remarks(SOUND) == ()
+    assert only(tmp_path) == SOUND
+    assert raid.faults(SOUND) == raid.remarks(SOUND) == raid.unknown(SOUND) == ()
+    assert raid.stuck(SOUND, 5.0) == ()
+    assert raid.counted((SOUND,)) == (0.0, ())
 
 
 def test_no_array(tmp_path: Path) -> None:
     Tree(tmp_path).files("sys/block/md0", size=0)
-    assert raid.read(tmp_path) == ()
+    assert raid.read(tmp_path) == raid.RaidState(())
 
 
 def test_without_sysfs_nothing_is_known(tmp_path: Path) -> None:
@@ -55,12 +74,17 @@ def test_without_sysfs_nothing_is_known(tmp_path: Path) -> None:
         raid.read(tmp_path)
 
 
-@each("level", ["raid0", "linear"])
+@each("level", ["raid0", "linear", "multipath"])
 def test_levels_without_redundancy(tmp_path: Path, level: str) -> None:
-    array(tmp_path, level=level)
-    (found,) = raid.read(tmp_path)
+    tree = array(tmp_path, level=level)
+    for name in ("degraded", "sync_action", "mismatch_cnt"):
+        (tmp_path / "sys/block/md0/md" / name).unlink()
+    found = only(tmp_path)
     assert (found.degraded, found.action, found.mismatches) == (None, None, None)
     assert raid.faults(found) == ()
+    tree.files("sys/block/md0/md", array_state="broken")
+    tree.files("sys/block/md0/md/dev-sdb1", state="faulty")
+    assert codes(raid.faults(only(tmp_path))) == ["raid_not_working", "raid_faulty"]
 
 
 @each(
@@ -69,66 +93,192 @@ def test_levels_without_redundancy(tmp_path: Path, level: str) -> None:
 )
 def test_what_is_no_array(tmp_path: Path, files: dict[str, str]) -> None:
     array(tmp_path, level="", **files)
-    assert raid.read(tmp_path) == ()
+    assert raid.read(tmp_path) == raid.RaidState(())
 
 
-def test_an_array_that_was_not_started(tmp_path: Path) -> None:
-    array(tmp_path, level="", array_state="inactive")
-    (found,) = raid.read(tmp_path)
-    assert worded(raid.faults(found)) == ("md0 is inactive: no data can be read from it",)
+@each("metadata", ["1.2", "external:/md127/0", "external:-md127/0"])
+def test_an_array_that_was_not_started(tmp_path: Path, metadata: str) -> None:
+    array(tmp_path, level="", array_state="inactive", metadata_version=metadata)
+    assert raid.faults(only(tmp_path)) == (
+        Message("raid_not_working", {"array": "md0", "state": "inactive"}),
+    )
 
 
 @each(
-    "files, told",
+    "files, code",
     [
-        ({"degraded": 1}, "md0 (raid5) is degraded: members missing: 1"),
-        ({"mismatch_cnt": 8}, "md0 (raid5) has 8 sectors whose copies or parity differ"),
-        ({"array_state": "broken"}, "md0 (raid5) is broken: no data can be read from it"),
+        ({"degraded": 1}, "raid_degraded"),
+        ({"mismatch_cnt": 8}, "raid_mismatches"),
+        ({"mismatch_cnt": 8, "last_sync_action": "check"}, "raid_mismatches"),
+        ({"array_state": "broken"}, "raid_not_working"),
+        ({"consistency_policy": "journal"}, "raid_without_journal"),
     ],
 )
-def test_faults(tmp_path: Path, files: dict[str, str | int], told: str) -> None:
+def test_faults(tmp_path: Path, files: dict[str, str | int], code: str) -> None:
     array(tmp_path, **files)
-    (found,) = raid.read(tmp_path)
-    assert worded(raid.faults(found)) == (told,)
+    assert codes(raid.faults(only(tmp_path))) == [code]
 
 
-def test_a_faulty_member(tmp_path: Path) -> None:
-    array(tmp_path).files("sys/block/md0/md/dev-sdb1", state="faulty,write_error")
-    (found,) = raid.read(tmp_path)
-    assert worded(raid.faults(found)) == ("md0 (raid5) has faulty members: sdb1",)
+@each(
+    "state, due",
+    [
+        ("faulty", ["raid_faulty"]),
+        ("in_sync,write_error,want_replacement", ["raid_write_error", "raid_want_replacement"]),
+        ("faulty,journal,write_error", ["raid_faulty", "raid_write_error"]),
+        ("in_sync,blocked,external_bbl,failfast", []),
+        ("spare,replacement", []),
+    ],
+)
+def test_what_the_state_of_a_member_proves(tmp_path: Path, state: str, due: list[str]) -> None:
+    array(tmp_path).files("sys/block/md0/md/dev-sdb1", state=state)
+    found = only(tmp_path)
+    assert codes(raid.faults(found)) == due
+    assert all(one.values["members"] == Listed(("sdb1",)) for one in raid.faults(found))
+    assert raid.unknown(found) == ()
 
 
-@each("level", ["raid1", "raid10"])
-def test_copies_that_may_differ_are_a_remark(tmp_path: Path, level: str) -> None:
-    array(tmp_path, level=level, mismatch_cnt=128)
-    (found,) = raid.read(tmp_path)
+def test_a_journal_that_is_there(tmp_path: Path) -> None:
+    tree = array(tmp_path, consistency_policy="journal")
+    tree.files("sys/block/md0/md/dev-sdc1", state="journal", errors=0, bad_blocks="")
+    assert raid.faults(only(tmp_path)) == ()
+
+
+def test_a_member_that_is_blocked(tmp_path: Path) -> None:
+    array(tmp_path).files("sys/block/md0/md/dev-sdb1", state="in_sync,blocked")
+    found = only(tmp_path)
+    assert (raid.is_blocked(found), raid.is_blocked(SOUND)) == (True, False)
+    assert codes(raid.stuck(found, 5.0)) == ["raid_blocked"]
+
+
+def test_a_state_that_nobody_knows_is_named_and_hides_no_fault(tmp_path: Path) -> None:
+    tree = array(tmp_path)
+    tree.files("sys/block/md0/md/dev-sda1", state="in_sync,asleep")
+    tree.files("sys/block/md0/md/dev-sdb1", state="faulty,asleep")
+    found = only(tmp_path)
+    assert codes(raid.faults(found)) == ["raid_faulty"]
+    values = {"array": "md0", "members": Listed(("sda1", "sdb1")), "state": "asleep"}
+    assert raid.unknown(found) == (Message("raid_state_unknown", values),)
+
+
+@each(
+    "files, code",
+    [
+        ({"level": "raid1", "mismatch_cnt": 128}, "raid_may_differ"),
+        ({"level": "raid10", "mismatch_cnt": 128}, "raid_may_differ"),
+        (
+            {"level": "raid6", "mismatch_cnt": 4096, "last_sync_action": "resync"},
+            "raid_made_alike",
+        ),
+        ({"sync_action": "recover"}, "raid_busy"),
+        ({"array_state": "readonly"}, "raid_read_only"),
+    ],
+)
+def test_remarks(tmp_path: Path, files: dict[str, Any], code: str) -> None:
+    array(tmp_path, **files)
+    found = only(tmp_path)
     assert raid.faults(found) == ()
-    assert worded(raid.remarks(found)) == (
-        f"md0 ({level}): 128 sectors differ between its copies, which proves nothing on this level "
-        "(md(4))",
-    )
-
-
-def test_a_rebuild_is_a_remark(tmp_path: Path) -> None:
-    array(tmp_path, sync_action="recover")
-    (found,) = raid.read(tmp_path)
-    assert worded(raid.remarks(found)) == (
-        "md0 (raid5) is busy with recover: disks are slower meanwhile",
-    )
+    assert codes(raid.remarks(found)) == [code]
 
 
 @each("name", ["array_state", "sync_action", "degraded", "mismatch_cnt"])
-def test_a_state_that_is_missing_or_unknown_is_an_error(tmp_path: Path, name: str) -> None:
-    array(tmp_path / "a", **{name: "nonsense"})
-    with pytest.raises(SysfsError, match="nonsense"):
-        raid.read(tmp_path / "a")
-    array(tmp_path / "b", **{name: ""})
-    with pytest.raises(SysfsError, match=name):
-        raid.read(tmp_path / "b")
+@each("text", ["nonsense", ""])
+def test_a_state_that_is_missing_or_unknown_is_a_trouble(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    array(tmp_path, **{name: text}).files("sys/block/md0/md/dev-sdb1", state="faulty")
+    state = raid.read(tmp_path)
+    (trouble,) = state.troubles
+    assert str(trouble.values["path"]).endswith(f"md0/md/{name}")
+    assert codes(raid.faults(state.arrays[0])) == ["raid_faulty"]
 
 
-def test_a_member_whose_state_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+@each("name", ["state", "errors"])
+def test_a_file_of_a_member_that_cannot_be_read_is_a_trouble(tmp_path: Path, name: str) -> None:
+    array(tmp_path).files("sys/block/md0/md/dev-sda1", **{name: ""})
+    (trouble,) = raid.read(tmp_path).troubles
+    assert (trouble.code, str(trouble.values["path"])[-12 - len(name) :]) == (
+        "sys_unread",
+        f"md/dev-sda1/{name}",
+    )
+
+
+@each("text", ["2048\n", "-1 8\n", "2048 8\n4096", "2048 8\n" * 600])
+def test_a_list_of_bad_blocks_that_is_not_whole_is_a_trouble(tmp_path: Path, text: str) -> None:
+    array(tmp_path).files("sys/block/md0/md/dev-sda1", bad_blocks=text)
+    assert codes(raid.read(tmp_path).troubles) == ["no_bad_blocks_in_file"]
+
+
+def test_a_list_of_bad_blocks_that_cannot_be_read_is_a_trouble(tmp_path: Path) -> None:
     array(tmp_path)
-    (tmp_path / "sys/block/md0/md/dev-sda1/state").unlink()
-    with pytest.raises(SysfsError, match="dev-sda1/state"):
-        raid.read(tmp_path)
+    place = tmp_path / "sys/block/md0/md/dev-sda1/bad_blocks"
+    place.unlink()
+    place.mkdir()
+    assert codes(raid.read(tmp_path).troubles) == ["sys_unread"]
+
+
+def test_kernels_without_these_files(tmp_path: Path) -> None:
+    array(tmp_path)
+    for name in ("errors", "bad_blocks"):
+        (tmp_path / "sys/block/md0/md/dev-sda1" / name).unlink()
+    member = only(tmp_path).members[0]
+    assert (member.errors, member.bad_blocks) == (None, None)
+
+
+# --- what members count ---
+
+
+def counts(errors: int | None, *bad: tuple[int, int]) -> RaidArray:
+    first, second = SOUND.members
+    return replace(SOUND, members=(replace(first, errors=errors, bad_blocks=bad), second))
+
+
+def grown(before: RaidArray, *after: RaidArray) -> tuple[list[str], list[str]]:
+    found = raid.growth(raid.rows((before,)), after)
+    return codes(found.faults), codes(found.troubles)
+
+
+def test_older_counts(tmp_path: Path) -> None:
+    tree = array(tmp_path)
+    tree.files("sys/block/md0/md/dev-sda1", errors=3, bad_blocks="8 8\n64 1\n")
+    total, notes = raid.counted((only(tmp_path),))
+    assert total == 12.0
+    values = {"array": "md0", "member": "sda1", "errors": "3", "bad": "9"}
+    assert notes == (Message("raid_counted", values),)
+
+
+@each(
+    "before, after, faults, troubles",
+    [
+        (counts(3, (8, 8)), counts(3, (8, 8)), [], []),
+        (counts(3), counts(4), ["raid_errors_grew"], []),
+        (counts(3), counts(2), [], ["raid_errors_fell"]),
+        (counts(0, (8, 8)), counts(0, (8, 9)), ["raid_bad_blocks_grew"], []),
+        # The kernel forgets a block that could be written again: one less and one more.
+        (counts(0, (8, 8)), counts(0, (64, 8)), ["raid_bad_blocks_grew"], []),
+        (counts(0, (8, 8)), counts(0), [], []),
+        (counts(0), counts(None), [], ["raid_count_unread"]),
+        (counts(None), counts(0), [], ["raid_count_unread"]),
+        (counts(None), counts(None), [], []),
+        (SOUND, replace(SOUND, members=SOUND.members[:1]), ["raid_member_vanished"], []),
+        (replace(SOUND, members=SOUND.members[:1]), SOUND, [], ["raid_member_new"]),
+    ],
+)
+def test_growth(
+    before: RaidArray, after: RaidArray, faults: list[str], troubles: list[str]
+) -> None:
+    assert grown(before, after) == (faults, troubles)
+
+
+def test_how_much_grew() -> None:
+    found = raid.growth(raid.rows((counts(3, (8, 8)),)), (counts(5, (0, 32)),))
+    assert [one.values["count"] for one in found.faults] == ["2", "24"]
+
+
+def test_a_list_that_could_not_be_read_has_no_growth() -> None:
+    unread = replace(SOUND, members=(replace(SOUND.members[0], bad_blocks=None),))
+    read = replace(SOUND, members=SOUND.members[:1])
+    assert grown(unread, read) == grown(read, unread) == ([], ["raid_count_unread"])
+
+
+def test_an_array_that_is_gone() -> None:
+    assert grown(SOUND) == (["raid_vanished"], [])

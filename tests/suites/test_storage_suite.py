@@ -20,6 +20,7 @@ from acceptance.core.component import Component
 from acceptance.core.message import Text
 from acceptance.core.parts import SYSTEM, Part
 from acceptance.core.unmeasured import Gap, Unmeasured
+from acceptance.expect.thresholds import thresholds
 from acceptance.machine.inventory import Disk
 from acceptance.observe import smart
 from acceptance.process.command import ProgramMissing, ProgramResult
@@ -416,20 +417,29 @@ def test_links(tmp_path: Path) -> None:
     assert "the kernel does not show the disk's link" in check.skipped[SDA]
 
 
-def test_raid(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
+def raid_tree(root: Path, **files: str | int) -> Tree:
+    """A sound array of two disks, beside a disk of none."""
+    tree = Tree(root)
     tree.files("sys/block/sda", size=1)
+    sound: dict[str, str | int] = {
+        "level": "raid1",
+        "array_state": "clean",
+        "degraded": 0,
+        "sync_action": "idle",
+        "mismatch_cnt": 0,
+    }
+    tree.files("sys/block/md0/md", **{**sound, **files})
+    for name in ("dev-sdb", "dev-sdc"):
+        tree.files(f"sys/block/md0/md/{name}", state="in_sync", errors=0, bad_blocks="")
+    return tree
+
+
+def test_raid(tmp_path: Path) -> None:
+    Tree(tmp_path / "none").files("sys/block/sda", size=1)
     sound: Any = Recorder()
-    storage.test_raid(tmp_path, sound)
+    storage.test_raid(tmp_path / "none", sound)
     assert (sound.readings, sound.notes) == ({SYSTEM: 0.0}, {})
-    tree.files(
-        "sys/block/md0/md",
-        level="raid1",
-        array_state="clean",
-        degraded=1,
-        sync_action="recover",
-        mismatch_cnt=0,
-    )
+    raid_tree(tmp_path, degraded=1, sync_action="recover")
     broken: Any = Recorder()
     storage.test_raid(tmp_path, broken)
     assert broken.readings == {SYSTEM: 1.0}
@@ -437,6 +447,59 @@ def test_raid(tmp_path: Path) -> None:
         "md0 (raid1) is degraded: members missing: 1; "
         "md0 (raid1) is busy with recover: disks are slower meanwhile"
     )
+
+
+@pytest.mark.parametrize(("passes", "due"), [(True, 0.0), (False, 1.0)])
+def test_a_raid_member_that_is_blocked_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: bool, due: float
+) -> None:
+    tree = raid_tree(tmp_path)
+    tree.files("sys/block/md0/md/dev-sdb", state="in_sync,blocked")
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if passes:
+            tree.files("sys/block/md0/md/dev-sdb", state="in_sync")
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", sleep)
+    check: Any = Recorder()
+    storage.test_raid(tmp_path, check)
+    assert check.readings == {SYSTEM: due}
+    assert now[0] == (storage.RAID_POLL_S if passes else thresholds().raid.blocked_s)
+
+
+def test_what_is_not_known_of_a_raid_is_an_error_beside_its_faults(tmp_path: Path) -> None:
+    tree = raid_tree(tmp_path, degraded=1)
+    tree.files("sys/block/md0/md/dev-sdb", state="in_sync,asleep")
+    check: Any = Recorder()
+    with pytest.raises(storage.RaidUnknown, match="asleep"):
+        storage.test_raid(tmp_path, check)
+    assert check.readings == {SYSTEM: 1.0}
+
+
+def test_what_raid_members_counted_before_and_during_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts after the loads are held against those that the session before them kept."""
+    box = Box(tmp_path, monkeypatch, gpu_machine.machine())
+    tree = raid_tree(box.product.root)
+    tree.files("sys/block/md0/md/dev-sdb", errors=7)
+    before, growth = "storage.raid_before", "storage.raid_growth"
+    assert box.run(before, growth, names=(), name="host-before") == {before: "pass"}
+    assert box.measured("raid_errors") == {SYSTEM: 7.0}
+    tree.files("sys/block/md0/md/dev-sdc", bad_blocks="64 8\n")
+    assert box.run(before, growth, names=(), name="host-after") == {growth: "fail"}
+    assert box.measured("raid_growth") == {SYSTEM: 1.0}
+
+
+def test_growth_without_a_look_before_the_run_is_not_known(tmp_path: Path) -> None:
+    raid_tree(tmp_path)
+    check: Any = Recorder()
+    with pytest.raises(storage.RaidUnknown):
+        storage.test_raid_growth(tmp_path, lambda _: (), check)
+    assert check.readings == {}
 
 
 def test_a_disk_that_is_gone_before_the_run_is_only_not_read() -> None:
