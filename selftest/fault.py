@@ -227,7 +227,8 @@ class Fault(_Strict, frozen=True):
     the run must pass. `code` is rigproof's exit status. `station` is where the load session runs.
     `timeline_from` is the check with whose beginning the timeline of the described machine begins,
     for all programs of the host. `cards_during` is the check with whose beginning network cards
-    change, `files_during` that of files. `pipe` makes the machine file a named pipe that nobody writes to.
+    change, `files_during` that of files. `pipe` makes the machine file a named pipe that nobody
+    writes to.
     """
 
     what: str

@@ -2,12 +2,14 @@
 
 In the first hour every sample is kept; afterwards a sample covers some seconds (`span_s`) with
 mean, minimum and maximum. Each reduction documents how it uses both. Values outside a sensor's
-range (`sensor_range`) are left out and reported: they were not measured.
+range (`sensor_range`) are left out and reported: they were not measured. A reading that is missing
+from, or left out of, too many samples of a check was not measured at all (`thresholds.toml`).
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +19,7 @@ from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message, known
 from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
+from acceptance.expect.thresholds import thresholds
 from acceptance.journal.packed_samples import Packer
 from acceptance.wording.errors import WordedError
 
@@ -32,6 +35,8 @@ GAP_S = 5.0
 # A reading has vanished when it is missing from the samples of this many seconds at the end.
 # Readings are taken five times a second, or once.
 TAIL_S, SLOW_TAIL_S = 1.2, 2.5
+# The time from one sample to the next of these readings, in seconds.
+PERIOD_S, SLOW_PERIOD_S = 0.2, 1.0
 # A GPU is in use at this utilisation and above; where it crosses this value a load begins or ends.
 IN_USE = 0.5
 # How close to the beginning or end of a load a lone sample of a slowdown is at its edge: the
@@ -55,7 +60,8 @@ class NotMeasured(WordedError, ValueError):
 class HistoryPoint:
     """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it.
 
-    `low` and `high` are the extremes of that span; a reading without them was constant.
+    `low` and `high` are the extremes of that span; a reading without them was constant. `partly`
+    are the readings that are left out although some value of that span was in their range.
     """
 
     boot_s: float
@@ -63,6 +69,7 @@ class HistoryPoint:
     span_s: float = 0.0
     low: Mapping[str, float] | None = field(default=None, hash=False)
     high: Mapping[str, float] | None = field(default=None, hash=False)
+    partly: frozenset[str] = frozenset()
 
     @property
     def began_s(self) -> float:
@@ -139,10 +146,12 @@ class GpuHistory:
     `outside` holds the samples that were left out as out of range, by reading, `refused` the errors
     of readings that failed to answer. `to_the_end` means
     that the points reach until now, so that a reading which is missing from the last of them has
-    vanished.
+    vanished. `checks` are those that loaded the machine meanwhile, as (check, begin, end); without
+    any the points are of one.
 
     Reductions of a reading raise NotMeasured where it was never sampled, where it fell silent while
-    others were sampled or vanished, and where a sample of it is not a finite number.
+    others were sampled or vanished, where too many samples of a check lack it, and where a sample
+    of it is not a finite number.
     """
 
     gpu: Component
@@ -150,6 +159,7 @@ class GpuHistory:
     outside: Mapping[str, OutOfRange] = field(default_factory=dict, compare=False)
     to_the_end: bool = field(default=False, compare=False)
     refused: Mapping[str, str] = field(default_factory=dict, compare=False)
+    checks: tuple[tuple[str, float, float], ...] = field(default=(), compare=False)
 
     def _points(self, name: str) -> list[HistoryPoint]:
         found = [point for point in self.points if name in point.values]
@@ -171,7 +181,7 @@ class GpuHistory:
             raise NotMeasured("sample_not_finite", reading=name, gpu=str(self.gpu))
         seen = self.points[0].began_s
         for point in self.points:
-            if name in point.values:
+            if name in point.values or name in point.partly:
                 seen = point.boot_s
             elif point.boot_s - seen > GAP_S:
                 raise NotMeasured(
@@ -189,7 +199,37 @@ class GpuHistory:
                 seconds=f"{silent_s:.1f}",
                 cure=DMESG_ADVICE,
             )
+        self._refuse_patches(name)
         return found
+
+    def _refuse_patches(self, name: str) -> None:
+        """Raise NotMeasured where a reading is missing from too many samples of a check.
+
+        A single sample is excused, however short the check.
+        """
+        if name not in sensor_range.RANGES:
+            return
+        slow = name in sensor_range.SLOW
+        owed = [one for one in self.points if not slow or sensor_range.SLOW & one.values.keys()]
+        moments = [one.boot_s for one in owed]
+        period_s = SLOW_PERIOD_S if slow else PERIOD_S
+        for check, begin_s, end_s in self.checks or ((None, -math.inf, math.inf),):
+            # The point after the last one may have begun before the end.
+            part = owed[bisect_left(moments, begin_s) : bisect_right(moments, end_s) + 1]
+            samples = [(one, _samples_within(one, begin_s, end_s, period_s)) for one in part]
+            due = sum(count for _, count in samples)
+            missing = sum(count for one, count in samples if name not in one.values)
+            if missing > max(1.0, thresholds().sensor.missing * due):
+                values = known(
+                    reading=name,
+                    gpu=str(self.gpu),
+                    check=check,
+                    share=f"{100 * missing / due:.0f}",
+                    most=f"{100 * thresholds().sensor.missing:g}",
+                    outside=self.outside[name].message if name in self.outside else None,
+                    cure=DMESG_ADVICE,
+                )
+                raise NotMeasured("too_many_missing", **values)
 
     def vanished(self) -> dict[str, Message]:
         """Every reading that fell silent or vanished, with the message that says so, by name."""
@@ -381,6 +421,13 @@ class GpuHistory:
         return steps[math.ceil(0.95 * len(steps)) - 1] if steps else None
 
 
+def _samples_within(point: HistoryPoint, begin_s: float, end_s: float, period_s: float) -> float:
+    """For how many samples a point stands between two moments; one with a span for its part."""
+    if point.span_s:
+        return max(min(point.boot_s, end_s) - max(point.began_s, begin_s), 0.0) / period_s
+    return float(begin_s <= point.boot_s <= end_s)
+
+
 def _near(since_s: float, until_s: float, moments: Sequence[float]) -> bool:
     return any(since_s - EDGE_S <= moment <= until_s + EDGE_S for moment in moments)
 
@@ -409,20 +456,31 @@ class Collector:
         if isinstance(body, Sample) and body.component is not None:
             # Rates for the live view are no readings of the watch: that they are in few samples, or
             # end when nobody looks on, is no sensor that fell silent.
-            left_out = [*self._left_out(body.component, body), *_shown_only(body)]
+            partly = self._left_out(body.component, body)
+            left_out = [*partly, *_shown_only(body)]
             values, low, high = (
                 one if one is None else self._packer.pack(_without(one, left_out))
                 for one in (body.values, body.low, body.high)
             )
             assert values is not None
             self.points.setdefault(body.component, []).append(
-                HistoryPoint(entry.boot_s, values, body.span_s, low, high)
+                HistoryPoint(
+                    entry.boot_s,
+                    values,
+                    body.span_s,
+                    low,
+                    high,
+                    frozenset(name for name, some in partly.items() if some),
+                )
             )
 
-    def _left_out(self, gpu: Component, sample: Sample) -> list[str]:
-        """The readings of a sample that are out of range; each is recorded."""
+    def _left_out(self, gpu: Component, sample: Sample) -> dict[str, bool]:
+        """The readings of a sample that are out of range; each is recorded.
+
+        Each with whether some value of its span is in range.
+        """
         ranges = self._ranges.get(gpu, sensor_range.RANGES)
-        found = []
+        found = {}
         single = sample.low is None and sample.high is None
         for name, value in sample.values.items():
             if name not in ranges or (single and ranges[name][0] <= value <= ranges[name][1]):
@@ -441,14 +499,16 @@ class Collector:
                 if math.isfinite(one) and sensor_range.outside(ranges, name, one)
             ]
             if wrong:
-                found.append(name)
+                found[name] = len(wrong) < len(extremes)
                 known = self._outside.setdefault(gpu, {})
                 before = known.get(name, OutOfRange(0, wrong[0], wrong[0], *ranges[name]))
                 known[name] = before.plus(wrong[-1])
         return found
 
-    def histories(self) -> dict[Component, GpuHistory]:
-        """The history of every GPU so far, by its name."""
+    def histories(
+        self, checks: tuple[tuple[str, float, float], ...] = ()
+    ) -> dict[Component, GpuHistory]:
+        """The history of every GPU so far, by its name; `checks` loaded the machine meanwhile."""
         return {
             gpu: GpuHistory(
                 gpu,
@@ -456,6 +516,7 @@ class Collector:
                 dict(self._outside.get(gpu, {})),
                 to_the_end=True,
                 refused=dict(self._refused.get(gpu, {})),
+                checks=checks,
             )
             for gpu, found in self.points.items()
         }

@@ -1,4 +1,4 @@
-"""The possible range of every reading of a GPU's sensors. Pure.
+"""The possible range of every reading of a GPU's sensors, and of a processor's temperature. Pure.
 
 A value outside its range was not measured: drivers give 0, -128 or all ones for a sensor that does
 not answer, and such a number must neither prove good cooling nor accuse a card. Ranges are wide, so
@@ -17,6 +17,9 @@ Range = tuple[float, float]
 # freezing.
 _CHIP_C: Range = (1.0, 130.0)
 _MEMORY_C: Range = (1.0, 150.0)
+# Of a processor's sensor: 0 and below of one that is dead, 127 and 255 degC of one that did not
+# convert. Processors shut down at 100 to 125 degC.
+CPU_C: Range = (1.0, 126.0)
 # 32-bit counters read as all ones on a card that has fallen off the bus, and
 # NVML_VALUE_NOT_AVAILABLE is all ones too (nvml.h).
 _COUNTER: Range = (0.0, 2.0**32 - 2)

@@ -26,12 +26,8 @@ _SOUND = frozenset(
     {"in_sync", "journal", "write_mostly", "blocked", "spare", "replacement", "external_bbl"}
     | {"failfast"}
 )
-# States of a member, each with the fault that it proves.
-_FAULTS = {
-    "faulty": "raid_faulty",
-    "write_error": "raid_write_error",
-    "want_replacement": "raid_want_replacement",
-}
+# States that prove one.
+_FAULTY = frozenset({"faulty", "write_error", "want_replacement"})
 BLOCKED = "blocked"
 # md(4): on these levels blocks that differ are no proof of a fault. A page that changes while it is
 # written (swap above all) may reach the copies in two forms. On others they are none after a
@@ -135,9 +131,7 @@ def _array(block: Path, attempts: _Attempts) -> RaidArray | None:
     if level is None and (container or state == "clear"):
         return None
     members = tuple(
-        _member(entry, attempts)
-        for entry in sysfs.entries(folder)
-        if entry.name.startswith("dev-")
+        _member(entry, attempts) for entry in sysfs.entries(folder) if entry.name.startswith("dev-")
     )
     state = attempts.read(_state, folder / "array_state")
     if level is None or level in _WITHOUT_COPIES:
@@ -224,9 +218,12 @@ def faults(array: RaidArray) -> tuple[Message, ...]:
         found.append(Message("raid_not_working", {**about, "state": array.state}))
     if array.degraded:
         found.append(Message("raid_degraded", {**about, "count": str(array.degraded)}))
-    for state, code in _FAULTS.items():
-        if members := _in_state(array, state):
-            found.append(Message(code, {**about, "members": members}))
+    if members := _in_state(array, "faulty"):
+        found.append(Message("raid_faulty", {**about, "members": members}))
+    if members := _in_state(array, "write_error"):
+        found.append(Message("raid_write_error", {**about, "members": members}))
+    if members := _in_state(array, "want_replacement"):
+        found.append(Message("raid_want_replacement", {**about, "members": members}))
     if array.wants_journal and not _in_state(array, "journal"):
         found.append(Message("raid_without_journal", about))
     if array.mismatches and not _harmless_mismatches(array):
@@ -266,9 +263,7 @@ def unknown(array: RaidArray) -> tuple[Message, ...]:
         )
         for member in array.members
         for state in member.states
-        if state not in _SOUND
-        and state not in _FAULTS
-        and (members := _in_state(array, state)) is not None
+        if state not in _SOUND | _FAULTY and (members := _in_state(array, state)) is not None
     }
     return tuple(found.values())
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from acceptance.expect.sensor_range import CPU_C
+
 # Unit of every reading. Raw fields have it in their name too.
 UNITS = {
     "cpu_temperature_c": "degC",
@@ -68,6 +70,24 @@ def temperature_files(root: Path) -> tuple[Path, ...]:
     return tuple(zone / "temp" for zone in zones if _text(zone / "type") in _CPU_ZONES)
 
 
+def _celsius(path: Path) -> float | None:
+    value = _number(path)
+    return None if value is None else value / 1000.0
+
+
+def _is_possible(celsius: float) -> bool:
+    low, high = CPU_C
+    return low <= celsius <= high
+
+
+def _answering(files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """These sensors without those that are dead from the start, unless all are."""
+    alive = tuple(
+        path for path in files if (value := _celsius(path)) is None or _is_possible(value)
+    )
+    return alive if any(_celsius(path) is not None for path in alive) else files
+
+
 def throttle_files(root: Path) -> tuple[Path, ...]:
     """Intel's counters of thermal throttling: one for each core and one for each package.
 
@@ -99,7 +119,9 @@ class Sensors:
         frequencies = sorted(
             (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq")
         )
-        return cls(root, temperature_files(root), throttle_files(root), tuple(frequencies))
+        return cls(
+            root, _answering(temperature_files(root)), throttle_files(root), tuple(frequencies)
+        )
 
     def offered(self) -> frozenset[str]:
         """Names of the readings that this machine has."""
@@ -111,10 +133,13 @@ class Sensors:
 
     def _readings(self) -> Iterator[tuple[str, float]]:
         temperatures = [
-            value / 1000.0 for path in self.temperatures if (value := _number(path)) is not None
+            value for path in self.temperatures if (value := _celsius(path)) is not None
         ]
-        # If a sensor is missing, it may be the hottest one.
-        if temperatures and len(temperatures) == len(self.temperatures):
+        possible = [value for value in temperatures if _is_possible(value)]
+        # If a sensor is missing, or gives what none can mean, it may be the hottest one. Where all
+        # of them do, the check of the processors' cooling judges that.
+        whole = temperatures and len(temperatures) == len(self.temperatures)
+        if whole and len(possible) in (0, len(temperatures)):
             yield "cpu_temperature_c", max(temperatures)
         throttles = [value for path in self.throttles if (value := _number(path)) is not None]
         if throttles and len(throttles) == len(self.throttles):

@@ -285,7 +285,7 @@ class SessionFixtures:
         ended_s = max((end for _, _, end in load_spans), default=0.0)
         while clock.boot_s() < ended_s + WRITTEN_S and not self._sampled_until(ended_s):
             time.sleep(0.2)
-        return self._gpu_telemetry.histories()
+        return self._gpu_telemetry.histories(load_spans)
 
     @pytest.fixture
     def gpu_heat(self) -> Callable[[Component, float], GpuHeat | None]:

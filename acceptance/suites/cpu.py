@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,11 +11,15 @@ from acceptance.core.dtype import CPU_DTYPES, DtypeName
 from acceptance.core.message import Message, Values
 from acceptance.core.parts import CPU
 from acceptance.diagnosis.series import Series
+from acceptance.expect.sensor_range import CPU_C
+from acceptance.expect.thresholds import thresholds
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
 from acceptance.tools.load_output import Groups, LoadFailed
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording.errors import WordedError
+
+NamedSpans = Sequence[tuple[str, float, float]]
 
 LATE_S = 5.0  # a reading whose last sample is older than this at the end has stopped
 
@@ -117,27 +122,69 @@ def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.1)
 @pytest.mark.measures("cpu_temperature", "cpu_throttle_events")
-def test_cooling(telemetry: Mapping[str, Series], check: Check) -> None:
+def test_cooling(telemetry: Mapping[str, Series], load_spans: NamedSpans, check: Check) -> None:
     """The processors' highest temperature of the run, and whether any of them throttled for heat.
 
     Measured: the hottest sensor at one sample a second, and the growth of the processors' own
-    throttle counters over the whole run.
+    throttle counters over the whole run. A temperature that no sensor can mean is left out; a
+    sensor that failed in more than one sample in ten of a check was not measured.
     """
+    dead = None
     if "cpu_temperature_c" in telemetry:
-        check("cpu_temperature", {CPU: telemetry["cpu_temperature_c"].maximum()})
+        warm = telemetry["cpu_temperature_c"]
+        alive = _possible(warm)
+        dead = None if alive.points else warm.maximum()
+        telemetry = {**telemetry, warm.name: alive if alive.points else warm}
+        if dead is None or dead < CPU_C[0]:
+            check("cpu_temperature", {CPU: telemetry[warm.name].maximum()})
     if "cpu_throttle_count" in telemetry:
         check("cpu_throttle_events", {CPU: telemetry["cpu_throttle_count"].growth()})
     # After the readings: a temperature above the limit counts even from few samples.
     gaps = [
         gap
         for name in ("cpu_temperature_c", "cpu_throttle_count")
-        if (gap := coverage_gap(name, telemetry))
+        if (gap := coverage_gap(name, telemetry) or patches(name, telemetry, load_spans))
     ]
-    warm = telemetry.get("cpu_temperature_c")
-    if warm is not None and warm.maximum() <= 0.0:  # a dead sensor, and no processor under load
-        gaps.append(Message("sensor_cold", {"highest": f"{warm.maximum():g}"}))
+    if dead is not None:  # no processor under load is so cold, and none runs so hot
+        cold = dead < CPU_C[0]
+        highest = dead if cold else telemetry["cpu_temperature_c"].minimum()
+        code = "sensor_cold" if cold else "sensor_hot"
+        gaps.append(Message(code, {"highest": f"{highest:g}"}))
     if gaps:
         raise SensorUnread("sensor_unread", gaps=tuple(gaps))
+
+
+def _possible(warm: Series) -> Series:
+    """The moments of a temperature that a processor can have.
+
+    Of the least, the mean and the highest of some seconds all must be possible.
+    """
+    low, high = CPU_C
+    impossible = {moment for moment, value in warm.points if not low <= value <= high}
+    return replace(warm, points=tuple(one for one in warm.points if one[0] not in impossible))
+
+
+def patches(name: str, telemetry: Mapping[str, Series], checks: NamedSpans) -> Message | None:
+    """In which check too many samples lack a reading; None where none does.
+
+    A single sample is excused, however short the check.
+    """
+    if name not in telemetry:
+        return None
+    having = {moment for moment, _ in telemetry[name].points}
+    every = having | {moment for series in telemetry.values() for moment, _ in series.points}
+    for check, begin, end in checks:
+        due = [moment for moment in every if begin <= moment <= end]
+        missing = sum(moment not in having for moment in due)
+        if missing > max(1.0, thresholds().sensor.missing * len(due)):
+            values: Values = {
+                "reading": name,
+                "check": check,
+                "share": f"{100 * missing / len(due):.0f}",
+                "most": f"{100 * thresholds().sensor.missing:g}",
+            }
+            return Message("sensor_patches", values)
+    return None
 
 
 def coverage_gap(name: str, telemetry: Mapping[str, Series]) -> Message | None:

@@ -39,7 +39,8 @@ from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import full_cache
-from acceptance.suites.fixtures.disk_watch import DiskWatch
+from acceptance.suites.fixtures.disk_watch import POLL_S as LOOK_S
+from acceptance.suites.fixtures.disk_watch import WARM_S, DiskWatch
 from acceptance.suites.fixtures.storage import (
     STORAGE_WRITE_FULL,
     FillCache,
@@ -69,6 +70,10 @@ RAID_BEFORE = "storage.raid_before"
 RAID_MEMBERS = "raid_members"  # the table of it
 RAID_POLL_S = 0.5
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
+
+
+class TemperatureUnread(WordedError):
+    """A disk's temperature was read in the run, and is missing from too much of it."""
 
 
 @pytest.fixture
@@ -315,9 +320,7 @@ def test_raid(root: Path, check: Check) -> None:
     state = _unblocked(root, longest_s)
     arrays = state.arrays
     found = [
-        fault
-        for array in arrays
-        for fault in (*raid.faults(array), *raid.stuck(array, longest_s))
+        fault for array in arrays for fault in (*raid.faults(array), *raid.stuck(array, longest_s))
     ]
     told = (*found, *(remark for array in arrays for remark in raid.remarks(array)))
     check(
@@ -406,19 +409,27 @@ def test_temperature(
 
     Measured: the highest of its temperature after the run, and of those once a second while the
     storage tests were at work on it. It is due where the kernel shows a temperature and a threshold
-    of the drive. Not measured: what it was between them.
+    of the drive. A temperature that was read, and is missing after the run or from more than one
+    sample in ten of a storage test, was not measured. Not measured: what it was between them.
     """
+    troubles: list[Message] = []
     margins: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
     for disk in _due(inventory, check, "disk_temperature_margin"):
         found = disk_temperature.find(disk.name, root)
         now = None if found is None else found.now()
+        troubles += _patches(load_tables, disk.component)
         if found is None or found.limit_c is None or now is None:
+            if any(_celsius(load_tables, disk.component)):
+                values = {"disk": str(disk.component)}
+                troubles.append(Message("disk_temperature_gone", values))
             continue
         most = max((now, *_celsius(load_tables, disk.component)))
         margins[disk.component] = found.limit_c - most
-        values: Values = {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")}
-        notes[disk.component] = Message("disk_temperature", values)
+        notes[disk.component] = Message(
+            "disk_temperature",
+            {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")},
+        )
     due = check.components("disk_temperature_margin")
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
@@ -430,14 +441,38 @@ def test_temperature(
         notes=notes,
         serials=serials,
     )
+    if troubles:
+        raise TemperatureUnread("clauses", why=each_once(troubles))
 
 
-def _celsius(tables: Sequence[Table], disk: Component) -> Iterator[float]:
-    """The temperatures of a disk in the tables of a filesystem that lies on it alone."""
+def _of_disk_over_time(tables: Sequence[Table], disk: Component) -> Iterator[Table]:
+    """The tables with the temperature of a disk: of a filesystem that lies on it alone."""
     for table in tables:
         of_disk = table.name == STORAGE_OVER_TIME and table.component == disk
         if of_disk and table.columns == OVER_TIME_WARM:
-            yield from (row[-1] for row in table.rows if not isinstance(row[-1], str))
+            yield table
+
+
+def _celsius(tables: Sequence[Table], disk: Component) -> Iterator[float]:
+    for table in _of_disk_over_time(tables, disk):
+        yield from (row[-1] for row in table.rows if not isinstance(row[-1], str))
+
+
+def _patches(tables: Sequence[Table], disk: Component) -> Iterator[Message]:
+    """The checks in which too many samples lack the disk's temperature.
+
+    A single sample, which several rows show, is excused.
+    """
+    for table in _of_disk_over_time(tables, disk):
+        missing, due = sum(isinstance(row[-1], str) for row in table.rows), len(table.rows)
+        if missing > max(WARM_S / LOOK_S, thresholds().sensor.missing * due):
+            values: Values = {
+                "disk": str(disk),
+                "check": table.check,
+                "share": f"{100 * missing / due:.0f}",
+                "most": f"{100 * thresholds().sensor.missing:g}",
+            }
+            yield Message("disk_temperature_patches", values)
 
 
 @pytest.mark.session("host-before")

@@ -34,15 +34,18 @@ class GpuTelemetry:
         self._collector = Collector(ranges)
         self._damage: segment.JournalError | None = None
 
-    def histories(self) -> dict[Component, GpuHistory]:
+    def histories(
+        self, checks: tuple[tuple[str, float, float], ...] = ()
+    ) -> dict[Component, GpuHistory]:
         """The history of every GPU until now, by its name; empty while there is no segment.
 
+        `checks` (name, begin, end) loaded the machine meanwhile.
         Raises JournalError when the segment cannot be read or is damaged before its end.
         """
         self._read()
         if self._damage is not None:
             raise self._damage
-        return self._collector.histories()
+        return self._collector.histories(checks)
 
     def heat(self, gpu: Component, boot_s: float) -> GpuHeat | None:
         """Temperature and clock of a GPU near a moment, in seconds since boot.

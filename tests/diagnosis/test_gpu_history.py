@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,14 +20,15 @@ from acceptance.core.record import Body, Entry, Note
 from acceptance.diagnosis.gpu_history import (
     GAP_S,
     MOMENT_S,
+    PERIOD_S,
+    Collector,
     GpuHistory,
     HistoryPoint,
+    NotMeasured,
     histories,
     running_at,
 )
 from acceptance.observe.sensors import SampleThinner
-
-PERIOD_S = 0.2
 
 
 def raw(
@@ -134,6 +136,143 @@ def test_rates_for_the_live_view_are_no_readings() -> None:
     assert found.vanished() == {}
     assert not found.offers("pcie_tx_gb_s")
     assert found.maximum("temperature_c") == 60.0
+
+
+# --- readings that are there part of the time ---
+
+CHECKS = (("link.one", 100.0, 109.9), ("burn.two", 110.0, 119.9))
+
+
+def patched(missing: Iterable[int], name: str = "power_w") -> GpuHistory:
+    """Two checks of 50 samples each; those of these numbers lack the reading."""
+    lost = frozenset(missing)
+    points = tuple(
+        HistoryPoint(100.0 + PERIOD_S * n, {"fan": 0.3} if n in lost else {"fan": 0.3, name: 1.0})
+        for n in range(100)
+    )
+    return GpuHistory("gpu0", points, checks=CHECKS)
+
+
+@each(
+    "missing, measured",
+    [
+        (range(50, 55), True),  # one in ten of its check
+        (range(50, 56), False),
+        (range(51, 100, 2), False),
+        (range(0, 100, 10), True),
+        (range(0, 100, 5), False),
+    ],
+)
+def test_a_reading_that_lacks_more_than_one_sample_in_ten_of_a_check(
+    missing: Iterable[int], measured: bool
+) -> None:
+    found = patched(missing)
+    if measured:
+        assert found.maximum("power_w") == 1.0
+        assert found.vanished() == {}
+        return
+    with pytest.raises(NotMeasured) as caught:
+        found.maximum("power_w")
+    assert caught.value.message.code == "too_many_missing"
+    assert found.vanished() == {"power_w": caught.value.message}
+    assert found.offers("power_w")
+
+
+def test_which_check_it_was_is_told() -> None:
+    with pytest.raises(NotMeasured) as caught:
+        patched(range(50, 75)).minimum("power_w")
+    values = caught.value.message.values
+    assert (values["check"], values["share"], values["most"]) == ("burn.two", "50", "10")
+    assert "outside" not in values
+
+
+def test_a_short_check_may_miss_a_sample() -> None:
+    found = GpuHistory("gpu0", patched([51]).points, checks=(("c", 110.0, 110.5),))
+    assert found.maximum("power_w") == 1.0
+    found = GpuHistory("gpu0", patched([50, 51]).points, checks=(("c", 110.0, 110.5),))
+    with pytest.raises(NotMeasured):
+        found.maximum("power_w")
+
+
+def test_what_is_missing_between_the_checks_was_owed_to_none() -> None:
+    found = GpuHistory("gpu0", patched(range(0, 50, 2)).points, checks=CHECKS[1:])
+    assert found.maximum("power_w") == 1.0
+
+
+def test_a_reading_of_once_a_second_is_owed_once_a_second() -> None:
+    points = tuple(
+        HistoryPoint(
+            100.0 + PERIOD_S * n,
+            {"fan": 0.3} | ({"pcie_replays": 1.0, "ecc_enabled": 1.0} if n % 5 == 0 else {}),
+        )
+        for n in range(100)
+    )
+    assert GpuHistory("gpu0", points, checks=CHECKS).maximum("pcie_replays") == 1.0
+    half = tuple(
+        replace(point, values={"fan": 0.3, "ecc_enabled": 1.0}) if number % 10 == 0 else point
+        for number, point in enumerate(points)
+    )
+    with pytest.raises(NotMeasured):
+        GpuHistory("gpu0", half, checks=CHECKS).maximum("pcie_replays")
+
+
+def test_spans_count_by_the_part_that_a_check_has_of_them() -> None:
+    """After the first hour a sample stands for ten seconds."""
+    found = [span(110.0 + 10 * n, 1.0, 1.0, 1.0, name="power_w") for n in range(20)]
+    for place in (3, 10):
+        lost = span(found[place].boot_s, 1.0, 1.0, 1.0, name="fan")
+        found[place] = replace(lost, partly=frozenset({"power_w"}))
+    whole = (("soak.one", 100.0, 300.0),)
+    assert GpuHistory("gpu0", tuple(found), checks=whole).maximum("power_w") == 1.0
+    with pytest.raises(NotMeasured):
+        GpuHistory("gpu0", tuple(found), checks=(("soak.one", 120.0, 200.0),)).maximum("power_w")
+    # Half a second of the span at its edge is no tenth of a check.
+    edge = (("soak.one", 139.5, 180.0),)
+    assert GpuHistory("gpu0", tuple(found), checks=edge).maximum("power_w") == 1.0
+
+
+@each(
+    "low, high, told",
+    [
+        (0.0, 64.0, "too_many_missing"),  # half of these ten seconds, or one sample of them
+        (64.0, 255.0, "too_many_missing"),
+        (0.0, 0.0, "fell_silent"),  # no sample of them was in range
+    ],
+)
+def test_spans_with_values_out_of_range(low: float, high: float, told: str) -> None:
+    def history_of(*wrong: int) -> GpuHistory:
+        collector = Collector()
+        for number in range(30):
+            least, most = (low, high) if number in wrong else (60.0, 64.0)
+            body = Sample(
+                {"temperature_c": (least + most) / 2},
+                10.0,
+                {"temperature_c": least},
+                {"temperature_c": most},
+                "gpu0",
+            )
+            collector.add(Entry(number, 10.0 + 10.0 * number, "", body))
+        return collector.histories((("soak", 0.0, 300.0),))["gpu0"]
+
+    with pytest.raises(NotMeasured) as caught:
+        history_of(*range(10, 14)).maximum("temperature_c")
+    assert caught.value.message.code == told
+    if told == "too_many_missing":
+        assert history_of(10, 20, 21).maximum("temperature_c") == 64.0
+
+
+@each("impossible", [0.0, -128.0, 32767.0])
+def test_values_out_of_range_are_missing_from_a_check(impossible: float) -> None:
+    collector = Collector()
+    for number in range(100):
+        wrong = number >= 50 and number % 2
+        body = Sample({"temperature_c": impossible if wrong else 64.0}, component="gpu0")
+        collector.add(Entry(number, 100.0 + PERIOD_S * number, "", body))
+    with pytest.raises(NotMeasured) as caught:
+        collector.histories(CHECKS)["gpu0"].maximum("temperature_c")
+    values = caught.value.message.values
+    assert (values["check"], values["share"]) == ("burn.two", "50")
+    assert values["outside"] == collector.histories()["gpu0"].outside["temperature_c"].message
 
 
 def test_what_is_offered() -> None:

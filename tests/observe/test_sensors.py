@@ -55,6 +55,22 @@ def test_an_intel_server(tree: Tree) -> None:
     assert Sensors.find(tree.root).offered() == set(found)
 
 
+@pytest.mark.parametrize("impossible", [0, -128_000, 127_000, 255_000])
+def test_one_of_several_sensors_that_is_dead(tree: Tree, impossible: int) -> None:
+    """From the start it is left out; later it may be the hottest, and all are dead together."""
+    intel(tree)
+    whole = Sensors.find(tree.root)
+    tree.files("sys/class/hwmon/hwmon1", temp1_input=impossible)
+    assert "cpu_temperature_c" not in whole.read()
+    assert Sensors.find(tree.root).read()["cpu_temperature_c"] == 60.001
+    for package in (1, 2):
+        tree.files(
+            f"sys/class/hwmon/hwmon{package}", temp1_input=impossible, temp2_input=impossible
+        )
+    assert Sensors.find(tree.root).read()["cpu_temperature_c"] == impossible / 1000
+    assert whole.read()["cpu_temperature_c"] == impossible / 1000
+
+
 def test_an_amd_desktop(tree: Tree) -> None:
     tree.files("sys/class/hwmon/hwmon3", name="k10temp", temp1_input=48_625, temp3_input=45_000)
     for cpu in range(2):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cases import each
 from machine_tree import Tree
 from test_storage_suite import MACHINE, NVME, SDA, Recorder
@@ -64,6 +65,39 @@ def test_without_a_warning_temperature_the_critical_one_counts(tmp_path: Path) -
 @each("files", [{}, {"temp1_input": 50000}, {"temp1_input": "", "temp1_max": 80000}])
 def test_a_temperature_that_is_not_shown_any_more(tmp_path: Path, files: dict[str, Any]) -> None:
     Tree(tmp_path).files(HWMON, **files)
-    check = ask(tmp_path, over_time(45.0))
+    check = ask(tmp_path)
     assert check.readings == {}
     assert "does not now" in check.skipped[NVME]
+    with pytest.raises(storage.TemperatureUnread) as caught:
+        ask(tmp_path, over_time(45.0))
+    assert codes(caught.value) == {"disk_temperature_gone"}
+
+
+@each(
+    "heat, measured",
+    [
+        (["", *[45.0] * 5], True),
+        ([*[""] * 5, *[45.0] * 15], True),  # one sample, as the rows of its second show it
+        ([*[45.0, ""] * 10], False),
+        ([*[""] * 10, *[45.0] * 90], True),
+        ([*[""] * 11, *[45.0] * 89], False),
+    ],
+)
+def test_a_thermometer_that_answers_part_of_the_time(
+    tmp_path: Path, heat: list[float | str], measured: bool
+) -> None:
+    Tree(tmp_path).files(HWMON, temp1_input=50000, temp1_max=80000)
+    check: Any = Recorder(NVME)
+    tables = (over_time(*[45.0] * 100), over_time(*heat))
+    if measured:
+        storage.test_temperature(MACHINE, tmp_path, tables, check)
+    else:
+        with pytest.raises(storage.TemperatureUnread) as caught:
+            storage.test_temperature(MACHINE, tmp_path, tables, check)
+        assert codes(caught.value) == {"disk_temperature_patches"}
+    assert check.readings == {NVME: 30.0}
+
+
+def codes(error: Any) -> set[str]:
+    """The codes of what an error names."""
+    return {one.code for one in error.message.values["why"]}

@@ -571,11 +571,11 @@ def test_a_coverage_of_nothing_is_refused(name: str, value: float) -> None:
 
 
 def test_cooling_reads_the_telemetry(check: Any) -> None:
-    cpu.test_cooling({}, check)
+    cpu.test_cooling({}, (), check)
     assert check.readings == {}
     warm = Series("cpu_temperature_c", CPU, "degC", ((0.0, 40.0), (1.0, 71.0), (2.0, 60.0)))
     counter = Series("cpu_throttle_count", CPU, "count", ((0.0, 7.0), (2.0, 9.0)))
-    cpu.test_cooling({"cpu_temperature_c": warm, "cpu_throttle_count": counter}, check)
+    cpu.test_cooling({"cpu_temperature_c": warm, "cpu_throttle_count": counter}, (), check)
     assert check.readings == {"cpu_temperature": {CPU: 71.0}, "cpu_throttle_events": {CPU: 2.0}}
 
 
@@ -583,7 +583,7 @@ def test_cooling_reads_the_telemetry(check: Any) -> None:
 def test_a_processor_that_was_never_warm_has_a_dead_sensor(check: Any, celsius: float) -> None:
     cold = Series("cpu_temperature_c", CPU, "degC", ((0.0, -50.0), (1.0, celsius)))
     with pytest.raises(cpu.SensorUnread, match="cpu_temperature_c was never above"):
-        cpu.test_cooling({"cpu_temperature_c": cold}, check)
+        cpu.test_cooling({"cpu_temperature_c": cold}, (), check)
 
 
 def series(name: str, moments: Iterable[float]) -> Series:
@@ -617,6 +617,51 @@ def test_a_sensor_covers_the_run_or_not(
     assert cpu.coverage_gap("cpu_throttle_count", watched) is None
 
 
+def warmth(*values: float) -> dict[str, Series]:
+    """A processor's temperatures, a second apart, beside a reading that is always there."""
+    return {
+        "cpu_temperature_c": Series("cpu_temperature_c", CPU, "degC", tuple(enumerate(values))),
+        "load_1m": series("load_1m", range(len(values))),
+    }
+
+
+def test_a_processor_that_is_never_cool_has_a_dead_sensor(check: Any) -> None:
+    with pytest.raises(cpu.SensorUnread) as caught:
+        cpu.test_cooling(warmth(255.0, 127.0), (), check)
+    assert check.readings == {}
+    assert codes_of(caught.value) == {"sensor_hot"}
+
+
+@pytest.mark.parametrize("impossible", [0.0, -128.0, 255.0])
+def test_a_processors_sensor_that_fails_in_too_many_samples_of_a_check(
+    check: Any, impossible: float
+) -> None:
+    """One in ten is left out; of more the check was not measured, and what was seen stays."""
+    spans = (("cpu.one", 0.0, 19.0), ("cpu.two", 20.0, 39.0))
+    few = [60.0] * 40
+    few[25] = few[30] = impossible
+    cpu.test_cooling(warmth(*few), spans, check)
+    assert check.readings == {"cpu_temperature": {CPU: 60.0}}
+    few[35] = impossible
+    with pytest.raises(cpu.SensorUnread) as caught:
+        cpu.test_cooling(warmth(*few), spans, check)
+    assert check.readings == {"cpu_temperature": {CPU: 60.0}}
+    assert codes_of(caught.value) == {"sensor_patches"}
+    (gap,) = caught.value.message.values["gaps"]
+    assert gap.values["check"] == "cpu.two"
+
+
+def test_a_short_check_may_miss_a_sample(check: Any) -> None:
+    cpu.test_cooling(warmth(60.0, 0.0, 60.0, 60.0), (("cpu.one", 0.0, 2.0),), check)
+    assert cpu.patches("cpu_throttle_count", warmth(60.0), ()) is None
+    assert check.readings == {"cpu_temperature": {CPU: 60.0}}
+
+
+def codes_of(error: Any) -> set[str]:
+    """The codes of what an error names."""
+    return {one.code for one in error.message.values["gaps"]}
+
+
 def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: Any) -> None:
     watched = {
         "cpu_temperature_c": series("cpu_temperature_c", range(10)),
@@ -625,7 +670,7 @@ def test_a_sensor_that_fell_silent_is_an_error_and_what_it_showed_stays(check: A
     with pytest.raises(
         cpu.SensorUnread, match="cpu_temperature_c was last read 7 s before the end of the run: see"
     ):
-        cpu.test_cooling(watched, check)
+        cpu.test_cooling(watched, (), check)
     assert check.readings == {"cpu_temperature": {CPU: 50.0}}
 
 
