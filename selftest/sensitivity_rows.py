@@ -199,14 +199,15 @@ COUNTED = (
     Asked(
         (
             "kernel messages of a hardware fault, faults in a disk's SMART report or its growth, "
-            "self-tests of disks that failed, faults of a RAID array, throttling that the "
-            "processor counts"
+            "self-tests of disks that failed, faults of a RAID array and of its members, "
+            "throttling that the processor counts"
         ),
-        r"kernel_faults_(before|during)|disk_(faults|growth|self_test_faults)|raid_faults"
+        r"kernel_faults_(before|during)|disk_(faults|growth|self_test_faults)|raid_(faults|growth)"
         r"|cpu_throttle_events",
         ALL,
         less=False,
     ),
+    Asked("RAID members that counted errors before the run", r"raid_errors", ALL, less=False),
     Asked(
         (
             "a disk that failed a read or a write, blocks of a file on it that are not what was "

@@ -282,21 +282,20 @@ def remarks(array: RaidArray) -> tuple[Message, ...]:
     return tuple(found)
 
 
-def counted(arrays: Sequence[RaidArray]) -> tuple[float, tuple[Message, ...]]:
-    """What the members of arrays count: read errors that md corrected, and sectors that it knows as
-    bad; with a note on each member that counts any.
+def counted(arrays: Sequence[RaidArray]) -> tuple[Message, ...]:
+    """What each member counts that counts anything: read errors that md corrected, and sectors that
+    it knows as bad.
     """
-    total, notes = 0, []
+    notes = []
     for array in arrays:
         for member in array.members:
             errors, bad = member.errors or 0, len(_sectors(member.bad_blocks or ()))
             if errors or bad:
-                total += errors + bad
                 values = {"array": array.name, "member": member.name}
                 notes.append(
                     Message("raid_counted", {**values, "errors": str(errors), "bad": str(bad)})
                 )
-    return float(total), tuple(notes)
+    return tuple(notes)
 
 
 def rows(arrays: Sequence[RaidArray]) -> tuple[tuple[float | str, ...], ...]:

@@ -185,6 +185,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "site_families": "site_families",
         "site_sheets": "site_sheets | run/site_sheet_runs",
         "storage_limits": "storage_limits | disk_sheet",
+        "thresholds": "thresholds",
         "training": "training_limits",
     },
     "fleet": {
