@@ -30,7 +30,7 @@ from acceptance.loads.names import (
 )
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
-from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage
+from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage, zfs
 from acceptance.observe.raid import RaidState
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
@@ -311,10 +311,11 @@ def test_raid_before(root: Path, table: WriteTable, check: Check) -> None:
 @pytest.mark.measures("raid_faults")
 def test_raid(root: Path, check: Check) -> None:
     """The state of every software RAID array (md): members that are missing, faulty, failed a write
-    or are to be replaced, and blocks whose copies or parity differ.
+    or are to be replaced, and blocks whose copies or parity differ; and of every ZFS pool.
 
-    Measured: what md says after the run; 0 where there is no array. A member that is blocked is
-    asked again for some seconds. Not measured: RAID in a controller, and in ZFS or btrfs.
+    Measured: what md and ZFS say after the run; 0 where there is neither. A member that is blocked
+    is asked again for some seconds. Not measured: RAID in a controller and in btrfs, and what the
+    disks of a ZFS pool counted.
     """
     longest_s = thresholds().raid.blocked_s
     state = _unblocked(root, longest_s)
@@ -322,13 +323,16 @@ def test_raid(root: Path, check: Check) -> None:
     found = [
         fault for array in arrays for fault in (*raid.faults(array), *raid.stuck(array, longest_s))
     ]
+    pools, untold = zfs.read(root)
+    found += pools
     told = (*found, *(remark for array in arrays for remark in raid.remarks(array)))
     check(
         "raid_faults",
         {SYSTEM: float(len(found))},
         notes={SYSTEM: Message("clauses", {"why": told}) if told else None},
     )
-    _understood((*state.troubles, *(one for array in arrays for one in raid.unknown(array))))
+    unknown = (one for array in arrays for one in raid.unknown(array))
+    _understood((*state.troubles, *unknown, *untold))
 
 
 @pytest.mark.session("host-after")

@@ -246,6 +246,7 @@ _READ: dict[str, dict[str, str]] = {
         "raid": "raid | suites/storage_suite",
         "self_test": "self_test | suites/storage_suite",
         "smart": "smart | storage",
+        "zfs": "zfs | suites/storage_suite",
     },
     "tools": {
         "bandwidth_test": "bandwidth_test | log_prefix recordings",

@@ -470,6 +470,13 @@ def test_a_raid_member_that_is_blocked_for_a_while(
     assert now[0] == (storage.RAID_POLL_S if passes else thresholds().raid.blocked_s)
 
 
+def test_a_zfs_pool_counts_as_an_array(tmp_path: Path) -> None:
+    raid_tree(tmp_path).files("proc/spl/kstat/zfs/tank", state="DEGRADED")
+    check: Any = Recorder()
+    storage.test_raid(tmp_path, check)
+    assert check.readings == {SYSTEM: 1.0}
+
+
 def test_what_is_not_known_of_a_raid_is_an_error_beside_its_faults(tmp_path: Path) -> None:
     tree = raid_tree(tmp_path, degraded=1)
     tree.files("sys/block/md0/md/dev-sdb", state="in_sync,asleep")
