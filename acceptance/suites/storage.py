@@ -413,8 +413,8 @@ def test_temperature(
 
     Measured: the highest of its temperature after the run, and of those once a second while the
     storage tests were at work on it. It is due where the kernel shows a temperature and a threshold
-    of the drive. A temperature that was read, and is missing after the run or from more than one
-    sample in ten of a storage test, was not measured. Not measured: what it was between them.
+    of the drive. A temperature that is missing from more than one sample in ten of a storage test
+    was not measured. Not measured: what it was between them.
     """
     troubles: list[Message] = []
     margins: dict[Component, float] = {}
@@ -424,9 +424,6 @@ def test_temperature(
         now = None if found is None else found.now()
         troubles += _patches(load_tables, disk.component)
         if found is None or found.limit_c is None or now is None:
-            if any(_celsius(load_tables, disk.component)):
-                values = {"disk": str(disk.component)}
-                troubles.append(Message("disk_temperature_gone", values))
             continue
         most = max((now, *_celsius(load_tables, disk.component)))
         margins[disk.component] = found.limit_c - most
