@@ -26,9 +26,10 @@ from acceptance.loads.names import (
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
+from acceptance.expect import new_disk
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
-from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage
+from acceptance.observe import disk_counts, disk_links, disk_temperature, raid, self_test, smart, storage
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -117,6 +118,17 @@ class _Answers:
             raise ReportsUnread("clauses", why=tuple(self.unread))
 
 
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What is said of disks, by component."""
+
+    by_disk: dict[Component, Text | None] = field(default_factory=dict)
+
+    def say(self, disk: Disk, *told: Message) -> None:
+        """Keep these clauses, if there are any."""
+        self.by_disk[disk.component] = Message("clauses", {"why": told}) if told else None
+
+
 def _health(done: ProgramResult) -> smart.Health:
     return smart.parse(done.stdout, done.returncode)
 
@@ -144,18 +156,22 @@ def _of_disk(ran: Sequence[ProgramResult], disk: Disk, *words: str) -> ProgramRe
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
-@pytest.mark.measures("disk_faults", "disk_wear")
+@pytest.mark.measures("disk_faults", "disk_warnings", "disk_lifetime_faults", "disk_wear")
 def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check) -> None:
-    """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
-    NVMe disks how far they are worn.
+    """The SMART report of every disk: overall health, critical warnings, media errors, spare, its own
+    thresholds; of NVMe disks how far they are worn; of disks declared as new what they have counted.
 
-    Measured: faults that the drive itself reports, and the used share of its rated life. Not
-    measured: its speed, and faults that it hides.
+    Measured: faults that the drive itself reports, what is past a threshold, and the used share of
+    its rated life. Not measured: its speed, what it hides, and what the note says that its report
+    does not have.
     """
     readings: dict[Component, float] = {}
     worn: dict[Component, float] = {}
     unworn: dict[Component, Text] = {}
-    notes: dict[Component, Text | None] = {}
+    warned: dict[Component, float] = {}
+    beyond: dict[Component, float] = {}
+    notes, about, of_new = _Notes(), _Notes(), _Notes()
+    uncounted: dict[Component, Text] = {}
     answers = _Answers()
     disks = known(inventory.disks)
     tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
@@ -163,16 +179,34 @@ def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check)
         health = answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
             continue
-        faults = smart.faults(health)
+        faults, warnings = smart.faults(health), disk_counts.warnings(health)
         readings[disk.component] = float(len(faults))
-        notes[disk.component] = Message("clauses", {"why": faults}) if faults else None
+        notes.say(disk, *faults, *disk_counts.shown(health))
+        warned[disk.component] = float(len(warnings))
+        about.say(disk, *warnings)
+        if disk_counts.offered(health):
+            found = disk_counts.beyond_new(health, new_disk.shipped().most_used_percent)
+            beyond[disk.component] = float(len(found))
+            of_new.say(disk, *found)
+        else:
+            uncounted[disk.component] = Message("disk_counts_none")
         if disk.component in tells_wear:
             if health.percentage_used is None:
                 unworn[disk.component] = Message("wear_not_told")
             else:
                 worn[disk.component] = health.percentage_used / 100
     serials: dict[Component, str | None] = {disk.component: disk.serial for disk in disks}
-    check("disk_faults", readings, skipped=answers.skipped, notes=notes, serials=serials)
+    unread = answers.skipped
+    check("disk_faults", readings, skipped=unread, notes=notes.by_disk, serials=serials)
+    check("disk_warnings", warned, skipped=unread, notes=about.by_disk, serials=serials)
+    new = check.components("disk_lifetime_faults")
+    check(
+        "disk_lifetime_faults",
+        {name: count for name, count in beyond.items() if name in new},
+        skipped={**unread, **uncounted},
+        notes=of_new.by_disk,
+        serials=serials,
+    )
     unread_wear = {name: why for name, why in answers.skipped.items() if name in tells_wear}
     check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
     answers.conclude()
