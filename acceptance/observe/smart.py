@@ -284,7 +284,7 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("smartctl"), dict):
         raise unknown(Message("smart_json_foreign"))
     status = document["smartctl"].get("exit_status")
-    if status != returncode:
+    if type(status) is not int or status != returncode:
         values: Values = {"code": returncode, "status": quote_value(status)}
         raise unknown(Message("smart_codes_differ", values))
     return document
@@ -423,6 +423,7 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
         ):
             name = quote_value(row.get("name"))
             raise unknown(Message("smart_attribute_torn", {"name": name}))
+        count(row, "raw", "value")  # the text beside it counts; raises for what no counter holds
     return found
 
 
