@@ -1,4 +1,4 @@
-"""What a disk's report counts and proves no fault by itself: shown, a warning, or too much for a new
+"""What a disk's report counts and is no fault by itself: shown, a warning, or too much for a new
 disk.
 """
 
@@ -9,8 +9,8 @@ from acceptance.observe.smart import Health
 
 # NVMe base specification, SBC and ACS: at 100 per cent the estimated endurance is used up.
 _USED_UP = 100
-# What a disk counts in its life. A new one has none of it; `smart.faults` has those that are a fault
-# at every age.
+# What a disk counts in its life. A new one has none of it; `smart.faults` has what is a fault at
+# every age.
 _LIFETIME = (
     ("reallocated_sectors", Message("disk_sectors_reallocated")),
     ("grown_defects", Message("disk_grown_defects")),
@@ -58,9 +58,7 @@ def offered(health: Health) -> bool:
 
 
 def beyond_new(health: Health, most_used: int) -> tuple[Message, ...]:
-    """What a new disk must not have: what it counts in its life, and used life above `most_used` per
-    cent.
-    """
+    """What a new disk must not have: counts of its life, used life above `most_used` per cent."""
     used = health.percentage_used
     worn = used is not None and used > most_used
     return (

@@ -69,9 +69,7 @@ _OTHER_MEANING = {
 # Attributes that are read.
 _READ = frozenset({5, 174, 184, 187, 197, 198, 199})
 # Attributes of other numbers are shown if they count something and their name tells of an error.
-_ERROR_NAME = re.compile(
-    r"Uncor|Unc_|Fail|Bad_Bl|Realloc|CRC|Timeout|End-to-End|Retry|Downshift"
-)
+_ERROR_NAME = re.compile(r"Uncor|Unc_|Fail|Bad_Bl|Realloc|CRC|Timeout|End-to-End|Retry|Downshift")
 _NO_COUNT_NAME = re.compile(r"Rate|Retract")
 # ACS, Device Statistics log: page and offset of each statistic.
 _HOURS, _REALLOCATED, _START_FAILURES, _CANDIDATES = (1, 16), (3, 32), (3, 48), (3, 56)
@@ -475,9 +473,7 @@ def _raw(attributes: list[dict[str, Any]], number: int) -> int | None:
 
 def _named(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
     """The count in the attribute of a number, if its name is of that count."""
-    return _raw(
-        [row for row in attributes if re.search(name, row["name"], re.IGNORECASE)], number
-    )
+    return _raw([row for row in attributes if re.search(name, row["name"], re.IGNORECASE)], number)
 
 
 def _error_attributes(attributes: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
@@ -532,7 +528,7 @@ def _statistics(document: dict[str, Any]) -> dict[tuple[int, int], int]:
 
 
 def _conditions_met(document: dict[str, Any]) -> tuple[str, ...]:
-    """Statistics that reached a condition which was set for them (Device Statistics Notification)."""
+    """Statistics that reached a condition set for them (Device Statistics Notification)."""
     return tuple(
         _text(row, "name") or ""
         for _, row in _pages(document)
@@ -592,9 +588,7 @@ def _celsius(document: dict[str, Any], *path: str) -> int | None:
     return value
 
 
-def _temperature(
-    document: dict[str, Any], statistics: dict[tuple[int, int], int]
-) -> int | None:
+def _temperature(document: dict[str, Any], statistics: dict[tuple[int, int], int]) -> int | None:
     value = _celsius(document, "temperature", "current")
     # A SAS disk without that log page has 0, with a trip point of 0; from 7.4 on smartctl has the
     # true value elsewhere.

@@ -5,7 +5,7 @@ A fact that is not declared is not due.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pytest
 

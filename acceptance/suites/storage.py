@@ -15,6 +15,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, Table
 from acceptance.core.message import Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
+from acceptance.expect import new_disk
 from acceptance.loads.names import (
     CHECKPOINT_READINGS,
     FEED_MISCOMPARES,
@@ -26,10 +27,17 @@ from acceptance.loads.names import (
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
-from acceptance.expect import new_disk
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
-from acceptance.observe import disk_counts, disk_links, disk_temperature, raid, self_test, smart, storage
+from acceptance.observe import (
+    disk_counts,
+    disk_links,
+    disk_temperature,
+    raid,
+    self_test,
+    smart,
+    storage,
+)
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -158,8 +166,9 @@ def _of_disk(ran: Sequence[ProgramResult], disk: Disk, *words: str) -> ProgramRe
 @pytest.mark.costs(1.0)
 @pytest.mark.measures("disk_faults", "disk_warnings", "disk_lifetime_faults", "disk_wear")
 def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check) -> None:
-    """The SMART report of every disk: overall health, critical warnings, media errors, spare, its own
-    thresholds; of NVMe disks how far they are worn; of disks declared as new what they have counted.
+    """The SMART report of every disk: overall health, critical warnings, media errors, spare, its
+    own thresholds; of NVMe disks how far they are worn; of disks declared as new what they have
+    counted.
 
     Measured: faults that the drive itself reports, what is past a threshold, and the used share of
     its rated life. Not measured: its speed, what it hides, and what the note says that its report

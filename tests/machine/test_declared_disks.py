@@ -33,7 +33,9 @@ def disk(name: str, model: str = "M", serial: str | None = None, gb: int = 2000)
         ((DeclaredDisk("M", size_gb=4000, new=True),), (disk("sda"),), []),
     ],
 )
-def test_new_disks(tables: tuple[DeclaredDisk, ...], disks: tuple[Disk, ...], new: list[str]) -> None:
+def test_new_disks(
+    tables: tuple[DeclaredDisk, ...], disks: tuple[Disk, ...], new: list[str]
+) -> None:
     inventory = replace(gpu_machine.machine(), disks=disks)
     machine = Machine(schema=1, name="m", disk=tables)
     assert [str(one) for one in declared_disks.new_disks(machine, inventory)] == new

@@ -86,7 +86,9 @@ def attribute(number: int, raw: int | None = None, name: str | None = None, **ke
     return change
 
 
-def statistic(page: int, offset: int, value: Any, name: str = "A statistic", **flags: Any) -> Change:
+def statistic(
+    page: int, offset: int, value: Any, name: str = "A statistic", **flags: Any
+) -> Change:
     """Changes one of the statistics of an ATA disk, or adds it."""
 
     def change(report: dict[str, Any]) -> None:
@@ -158,8 +160,8 @@ CASES = (
     Case("of another meaning", UNNAMED, attribute(197, 8, "Not_In_Use")),
     Case("of another meaning", UNNAMED, attribute(198, 90210, "Host_Reads_GiB")),
     Case("end-to-end errors", SATA, attribute(184, 5), beyond_new=COUNT),
-    Case("end-to-end, at its threshold", SATA, attribute(184, 5, value=99), ("smart_attribute_low",),
-         beyond_new=COUNT),
+    Case("end-to-end, at its threshold", SATA, attribute(184, 5, value=99),
+         ("smart_attribute_low",), beyond_new=COUNT),
     Case("below, by the numbers alone", SATA, attribute(5, 0, value=9), ("smart_attribute_low",)),
     Case("below, without a kind", SATA, attribute(5, 0, worst=9, flags={}),
          warnings=("smart_attribute_was_low",)),
@@ -212,7 +214,7 @@ CASES = (
     Case("NVMe life used up", NVME, at(LOG, "percentage_used", value=100),
          warnings=("disk_used_up",), beyond_new=("disk_used_new",)),
     Case("media errors", NVME, at(LOG, "media_errors", value=7), COUNT),
-    Case("minutes above its warning", NVME, at(LOG, "warning_temp_time", value=3), beyond_new=COUNT),
+    Case("minutes of warning", NVME, at(LOG, "warning_temp_time", value=3), beyond_new=COUNT),
     Case("hotter than critical", NVME, at("temperature", "current", value=89), ("disk_hot",)),
     Case("hot", NVME, at("temperature", "current", value=84), warnings=("disk_hot",)),
     Case("no temperature", NVME, at("temperature", "current", value=-273)),

@@ -105,9 +105,7 @@ def test_a_healthy_nvme() -> None:
 
 
 def test_what_a_disk_does_not_offer_is_absent() -> None:
-    assert parse(smart_status={"passed": True}) == replace(
-        NOTHING, passed=True, status_alone=True
-    )
+    assert parse(smart_status={"passed": True}) == replace(NOTHING, passed=True, status_alone=True)
     assert smart.faults(NOTHING) == ()
 
 

@@ -17,8 +17,8 @@ import pytest
 from machine_tree import NO_DMI, Programs, Tree, completed
 from wrong_results import ARRAY, all_of
 
-from acceptance.core.limit import GIB
 from acceptance.core.component import Component
+from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
 from acceptance.diagnosis.series import Series
