@@ -344,9 +344,12 @@ def at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        values = {"key": ".".join(path), "value": quote_value(value)}
-        raise unknown(Message("smart_no_whole_number", values))
+        raise _no_whole_number(".".join(path), value)
     return value
+
+
+def _no_whole_number(key: str, value: object) -> UnreadableOutput:
+    return unknown(Message("smart_no_whole_number", {"key": key, "value": quote_value(value)}))
 
 
 def count(document: dict[str, Any], *path: str) -> int | None:
@@ -505,8 +508,7 @@ def _present(table: dict[str, Any], *path: str) -> int:
     """The counter at a path, which must be there."""
     value = count(table, *path)
     if value is None:
-        values = {"key": ".".join(path), "value": quote_value(None)}
-        raise unknown(Message("smart_no_whole_number", values))
+        raise _no_whole_number(".".join(path), None)
     return value
 
 
@@ -515,12 +517,11 @@ def _statistics(document: dict[str, Any]) -> dict[tuple[int, int], int]:
     found: dict[tuple[int, int], int] = {}
     for page, row in _pages(document):
         place = (page, _present(row, "offset"))
-        if place in (_CELSIUS, _MOST_CELSIUS):
-            value = _celsius(row, "value")
-            if value is not None:
-                found[place] = value
-        else:
-            found[place] = _present(row, "value")
+        warm = place in (_CELSIUS, _MOST_CELSIUS)
+        value = _celsius(row, "value") if warm else _present(row, "value")
+        if value is None:
+            raise _no_whole_number("value", row.get("value"))
+        found[place] = value
     if found.get(_USED, 0) > _MOST_BYTE:
         values: Values = {"key": f"{_STATISTICS}", "value": found[_USED]}
         raise unknown(Message("smart_byte_impossible", values))

@@ -371,6 +371,7 @@ def test_a_temperature_that_no_disk_has_is_refused(value: Any) -> None:
     "report, change",
     [
         (STATISTICS, statistic(4, 8, None)),
+        (STATISTICS, statistic(5, 8, None)),
         (STATISTICS, statistic(7, 8, 256)),
         (STATISTICS, statistic(4, 8, 0, valid=1)),
         (STATISTICS, statistic(4, 8, 0, monitored_condition_met="no")),
