@@ -41,11 +41,16 @@ _OTHER_LOG = re.compile(
     r"Read (?:Self-test Log|(?:\d+ entries from )?Error Information Log) failed\b"
 )
 # Of a disk behind a controller or bridge that does not pass the answer on, smartctl derives the
-# status from the attributes and their thresholds; it says so, and ends with exit status 4. The
-# statistics are a log that many bridges do not pass on (ataprint.cpp).
-_ATA_BY_ATTRIBUTES = re.compile(
-    r"Warning: This result is based on an Attribute check|Read Device Statistics page"
+# status from the attributes and their thresholds; it says so, and ends with exit status 4. Many
+# bridges do not pass on commands of 48 bits, and so neither the statistics nor the directory of
+# logs that they are in (ataprint.cpp). Some of these lines are in the text alone.
+_ATA_OTHER = re.compile(
+    r"Warning: This result is based on an Attribute check"
+    r"|SMART Status (?:command failed|not supported)"
+    r"|Read Device Statistics page|Read (?:GP|SMART) Log Directory failed"
+    r"|ATA_READ_LOG_EXT \(addr=0x0[04]:"
 )
+_FAILED_LINE = re.compile(r"(?:Read|Error|SMART|ATA_|SCT|Write) ?.*\bfailed\b|Warning!.*error")
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
@@ -302,7 +307,8 @@ def _whole(document: dict[str, Any], attributes: list[dict[str, Any]]) -> bool:
     if _NVME in document:
         harmless = _OTHER_LOG
     elif attributes and all("thresh" in row for row in attributes):
-        harmless = _ATA_BY_ATTRIBUTES
+        harmless = _ATA_OTHER
+        told += [line for line in _printed(document) if _FAILED_LINE.match(line)]
     else:
         return False
     return bool(told) and all(map(harmless.match, told))
@@ -326,6 +332,12 @@ def unread(
     if any("permission denied" in one.lower() for one in messages):
         return SmartUnreadable("health_unread_without_root", why=why)
     return SmartUnreadable("health_unread", why=why)
+
+
+def _printed(document: dict[str, Any]) -> list[str]:
+    """The lines of the text beside the JSON; empty without it."""
+    output = at(document, "smartctl", "output")
+    return list(map(str, output)) if isinstance(output, list) else []
 
 
 def at(document: dict[str, Any], *path: str) -> Any:
@@ -374,9 +386,8 @@ def _thermal(document: dict[str, Any], name: str) -> int | None:
     key = name.lower().replace("thermal temp. ", "thermal_mgmt_temperature_").replace(" ", "_")
     if (value := count(document, _NVME, key)) is not None:
         return value
-    output = at(document, "smartctl", "output")
-    for line in output if isinstance(output, list) else ():
-        found = re.fullmatch(rf"{re.escape(name)}:\s*(?P<value>.*)", str(line))
+    for line in _printed(document):
+        found = re.fullmatch(rf"{re.escape(name)}:\s*(?P<value>.*)", line)
         if found is not None:
             told = found["value"]
             if not re.fullmatch(r"\d{1,10}", told, re.ASCII):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -285,20 +285,24 @@ def test_losses_of_power_of_a_sata_ssd_are_read() -> None:
 def test_a_status_by_attributes_is_a_whole_report(severity: str) -> None:
     """As smartctl prints it behind a controller that does not pass the disk's answer on."""
 
-    def told(*texts: str, **parts: Any) -> Health:
+    def told(*texts: str, printed: Sequence[str] = (), **parts: Any) -> Health:
         report = document(CRC_LOG)
         report["smartctl"]["messages"] = [
             {"string": "CHECK POWER MODE not implemented, ignoring -n option",
              "severity": "information"},
             *({"string": text, "severity": severity} for text in texts),
         ]  # fmt: skip
-        report["smartctl"]["exit_status"] = 4
+        report["smartctl"] |= {"exit_status": 4, "output": ["=== START ===", *printed]}
         return parse(report | parts)
 
     by_attributes = "Warning: This result is based on an Attribute check."
     assert told(by_attributes).passed
     assert told(by_attributes, "Read Device Statistics page 0x00 failed").passed
     assert told("Read Device Statistics pages 0x00-0x07 failed").passed
+    assert told(printed=["Read GP Log Directory failed"]).passed
+    assert told(by_attributes, printed=["SMART Status command failed: scsi error"]).passed
+    with pytest.raises(smart.SmartUnreadable):
+        told(by_attributes, printed=["Read SMART Error Log failed: scsi error"])
     for texts in ((), (by_attributes, "Read SMART Data failed: scsi error")):
         with pytest.raises(smart.SmartUnreadable):
             told(*texts)
