@@ -40,7 +40,7 @@ _STANDARD = (
     (("percentage_used",), Message("disk_life")),
     (("failed_self_tests",), Message("disk_self_test_log")),
     (("temperature_c",), Message("disk_celsius")),
-    (("warning_c", "critical_c"), Message("disk_celsius_limit")),
+    (("warning_c", "critical_c", "specified_c"), Message("disk_celsius_limit")),
 )
 
 
@@ -70,7 +70,7 @@ def beyond_new(health: Health, most_used: int) -> tuple[Message, ...]:
 def warnings(health: Health) -> tuple[Message, ...]:
     """What is past a threshold of the standard or of the disk's own, and is no fault yet."""
     found: list[Message] = []
-    used, hot, limit = health.percentage_used, health.temperature_c, health.warning_c
+    used, hot = health.percentage_used, health.temperature_c
     if used is not None and used >= _USED_UP:
         found.append(Message("disk_used_up", {"used": str(used)}))
     if health.failed_attributes:
@@ -78,14 +78,22 @@ def warnings(health: Health) -> tuple[Message, ...]:
         found.append(Message("smart_attribute_was_low", {"names": names}))
     if health.conditions_met:
         found.append(Message("disk_conditions_met", {"names": Listed(health.conditions_met)}))
-    above = health.critical_c is not None and hot is not None and hot > health.critical_c
-    if hot is not None and limit is not None and hot >= limit and not above:
+    if hot is not None and (limit := _passed_limit(health, hot)) is not None:
         found.append(Message("disk_hot", {"temperature": str(hot), "limit": str(limit)}))
     if health.scan_stopped:
         found.append(Message("disk_scan_stopped"))
     if health.status_alone:
         found.append(Message("disk_status_alone"))
     return tuple(found)
+
+
+def _passed_limit(health: Health, hot: int) -> int | None:
+    """The temperature of a disk's own that it has passed, below its critical one."""
+    if health.critical_c is not None and hot > health.critical_c:
+        return None  # a fault
+    if health.warning_c is not None and hot >= health.warning_c:
+        return health.warning_c
+    return health.specified_c if hot > (health.specified_c or hot) else None
 
 
 def shown(health: Health) -> tuple[Message, ...]:

@@ -147,7 +147,7 @@ def parse(text: str, returncode: int) -> Health:
     )
     if not any(key in document for key in known):
         raise unread(document, returncode)
-    warning_c, critical_c = _limits_c(document, statistics)
+    warning_c, critical_c = _limits_c(document)
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
         critical_warning=_byte(document, nvme, "critical_warning"),
@@ -220,6 +220,7 @@ def parse(text: str, returncode: int) -> Health:
         end_to_end_errors=_named(attributes, 184, "end-to-end"),
         start_failures=statistics.get(_START_FAILURES),
         over_minutes=statistics.get(_OVER_MINUTES),
+        specified_c=max(statistics.get(_MOST_CELSIUS, 0), 0) or None,
         conditions_met=_conditions_met(document),
         logged_unreadable=_logged_unreadable(document),
         scan_defects=_scan_defects(document),
@@ -613,9 +614,7 @@ def _temperature(document: dict[str, Any], statistics: dict[tuple[int, int], int
     )
 
 
-def _limits_c(
-    document: dict[str, Any], statistics: dict[tuple[int, int], int]
-) -> tuple[int | None, int | None]:
+def _limits_c(document: dict[str, Any]) -> tuple[int | None, int | None]:
     """The disk's own warning and critical temperature; one of 0 or less is none."""
     given = [
         _celsius(document, "temperature", key)
@@ -624,10 +623,7 @@ def _limits_c(
     # One byte, where 255 means that the disk has none (SPC, Temperature log page).
     trip = _byte(document, "temperature", "drive_trip")
     trip = None if trip == _MOST_BYTE else trip
-    warning, *critical = (
-        one if one is not None and one > 0 else None
-        for one in (*given, trip, statistics.get(_MOST_CELSIUS))
-    )
+    warning, *critical = (one if one is not None and one > 0 else None for one in (*given, trip))
     return warning, _first(*critical)
 
 
@@ -706,7 +702,8 @@ class Health:
 
     `failed_attributes` were below their threshold once. `error_attributes` are other attributes of
     an ATA disk that count errors. `conditions_met` are statistics that reached a condition set for
-    them, `over_minutes` minutes above the specified temperature. `logged_unreadable` counts the
+    them, `over_minutes` minutes above the specified temperature `specified_c`, in which a disk may
+    work for long. `logged_unreadable` counts the
     newest entries of the error log that are of unreadable data, `scan_defects` those of a SCSI
     disk's background scans. `status_alone`: the report has a status and no counter at all.
     """
@@ -746,6 +743,7 @@ class Health:
     end_to_end_errors: int | None = None
     start_failures: int | None = None
     over_minutes: int | None = None
+    specified_c: int | None = None
     conditions_met: tuple[str, ...] = ()
     logged_unreadable: int | None = None
     scan_defects: int | None = None
