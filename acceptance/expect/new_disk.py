@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -23,7 +24,12 @@ class NewDisk(Strict, frozen=True):
     most_used_percent: Annotated[int, msgspec.Meta(ge=0, le=99)]
 
 
+def read(path: Path) -> NewDisk:
+    """The content of such a file. Raises NewDiskError."""
+    return resources.read(path, NewDisk, NewDiskError)
+
+
 @functools.cache
 def shipped() -> NewDisk:
     """The shipped file. Raises NewDiskError."""
-    return resources.read(resources.locate(FILE), NewDisk, NewDiskError)
+    return read(resources.locate(FILE))

@@ -176,6 +176,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "limit_version": "limit_version",
         "loosest": "loosest | every_limit plan_lint",
         "measurements": "measurements",
+        "new_disk": "new_disk",
         "parallel": "parallel_limits",
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
@@ -216,6 +217,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "change_rules": "change_rules | changes inventory_recorded",
         "channels": "channels | run/planning",
         "changes": "changes | inventory_recorded",
+        "declared_disks": "declared_disks | suites/suites",
         "disk_link": "disk_link",
         "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
         "machine_file": "expect/declaration machine_errors"
@@ -240,11 +242,12 @@ _READ: dict[str, dict[str, str]] = {
     },
     "observe": {
         "block": "block",
+        "disk_counts": "disk_counts",
         "dmi": "dmi | draft",
         "filesystem": "filesystem",
         "raid": "raid | suites/storage_suite",
         "self_test": "self_test | suites/storage_suite",
-        "smart": "smart | storage",
+        "smart": "smart disk_counts | storage",
     },
     "tools": {
         "bandwidth_test": "bandwidth_test | log_prefix recordings",
