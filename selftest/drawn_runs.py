@@ -37,6 +37,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis.steady_state import spreads
 from acceptance.machine.inventory import CoreGroup, Dimm, Inventory
@@ -268,7 +269,9 @@ def _check(plan: Plan, check: PlannedCheck, values: Values, as_root: bool) -> It
         value = values[check.id, due.measurement, due.component]
         if any(covers(waiver, check.id, due) for waiver in skips):
             skipped = True
-            yield Skipped(check.id, "only root may read it", due.measurement, due.component)
+            why = Unmeasured.NOT_PERMITTED
+            told = "only root may read it"
+            yield Skipped(check.id, told, due.measurement, due.component, why=why)
         elif value is not None:
             yield Measured(check.id, due.measurement, due.component, due.unit, value)
     yield CheckEnded(check.id, "skip" if skipped else "pass", "", check.seconds)

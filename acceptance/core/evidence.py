@@ -85,6 +85,16 @@ class Sample(Body, frozen=True, tag="sample"):
     component: Component | None = None
 
 
+class Refused(Body, frozen=True, tag="refused"):
+    """Readings of a GPU that failed to answer when they were first asked for, each with the error.
+
+    A reading that the driver does not offer is not among them.
+    """
+
+    component: Component
+    errors: dict[str, str]
+
+
 class Scratch(Body, frozen=True, tag="scratch"):
     """A folder whose filesystem the run tests, and how much it may write there.
 
@@ -134,6 +144,7 @@ AnyBody = (
     | CheckStarted
     | Measured
     | Table
+    | Refused
     | Skipped
     | CheckEnded
     | ToolRan

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from acceptance.core.collection import matches_patterns
 from acceptance.core.component import Component
 from acceptance.core.criterion import About, Plausible, Within
-from acceptance.core.finding import DRIFT, Finding
+from acceptance.core.finding import DRIFT, Finding, FindingKind
 from acceptance.core.message import NO_VALUES, Text, known
 from acceptance.core.past import DriftJudgement
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 
 Figures = dict[tuple[str, Component], list[Measured]]
@@ -27,7 +28,7 @@ class Judgement(msgspec.Struct, frozen=True):
     `value` is the worst measured value, None when none was finite. `waived` means that a waiver was
     needed; `skipped`, that it was needed because nothing was measured. `again` is the worst value
     of the repeat, where there was one. `drift` compares the value with the earlier nights, where
-    the plan holds any.
+    the plan holds any. `unmeasured` is why a skip left it out, where the journal says so.
     """
 
     due: Due
@@ -39,6 +40,7 @@ class Judgement(msgspec.Struct, frozen=True):
     waived: bool = False
     again: float | None = None
     drift: DriftJudgement | None = None
+    unmeasured: Unmeasured | None = None
 
 
 def peers(check: PlannedCheck, due: Due, figures: Figures) -> dict[Component, float]:
@@ -199,15 +201,34 @@ def covers(waiver: Waiver, check: str, due: Due) -> bool:
 def _unmeasured(
     due: Due, about: About, skips: Sequence[Skipped], waivers: Sequence[Waiver]
 ) -> Judgement:
-    for body in skips:
-        if body.measurement in (None, due.measurement) and body.component in (None, due.component):
-            for waiver in waivers:
-                named = (about.check, body.follows or about.check)
-                if waiver.skip is not None and any(covers(waiver, one, due) for one in named):
-                    values = {"reason": body.reason, "waived": waiver.reason}
-                    known = about.finding("waived", "skip_waived", values)
-                    return Judgement(due, None, None, None, (known,), skipped=True, waived=True)
-            skip = about.finding("skip", "skipped", {"reason": body.reason})
-            return Judgement(due, None, None, None, (skip,))
-    error = replace(about.finding("error", "not_measured", NO_VALUES), unmeasured=True)
-    return Judgement(due, None, None, None, (error,))
+    """Judge a measurement without a value by the skip that left it out; without one it is an error.
+
+    Of several skips one that no waiver covers counts.
+    """
+    own = [
+        body
+        for body in skips
+        if body.measurement in (None, due.measurement) and body.component in (None, due.component)
+    ]
+    body = next((one for one in own if not _may_be_waived(one)), own[0] if own else None)
+    if body is None:
+        error = replace(about.finding("error", "not_measured", NO_VALUES), unmeasured=True)
+        return Judgement(due, None, None, None, (error,))
+    for waiver in waivers if _may_be_waived(body) else ():
+        named = (about.check, body.follows or about.check)
+        if waiver.skip is not None and any(covers(waiver, one, due) for one in named):
+            why = None if body.why is None else body.why.value
+            values = known(reason=body.reason, waived=waiver.reason, why=why)
+            waived = about.finding("waived", "skip_waived", values)
+            return Judgement(
+                due, None, None, None, (waived,), skipped=True, waived=True, unmeasured=body.why
+            )
+    kind: FindingKind = "error" if body.why is Unmeasured.NO_ANSWER else "skip"
+    code = "skipped" if body.why is None else body.why.value
+    found = about.finding(kind, code, {"reason": body.reason})
+    return Judgement(due, None, None, None, (found,), unmeasured=body.why)
+
+
+def _may_be_waived(skip: Skipped) -> bool:
+    """Whether a waiver may cover a skip; an older rigproof did not say why it skipped."""
+    return skip.why is None or skip.why.waivable

@@ -13,6 +13,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Text, Texts, Value
 from acceptance.core.plan import Plan
+from acceptance.core.unmeasured import Unmeasured
 
 Outcome = Literal["pass", "fail", "error", "skip"]
 Severity = Literal["fatal", "error", "warning", "info"]
@@ -87,7 +88,7 @@ class Skipped(Body, frozen=True, tag="skipped"):
     """A measurement of one component, or a whole check, that was not possible here.
 
     `reason` includes the cure. `follows` is a check that this one builds on: a waiver of its skip
-    covers this one too.
+    covers this one too. `why` is None only in the journals of an older rigproof.
     """
 
     check: str
@@ -95,6 +96,7 @@ class Skipped(Body, frozen=True, tag="skipped"):
     measurement: str | None = None
     component: Component | None = None
     follows: str | None = None
+    why: Unmeasured | None = None
 
 
 class CheckEnded(Body, frozen=True, tag="check-ended"):

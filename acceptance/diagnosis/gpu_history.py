@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from acceptance.core.component import Component
-from acceptance.core.evidence import Sample
+from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message, known
 from acceptance.core.record import Entry
 from acceptance.expect import sensor_range
@@ -136,7 +136,8 @@ class ThrottleTime:
 class GpuHistory:
     """Every point of one GPU, in order.
 
-    `outside` holds the samples that were left out as out of range, by reading. `to_the_end` means
+    `outside` holds the samples that were left out as out of range, by reading, `refused` the errors
+    of readings that failed to answer. `to_the_end` means
     that the points reach until now, so that a reading which is missing from the last of them has
     vanished.
 
@@ -148,6 +149,7 @@ class GpuHistory:
     points: tuple[HistoryPoint, ...]
     outside: Mapping[str, OutOfRange] = field(default_factory=dict, compare=False)
     to_the_end: bool = field(default=False, compare=False)
+    refused: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def _points(self, name: str) -> list[HistoryPoint]:
         found = [point for point in self.points if name in point.values]
@@ -396,11 +398,14 @@ class Collector:
         self.points: dict[Component, list[HistoryPoint]] = {}
         self._ranges = ranges or {}
         self._outside: dict[Component, dict[str, OutOfRange]] = {}
+        self._refused: dict[Component, dict[str, str]] = {}
         self._packer = Packer()
 
     def add(self, entry: Entry) -> None:
-        """Add an entry; any other than a sample of a GPU is ignored."""
+        """Add an entry; any other than a sample of a GPU, or its errors, is ignored."""
         body = entry.body
+        if isinstance(body, Refused):
+            self._refused.setdefault(body.component, {}).update(body.errors)
         if isinstance(body, Sample) and body.component is not None:
             # Rates for the live view are no readings of the watch: that they are in few samples, or
             # end when nobody looks on, is no sensor that fell silent.
@@ -445,7 +450,13 @@ class Collector:
     def histories(self) -> dict[Component, GpuHistory]:
         """The history of every GPU so far, by its name."""
         return {
-            gpu: GpuHistory(gpu, tuple(found), dict(self._outside.get(gpu, {})), to_the_end=True)
+            gpu: GpuHistory(
+                gpu,
+                tuple(found),
+                dict(self._outside.get(gpu, {})),
+                to_the_end=True,
+                refused=dict(self._refused.get(gpu, {})),
+            )
             for gpu, found in self.points.items()
         }
 

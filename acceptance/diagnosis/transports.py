@@ -31,8 +31,9 @@ from acceptance.machine.transport import Transport
 # "doubt": the machine may be as it should, but data takes a longer way than NCCL's rules say, or
 # one that the model does not have: a patched driver may offer that, and whether the data arrives is
 # verified.
+# "untold": the driver or the kernel does not show what would decide.
 # "unknown": what would decide was not captured.
-Outcome = Literal["healthy", "doubt", "fault", "unknown"]
+Outcome = Literal["healthy", "doubt", "fault", "untold", "unknown"]
 
 AMD = "AuthenticAMD"
 ModelP2p = Literal["yes", "no", "bridge", "nvlink"]
@@ -187,7 +188,7 @@ def _judge(
     if one.offered is False:
         return PairJudgement("fault", Message("transport_peer_refused", values))
     if one.offered is None:
-        return PairJudgement("unknown", Message("transport_peer_unknown", {"ways": ways}))
+        return PairJudgement("untold", Message("transport_peer_unknown", {"ways": ways}))
     if one.nvlinks:
         return PairJudgement("healthy", Message("transport_nvlink", values))
     if one.model_p2p in ("no", "bridge"):
@@ -204,9 +205,9 @@ def _through_host(pair: Pair, one: PairLinks, around: Circumstances) -> PairJudg
     if one.offered is None:
         if one.model_p2p in ("no", "bridge"):
             return PairJudgement("healthy", Message("transport_host_of_model"))
-        return PairJudgement("unknown", Message("transport_host_unknown"))
+        return PairJudgement("untold", Message("transport_host_unknown"))
     if one.path not in _WITHIN | _BEYOND:
-        return PairJudgement("unknown", Message("transport_path_unknown"))
+        return PairJudgement("untold", Message("transport_path_unknown"))
     if one.path in _WITHIN or (around.cpu_vendor == AMD and around.gpus <= 2):
         values = {**one.told, "causes": _causes(pair, one, around)}
         return PairJudgement("doubt", Message("transport_within_reach", values))

@@ -14,6 +14,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Text
 from acceptance.core.parts import part
+from acceptance.core.unmeasured import Unmeasured
 
 _T = TypeVar("_T")
 GPU_GIB = 4.0  # RAM for the process that feeds one GPU
@@ -276,7 +277,8 @@ class Memory:
 
     `total_bytes` is what the kernel manages, a little less than what is installed;
     `available_bytes` is what a program could allocate now. `dimms` is None when the modules could
-    not be read (root only); `dimms_unread` then says why, with the cure. `slots_total` includes
+    not be read (root only); `dimms_unread` then says why, with the cure, and `dimms_unread_why`
+    which kind of reason it is (None in the journals of an older rigproof). `slots_total` includes
     empty slots, which `empty_slots` names; `ecc` is as the firmware reports it.
     """
 
@@ -287,6 +289,7 @@ class Memory:
     slots_total: int | None
     ecc: str | None
     empty_slots: tuple[EmptySlot, ...] | None = None
+    dimms_unread_why: Unmeasured | None = None
 
     @property
     def free_bytes(self) -> int:
@@ -423,7 +426,7 @@ class NvmlPair:
     `path` is what they have in common on the PCI bus: "INTERNAL" (one board), "PIX" (one switch),
     "PXB" (several), "PHB" (a host bridge), "NODE" (a NUMA node), "SYS" (nothing but the system).
     `p2p_*` are "ok", "chipset-not-supported", "gpu-not-supported", "topology-not-supported",
-    "disabled-by-regkey", "not-supported" or "unknown".
+    "disabled-by-regkey", "not-supported" or "unknown". `error` is NVML's where it failed to answer.
     """
 
     a: int
@@ -432,6 +435,7 @@ class NvmlPair:
     p2p_read: str | None
     p2p_write: str | None
     p2p_nvlink: str | None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message
+from acceptance.core.unmeasured import Gap, no_answer, not_offered
 from acceptance.machine import disk_link, topology
 from acceptance.machine.disk_link import LinkShare, PcieLink
 from acceptance.machine.gpu import Gpu
@@ -142,24 +143,25 @@ def equal_ports(
 
 def growth(
     before: Mapping[str, int], after: Mapping[str, int], names: Sequence[str]
-) -> tuple[float | None, Message | None]:
+) -> tuple[float, Message | None] | Gap:
     """The largest growth of these counters, and a message that names all that grew.
 
-    Counters that were absent before are left out. Where none grew and one cannot be compared, the
-    growth is None, and the message says why.
+    Counters that were absent before are left out. Where none grew and one cannot be compared, a gap
+    says why: a counter at its highest value counts no more, one that went or fell was lost.
     """
     rose: dict[str, int] = {}
-    unknown: list[Message] = []
+    lost: list[Message] = []
+    full: list[Message] = []
     for name in names:
         if name not in before:
             continue
         about = {"counter": name}
         if name not in after:
-            unknown.append(Message("network_counter_gone", about))
+            lost.append(Message("network_counter_gone", about))
         elif after[name] < before[name]:
-            unknown.append(Message("network_counter_reset", about))
+            lost.append(Message("network_counter_reset", about))
         elif before[name] == _FULL.get(name):
-            unknown.append(Message("network_counter_full", {**about, "value": before[name]}))
+            full.append(Message("network_counter_full", {**about, "value": before[name]}))
         elif (more := after[name] - before[name] - _by_sender(before, after, name)) > 0:
             rose[name] = more
     if rose:
@@ -170,8 +172,9 @@ def growth(
         return float(max(rose.values())), Message(
             "network_counters_rose", {"counters": Listed(grew)}
         )
-    if unknown:
-        return None, Message("clauses", {"why": tuple(unknown)})
+    if lost or full:
+        why = Message("clauses", {"why": (*lost, *full)})
+        return no_answer(why) if lost else not_offered(why)
     return 0.0, None
 
 

@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message
+from acceptance.core.unmeasured import Unmeasured
 
 VIRTUAL_DISK = "a virtual disk has no SMART report"
-# The reasons of skips whose message recommends a waiver, each with the reason to write into it.
-_RECOMMENDED = {
+# The reason to write into a waiver, by the code of what is not offered.
+_REASONS = {
     "dmi_no_tables": "a virtual machine has no firmware tables",
     "health_unread": "this disk has no SMART report",
+    "health_of_volume": "a volume of a RAID controller; the health of its members is read by hand",
 }
+_REASON = "this machine does not offer it"
 
 
 def toml_text(text: str) -> str:
@@ -40,13 +43,15 @@ def of_skip(check: str, component: Component, reason: str) -> tuple[str, ...]:
 
 
 def recommended(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The waivers that the messages of these findings recommend; empty where none does."""
+    """The waivers of what these findings say is not offered; empty where everything is.
+
+    What may not be read has a better cure, and what failed to answer cannot be waived.
+    """
     found: dict[tuple[str, ...], None] = {}
     for one in findings:
-        reason = one.values.get("reason")
-        if one.kind != "skip" or one.component is None:
+        if one.code != Unmeasured.NOT_OFFERED or one.component is None:
             continue
-        for why in reason if isinstance(reason, tuple) else (reason,):
-            if isinstance(why, Message) and why.code in _RECOMMENDED:
-                found[of_skip(one.check, one.component, _RECOMMENDED[why.code])] = None
+        why = one.values.get("reason")
+        reason = _REASONS.get(why.code, _REASON) if isinstance(why, Message) else _REASON
+        found[of_skip(one.check, one.component, reason)] = None
     return tuple(line for waiver in found for line in waiver)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.machine.disk_link import PcieLink, SataLink
 from acceptance.machine.inventory import Disk
 from acceptance.observe import pci, sysfs
@@ -26,6 +27,19 @@ def read(disk: Disk, root: Path = Path("/")) -> PcieLink | SataLink | None:
         function = _function(block)
         return None if function is None else _pcie(function)
     return _sata(block) if disk.transport == "sata" else None
+
+
+def lack(disk: Disk, root: Path = Path("/")) -> Unmeasured:
+    """Why the share of a disk's link is not known."""
+    block = root / "sys/block" / disk.name
+    if not block.exists():
+        return Unmeasured.NO_ANSWER
+    if disk.transport == "nvme":
+        if (function := _function(block)) is None:
+            return Unmeasured.NOT_OFFERED
+        return sysfs.lack((function / "current_link_speed", function / "current_link_width"))
+    state = _sata_state(block)
+    return sysfs.lack(() if state is None else (state[1] / "sata_spd",))
 
 
 def _function(block: Path) -> Path | None:
@@ -57,6 +71,20 @@ def _pcie(function: Path) -> PcieLink:
 
 
 def _sata(block: Path) -> SataLink | None:
+    found = _sata_state(block)
+    if found is None:
+        return None
+    link, state = found
+    device = f"dev{link.name.removeprefix('link')}.0"
+    return SataLink(
+        speed_gbps=_gbps(state / "sata_spd"),
+        max_gbps=_most(link / device / "ata_device" / device / "id"),
+        port_max_gbps=_gbps(state / "hw_sata_spd_limit"),
+    )
+
+
+def _sata_state(block: Path) -> tuple[Path, Path] | None:
+    """The link of a disk's port, and the folder with its state."""
     parents = block.resolve().parents
     port = next((one for one in parents if re.fullmatch(r"ata\d+", one.name)), None)
     if port is None:
@@ -64,12 +92,7 @@ def _sata(block: Path) -> SataLink | None:
     for link in sysfs.entries(port):
         state = link / "ata_link" / link.name
         if link.name.startswith("link") and state.is_dir():
-            device = f"dev{link.name.removeprefix('link')}.0"
-            return SataLink(
-                speed_gbps=_gbps(state / "sata_spd"),
-                max_gbps=_most(link / device / "ata_device" / device / "id"),
-                port_max_gbps=_gbps(state / "hw_sata_spd_limit"),
-            )
+            return link, state
     return None
 
 

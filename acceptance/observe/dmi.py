@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from acceptance.core.message import Message
 from acceptance.core.plain_text import lines
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.machine.inventory import Dimm, EmptySlot
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import NotMeasurable
 
 PROGRAM = PACKAGE = "dmidecode"
 ARRAY, DEVICE = 16, 17  # SMBIOS structure types: Physical Memory Array, Memory Device
@@ -47,7 +48,7 @@ _ARRAY_PARTS = ("Use", "Error Correction Type")
 _LISTED = "Number Of Devices"
 
 
-class DmiUnreadable(WordedError):
+class DmiUnreadable(NotMeasurable):
     """The tables could not be read; the message is one sentence with the fix.
 
     This error never means that there are no DIMMs.
@@ -97,7 +98,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
     if returncode != 0 or not any(structure.kind == DEVICE for structure in structures):
         raise _unread(text, returncode)
     if broken := next((line for line in lines(text) if _BROKEN in line), None):
-        raise DmiUnreadable("dmi_broken", line=repr(broken.strip()))
+        raise DmiUnreadable("dmi_broken", Unmeasured.NO_ANSWER, line=repr(broken.strip()))
     arrays = {structure.handle: structure for structure in structures if structure.kind == ARRAY}
     devices = [structure for structure in structures if structure.kind == DEVICE]
     _require_whole(arrays, devices)
@@ -111,7 +112,7 @@ def parse(text: str, returncode: int = 0) -> MemoryTables:
         if not _is_empty(device)
     )
     if not dimms:  # the machine runs, so it has memory, and the tables are wrong
-        raise DmiUnreadable("dmi_slots_empty", slots=len(devices))
+        raise DmiUnreadable("dmi_slots_empty", Unmeasured.NO_ANSWER, slots=len(devices))
     empty = tuple(
         EmptySlot(name, _text(device, "Bank Locator"))
         for device, name in zip(devices, names, strict=True)
@@ -149,16 +150,16 @@ def _structures(text: str) -> list[_Structure]:
 
 def _unread(text: str, returncode: int) -> DmiUnreadable:
     if re.search(r"permission denied|operation not permitted", text, re.IGNORECASE):
-        return DmiUnreadable("dmidecode_needs_root")
+        return DmiUnreadable("dmidecode_needs_root", Unmeasured.NOT_PERMITTED)
     if _HANDLE.search(text):
         if returncode:
-            return DmiUnreadable("dmidecode_failed", code=returncode)
-        return DmiUnreadable("dmi_no_memory_device")
+            return DmiUnreadable("dmidecode_failed", Unmeasured.NO_ANSWER, code=returncode)
+        return DmiUnreadable("dmi_no_memory_device", Unmeasured.NOT_OFFERED)
     if text.strip() and not re.search(
         r"# dmidecode|No SMBIOS nor DMI entry point|Scanning /dev/mem|/dev/mem:", text
     ):
         raise _unknown(Message("dmi_text_foreign"), text.strip().splitlines()[0])
-    return DmiUnreadable("dmi_no_tables")
+    return DmiUnreadable("dmi_no_tables", Unmeasured.NOT_OFFERED)
 
 
 def _require_whole(arrays: dict[str, _Structure], devices: Sequence[_Structure]) -> None:

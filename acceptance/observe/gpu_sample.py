@@ -6,7 +6,7 @@ A reading that NVML does not offer, or refuses at this moment, is absent: no val
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -66,13 +66,15 @@ class Sampler:
     """Samples one GPU. `find` determines what the GPU offers; `read` takes a sample.
 
     `links` are the NVLinks that were active at `find`. `limit_c` is the absolute temperature limit
-    from which a margin is computed if NVML reports no margin.
+    from which a margin is computed if NVML reports no margin. `errors` are those of the readings
+    that the last `read` did not get for another reason than that NVML does not offer them.
     """
 
     nvml: Any
     handle: Any
     links: tuple[int, ...]
     limit_c: float | None
+    errors: dict[str, str] = field(default_factory=dict)
     _refusal: Exception | None = field(default=None, repr=False)
 
     @classmethod
@@ -96,7 +98,9 @@ class Sampler:
         is lost or refuses every reading.
         """
         self._refusal = None
+        self.errors = {}
         found = {name: value for name, value in self._readings(counters) if math.isfinite(value)}
+        self.errors = {name: why for name, why in self.errors.items() if name not in found}
         if not found and self._refusal is not None:
             raise self._refusal
         return found
@@ -107,7 +111,7 @@ class Sampler:
         wanted = [*memory, *(one for group in times.values() for one in group)]
         if counters:
             wanted += gpu_counters.counter_fields(self.nvml, self.links)
-        values = self._fields(wanted)
+        values = self._fields(wanted, ("memory_temperature_c", *times))
         yield from self._temperatures()
         yield from self._power_and_clocks()
         yield from self._reasons()
@@ -123,10 +127,11 @@ class Sampler:
             yield from self._counters(values)
 
     def _temperatures(self) -> Iterator[tuple[str, float]]:
-        temperature = self._told("nvmlDeviceGetTemperatureV", _SENSOR)
+        both = ("temperature_c", "temperature_margin_c")
+        temperature = self._told(both, "nvmlDeviceGetTemperatureV", _SENSOR)
         if temperature is None:
-            temperature = self._told("nvmlDeviceGetTemperature", _SENSOR)
-        margin = self._told("nvmlDeviceGetMarginTemperature")
+            temperature = self._told(both, "nvmlDeviceGetTemperature", _SENSOR)
+        margin = self._told(both[1:], "nvmlDeviceGetMarginTemperature")
         if margin is None and temperature is not None and self.limit_c is not None:
             margin = self.limit_c - temperature
         if temperature is not None:
@@ -136,17 +141,18 @@ class Sampler:
 
     def _power_and_clocks(self) -> Iterator[tuple[str, float]]:
         for name, divisor, function, *arguments in _PLAIN:
-            value = self._told(function, *arguments)
+            value = self._told((name,), function, *arguments)
             if value is not None:
                 yield name, value / divisor
-        use = self._told("nvmlDeviceGetUtilizationRates")
+        use = self._told(("utilisation",), "nvmlDeviceGetUtilizationRates")
         if use is not None:
             yield "utilisation", use.gpu / 100.0
 
     def _reasons(self) -> Iterator[tuple[str, float]]:
-        bits = self._told("nvmlDeviceGetCurrentClocksEventReasons")
+        flags = (*REASONS, clock_reasons.UNKNOWN)
+        bits = self._told(flags, "nvmlDeviceGetCurrentClocksEventReasons")
         if bits is None:
-            bits = self._told("nvmlDeviceGetCurrentClocksThrottleReasons")
+            bits = self._told(flags, "nvmlDeviceGetCurrentClocksThrottleReasons")
         if bits is not None:
             for name, bit in REASONS.items():
                 yield name, float(bits & bit != 0)
@@ -155,14 +161,14 @@ class Sampler:
     def _settings(self) -> Iterator[tuple[str, float]]:
         """Settings of the GPU, made by a person or a program; a mode is 0 or 1, as it is now."""
         for name, divisor, function, *arguments in _SET:
-            value = self._told(function, *arguments)
+            value = self._told((name,), function, *arguments)
             if value is not None:
                 yield name, value / divisor
         for name, function in (
             ("ecc_enabled", "nvmlDeviceGetEccMode"),
             ("mig_enabled", "nvmlDeviceGetMigMode"),
         ):
-            modes = self._told(function)
+            modes = self._told((name,), function)
             if modes is not None:
                 yield name, float(modes[0] != 0)
 
@@ -172,25 +178,27 @@ class Sampler:
             (name, float(value)) for name, value in asdict(found).items() if value is not None
         )
 
-    def _fields(self, wanted: list[Field]) -> dict[Field, float]:
+    def _fields(self, wanted: list[Field], readings: Sequence[str]) -> dict[Field, float]:
         try:
             return nvml_call.fields(self.nvml, self.handle, wanted, raising=LOST)
         except self.nvml.NVMLError as refusal:
-            self._keep(refusal)
+            self._keep(refusal, readings)
             return {}
 
-    def _told(self, function: str, *arguments: Any) -> Any:
+    def _told(self, readings: Sequence[str], function: str, *arguments: Any) -> Any:
+        """The answer of a function for these readings; None where NVML refuses it."""
         try:
             return ask(self.nvml, function, self.handle, *arguments)
         except self.nvml.NVMLError as refusal:
-            self._keep(refusal)
+            self._keep(refusal, readings)
             return None
 
-    def _keep(self, refusal: Any) -> None:
-        """Keep the reason for an absent reading; raise it if the GPU is lost."""
+    def _keep(self, refusal: Any, readings: Sequence[str]) -> None:
+        """Keep the reason for absent readings; raise it if the GPU is lost."""
         if refusal.value in LOST:
             raise refusal
         self._refusal = refusal
+        self.errors |= dict.fromkeys(readings, str(refusal))
 
 
 # Readings of one number each: name, divisor that gives the unit, function and its arguments.

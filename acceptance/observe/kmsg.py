@@ -14,8 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.observe.kernel_line import KernelLine, pieces, unescape
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import NotMeasurable, WordedError
 
 # The kernel refuses (EINVAL) a buffer that is smaller than the record. PRINTK_MESSAGE_MAX is 2048,
 # and escaping may quadruple it.
@@ -31,7 +32,7 @@ class NoRecord(WordedError, ValueError):
     """A line of /dev/kmsg is no record."""
 
 
-class KernelLogUnreadable(WordedError):
+class KernelLogUnreadable(NotMeasurable):
     """/dev/kmsg cannot be read."""
 
 
@@ -144,7 +145,10 @@ class Kmsg:
             records = parse_records(whole.decode("utf-8", errors="replace"))
         except NoRecord as error:
             raise KernelLogUnreadable(
-                "kernel_log_unknown", path=str(self._path), why=error.message
+                "kernel_log_unknown",
+                Unmeasured.NO_ANSWER,
+                path=str(self._path),
+                why=error.message,
             ) from error
         self.lost = self.lost or gap([record.sequence for record in records], self._last)
         if records:
@@ -167,10 +171,12 @@ class Kmsg:
         self.close()
 
     def _unreadable(self, error: OSError) -> KernelLogUnreadable:
+        why = Unmeasured.NOT_PERMITTED
         if error.errno in (errno.EACCES, errno.EPERM):
             code = "kernel_log_forbidden"
-        elif error.errno == errno.ENOENT:
+        elif error.errno == errno.ENOENT:  # every kernel has a log: this container was not given it
             code = "kernel_log_absent"
         else:
             code = "kernel_log_unread"
-        return KernelLogUnreadable(code, path=str(self._path), why=error.strerror)
+            why = Unmeasured.NO_ANSWER
+        return KernelLogUnreadable(code, why, path=str(self._path), why=error.strerror)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.core.message import Message
+from acceptance.core.unmeasured import Unmeasured, no_answer, not_permitted
 from acceptance.machine.inventory import Memory
 from acceptance.observe import dmi, sysfs
 from acceptance.observe.sysfs import SysfsError
 from acceptance.process import command
-from acceptance.process.command import CommandError, ProgramResult
+from acceptance.process.command import CommandError, ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 
@@ -33,11 +34,17 @@ def read(
     total, available = _meminfo(root / "proc/meminfo")
     try:
         tables = _tables(deadline, run, program)
-    except (CommandError, dmi.DmiUnreadable, UnreadableOutput) as error:
-        return Memory(total, available, None, error.message, None, None)
-    return Memory(
-        total, available, tables.dimms, None, tables.slots_total, tables.ecc, tables.empty_slots
-    )
+    except ProgramMissing as missing:
+        gap = not_permitted(missing.message)
+    except dmi.DmiUnreadable as error:
+        gap = error.gap
+    except (CommandError, UnreadableOutput) as error:
+        gap = no_answer(error.message)
+    else:
+        return Memory(
+            total, available, tables.dimms, None, tables.slots_total, tables.ecc, tables.empty_slots
+        )
+    return Memory(total, available, None, gap.reason, None, None, dimms_unread_why=gap.why)
 
 
 def _tables(
@@ -47,7 +54,7 @@ def _tables(
     done = run(argv, deadline=deadline.sooner(DMIDECODE_S))
     if done.timed_out or done.truncated:
         why = done.describe() if done.timed_out else Message("printed_too_much")
-        raise dmi.DmiUnreadable("dmidecode_cut", how=why)
+        raise dmi.DmiUnreadable("dmidecode_cut", Unmeasured.NO_ANSWER, how=why)
     return dmi.parse(f"{done.stdout}\n\n{done.stderr}", done.returncode)
 
 

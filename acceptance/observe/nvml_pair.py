@@ -25,7 +25,7 @@ _READ, _WRITE, _NVLINK = 0, 1, 2
 def read(nvml: Any, handles: Sequence[Any], answers: Sequence[bool]) -> tuple[NvmlPair, ...]:
     """Every ordered pair of the GPUs that answer, in order of their indices.
 
-    If a GPU is lost during the calls, the values of its pairs are None.
+    If a GPU is lost during the calls, the values of its pairs are None, and the error is kept.
     """
     known = [index for index, answering in enumerate(answers) if answering]
     return tuple(_pairs(nvml, handles, known))
@@ -36,21 +36,21 @@ def _pairs(nvml: Any, handles: Sequence[Any], known: Sequence[int]) -> Iterator[
         for b in known:
             if a != b:
                 ends = (handles[a], handles[b])
-                level = _ask_state(nvml, "nvmlDeviceGetTopologyCommonAncestor", *ends)
-                yield NvmlPair(
-                    a=a,
-                    b=b,
-                    path=None if level is None else _PATHS.get(level),
-                    p2p_read=_state(_ask_state(nvml, "nvmlDeviceGetP2PStatus", *ends, _READ)),
-                    p2p_write=_state(_ask_state(nvml, "nvmlDeviceGetP2PStatus", *ends, _WRITE)),
-                    p2p_nvlink=_state(_ask_state(nvml, "nvmlDeviceGetP2PStatus", *ends, _NVLINK)),
+                errors: list[str] = []
+                level = _ask_state(nvml, errors, "nvmlDeviceGetTopologyCommonAncestor", *ends)
+                read, write, nvlink = (
+                    _state(_ask_state(nvml, errors, "nvmlDeviceGetP2PStatus", *ends, kind))
+                    for kind in (_READ, _WRITE, _NVLINK)
                 )
+                path = None if level is None else _PATHS.get(level)
+                yield NvmlPair(a, b, path, read, write, nvlink, errors[0] if errors else None)
 
 
-def _ask_state(nvml: Any, function: str, *arguments: Any) -> Any:
+def _ask_state(nvml: Any, errors: list[str], function: str, *arguments: Any) -> Any:
     try:
         return ask(nvml, function, *arguments)
-    except nvml.NVMLError:
+    except nvml.NVMLError as refusal:
+        errors.append(str(refusal))
         return None
 
 

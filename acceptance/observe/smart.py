@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from acceptance.core.message import Message, Values
 from acceptance.core.plain_text import quote, quote_value
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.wording.errors import WordedError
+from acceptance.wording.errors import NotMeasurable, WordedError
 
 PROGRAM = "smartctl"
 PACKAGE = "smartmontools"
@@ -60,6 +61,38 @@ _SCSI_SELF_TEST_WORDS = re.compile(r"Unknown error|segment failed|Failed in", re
 # 0 to 2 and 15: 8 to 14 are reserved.
 _SCSI_SELF_TEST_SOUND = re.compile(r"Completed|Aborted \(.+\)|Self test in progress.*")
 _SCSI_SELF_TESTS = 20
+# smartctl's words (os_linux.cpp, dev_interface.cpp, ataprint.cpp, scsiprint.cpp, scsinvme and
+# nvmeprint.cpp). Of a volume of a RAID controller:
+_RAID_VOLUME = re.compile(
+    r"please try adding '(?P<option>-d [a-z0-9]+,[^']+)'|MegaRAID SAT layer is reportedly buggy"
+)
+# Names of such volumes where smartctl gives no such advice, with its option for the members.
+_VOLUMES = (
+    (re.compile(r"^(?:PERC|MR\d{4}|ServeRAID|MegaRAID|Raid \d)"), "-d megaraid,N"),
+    (re.compile(r"^LOGICAL VOLUME", re.IGNORECASE), "-d cciss,N"),
+)
+# Of a disk that has no report, or whose bridge passes none on:
+_NO_REPORT = re.compile(
+    r": Unable to detect device type$|\b(?:Unknown|Unsupported) USB bridge\b"
+    r"|^Please specify device type with the -d option|device lacks SMART capability"
+    r"|^Device does not support SMART"
+    r"|failed: scsi error unsupported (?:field in scsi command|scsi opcode)$"
+    r"|^SMART Status not supported: Incomplete response"
+)
+# Of these, a bridge of which smartctl must be told how to talk through it.
+_BRIDGE = re.compile(r"USB bridge|scsi error unsupported|^Please specify device type")
+_NVME_REFUSAL = re.compile(
+    r"^Read NVMe .+ failed: .*(?:NVMe Status |\()0x(?P<status>[0-9a-f]{1,4})\b"
+)
+# NVMe base specification, Status Field: the low 11 bits are code and type; the disk does not know
+# the command (01h), a field of it (02h), or the log (109h).
+_NVME_STATUS, _NVME_UNKNOWN = 0x7FF, frozenset({0x001, 0x002, 0x109})
+# What smartctl says beside another message, of which it is a consequence.
+_BESIDE = re.compile(r"^A mandatory SMART command failed: exiting")
+_LACKS_SMART = re.compile(r"SMART support is: +Unavailable\b|Device does not support SMART")
+_SMART_OFF = re.compile(r"SMART Disabled\. Use option -s|SMART support is: +Disabled")
+_NOT_THERE = re.compile(r"failed: No such (?:device|file)")
+_REFUSED = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
 # smartctl's words for an attribute below its threshold.
 _WHEN_FAILED = frozenset({"", "past", "now"})
 # ATA8-ACS, SMART threshold exceeded: an attribute counts from 1 to 253.
@@ -89,11 +122,8 @@ _MEDIUM_ERROR, _SCAN_STOPPED = 3, frozenset({4, 5})
 _CELSIUS_POSSIBLE, _NO_CELSIUS = range(-100, 201), -273
 
 
-class SmartUnreadable(WordedError):
-    """The disk's health could not be read.
-
-    This error never means that the disk is healthy.
-    """
+class SmartUnreadable(NotMeasurable):
+    """The disk's health could not be read."""
 
 
 class DiskVanished(SmartUnreadable):
@@ -127,8 +157,8 @@ def parse(text: str, returncode: int) -> Health:
 
     Raises SmartUnreadable when smartctl could not query the disk, when the disk offers no health
     data, or when an incomplete report shows no fault (a command failed, or there is no overall
-    status). Raises SmartInterrupted when a signal ended smartctl, UnreadableOutput for any other
-    text.
+    status); it says whether the disk has none, may not be read, or failed to answer. Raises
+    SmartInterrupted when a signal ended smartctl, UnreadableOutput for any other text.
     """
     document = opened(text, returncode)
     nvme = _NVME
@@ -320,7 +350,10 @@ def unread(
     returncode: int,
     lack: Literal["disk_command_failed", "no_smart_status"] | None = None,
 ) -> SmartUnreadable:
-    """The error for a disk that smartctl could not query, with its own messages."""
+    """The error for a disk that smartctl could not query, with its own messages.
+
+    A reason that is not known counts as a disk that failed to answer.
+    """
     found = rows(document, "smartctl", "messages")
     messages = [row["string"] for row in found if isinstance(row.get("string"), str)]
     why: tuple[str | Message, ...] = (*([Message(lack)] if lack else []), *messages)
@@ -328,11 +361,39 @@ def unread(
         why = (Message("smartctl_failed", {"code": returncode}),)
     elif not why:
         why = (Message("no_smart_data"),)
-    if any(re.search(r"failed: No such (?:device|file)", one) for one in messages):
-        return DiskVanished("disk_gone", why=why)
-    if any("permission denied" in one.lower() for one in messages):
-        return SmartUnreadable("health_unread_without_root", why=why)
-    return SmartUnreadable("health_unread", why=why)
+    if any(map(_NOT_THERE.search, messages)):
+        return DiskVanished("disk_gone", Unmeasured.NO_ANSWER, why=why)
+    if any(map(_REFUSED.search, messages)):
+        return SmartUnreadable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
+    own = [one for one in messages if not _BESIDE.search(one)]
+    if not all(map(_is_known_lack, own)):
+        return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
+    printed = _printed(document)
+    if at(document, "smart_support", "enabled") is False or any(map(_SMART_OFF.search, printed)):
+        return SmartUnreadable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
+    if (option := _member_option(document, own)) is not None:
+        return SmartUnreadable("health_of_volume", Unmeasured.NOT_OFFERED, why=why, option=option)
+    lacks = at(document, "smart_support", "available") is False
+    if own or lacks or any(map(_LACKS_SMART.search, printed)):
+        option = "-d TYPE" if any(map(_BRIDGE.search, own)) else None
+        return SmartUnreadable("health_unread", Unmeasured.NOT_OFFERED, why=why, option=option)
+    return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
+
+
+def _member_option(document: dict[str, Any], messages: Iterable[str]) -> str | None:
+    """smartctl's option for the members of a RAID controller's volume; None for other disks."""
+    for found in filter(None, map(_RAID_VOLUME.search, messages)):
+        return found["option"] or _VOLUMES[0][1]
+    product = str(at(document, "scsi_product") or at(document, "product") or "")
+    return next((option for model, option in _VOLUMES if model.search(product)), None)
+
+
+def _is_known_lack(text: str) -> bool:
+    """Whether smartctl says by this message that the disk, as it is connected, has no report."""
+    if _RAID_VOLUME.search(text) or _NO_REPORT.search(text):
+        return True
+    refusal = _NVME_REFUSAL.search(text)
+    return refusal is not None and int(refusal["status"], 16) & _NVME_STATUS in _NVME_UNKNOWN
 
 
 def _printed(document: dict[str, Any]) -> list[str]:

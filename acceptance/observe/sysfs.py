@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.wording.errors import WordedError
 
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EOPNOTSUPP})
+_REFUSED = frozenset({errno.EACCES, errno.EPERM})
 _CPUS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
@@ -29,6 +34,24 @@ def text(path: Path) -> str | None:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\r\n") or None
     except OSError:
         return None
+
+
+def lack(paths: Iterable[Path]) -> Unmeasured:
+    """Why files give no value: an error of any of them first, then a refusal; else it has none.
+
+    A file that can be read and gives no value (`Unknown`) says that the kernel has none.
+    """
+    found = set()
+    for path in paths:
+        try:
+            path.read_bytes()
+        except OSError as error:
+            if error.errno in _REFUSED:
+                found.add(Unmeasured.NOT_PERMITTED)
+            elif error.errno not in _ABSENT:
+                found.add(Unmeasured.NO_ANSWER)
+    worst = (Unmeasured.NO_ANSWER, Unmeasured.NOT_PERMITTED)
+    return next((one for one in worst if one in found), Unmeasured.NOT_OFFERED)
 
 
 def content(path: Path) -> bytes | None:

@@ -30,6 +30,7 @@ from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.language import ENGLISH
 from acceptance.core.limit import number
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, summary
@@ -156,12 +157,18 @@ def _case(
     elif check.outcome == "error":
         case.result = [result(Error, text, "unjudged")]
     elif check.outcome == "skip":
-        left_out = "not run" if summary.was_not_run(check) else "skipped"
+        left_out = "not run" if summary.was_not_run(check) else _lack(findings)
         case.result = [result(Skipped, text, "waived" if waived and not findings else left_out)]
     case.system_out = "\n".join(
         (*_limit_lines(list(_lines(check, where)), OUTPUT), *_ran(check.id, run))
     )
     return case
+
+
+def _lack(findings: Sequence[Finding]) -> str:
+    """Why a skipped check measured nothing, where all that was due of it lacks for one reason."""
+    codes = {finding.code for finding in findings}
+    return codes.pop() if len(codes) == 1 and codes <= set(Unmeasured) else "skipped"
 
 
 def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
@@ -218,6 +225,8 @@ def _numbers(judged: Judgement) -> Iterator[tuple[str, str]]:
     if judged.value is not None:
         yield key, repr(judged.value).removesuffix(".0")
     yield f"{key}.unit", judged.due.unit
+    if judged.unmeasured is not None:
+        yield f"{key}.unmeasured", judged.unmeasured
     if judged.serial:
         yield f"{key}.serial", judged.serial
     limit = judged.due.limit

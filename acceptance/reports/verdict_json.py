@@ -22,6 +22,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet
 from acceptance.core.message import Message, Values
 from acceptance.core.record import Outcome, Postponed
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
 from acceptance.journal.run import Run
@@ -160,6 +161,17 @@ class Figure(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Bounds | UnsetType = UNSET
     unlimited: (
         Annotated[str, Meta(description="why there is no limit, where there is none")] | UnsetType
+    ) = UNSET
+    unmeasured: (
+        Annotated[
+            Unmeasured,
+            Meta(
+                description="why a skip left it out: this part cannot have it, rigproof may not "
+                "read it, it failed to answer (which no waiver covers), or it was left out because "
+                "of something else that is at fault"
+            ),
+        ]
+        | UnsetType
     ) = UNSET
 
 
@@ -536,6 +548,7 @@ def _figure(judged: Judgement) -> Figure:
         before=_before(judged),
         limit=_bounds(due.limit) if due.limit else UNSET,
         unlimited=_known(_text(due.unlimited)),
+        unmeasured=_known(judged.unmeasured),
     )
 
 

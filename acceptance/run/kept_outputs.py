@@ -14,7 +14,8 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import GPUS
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Measured
+from acceptance.core.record import Measured, Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
 from acceptance.loads.protocol import LoadOutput, salvage
@@ -130,7 +131,9 @@ class Kept:
             for one in reversed(self.done):
                 if one.argv[-1] == device and option in one.argv:
                     return one
-            raise SmartUnreadable("health_unread", why=(Message("no_smart_data"),))
+            raise SmartUnreadable(
+                "health_no_answer", Unmeasured.NO_ANSWER, why=(Message("no_smart_data"),)
+            )
 
         return ask
 
@@ -269,6 +272,11 @@ def _cpu_gemm(kept: Kept, check: Check) -> None:
     cpu.test_gemm(dtype, kept.cpu_load, {}, check, host_tools.recorder(check))
 
 
+def _exists(_path: str) -> bool:
+    """What the run asked of its disks it has journalled; those that it did not ask have no log."""
+    return True
+
+
 def _stressapptest(done: ProgramResult) -> ToolOutput:
     return host_tools.of_stressapptest(done, seconds=0.0, gib=0.0)
 
@@ -350,7 +358,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "power.step": _power(power.STEP),
     "together.burn": _together,
     "storage.health": lambda kept, check: storage.test_health(
-        kept.inventory, kept.smartctl("-a"), kept.earlier, check
+        kept.inventory, kept.smartctl("-a"), kept.earlier, _exists, check
     ),
     "storage.checkpoint": lambda kept, check: storage.test_checkpoint(
         kept.storage_load, _table, check
@@ -366,13 +374,13 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.tested, kept.run_fio, DiskWatch((), (), Path("/")), _table, check
     ),
     "storage.self_test": lambda kept, check: storage.test_self_test(
-        kept.inventory, kept.smartctl("-a"), kept.earlier, Deadline.after(0.0), check
+        kept.inventory, kept.smartctl("-a"), kept.earlier, Deadline.after(0.0), _exists, check
     ),
     "storage.self_test_begun": lambda kept, check: storage.test_self_test_begun(
-        kept.inventory, kept.smartctl("-a"), kept.smartctl("-t"), check
+        kept.inventory, kept.smartctl("-a"), kept.smartctl("-t"), _exists, check
     ),
     "storage.smart_health": lambda kept, check: storage.test_smart_health(
-        kept.inventory, kept.smartctl("-a"), check
+        kept.inventory, kept.smartctl("-a"), _exists, check
     ),
     "storage.verify": lambda kept, check: storage.test_verify(kept.tested, kept.run_fio, check),
     "storage.write": lambda kept, check: storage.test_write(
@@ -435,6 +443,15 @@ def values(kept: Kept) -> tuple[list[Measured], Text | None]:
         trouble = Message("clauses", {"why": error.message})
     except Exception as error:  # noqa: BLE001 - an error, as in a session
         trouble = said(error) or type(error).__name__
+    lost = [
+        one.reason
+        for one in written
+        if isinstance(one, Skipped)
+        and one.why is Unmeasured.NO_ANSWER
+        and of_logs(kept.planned.id, one.measurement or "")
+    ]
+    if trouble is None and lost:
+        trouble = Message("clauses", {"why": lost[0]})
     return [one for one in written if isinstance(one, Measured)], trouble
 
 

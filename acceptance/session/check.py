@@ -14,17 +14,21 @@ from acceptance.core.judgement import by_figure, judge, peers
 from acceptance.core.message import Message, Text, known
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
+from acceptance.core.unmeasured import Gap
 from acceptance.core.waiver import Waiver
 from acceptance.wording import words
 
 
 # pytest types the attribute of a function, which no class can inherit from.
 class CheckSkipped(pytest.skip.Exception):  # type: ignore[name-defined,misc]
-    """A check that is not possible here; the message includes the cure."""
+    """A check that is not possible here; the reason of its gap includes the cure.
 
-    def __init__(self, message: Text) -> None:
-        super().__init__(words.text(message))
-        self.message = message
+    One of what failed to answer ends in an error.
+    """
+
+    def __init__(self, gap: Gap) -> None:
+        super().__init__(words.text(gap.reason))
+        self.gap = gap
 
 
 class ErrorInLines(Exception):
@@ -89,7 +93,7 @@ class Check:
         measurement: str,
         readings: Mapping[Component, float],
         *,
-        skipped: Mapping[Component, Text] | None = None,
+        skipped: Mapping[Component, Gap] | None = None,
         serials: Mapping[Component, str | None] | None = None,
         notes: Mapping[Component, Text | None] | None = None,
         follows: str | None = None,
@@ -126,9 +130,11 @@ class Check:
                 )
             )
             self._write(self._measured[-1])
-        for component, reason in (skipped or {}).items():
+        for component, gap in (skipped or {}).items():
             if component in due and component not in readings:
-                skip = Skipped(self._planned.id, reason, measurement, component, follows)
+                skip = Skipped(
+                    self._planned.id, gap.reason, measurement, component, follows, gap.why
+                )
                 self._skips.append(skip)
                 self._write(skip)
 
@@ -136,7 +142,7 @@ class Check:
         self,
         measurement: str,
         *,
-        skipped: Mapping[Component, Text] | None = None,
+        skipped: Mapping[Component, Gap] | None = None,
         serials: Mapping[Component, str | None] | None = None,
         notes: Mapping[Component, Text | None] | None = None,
     ) -> None:

@@ -33,6 +33,7 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.site_names import SUBJECT
+from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.gpu_history import GpuHistory
 from acceptance.diagnosis.gpu_work import HEATS_S, idle_reason
 from acceptance.diagnosis.series import Series
@@ -317,7 +318,8 @@ class SessionFixtures:
             or pci.answers(gpu.pci_address, Path(self.context.root)) is False
         ]
         if gone:
-            raise CheckSkipped(Message("gpus_fallen_off_before", {"gpus": Listed(tuple(gone))}))
+            why = Message("gpus_fallen_off_before", {"gpus": Listed(tuple(gone))})
+            raise CheckSkipped(after_fault(why))
 
     def _reported_lost(self) -> set[Component]:
         """The components that the watch reported as fallen off the bus since the run began."""

@@ -25,6 +25,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
+from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.core.verdict import worst
 from acceptance.expect import measurements, site_families, site_sheets
 from acceptance.expect.collected import AnyLoad, CollectedCheck, Measures, lint_follows
@@ -236,6 +237,7 @@ class _Session:
         self.share = {check.id: check for check in context.share()}
         self._outcomes: list[tuple[Outcome, Texts]] = []
         self._codes: defaultdict[Outcome, set[str]] = defaultdict(set)
+        self._gap: Gap | None = None
         self._seconds = 0.0
         os.nice(context.niceness)  # its programs inherit it
         try:
@@ -301,6 +303,7 @@ class _Session:
         """Clear the state of the previous check."""
         self._outcomes, self._seconds = [], 0.0
         self._codes.clear()
+        self._gap = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -311,7 +314,9 @@ class _Session:
         outcome = worst(kind for kind, _ in self._outcomes)
         message = _lines([text for kind, text in self._outcomes if kind == outcome and text])
         if outcome == "skip":
-            self.write(Skipped(name, message))
+            # a site's own check skips itself in pytest's way, and says itself what it cannot have
+            why = Unmeasured.NOT_OFFERED if self._gap is None else self._gap.why
+            self.write(Skipped(name, message, why=why))
         codes = tuple(sorted(self._codes[outcome]))
         self.write(CheckEnded(name, outcome, message, self._seconds, codes))
         if session_context.ends_run(self.share[name], outcome, fail_fast=self.context.fail_fast):
@@ -337,7 +342,9 @@ class _Session:
         raised = call.excinfo.value if call.excinfo else None
         if report.skipped:
             assert raised is not None
-            self._outcomes.append(("skip", sentence(raised)))
+            self._gap = raised.gap if isinstance(raised, CheckSkipped) else None
+            lost = self._gap is not None and self._gap.why is Unmeasured.NO_ANSWER
+            self._outcomes.append(("error" if lost else "skip", sentence(raised)))
         elif raised is not None:
             fail = isinstance(raised, Violation)
             outcome: Outcome = "fail" if fail else "error"
@@ -387,7 +394,9 @@ def sentence(error: BaseException) -> Texts:
 
     An unexpected exception in one line; the traceback stays in the session's log.
     """
-    if isinstance(error, Coded | CheckSkipped | ErrorInLines):
+    if isinstance(error, CheckSkipped):
+        return error.gap.reason
+    if isinstance(error, Coded | ErrorInLines):
         return error.message
     if isinstance(error, pytest.skip.Exception):
         return str(error)

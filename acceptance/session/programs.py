@@ -12,6 +12,7 @@ from acceptance.core.evidence import AnyBody, PartBegan, ToolRan
 from acceptance.core.message import Message
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Note
+from acceptance.core.unmeasured import not_permitted
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
 from acceptance.session import timeouts
@@ -111,7 +112,7 @@ class Programs:
         try:
             return command.find(program, package)
         except command.ProgramMissing as missing:
-            raise CheckSkipped(said(missing)) from missing
+            raise CheckSkipped(not_permitted(said(missing))) from missing
 
     def run(
         self,

@@ -9,6 +9,7 @@ import pytest
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import MACHINE
 from acceptance.core.plain_text import same_text
+from acceptance.core.unmeasured import after_fault, no_answer, not_offered
 from acceptance.expect import gpu_names
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import gaps
@@ -190,7 +191,7 @@ def test_identity(
                     else same_text(text, found)
                 )
                 differs = {} if found is None else {gpu.name: float(not same)}
-                why = {gpu.name: Message("not_told_of_card", {"what": name})}
+                why = {gpu.name: no_answer(Message("not_told_of_card", {"what": name}))}
                 notes = {gpu.name: Message("found", {"text": str(found)})}
                 check(measurement, differs, skipped=why, notes=notes)
         _links(gpu, check)
@@ -201,7 +202,7 @@ def _links(gpu: Gpu, check: Check) -> None:
 
     A maximum that neither shows is skipped with its reason.
     """
-    unread = {gpu.name: Message("no_link_maximum")}
+    unread = {gpu.name: not_offered(Message("no_link_maximum"))}
     for name, most in (
         ("gpu_link_width_max", gpu.link_width),
         ("gpu_link_gen_max", gpu.link_generation),
@@ -276,7 +277,8 @@ def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], chec
     """
     serials = uuids(due_gpus)
     devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
-    unseen = {gpu.name: Message("not_shown_by_cuda") for gpu in due_gpus if gpu.name not in devices}
+    unshown = after_fault(Message("not_shown_by_cuda"))
+    unseen = {gpu.name: unshown for gpu in due_gpus if gpu.name not in devices}
     check(
         "gpu_seen_by_cuda",
         {gpu.name: float(gpu.name in devices) for gpu in due_gpus},

@@ -13,6 +13,7 @@ from acceptance.core.component import Component
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Message, Quantity, Text
 from acceptance.core.parts import GPUS, Pair
+from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.diagnosis.transports import PairLinks
 from acceptance.expect.sheet import Sheet
@@ -43,7 +44,7 @@ PEER_COPIES = {
     "copy_d2d_write": "device_to_device_memcpy_write_ce",
 }
 PEER_ACCESS_UNKNOWN = Message("peer_access_unknown")
-NO_FIGURE = Message("no_figure_counts")
+NO_FIGURE = after_fault(Message("no_figure_counts"))
 # A quarter of what the others copy: making and comparing the buffers takes most of a GPU's turn. On
 # two H100s either direction was as fast as with 512 MiB within 0.3 %, with 64 MiB 2 % slower.
 HOST_MIB = 128
@@ -83,7 +84,11 @@ def test_paths(
             if name in wanted and cell is not None:
                 differs[name] = float(cell != wanted[name])
                 ways[name] = Message("found", {"text": cell})
-    untold = {one.component: PEER_ACCESS_UNKNOWN for one in check.due("p2p_supported")}
+    untold = dict.fromkeys(check.components("p2p_supported"), no_answer(PEER_ACCESS_UNKNOWN)) | {
+        Pair(a.name, b.name): not_offered(PEER_ACCESS_UNKNOWN)
+        for (a, b), pair in offered.items()
+        if pair.error is None
+    }
     check("p2p_supported", supported, notes=offers, skipped=untold)
     check("gpu_path_differs", differs, notes=ways)
 
@@ -159,7 +164,7 @@ def _notes(
 
 def _unread(
     output: ToolOutput, check: Check, measurement: str, component: Component = GPUS
-) -> dict[Component, Text]:
+) -> dict[Component, Gap]:
     """Why a run's figures were not read, by component; empty for a run without a fault."""
     if output.outcome != "fail":
         return {}
@@ -476,12 +481,12 @@ def test_peers(
     due = check.components(peer_paths.CONTRADICTIONS)
     counts: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    skipped: dict[Component, Text] = {}
+    skipped: dict[Component, Gap] = {}
     for path in peer_paths.paths(links, due_gpus, judged_before):
         if path.pair not in due:
             continue
         if not path.rates and not path.contradictions:
-            skipped[path.pair] = Message("peers_no_rate")
+            skipped[path.pair] = not_offered(Message("peers_no_rate"))
             continue
         counts[path.pair] = float(len(path.open))
         notes[path.pair] = peer_paths.note(path)

@@ -12,6 +12,7 @@ from acceptance.core import message
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import Gpu as GpuName
+from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.machine import network_card
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory, NetworkLink, known
@@ -78,14 +79,16 @@ def test_links_after(ports_before: Ports, ports_now: Ports, check: Check) -> Non
 def _links(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     shares: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    skipped: dict[Component, Text] = {}
+    skipped: dict[Component, Gap] = {}
     for name in check.components("network_link_share"):
         port = _present(ports_before, ports_now, name)
         found = None if port is None else network_card.link_share(port)
         if found is not None:
             shares[name], notes[name] = found.share, found.told
         else:
-            skipped[name] = Message("network_port_gone" if port is None else "network_link_unread")
+            # due only where the kernel showed it when the run was planned
+            lost = Message("network_port_gone" if port is None else "network_link_unread")
+            skipped[name] = no_answer(lost)
     serials = _serials(ports_before)
     check("network_link_share", shares, skipped=skipped, notes=notes, serials=serials)
 
@@ -101,16 +104,18 @@ def test_rates(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     over the network.
     """
     rates: dict[Component, float] = {}
-    unread: dict[Component, Text] = {}
+    unread: dict[Component, Gap] = {}
     for name in check.components("network_rate"):
         port = _present(ports_before, ports_now, name)
         if port is not None and port.up and port.speed_mbps is not None:
             rates[name] = float(port.speed_mbps)
         else:
-            unread[name] = Message("network_port_down" if port is not None else "network_port_gone")
+            lost = Message("network_port_down" if port is not None else "network_port_gone")
+            unread[name] = no_answer(lost)
     serials = _serials(ports_before)
     check("network_rate", rates, skipped=unread, serials=serials)
-    lone = dict.fromkeys(check.components("network_rate_ratio"), Message("network_no_equal"))
+    no_equal = after_fault(Message("network_no_equal"))
+    lone = dict.fromkeys(check.components("network_rate_ratio"), no_equal)
     check.ratio("network_rate_ratio", skipped={**lone, **unread}, serials=serials)
 
 
@@ -149,9 +154,8 @@ def test_affinity(
         )
     serials = uuids(due_gpus)
     check("gpu_network_distance", distances, notes=notes, serials=serials)
-    unknown = dict.fromkeys(
-        check.components("gpu_network_differs"), Message("network_place_unknown")
-    )
+    unplaced = not_offered(Message("network_place_unknown"))
+    unknown = dict.fromkeys(check.components("gpu_network_differs"), unplaced)
     due = check.components("gpu_network_differs")
     check(
         "gpu_network_differs",
@@ -175,7 +179,7 @@ def test_ports(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     lost: dict[Component, float] = {}
     shares: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    unread: dict[Component, Text] = {}
+    unread: dict[Component, Gap] = {}
     rated = check.components("network_rate_share")
     for name in check.components("network_port_lost"):
         before, now = ports_before[name], _present(ports_before, ports_now, name)
@@ -188,7 +192,7 @@ def test_ports(ports_before: Ports, ports_now: Ports, check: Check) -> None:
         if fell:
             shares[name] = 0.0
         elif now is None or now.speed_mbps is None:
-            unread[name] = Message("speed_not_told")
+            unread[name] = no_answer(Message("speed_not_told"))
         else:
             shares[name] = now.speed_mbps / known(before.speed_mbps)
             notes[name] = Message(
@@ -221,16 +225,15 @@ def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     for measurement, names in network_card.COUNTERS.items():
         grown: dict[Component, float] = {}
         notes: dict[Component, Text | None] = {}
-        skipped: dict[Component, Text] = {}
+        skipped: dict[Component, Gap] = {}
         for component in check.components(measurement):
             now = _present(ports_before, ports_now, component)
             if now is None:
-                skipped[component] = Message("network_port_gone")
+                skipped[component] = no_answer(Message("network_port_gone"))
                 continue
-            value, note = network_card.growth(ports_before[component].counters, now.counters, names)
-            if value is not None:
-                grown[component], notes[component] = value, note
+            found = network_card.growth(ports_before[component].counters, now.counters, names)
+            if isinstance(found, Gap):
+                skipped[component] = found
             else:
-                assert note is not None  # says why
-                skipped[component] = note
+                grown[component], notes[component] = found
         check(measurement, grown, skipped=skipped, notes=notes, serials=serials)

@@ -10,6 +10,7 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import GPUS, MACHINE
 from acceptance.core.parts import Gpu as GpuNumber
+from acceptance.core.unmeasured import Gap, after_fault, not_offered, not_permitted
 from acceptance.loads.miscompare import WrongResult, component_of
 from acceptance.loads.pulse.selection import Check as PowerCheck
 from acceptance.machine.gpu import Gpu, uuids
@@ -144,9 +145,9 @@ def judge_power(
         for gpu, one in seen.items()
         if one.samples and one.limit_w
     }
-    unseen: dict[Component, Text] = {
-        gpu.name: Message(
-            "power_not_measured", {"gpu": str(gpu.name), "why": Message("power_not_told")}
+    unseen: dict[Component, Gap] = {
+        gpu.name: not_offered(
+            Message("power_not_measured", {"gpu": str(gpu.name), "why": Message("power_not_told")})
         )
         for gpu in due_gpus
         if gpu.name not in power
@@ -169,7 +170,8 @@ def _host(name: str, found: PowerRun, check: Check) -> None:
     count = float(processors is not None and processors.outcome == "fail")
     count += memory_errors(memory) if memory is not None else 0.0
     ended = [run.ended_with for run in runs if run.ended_with is not None]
-    unseen = ended or [run.missing for run in runs if run.missing is not None]
+    missing = [run.missing for run in runs if run.missing is not None]
+    unseen = [*map(after_fault, ended), *map(not_permitted, missing)]
     if (processors is None and memory is None) or (ended and not count):
         check(name, {}, skipped={MACHINE: unseen[0]} if unseen else {})
         return

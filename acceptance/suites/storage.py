@@ -15,6 +15,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, Table
 from acceptance.core.message import Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
+from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
 from acceptance.expect import new_disk
 from acceptance.loads.names import (
     CHECKPOINT_READINGS,
@@ -63,31 +64,26 @@ _T = TypeVar("_T")
 AskDisk = Callable[[Disk], ProgramResult]
 EarlierPrograms = Callable[[str], Sequence[ProgramResult]]
 Tested = Callable[[str], tuple[Scratch, ...]]
+Exists = Callable[[str], bool]
 
 # A waiver of its skip, for disks without a report, covers those of the checks that build on it.
 REPORT = "storage.smart_health"
 SELF_TEST_BEGUN = "storage.self_test_begun"
+# What the disk failed has a finding of its own.
+UNREAD_FILE = after_fault(Message("storage_not_read"))
 POLL_S = 5.0  # how often a self-test that still runs is asked for its progress
-
-
-class ReportsUnread(WordedError):
-    """smartctl did not answer for a disk, or its answer is not understood.
-
-    This differs from a disk that is known to have no report, so no waiver of that covers it.
-    """
-
-
-class SelfTestUnknown(WordedError):
-    """A self-test was begun, and how it ended is not known.
-
-    It was aborted, it did not end in time, or the disk has no result of it.
-    """
 
 
 @pytest.fixture
 def smart_report(programs: Programs) -> AskDisk:
     """Asks a disk for its report."""
     return lambda disk: storage.report(disk, deadline=programs.deadline, run=programs.run)
+
+
+@pytest.fixture
+def exists(root: Path) -> Exists:
+    """Whether a file is there now, such as `sys/block/sda`."""
+    return lambda path: (root / path).exists()
 
 
 @pytest.fixture
@@ -104,26 +100,39 @@ def until(programs: Programs) -> Deadline:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Why disks could not be asked: `skipped` by component, `unread` for the check's error."""
+    """What the disks answered; `skipped` says of each that did not why."""
 
-    skipped: dict[Component, Text] = field(default_factory=dict)
-    unread: list[Message] = field(default_factory=list)
+    exists: Exists
+    disks: Sequence[Disk]
+    skipped: dict[Component, Gap] = field(default_factory=dict)
 
     def of(self, disk: Disk, ask: Callable[..., _T], *given: object) -> _T | None:
         """What `ask` makes of what is given to it, or None, with the reason kept."""
         try:
             return ask(*given)
-        except (ProgramMissing, smart.SmartUnreadable) as error:
-            self.skipped[disk.component] = said(error)
+        except ProgramMissing as missing:
+            self.skipped[disk.component] = not_permitted(said(missing))
+        except smart.DiskVanished as error:
+            self.skipped[disk.component] = self._absence(error)
+        except smart.SmartUnreadable as error:
+            self.skipped[disk.component] = error.gap
         except (UnreadableOutput, smart.SmartInterrupted, smart.ReportsDiffer) as error:
-            values = {"component": str(disk.component), "why": said(error)}
-            self.unread.append(Message("component_says", values))
+            self.skipped[disk.component] = no_answer(said(error))
         return None
 
-    def conclude(self) -> None:
-        """Raise ReportsUnread if an answer was not understood."""
-        if self.unread:
-            raise ReportsUnread("clauses", why=tuple(self.unread))
+    def again(self, disk: Disk, ask: Callable[..., _T], *given: object) -> _T | None:
+        """The same of a disk that has answered before: whatever it lacks now, it had then."""
+        found = self.of(disk, ask, *given)
+        if found is None:
+            why = Message("answered_before", {"why": self.skipped[disk.component].reason})
+            self.skipped[disk.component] = no_answer(why)
+        return found
+
+    def _absence(self, error: smart.DiskVanished) -> Gap:
+        """A disk of which smartctl found no device node: in a container that was given none."""
+        if any(self.exists(f"dev/{disk.name}") for disk in self.disks):
+            return error.gap
+        return not_permitted(Message("disk_nodes_absent", {"why": error.message}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,11 @@ def _health(done: ProgramResult) -> smart.Health:
 
 def _self_tests(done: ProgramResult) -> SelfTests:
     return self_test.parse(done.stdout, done.returncode)
+
+
+def _is_gone(disk: Disk, exists: Exists) -> bool:
+    """Whether the kernel does not show a disk any more that it showed when the run was planned."""
+    return not exists(f"sys/block/{disk.name}")
 
 
 def _asked(parse: Callable[[ProgramResult], _T], ask: AskDisk, disk: Disk) -> _T:
@@ -165,7 +179,9 @@ def _of_disk(ran: Sequence[ProgramResult], disk: Disk, *words: str) -> ProgramRe
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
 @pytest.mark.measures("disk_faults", "disk_warnings", "disk_lifetime_faults", "disk_wear")
-def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check) -> None:
+def test_smart_health(
+    inventory: Inventory, smart_report: AskDisk, exists: Exists, check: Check
+) -> None:
     """The SMART report of every disk: overall health, critical warnings, media errors, spare, its
     own thresholds; of NVMe disks how far they are worn; of disks declared as new what they have
     counted.
@@ -176,17 +192,21 @@ def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check)
     """
     readings: dict[Component, float] = {}
     worn: dict[Component, float] = {}
-    unworn: dict[Component, Text] = {}
+    unworn: dict[Component, Gap] = {}
     warned: dict[Component, float] = {}
     beyond: dict[Component, float] = {}
     notes, about, of_new = _Notes(), _Notes(), _Notes()
-    uncounted: dict[Component, Text] = {}
-    answers = _Answers()
+    uncounted: dict[Component, Gap] = {}
     disks = known(inventory.disks)
+    answers = _Answers(exists, disks)
     tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
     for disk in disks:
         health = answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
+            if _is_gone(disk, exists):
+                readings[disk.component] = 1.0
+                notes.say(disk, Message("disk_not_shown"))
+                answers.skipped[disk.component] = after_fault(Message("disk_not_shown"))
             continue
         faults, warnings = smart.faults(health), disk_counts.warnings(health)
         readings[disk.component] = float(len(faults))
@@ -198,10 +218,11 @@ def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check)
             beyond[disk.component] = float(len(found))
             of_new.say(disk, *found)
         else:
-            uncounted[disk.component] = Message("disk_counts_none")
+            uncounted[disk.component] = no_answer(Message("disk_counts_none"))
         if disk.component in tells_wear:
             if health.percentage_used is None:
-                unworn[disk.component] = Message("wear_not_told")
+                # every NVMe disk has it (NVMe base specification)
+                unworn[disk.component] = no_answer(Message("wear_not_told"))
             else:
                 worn[disk.component] = health.percentage_used / 100
     serials: dict[Component, str | None] = {disk.component: disk.serial for disk in disks}
@@ -218,7 +239,6 @@ def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check)
     )
     unread_wear = {name: why for name, why in answers.skipped.items() if name in tells_wear}
     check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
-    answers.conclude()
 
 
 @pytest.mark.session("host-after")
@@ -226,7 +246,11 @@ def test_smart_health(inventory: Inventory, smart_report: AskDisk, check: Check)
 @pytest.mark.follows(REPORT)
 @pytest.mark.measures("disk_growth")
 def test_health(
-    inventory: Inventory, smart_report: AskDisk, earlier_programs: EarlierPrograms, check: Check
+    inventory: Inventory,
+    smart_report: AskDisk,
+    earlier_programs: EarlierPrograms,
+    exists: Exists,
+    check: Check,
 ) -> None:
     """What grew in every disk's SMART report since the run began: media errors, bad sectors, CRC
     errors, losses of power, minutes above its own temperatures, throttling by heat.
@@ -237,17 +261,17 @@ def test_health(
     before = earlier_programs(REPORT)
     grown: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    answers = _Answers()
+    answers = _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_growth"):
         kept = _of_disk(before, disk)
         if kept is None:
-            answers.skipped[disk.component] = Message("disk_unread_before")
+            _unread_before(answers, disk, _health, smart_report)
             continue
         first = answers.of(disk, _health, kept)
         if first is None:
             continue
         try:
-            last = answers.of(disk, _asked, _present, smart_report, disk)
+            last = answers.again(disk, _asked, _present, smart_report, disk)
         except _Gone as gone:
             grown[disk.component] = 1.0
             notes[disk.component] = gone.message
@@ -259,13 +283,24 @@ def test_health(
             grown[disk.component] = float(len(found))
             told = (*found, *smart.remarks(first, last))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
+    for disk in known(inventory.disks):
+        # a disk that never had a report too
+        if disk.component in answers.skipped and _is_gone(disk, exists):
+            grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }
     check(
         "disk_growth", grown, skipped=answers.skipped, notes=notes, serials=serials, follows=REPORT
     )
-    answers.conclude()
+
+
+def _unread_before(
+    answers: _Answers, disk: Disk, parse: Callable[[ProgramResult], object], smart_report: AskDisk
+) -> None:
+    """Keep why there is no report of a disk from before the run: why there is none now, if so."""
+    if answers.of(disk, _asked, parse, smart_report, disk) is not None:
+        answers.skipped[disk.component] = no_answer(Message("disk_unread_before"))
 
 
 class _Gone(WordedError):
@@ -310,6 +345,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
     made slower after errors of the run shows here. Not measured: data over the link.
     """
     shares: dict[Component, float] = {}
+    unshown: dict[Component, Gap] = {}
     notes: dict[Component, Text | None] = {}
     for disk in _due(inventory, check, "disk_link_share"):
         link = disk_links.read(disk, root)
@@ -317,7 +353,9 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
         if found is not None:
             shares[disk.component] = found.share
             notes[disk.component] = found.told
-    unshown = {one.component: Message("disk_link_unread") for one in check.due("disk_link_share")}
+        else:
+            why = disk_links.lack(disk, root)
+            unshown[disk.component] = Gap(why, Message("disk_link_unread"))
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }
@@ -354,7 +392,7 @@ def test_temperature(
     check(
         "disk_temperature_margin",
         margins,
-        skipped=dict.fromkeys(due, Message("disk_temperature_unread")),
+        skipped=dict.fromkeys(due, no_answer(Message("disk_temperature_unread"))),
         notes=notes,
         serials=serials,
     )
@@ -372,7 +410,11 @@ def _celsius(tables: Sequence[Table], disk: Component) -> Iterator[float]:
 @pytest.mark.costs(1.0, load="disk_self_test")
 @pytest.mark.measures("disk_self_test_begun")
 def test_self_test_begun(
-    inventory: Inventory, smart_report: AskDisk, start_self_test: AskDisk, check: Check
+    inventory: Inventory,
+    smart_report: AskDisk,
+    start_self_test: AskDisk,
+    exists: Exists,
+    check: Check,
 ) -> None:
     """Begins the short self-test of every disk that has one; the disks test themselves beside the
     other checks.
@@ -382,7 +424,7 @@ def test_self_test_begun(
     """
     begun: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    answers = _Answers()
+    answers = _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_self_test_begun"):
         tests = answers.of(disk, _asked, _self_tests, smart_report, disk)
         if tests is None:
@@ -391,7 +433,7 @@ def test_self_test_begun(
         if tests.percent is not None:
             refusal = Message("self_test_runs_already", {"percent": tests.percent})
         elif tests.supported:
-            started = answers.of(disk, _asked, _start, start_self_test, disk)
+            started = answers.again(disk, _asked, _start, start_self_test, disk)
             if started is None:
                 continue
             (refusal,) = started
@@ -399,7 +441,6 @@ def test_self_test_begun(
         takes = Message("self_test_takes", {"minutes": tests.minutes or 0})
         notes[disk.component] = refusal or takes
     check("disk_self_test_begun", begun, skipped=answers.skipped, notes=notes, follows=REPORT)
-    answers.conclude()
 
 
 @pytest.mark.session("host-after")
@@ -412,6 +453,7 @@ def test_self_test(
     smart_report: AskDisk,
     earlier_programs: EarlierPrograms,
     until: Deadline,
+    exists: Exists,
     check: Check,
 ) -> None:
     """The results of the short self-tests that were begun before the loads.
@@ -423,16 +465,17 @@ def test_self_test(
     ran = earlier_programs(SELF_TEST_BEGUN)
     failed: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
-    unknown: list[Message] = []
-    answers = _Answers()
+    answers = _Answers(exists, known(inventory.disks))
     for disk in _due(inventory, check, "disk_self_test_faults"):
         first, start = _of_disk(ran, disk, "-a"), _of_disk(ran, disk, "-t")
         if first is None:
-            answers.skipped[disk.component] = Message("disk_unread_before")
+            _unread_before(answers, disk, _self_tests, smart_report)
             continue
         before = answers.of(disk, _self_tests, first)
-        after = answers.of(disk, _ended, smart_report, disk, until)
-        if before is None or after is None:
+        if before is None:
+            continue
+        after = answers.again(disk, _ended, smart_report, disk, until)
+        if after is None:
             continue
         if start is None or start.returncode & smart.NOT_DONE:
             failed[disk.component] = 0.0
@@ -440,17 +483,13 @@ def test_self_test(
             continue
         result = self_test.result(before, after)
         if (lack := _lack(after, result)) is not None:
-            about: Values = {"component": str(disk.component), "why": lack}
-            unknown.append(Message("component_says", about))
+            answers.skipped[disk.component] = no_answer(lack)
         else:
             assert result is not None
             told = self_test.faults(result)
             failed[disk.component] = float(len(told))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
     check("disk_self_test_faults", failed, skipped=answers.skipped, notes=notes, follows=REPORT)
-    answers.conclude()
-    if unknown:
-        raise SelfTestUnknown("clauses", why=tuple(unknown))
 
 
 def _start(done: ProgramResult) -> tuple[Message | None]:
@@ -527,7 +566,7 @@ def test_verify(tested: Tested, run_fio: RunFio, check: Check) -> None:
             why[name] = run.fault
         else:
             counts[name], notes[name] = float(wrong), run.fault
-    unread = {one: Message("storage_not_read") for one in failed if one not in counts}
+    unread = {one: UNREAD_FILE for one in failed if one not in counts}
     check("storage_wrong_blocks", counts, notes=notes, skipped=unread)
     check("storage_failed", failed, notes=why)
 
@@ -567,12 +606,11 @@ def test_read(
     _ratio("storage_read_ratio", failed, check)
     _fio(started, "randread", requests, table, check, failed=failed)
     least = disk_watch.least
-    unseen = {one: Message("disk_link_unread") for one in check.components("disk_link_share")}
     check(
         "disk_link_share",
         {name: one.share for name, one in least.items()},
         notes={name: one.told for name, one in least.items()},
-        skipped=unseen,
+        skipped=disk_watch.unseen(),
     )
 
 
@@ -690,7 +728,7 @@ def test_full_cache(tested: Tested, fill_cache: FillCache, table: WriteTable, ch
         if filled.fault is None:
             full[name] = full_cache.last_rate(filled.chunks)
             drops[name] = full_cache.drop(filled.chunks)
-    unread = dict.fromkeys(faults, Message("storage_not_read"))
+    unread = dict.fromkeys(faults, UNREAD_FILE)
     check("storage_write_first", first, skipped=unread)
     check(STORAGE_WRITE_FULL, full, notes=drops, skipped=unread)
     counts = {one.component: float(one.component in faults) for one in due}
@@ -705,7 +743,7 @@ def _files(
     What the disk failed is journalled as such, and nothing else of that disk is due any more.
     """
     faults = loads.faults()
-    unread = dict.fromkeys(faults, Message("storage_not_read"))
+    unread = dict.fromkeys(faults, UNREAD_FILE)
     for name in rates:
         check(name, loads.values(name), skipped=unread)
     counts, notes = loads.wrong(wrong)
@@ -748,7 +786,7 @@ def _fio(
         for name, reading in readings.items():
             found[name][scratch.component] = run.value(reading)
         table(scratch.component, f"storage_{kind}", LATENCY_COLUMNS, latencies(run, kind))
-    unread = dict.fromkeys(faults, Message("storage_not_read"))
+    unread = dict.fromkeys(faults, UNREAD_FILE)
     for name, values in found.items():
         check(name, values, skipped=unread)
     if conclude:
@@ -759,5 +797,6 @@ def _fio(
 
 def _ratio(name: str, failed: Mapping[Component, Text], check: Check) -> None:
     """Journal a ratio between equal disks; where one failed, it may be the only other one."""
-    lone = dict.fromkeys(check.components(name), Message("storage_no_equal")) if failed else {}
-    check.ratio(name, skipped=lone | dict.fromkeys(failed, Message("storage_not_read")))
+    equal = after_fault(Message("storage_no_equal"))
+    lone = dict.fromkeys(check.components(name), equal) if failed else {}
+    check.ratio(name, skipped=lone | dict.fromkeys(failed, UNREAD_FILE))

@@ -8,8 +8,9 @@ from itertools import chain
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MEMORY
+from acceptance.core.unmeasured import Gap, after_fault, not_permitted
 from acceptance.diagnosis.agreement import compare
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
@@ -126,11 +127,11 @@ def _host(results: BurnResults, check: Check) -> None:
     check("burn_memory_errors", errors, notes=notes, skipped=missing)
     whole = output is not None and output.outcome != "fail"
     filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
-    unread: Mapping[Component, Text] = (
-        {MEMORY: Message("not_all_tested")} if output is not None else missing
+    unread: Mapping[Component, Gap] = (
+        {MEMORY: after_fault(Message("not_all_tested"))} if output is not None else missing
     )
     check("burn_memory_filled", filled, skipped=unread)
 
 
-def _missing(component: Component, run: HostRun) -> Mapping[Component, Text]:
-    return {component: run.missing} if run.missing is not None else {}
+def _missing(component: Component, run: HostRun) -> Mapping[Component, Gap]:
+    return {component: not_permitted(run.missing)} if run.missing is not None else {}

@@ -10,6 +10,7 @@ import pytest
 from acceptance.core import clock_reasons
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text
+from acceptance.core.unmeasured import Gap, no_answer, not_offered
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import (
     DMESG_ADVICE,
@@ -100,20 +101,26 @@ def _each(
 
 def _unread_reasons(
     watched: Mapping[Gpu, GpuHistory], reading: str, why: Message
-) -> dict[Component, Message]:
+) -> dict[Component, Gap]:
     """The reason why a reading was not measured, for each GPU that does not offer it.
 
-    Its driver does not report it, or reports impossible values.
+    Its driver does not report it, answers with an error, or reports impossible values.
     """
     return {
-        gpu.name: Message(
-            "reading_outside", {"reading": reading, "outside": history.outside[reading].message}
-        )
-        if reading in history.outside
-        else why
+        gpu.name: _gap(history, reading, why)
         for gpu, history in watched.items()
         if not history.offers(reading)
     }
+
+
+def _gap(history: GpuHistory, reading: str, why: Message) -> Gap:
+    if reading in history.refused:
+        told = {"reading": reading, "error": history.refused[reading]}
+        return no_answer(Message("reading_refused", told))
+    if reading in history.outside:
+        outside = history.outside[reading].message
+        return not_offered(Message("reading_outside", {"reading": reading, "outside": outside}))
+    return not_offered(why)
 
 
 def _left_out(watched: Mapping[Gpu, GpuHistory], reading: str) -> dict[Component, Message]:

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,7 +28,7 @@ import msgspec
 
 from acceptance.core import parts, regular_file
 from acceptance.core.component import Component
-from acceptance.core.evidence import Sample
+from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message, Text, Values
 from acceptance.core.parts import parse
 from acceptance.core.record import Event
@@ -87,6 +87,7 @@ class _Gpu:
     sampler: Sampler
     thinning: SampleThinner
     answered_s: float
+    errors: dict[str, str] = field(default_factory=dict)
 
 
 class GpuWatch:
@@ -162,6 +163,7 @@ class GpuWatch:
         ):
             if isinstance(answer, dict):
                 gpu.answered_s = clock.boot_s()
+                self._keep_errors(gpu)
                 if self._links is not None:
                     answer.update(self._links.take(gpu.known.name))
                 gpu.thinning.put(gpu.answered_s, answer)
@@ -188,6 +190,13 @@ class GpuWatch:
         for gpu in self._gpus:
             gpu.thinning.flush(clock.boot_s())
         self._samples.sync()
+
+    def _keep_errors(self, gpu: _Gpu) -> None:
+        """Journal the errors of readings that had none before."""
+        new = {one: why for one, why in gpu.sampler.errors.items() if one not in gpu.errors}
+        if new:
+            gpu.errors |= new
+            self._samples.write(Refused(gpu.known.name, new))
 
     def _give_up(self, gpu: _Gpu, refusal: Any) -> None:
         self._gpus.remove(gpu)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acceptance.core.coded import Coded
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, Value
+from acceptance.core.unmeasured import Gap, Unmeasured
 from acceptance.wording import words
 
 
@@ -14,6 +15,22 @@ class WordedError(Coded):
 
     def __str__(self) -> str:
         return words.message(self.message)
+
+
+class NotMeasurable(WordedError):
+    """What was asked for could not be read; it says which of the three it is.
+
+    This error never means that the part is sound.
+    """
+
+    def __init__(self, code: str, why: Unmeasured, /, **values: Value | None) -> None:
+        super().__init__(code, **values)
+        self.why = why
+
+    @property
+    def gap(self) -> Gap:
+        """The gap that it leaves."""
+        return Gap(self.why, self.message)
 
 
 def said(error: Exception) -> Text:

@@ -31,6 +31,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 from acceptance.wording import words
 
@@ -64,16 +65,21 @@ def accepted(due: Due, value: float | None, waivers: Sequence[Waiver]) -> bool:
 
 
 def excused(due: Due, check: str, skips: Sequence[Skipped], waivers: Sequence[Waiver]) -> bool:
-    """Whether it was skipped, and a waiver names that skip."""
-    skipped = any(
-        body.measurement in (None, due.measurement) and body.component in (None, due.component)
+    """Whether it was skipped, none of its skips failed to answer, and a waiver names that skip."""
+    own = [
+        body.why
         for body in skips
-    )
-    return skipped and any(
-        waiver.skip is not None
-        and check in CHECKS[waiver.skip]
-        and due.component in COMPONENTS[waiver.component]
-        for waiver in waivers
+        if body.measurement in (None, due.measurement) and body.component in (None, due.component)
+    ]
+    return (
+        bool(own)
+        and "no_answer" not in own
+        and any(
+            waiver.skip is not None
+            and check in CHECKS[waiver.skip]
+            and due.component in COMPONENTS[waiver.component]
+            for waiver in waivers
+        )
     )
 
 
@@ -166,6 +172,7 @@ def journals(draw: st.DrawFn, made: Plan) -> list[Body]:
                 "no tool",
                 draw(st.sampled_from([None, body.measurement])),
                 body.component,
+                why=draw(st.sampled_from([None, *Unmeasured])),
             )
         elif accident == "skip" and isinstance(body, CheckEnded):
             found[place] = replace(body, outcome="skip")

@@ -13,6 +13,7 @@ from acceptance.core.limit import Limit, Worse
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 from acceptance.wording import words
 
@@ -346,3 +347,38 @@ def test_a_value_in_another_unit_is_an_error_and_never_held_against_the_limit() 
         ("error", "copy came in GiB, not in GB/s")
     ]
     assert judged.value is None
+
+
+def left_out(why: Unmeasured | None) -> Skipped:
+    return Skipped("link.copy", "a reason", "copy", Gpu(0), why=why)
+
+
+COVER = Waiver("known", skip="link.copy")
+
+
+@each(
+    "why, kind, code",
+    [
+        (Unmeasured.NOT_OFFERED, "skip", "not_offered"),
+        (Unmeasured.NOT_PERMITTED, "skip", "not_permitted"),
+        (Unmeasured.NO_ANSWER, "error", "no_answer"),
+        (Unmeasured.AFTER_FAULT, "skip", "after_fault"),
+        (None, "skip", "skipped"),  # of an older rigproof
+    ],
+)
+def test_why_nothing_was_measured_is_the_code(why: Unmeasured | None, kind: str, code: str) -> None:
+    judged = judge(due(), skips=(left_out(why),))
+    assert [(one.kind, one.code) for one in judged.findings] == [(kind, code)]
+    assert judged.unmeasured is why
+    covered = judge(due(), skips=(left_out(why),), waivers=(COVER,))
+    waived = why is not Unmeasured.NO_ANSWER
+    assert (covered.waived, covered.skipped) == (waived, waived)
+    assert [one.code for one in covered.findings] == ["skip_waived" if waived else code]
+    assert covered.unmeasured is why
+
+
+def test_of_several_skips_the_one_that_no_waiver_covers_counts() -> None:
+    skips = (left_out(Unmeasured.NOT_OFFERED), left_out(Unmeasured.NO_ANSWER))
+    for order in (skips, skips[::-1]):
+        judged = judge(due(), skips=order, waivers=(COVER,))
+        assert [(one.kind, one.code) for one in judged.findings] == [("error", "no_answer")]

@@ -143,6 +143,7 @@ def test_every_kind_of_record_is_among_these() -> None:
         "SessionEnded",
         "CheckStarted",
         "Skipped",
+        "Refused",
         "CheckEnded",
         "Note",
         "RunEnded",

@@ -71,7 +71,7 @@ def outcome(
             replace(H200, p2p_write="topology-not-supported"),
             ("fault", "transport_peer_refused"),
         ),
-        (P2P, replace(H200, p2p_write=None), ("unknown", "transport_peer_unknown")),
+        (P2P, replace(H200, p2p_write=None), ("untold", "transport_peer_unknown")),
         (SHM, GEFORCE, ("healthy", "transport_host_refused")),
         (SHM, UNBRIDGED, ("healthy", "transport_host_refused")),
         (P2P, GEFORCE, ("fault", "transport_peer_refused")),
@@ -91,8 +91,8 @@ def outcome(
             replace(GEFORCE, p2p_read=None, p2p_write="unknown"),
             ("healthy", "transport_host_of_model"),
         ),
-        (SHM, SILENT, ("unknown", "transport_host_unknown")),
-        (P2P, SILENT, ("unknown", "transport_peer_unknown")),
+        (SHM, SILENT, ("untold", "transport_host_unknown")),
+        (P2P, SILENT, ("untold", "transport_peer_unknown")),
         (INDIRECT, PCIE, ("fault", "transport_indirect_astray")),
         (None, H200, ("unknown", "transport_missing")),
         (None, GEFORCE, ("unknown", "transport_missing")),
@@ -114,7 +114,7 @@ def _reach() -> list[tuple[str | None, str | None, int, TransportKind, Outcome]]
                 within = path in ("INTERNAL", "PIX", "PXB") or (vendor == AMD and count == 2)
                 rows.append((vendor, path, count, "SHM", "doubt" if within else healthy))
                 rows.append((vendor, path, count, "P2P", healthy))
-        rows.append((vendor, None, 2, "SHM", "unknown"))
+        rows.append((vendor, None, 2, "SHM", "untold"))
     return rows
 
 

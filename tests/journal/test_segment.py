@@ -18,6 +18,7 @@ from acceptance.core import evidence, record
 from acceptance.core.evidence import Sample
 from acceptance.core.parts import CPU, Function, Gpu, Part
 from acceptance.core.record import Body, CheckStarted, Measured, Note
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 from acceptance.journal import segment
 from acceptance.journal.segment import JournalError, Writer, read_segment
@@ -39,6 +40,7 @@ EVERY: tuple[Body, ...] = (
         "gpu.gemm", Gpu(0), "gemm_f64_by_size", ("n", "TFLOP/s", "how"), ((128.0, 0.25, "a"),)
     ),
     record.Skipped("storage.health", "run it as root", "disk_faults", Part("disk", "sda")),
+    record.Skipped("storage.health", "an I/O error", why=Unmeasured.NO_ANSWER),
     record.CheckEnded("cpu.gemm[f64]", "fail", "two\nlines", 30.5),
     evidence.ToolRan("cpu.stress_ng", ("stress-ng", "--cpu", "0"), -9, 8.5, "logs/x.log"),
     evidence.PartBegan("together.burn", Gpu(0), "logs/together.burn-1.log"),
@@ -65,6 +67,7 @@ EVERY: tuple[Body, ...] = (
     evidence.Sample(
         {"cpu_temperature_c": 54.0}, 10.0, {"cpu_temperature_c": 50.0}, {"cpu_temperature_c": 61.0}
     ),
+    evidence.Refused(Gpu(0), {"power_w": "Unknown Error"}),
     record.Note("something", trouble=True),
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
     record.Postponed(("python3 holds gpu0",), 2, 8),

@@ -38,6 +38,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import Verdict
 from acceptance.expect import components, gpu_limits, plan_builder, sheet
 from acceptance.expect.sheet import Sheet
@@ -297,7 +298,9 @@ class Run:
             )
             if waived and not as_root:
                 skipped = True
-                yield Skipped(check.id, "only root may read it", due.measurement, due.component)
+                why = Unmeasured.NOT_PERMITTED
+                told = "only root may read it"
+                yield Skipped(check.id, told, due.measurement, due.component, why=why)
             elif value is None:
                 lost = True
             else:

@@ -111,3 +111,24 @@ def test_sata_without_a_port_or_a_link(tmp_path: Path) -> None:
 def test_disks_with_other_links(tmp_path: Path, transport: str | None) -> None:
     nvme(tmp_path)
     assert disk_links.read(disk("nvme0n1", transport), tmp_path) is None
+
+
+def test_why_a_link_is_not_known(tmp_path: Path) -> None:
+    nvme(tmp_path)
+    sata(tmp_path)
+    seen, gone = disk("nvme0n1", "nvme"), disk("nvme7n1", "nvme")
+    shown = [disk_links.lack(one, tmp_path) for one in (seen, gone, disk("sda", "sata"))]
+    assert shown == ["not_offered", "no_answer", "not_offered"]
+    speed = tmp_path / FUNCTION / "current_link_speed"
+    speed.unlink()
+    assert disk_links.lack(seen, tmp_path) == "not_offered"
+    speed.mkdir()  # it is there and cannot be read
+    assert disk_links.lack(seen, tmp_path) == "no_answer"
+
+
+def test_a_disk_without_such_a_link_has_none(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.link(f"{tree.disk('nvme0n1', 'platform/apple/nvme/nvme0')}/device", "sys/devices/platform")
+    tree.disk("sda", "pci0000:00/0000:00:17.0/host0/target0:0:0/0:0:0:0")
+    for one in (disk("nvme0n1", "nvme"), disk("sda", "sata")):
+        assert disk_links.lack(one, tmp_path) == "not_offered"

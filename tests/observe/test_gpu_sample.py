@@ -227,3 +227,27 @@ def test_bits_are_the_binding_s() -> None:
     names = ("PERF_POLICY_POWER", "PERF_POLICY_SYNC_BOOST", "PERF_POLICY_THERMAL")
     assert [getattr(pynvml, f"NVML_FI_DEV_{name}") for name in names] == [74, 76, 75]
     assert all(hasattr(pynvml, name) for name in HOT)
+
+
+FLAGS = (*REASONS, "reason_unknown")
+FAILING = {
+    "nvmlDeviceGetPowerUsage": ("power_w",),
+    "nvmlDeviceGetClockInfo": ("sm_clock_mhz", "memory_clock_mhz"),
+    "nvmlDeviceGetUtilizationRates": ("utilisation",),
+    "nvmlDeviceGetTemperatureV": ("temperature_c",),
+    "nvmlDeviceGetCurrentClocksEventReasons": FLAGS,
+}
+
+
+@each("function, names", FAILING.items())
+def test_a_reading_that_fails_to_answer_is_told_apart_from_one_that_is_not_offered(
+    function: str, names: tuple[str, ...]
+) -> None:
+    failing = Sampler.find(
+        FakeNvml(1, {**HOT, function: Refusal(UNKNOWN, "Unknown Error")}, None), 0
+    )
+    failing.read()
+    assert failing.errors == dict.fromkeys(names, "Unknown Error")
+    silent = Sampler.find(FakeNvml(1, {**HOT, function: Refusal(3)}, None), 0)
+    silent.read()
+    assert silent.errors == {}

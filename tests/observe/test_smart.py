@@ -268,7 +268,7 @@ def test_a_word_for_a_failure_that_smartctl_does_not_have(word: Any) -> None:
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
     with pytest.raises(
         SmartUnreadable,
-        match=r"a command to the disk failed or its answer had a wrong checksum.*waive",
+        match=r"a command to the disk failed or its answer had a wrong checksum",
     ):
         ata(status=4)
     with pytest.raises(SmartUnreadable, match="a command to the disk failed"):
@@ -326,7 +326,7 @@ def test_without_overall_status_only_the_critical_warning_proves_health() -> Non
         {"scsi_grown_defect_list": 0},
         {"nvme_smart_health_information_log": {"media_errors": 0}},
     ):
-        with pytest.raises(SmartUnreadable, match=r"it tells no overall SMART status\): .*waive"):
+        with pytest.raises(SmartUnreadable, match=r"it tells no overall SMART status\): "):
             parse(**parts)
     health = parse(nvme_smart_health_information_log=NVME)
     assert (health.passed, smart.faults(health)) == (None, ())
@@ -342,6 +342,153 @@ def refused(status: int, *messages: str, **parts: Any) -> str:
     with pytest.raises(SmartUnreadable) as caught:
         smart.parse(json.dumps(document), status)
     return str(caught.value)
+
+
+def lack(status: int, *messages: str, text: tuple[str, ...] = (), **parts: Any) -> SmartUnreadable:
+    told = [{"string": one, "severity": "error"} for one in messages]
+    document = {
+        "smartctl": {"exit_status": status, "messages": told, "output": list(text)},
+        **parts,
+    }
+    with pytest.raises(SmartUnreadable) as caught:
+        smart.parse(json.dumps(document), status)
+    return caught.value
+
+
+OPEN = "Smartctl open device: /dev/sda failed: "
+BRIDGE = "Read Device Identity failed: scsi error unsupported field in scsi command"
+MANDATORY = (
+    "A mandatory SMART command failed: exiting. To continue, add one or more '-T permissive'"
+)
+NVME_LOG = "Read NVMe SMART/Health Information failed"
+LACKS = "SMART support is:     Unavailable - device lacks SMART capability."
+UNAVAILABLE = {"smart_support": {"available": False}}
+# What smartctl says: its own sources (os_linux.cpp, dev_interface.cpp, scsiata.cpp, ataprint.cpp,
+# scsiprint.cpp, nvmeprint.cpp), and reports in public issues.
+WHY = [
+    # it cannot have one
+    (1, ("/dev/vda: Unable to detect device type",), {}, "not_offered", "health_unread"),
+    (1, (f"{OPEN}Unknown USB bridge [0x152d:0x0578 (0x100)]",), {}, "not_offered", None),
+    (1, (f"{OPEN}Unsupported USB bridge [0x0bda:0x9201]",), {}, "not_offered", None),
+    (2, (BRIDGE, MANDATORY), {}, "not_offered", "health_unread"),
+    (4, (), UNAVAILABLE, "not_offered", "health_unread"),
+    (4, (MANDATORY,), UNAVAILABLE, "not_offered", "health_unread"),
+    (0, (), {"text": (LACKS,)}, "not_offered", "health_unread"),
+    (0, (), {"text": ("Device does not support SMART",)}, "not_offered", "health_unread"),
+    (
+        4,
+        ("Read NVMe SMART/Health Information failed: NVMe Status 0x4002",),
+        {},
+        "not_offered",
+        None,
+    ),
+    (
+        4,
+        ("Read NVMe SMART/Health Information (NSID 0x1) failed: Invalid Log Page (0x2109)",),
+        {},
+        "not_offered",
+        "health_unread",
+    ),
+    (
+        2,
+        (f"{OPEN}DELL or MegaRaid controller, please try adding '-d megaraid,N'",),
+        {},
+        "not_offered",
+        "health_of_volume",
+    ),
+    (
+        2,
+        (
+            f"{OPEN}AMCC/3ware controller, please try adding '-d 3ware,N',\nyou may need to "
+            "replace /dev/sda with /dev/twlN, /dev/twaN or /dev/tweN",
+        ),
+        {},
+        "not_offered",
+        "health_of_volume",
+    ),
+    (
+        2,
+        (f"{OPEN}SATA device detected,\nMegaRAID SAT layer is reportedly buggy, use '-d sat'",),
+        {},
+        "not_offered",
+        "health_of_volume",
+    ),
+    (4, (), {"scsi_product": "MR9361-16i", **UNAVAILABLE}, "not_offered", "health_of_volume"),
+    (4, (), {"product": "PERC H310", "text": (LACKS,)}, "not_offered", "health_of_volume"),
+    (0, (), {"scsi_product": "LOGICAL VOLUME"}, "not_offered", "health_of_volume"),
+    # it may not be read
+    (2, (f"{OPEN}Permission denied",), {}, "not_permitted", "health_unread_without_root"),
+    (2, (f"{OPEN}Operation not permitted",), {}, "not_permitted", "health_unread_without_root"),
+    (
+        4,
+        (),
+        {"smart_support": {"available": True, "enabled": False}},
+        "not_permitted",
+        "health_switched_off",
+    ),
+    (
+        0,
+        (),
+        {"text": ("SMART Disabled. Use option -s with argument 'on' to enable it.",)},
+        "not_permitted",
+        "health_switched_off",
+    ),
+    # it failed to answer
+    (2, (f"{OPEN}No such device",), {}, "no_answer", "disk_gone"),
+    (2, (f"{OPEN}No such file or directory",), {}, "no_answer", "disk_gone"),
+    (2, (f"{OPEN}Input/output error",), {}, "no_answer", "health_no_answer"),
+    (2, (f"{OPEN}INQUIRY failed",), {}, "no_answer", "health_no_answer"),
+    (2, (f"{OPEN}Device or resource busy",), {}, "no_answer", "health_no_answer"),
+    (2, ("Standard Inquiry (36 bytes) failed [Input/output error]",), {}, "no_answer", None),
+    (2, ("Read Device Identity failed: Input/output error",), UNAVAILABLE, "no_answer", None),
+    (2, ("Read Device Identity failed: Connection timed out", MANDATORY), {}, "no_answer", None),
+    (4, ("Read NVMe Identify Controller failed: Input/output error",), {}, "no_answer", None),
+    (4, (f"{NVME_LOG}: NVMe Status 0x2006",), {}, "no_answer", None),
+    (4, (MANDATORY,), {}, "no_answer", "health_no_answer"),
+    (4, (), {}, "no_answer", "health_no_answer"),
+    (0, (), {}, "no_answer", "health_no_answer"),
+    (2, (f"{OPEN}Something that nobody knows yet",), {}, "no_answer", "health_no_answer"),
+    # a known lack beside an unknown message does not hide it
+    (
+        1,
+        ("/dev/sda: Unable to detect device type", "Read something failed: Input/output error"),
+        {},
+        "no_answer",
+        "health_no_answer",
+    ),
+]
+
+
+@each("status, messages, parts, why, code", WHY)
+def test_why_a_disk_has_no_report(
+    status: int, messages: tuple[str, ...], parts: dict[str, Any], why: str, code: str | None
+) -> None:
+    found = lack(status, *messages, **parts)
+    assert found.why == why
+    assert code in (None, found.message.code)
+
+
+@each(
+    "messages, parts, option",
+    [
+        (
+            (f"{OPEN}DELL or MegaRaid controller, please try adding '-d megaraid,N'",),
+            {},
+            "megaraid",
+        ),
+        ((f"{OPEN}AMCC/3ware controller, please try adding '-d 3ware,N',\nyou",), {}, "3ware"),
+        ((), {"scsi_product": "LOGICAL VOLUME"}, "cciss"),
+    ],
+)
+def test_a_volume_names_the_option_for_its_members(
+    messages: tuple[str, ...], parts: dict[str, Any], option: str
+) -> None:
+    assert lack(2, *messages, **parts).message.values["option"] == f"-d {option},N"
+
+
+def test_support_that_is_no_table_is_refused() -> None:
+    with pytest.raises(UnreadableOutput, match="smart_support"):
+        lack(2, smart_support=1)
 
 
 def test_a_disk_that_cannot_be_asked() -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cases import each
@@ -55,3 +58,31 @@ def test_bytes_and_link_targets(tmp_path: Path) -> None:
     assert sysfs.content(write(tmp_path / "file", "abc")) == b"abc"
     (tmp_path / "driver").symlink_to("../drivers/nvidia")
     assert sysfs.target(tmp_path / "driver") == "nvidia"
+
+
+@each(
+    "numbers, why",
+    [
+        ((), "not_offered"),
+        ((errno.ENOENT,), "not_offered"),
+        ((errno.EOPNOTSUPP, None), "not_offered"),
+        ((errno.EACCES, errno.ENOENT), "not_permitted"),
+        ((errno.EPERM,), "not_permitted"),
+        ((errno.EACCES, errno.EIO), "no_answer"),
+        ((errno.EINVAL,), "no_answer"),
+        ((None, errno.ENODEV), "no_answer"),
+    ],
+)
+def test_why_files_give_no_value(numbers: tuple[int | None, ...], why: str) -> None:
+    waiting = list(numbers)
+
+    class Refusing:
+        def read_bytes(self) -> bytes:
+            number = waiting.pop(0)
+            if number is not None:
+                raise OSError(number, os.strerror(number))
+            return b"Unknown"
+
+    files: Any = [Refusing() for _ in numbers]
+    assert sysfs.lack(files) == why
+    assert not waiting

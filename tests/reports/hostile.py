@@ -25,6 +25,7 @@ from acceptance.core.evidence import (
     AnyBody,
     Observed,
     PartBegan,
+    Refused,
     Sample,
     Scratch,
     Sealed,
@@ -51,6 +52,7 @@ from acceptance.core.record import (
     Skipped,
 )
 from acceptance.core.site import FamilyFile, SiteChecks
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.machine.machine_facts import (
     ChangeBook,
     ChangeRule,
@@ -196,7 +198,7 @@ def _member(kind: inspect.UnionType, value: object) -> inspect.Type:
             one for one in kind.types if isinstance(one, inspect.StructType) and one.tag == tag
         )
     wanted: tuple[type[inspect.Type], ...] = {
-        str: (inspect.StrType, inspect.CustomType, inspect.LiteralType),
+        str: (inspect.StrType, inspect.CustomType, inspect.LiteralType, inspect.EnumType),
         int: (inspect.IntType,),
         float: (inspect.FloatType,),
         dict: (inspect.DictType, inspect.StructType, inspect.DataclassType),
@@ -209,7 +211,7 @@ def _swapped(value: Any, kind: inspect.Type, place: str, change: Change) -> Any:
         kind = _UNDECODED.get(place, kind)
     if isinstance(kind, inspect.UnionType):
         kind = _member(kind, value)
-    if isinstance(kind, inspect.LiteralType):
+    if isinstance(kind, inspect.LiteralType | inspect.EnumType):
         return value
     if isinstance(kind, inspect.StrType | inspect.CustomType):
         return change(place, value)
@@ -455,7 +457,14 @@ def run() -> list[Body]:
         Observed(_inventory(), (("", "gpu0"), ("gpu0", "X"))),
         Table(check, MEMORY, "rates_by_size", ("size", "format"), ((1.0, "fast"), ("large", 2.0))),
         Measured(check, "extra", MEMORY, "count", 1.0, serial="SN2", note="seen"),
-        Skipped(check, "not read", "extra", MEMORY, follows="storage.smart_health"),
+        Skipped(
+            check,
+            "not read",
+            "extra",
+            MEMORY,
+            follows="storage.smart_health",
+            why=Unmeasured.NOT_OFFERED,
+        ),
         PartBegan(check, MEMORY, "logs/memory.bandwidth-1.log"),
         Scratch(
             path="/data",
@@ -493,6 +502,7 @@ def run() -> list[Body]:
             component=Gpu(0),
             source="kernel-log",
         ),
+        Refused(Gpu(0), {"power_w": "Unknown Error"}),
         Sample({"power_w": 1.0}, low={"power_w": 1.0}, high={"power_w": 1.0}, component=Gpu(0)),
         Note("a word that keeps the run from passing", trouble=True),
         Postponed(("gpu0: somebody computes on it",), 1, 7),

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acceptance.core.component import Component
-from acceptance.core.finding import Finding
+from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.language import ENGLISH
 from acceptance.core.message import Message, Quantity, Range, Values
 from acceptance.core.parts import Function, Gpu, Pair, Part
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 from acceptance.machine import machine_file
 from acceptance.reports import closing
@@ -127,14 +128,15 @@ def test_what_is_shown_as_one_value_is_one() -> None:
     )
 
 
-def unread(component: Component, code: str = "health_unread", **values: str) -> Finding:
-    told: Values = {"reason": Message(code, values)}
-    return Finding("skip", "storage.smart_health", "skipped", told, "disk_faults", component)
+def unread(component: Component, why: Unmeasured = Unmeasured.NOT_OFFERED) -> Finding:
+    told: Values = {"reason": Message("health_unread", {"why": "no"})}
+    kind: FindingKind = "error" if why is Unmeasured.NO_ANSWER else "skip"
+    return Finding(kind, "storage.smart_health", why.value, told, "disk_faults", component)
 
 
 def test_a_waiver_that_a_message_recommends_is_there_as_lines_to_paste(tmp_path: Path) -> None:
     (said,) = closing.entries(
-        [unread(Part("disk", name), why="no") for name in ("sda", 'v"d')], NO_LOCATIONS, ENGLISH
+        [unread(Part("disk", name)) for name in ("sda", 'v"d')], NO_LOCATIONS, ENGLISH
     )
     file = tmp_path / "box.toml"
     file.write_text("\n".join(['schema = 1\nname = "box"', *said.waiver]), encoding="utf-8")
@@ -145,8 +147,7 @@ def test_a_waiver_that_a_message_recommends_is_there_as_lines_to_paste(tmp_path:
 
 
 def test_no_waiver_is_offered_where_no_message_recommends_one() -> None:
-    root = unread(Part("disk", "sda"), "health_unread_without_root", why="no")
-    excused = replace(unread(Part("disk", "sda"), why="no"), kind="waived")
-    for finding in (root, excused, low(Gpu(0), 12)):
+    others = [unread(Part("disk", "sda"), why) for why in Unmeasured if why != "not_offered"]
+    for finding in (*others, low(Gpu(0), 12)):
         (said,) = closing.entries([finding], NO_LOCATIONS, ENGLISH)
         assert said.waiver == ()

@@ -11,7 +11,7 @@ from junitparser.xunit2 import TestCase
 from thoroughness import examples, some
 
 from acceptance.core.message import Message
-from acceptance.core.parts import Core
+from acceptance.core.parts import Core, Gpu
 from acceptance.core.record import (
     CheckEnded,
     CheckStarted,
@@ -22,6 +22,7 @@ from acceptance.core.record import (
     SessionStarted,
 )
 from acceptance.core.record import Skipped as SkippedRecord
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.journal.run import Run
 from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import junit, summary
@@ -155,6 +156,37 @@ def test_what_was_left_out_on_purpose_is_not_run_and_no_error() -> None:
     assert kinds == {"gpu.present": Failure, "vram.patterns": Skipped, "cpu.last": Skipped}
     assert found["cpu.last"].result[0].type == "not run"
     assert "gpu.present did not pass" in found["cpu.last"].result[0].message
+
+
+@each(
+    "whys, kind, type_",
+    [
+        (("not_offered", "not_offered"), Skipped, "not_offered"),
+        (("not_permitted", "not_permitted"), Skipped, "not_permitted"),
+        (("not_offered", "not_permitted"), Skipped, "skipped"),
+        (("not_offered", "no_answer"), Error, "unjudged"),
+        ((None, None), Skipped, "skipped"),
+    ],
+)
+def test_a_skip_says_why_nothing_was_measured(
+    whys: tuple[str | None, ...], kind: type, type_: str
+) -> None:
+    dues = [journals.due("copy", Gpu(number)) for number in range(len(whys))]
+    planned = journals.check("link.copy", *dues)
+    records = [one for one in journals.bodies(journals.plan(planned))]
+    given_ = iter(whys)
+    for at, body in enumerate(records):
+        if isinstance(body, Measured):
+            why = next(given_)
+            records[at] = SkippedRecord(
+                "link.copy", "a reason", "copy", body.component, why=why and Unmeasured(why)
+            )
+    case = cases(junit.render(samples.run(records)))["link.copy"]
+    assert (type(case.result[0]), case.result[0].type) == (kind, type_)
+    shown = {one.name: one.value for one in case.properties() if "unmeasured" in one.name}
+    assert shown == {
+        f"copy[gpu{number}].unmeasured": why for number, why in enumerate(whys) if why is not None
+    }
 
 
 def test_a_passing_run_has_no_result_and_no_testcase_of_its_own() -> None:

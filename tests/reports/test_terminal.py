@@ -31,6 +31,7 @@ from acceptance.core.message import Message, Text
 from acceptance.core.parts import CPU, MACHINE, MEMORY, Core, Gpu, Pair, Part
 from acceptance.core.plan import Reduction
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Event, Measured, Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
 from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal.run import Run
@@ -211,7 +212,7 @@ def test_a_recommended_waiver_is_printed_on_terminal_page_and_junit(
     planned = journals.check(check, journals.due(measurement, component, "count"))
     records = journals.bodies(journals.plan(planned))
     at = next(place for place, body in enumerate(records) if isinstance(body, Measured))
-    records[at] = Skipped(planned.id, why, measurement, component)
+    records[at] = Skipped(planned.id, why, measurement, component, why=Unmeasured.NOT_OFFERED)
     done = samples.run(records)
     lines = [
         "[[waiver]]",

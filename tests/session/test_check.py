@@ -13,6 +13,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, Measured, Skipped
+from acceptance.core.unmeasured import Unmeasured, no_answer, not_permitted
 from acceptance.core.waiver import Waiver
 from acceptance.session.check import Check, Incomplete, Violation
 
@@ -104,12 +105,25 @@ def test_what_was_skipped_does_not_fail_here() -> None:
     bench.check(
         "copy",
         {Gpu(0): 120.0},
-        skipped={Gpu(0): "not used: there is a value", Gpu(1): "run it as root", Gpu(7): "x"},
+        skipped={
+            Gpu(0): not_permitted("not used: there is a value"),
+            Gpu(1): not_permitted("run it as root"),
+            Gpu(7): not_permitted("x"),
+        },
     )
     bench.check.conclude()
     assert [body for body in bench.written if isinstance(body, Skipped)] == [
-        Skipped("link.copy", "run it as root", "copy", Gpu(1))
+        Skipped("link.copy", "run it as root", "copy", Gpu(1), why=Unmeasured.NOT_PERMITTED)
     ]
+
+
+def test_what_failed_to_answer_is_an_error_of_the_check() -> None:
+    bench = Bench(*BOTH)
+    lost = no_answer("an I/O error")
+    bench.check("copy", {Gpu(0): 120.0}, skipped={Gpu(1): lost})
+    with pytest.raises(Incomplete) as caught:
+        bench.check.conclude()
+    assert caught.value.codes == ("no_answer",)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -14,6 +14,7 @@ from acceptance.core.limit_set import LimitSet, SiteSheet
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import CheckEnded, CheckStarted, Measured, Note, SessionStarted, Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import limit_version, measurements
 from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds
@@ -174,7 +175,14 @@ def test_after_all_that(check):
     assert "Timeout" in ended["link.hangs"].message
     bodies = product.journalled()
     assert bodies[0] == SessionStarted("load", product.digest, tuple(one.id for one in plan.checks))
-    assert Skipped("link.skips", "nvbandwidth is not installed: install it") in bodies
+    assert (
+        Skipped(
+            "link.skips",
+            "nvbandwidth is not installed: install it",
+            why=Unmeasured.NOT_OFFERED,
+        )
+        in bodies
+    )
     # In the plan's order, each begun and ended once, with its values in between.
     marks = [body.check for body in bodies if isinstance(body, CheckStarted | CheckEnded)]
     assert marks == [one.id for one in plan.checks for _ in range(2)]

@@ -66,6 +66,7 @@ def asked(report: ProgramResult, *, new: bool = False) -> Said:
         storage.test_smart_health,
         inventory=machine_with(disk),
         smart_report=lambda _disk: report,
+        exists=lambda _path: True,
     )
 
 
@@ -81,6 +82,7 @@ def judged(before: ProgramResult, after: ProgramResult) -> tuple[Disk, Said, Sai
         inventory=inventory,
         smart_report=lambda _disk: after,
         earlier_programs=lambda _check: (before,),
+        exists=lambda _path: True,
     )
     return disk, health, growth
 
@@ -147,7 +149,7 @@ def test_a_report_of_the_status_alone_proves_nothing_of_a_new_disk(new: bool) ->
     text = json.dumps({key: document[key] for key in kept})
     said = asked(replace(printed(name), stdout=text), new=new)
     (disk,) = said.measured("disk_faults")
-    assert said.outcome == "pass"  # with a skip, which leaves the run unjudged
+    assert said.outcome == ("error" if new else "pass")
     assert said.measured("disk_warnings") == {disk: 1.0}
     assert said.measured("disk_lifetime_faults") == {}
     assert (("disk_lifetime_faults", disk) in said.skipped()) is new

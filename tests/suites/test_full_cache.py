@@ -16,6 +16,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Text
+from acceptance.core.unmeasured import Gap
 from acceptance.machine import scratch_place
 from acceptance.process.deadline import Deadline
 from acceptance.suites import storage
@@ -160,7 +161,7 @@ class Named(Recorder):
         measurement: str,
         readings: Mapping[Component, float],
         *,
-        skipped: Mapping[Component, Text] | None = None,
+        skipped: Mapping[Component, Gap] | None = None,
         serials: object = None,
         notes: Mapping[Component, Text | None] | None = None,
     ) -> None:

@@ -31,6 +31,7 @@ from suite_box import Box, Said, ask, planned
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components, gpu_limits, plan_builder
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice, NvmlPair
@@ -197,9 +198,20 @@ def test_peer_access_that_this_model_does_not_have() -> None:
     )
 
 
-@pytest.mark.parametrize("told", [pairs(2, None, None), pairs(2, "ok", None), ()])
+LOST = tuple(replace(pair, error="GPU is lost") for pair in pairs(2, None, None))
+
+
+@pytest.mark.parametrize(
+    ("told", "why", "outcome"),
+    [
+        (pairs(2, None, None), Unmeasured.NOT_OFFERED, "pass"),
+        (pairs(2, "ok", None), Unmeasured.NOT_OFFERED, "pass"),
+        (LOST, Unmeasured.NO_ANSWER, "error"),
+        ((), Unmeasured.NO_ANSWER, "error"),
+    ],
+)
 def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
-    told: tuple[NvmlPair, ...],
+    told: tuple[NvmlPair, ...], why: Unmeasured, outcome: str
 ) -> None:
     said = asked(
         machine(device(0), device(1), found=told), "link.paths", link_suite.test_paths, machine=None
@@ -209,9 +221,9 @@ def test_pairs_of_which_nvml_does_not_speak_are_skipped_with_the_reason(
         ("p2p_supported", Pair(Gpu(0), Gpu(1))),
         ("p2p_supported", Pair(Gpu(1), Gpu(0))),
     }
-    reasons = [body.reason for body in said.written if isinstance(body, Skipped)]
-    assert reasons == [Message("peer_access_unknown")] * 2
-    assert said.outcome == "pass", "the fold calls what was skipped unjudged"
+    gaps = [(body.why, body.reason) for body in said.written if isinstance(body, Skipped)]
+    assert gaps == [(why, Message("peer_access_unknown"))] * 2
+    assert said.outcome == outcome, "the fold calls a skip that nobody waived unjudged"
 
 
 def test_pairs_of_a_gpu_that_nvml_does_not_know_are_skipped_too() -> None:

@@ -10,6 +10,7 @@ import pytest
 from acceptance.core.component import Component
 from acceptance.core.message import Text
 from acceptance.core.parts import Part
+from acceptance.core.unmeasured import Gap
 from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.suites import storage
@@ -50,11 +51,11 @@ class Journal:
         name: str,
         values: Mapping[Component, float],
         *,
-        skipped: Mapping[Component, Text] | None = None,
+        skipped: Mapping[Component, Gap] | None = None,
         notes: Mapping[Component, Text | None] | None = None,
     ) -> None:
         self.values[name] = dict(values)
-        self.skipped[name] = {one: words.text(why) for one, why in (skipped or {}).items()}
+        self.skipped[name] = {one: words.text(gap.reason) for one, gap in (skipped or {}).items()}
         self.notes[name] = {one: words.text(why) for one, why in (notes or {}).items() if why}
 
 

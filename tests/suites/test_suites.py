@@ -21,6 +21,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
+from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.diagnosis.series import Series
 from acceptance.expect import gpu_limits
 from acceptance.loads.miscompare import WrongResult, read
@@ -60,7 +61,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.readings: dict[str, dict[str, float]] = {}
-        self.skipped: dict[str, dict[str, str]] = {}
+        self.skipped: dict[str, dict[str, Gap]] = {}
         self.notes: dict[str, dict[str, str | None]] = {}
 
     def components(self, _measurement: str) -> frozenset[Component]:
@@ -72,7 +73,7 @@ class Recorder:
         measurement: str,
         readings: Mapping[str, float],
         *,
-        skipped: Mapping[str, str] | None = None,
+        skipped: Mapping[str, Gap] | None = None,
         serials: Mapping[str, str | None] | None = None,
         notes: Mapping[str, str | None] | None = None,
     ) -> None:
@@ -197,7 +198,7 @@ def test_unread_modules_are_skips_with_the_reason(tree: Tree, check: Any) -> Non
         ("dimm_part_number_differs", Part("dimm", "A1")),
     ):
         assert check.readings[name] == {}
-        assert check.skipped[name] == {component: seen.memory.dimms_unread}
+        assert check.skipped[name] == {component: not_offered(seen.memory.dimms_unread or "")}
 
 
 def test_channels_that_are_empty_or_unequal(tree: Tree, check: Any) -> None:
@@ -219,7 +220,9 @@ def test_channels_that_are_empty_or_unequal(tree: Tree, check: Any) -> None:
         dataclasses.replace(seen, memory=dataclasses.replace(memory, dimms=unsized)), fresh
     )
     assert fresh.readings["memory_channels_unequal"] == {}
-    assert fresh.skipped["memory_channels_unequal"] == {MEMORY: Message("module_size_untold")}
+    assert fresh.skipped["memory_channels_unequal"] == {
+        MEMORY: not_offered(Message("module_size_untold"))
+    }
 
 
 def test_disks_and_links(tree: Tree, check: Any) -> None:
@@ -236,7 +239,7 @@ def test_disks_and_links(tree: Tree, check: Any) -> None:
     assert "None" not in words.text(check.notes["disk_count"][Part("declared-disk", "1")])
     assert check.readings["link_up"] == {Part("net", "enp5s0"): 1.0, Part("net", "enp9s0"): 0.0}
     assert check.readings["link_speed"] == {Part("net", "enp5s0"): 2500.0}
-    assert check.skipped["link_speed"] == {Part("net", "enp9s0"): Message("link_down")}
+    assert check.skipped["link_speed"] == {Part("net", "enp9s0"): after_fault(Message("link_down"))}
 
 
 def disk(
@@ -677,7 +680,9 @@ def test_smart_health(
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
-    storage.test_smart_health(look(tree), disks(completed(text, "", code)), check)
+    storage.test_smart_health(
+        look(tree), disks(completed(text, "", code)), lambda _path: True, check
+    )
     assert check.readings["disk_faults"] == readings
     assert set(check.skipped["disk_faults"]) == skipped
 
@@ -712,9 +717,11 @@ def test_wear_is_read_of_nvme_disks_only(
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
     tree.disk("nvme0n1", "pci0000:00/0000:04:00.0/nvme/nvme0")
-    storage.test_smart_health(look(tree), disks(completed(text, "", code)), check)
+    storage.test_smart_health(
+        look(tree), disks(completed(text, "", code)), lambda _path: True, check
+    )
     assert check.readings["disk_wear"] == worn
-    assert [skipped in words.text(why) for why in check.skipped["disk_wear"].values()] == (
+    assert [skipped in words.text(gap.reason) for gap in check.skipped["disk_wear"].values()] == (
         [] if skipped is None else [True]
     )
     assert set(check.skipped["disk_wear"]) <= {Part("disk", "nvme0n1")}
@@ -723,11 +730,11 @@ def test_wear_is_read_of_nvme_disks_only(
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (completed("Segmentation fault", "", 0), "disk:sda: smartctl: this is no JSON"),
-        (completed("", "", -11), "disk:sda: smartctl was ended by signal 11"),
+        (completed("Segmentation fault", "", 0), "smartctl: this is no JSON"),
+        (completed("", "", -11), "smartctl was ended by signal 11"),
         (
             completed("", "", -15, timed_out=True),
-            "disk:sda: disk:sda did not answer: smartctl did not end within",
+            "disk:sda did not answer: smartctl did not end within",
         ),
     ],
 )
@@ -740,10 +747,11 @@ def test_a_report_that_cannot_be_read_is_no_missing_report(
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: program)
     tree.disk("sda", "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0")
-    with pytest.raises(storage.ReportsUnread, match=told):
-        storage.test_smart_health(look(tree), disks(answer), check)
+    storage.test_smart_health(look(tree), disks(answer), lambda _path: True, check)
     assert check.readings["disk_faults"] == {}
-    assert check.skipped["disk_faults"] == {}
+    gap = check.skipped["disk_faults"][Part("disk", "sda")]
+    assert gap.why is Unmeasured.NO_ANSWER
+    assert told in words.text(gap.reason)
 
 
 def test_the_kernel_log_is_skipped_with_the_cure_where_it_is_closed(tmp_path: Path) -> None:

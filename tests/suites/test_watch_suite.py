@@ -18,11 +18,12 @@ from runs import BOOT
 from suite_box import Box, Said, ask, planned
 
 from acceptance.core.component import Component
-from acceptance.core.evidence import Sample
+from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Text
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.core.plan import Plan
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Entry, Measured, Skipped
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.journal.reader import GPU_TELEMETRY
 from acceptance.journal.segment import VERSION, SegmentHead, SegmentLine, encoded, read_segment
@@ -160,7 +161,7 @@ def known(records: list[tuple[float, Body]]) -> Mapping[Component, GpuHistory]:
     """
     by: dict[Component, list[tuple[float, Body]]] = {}
     for moment, body in records:
-        assert isinstance(body, Sample)
+        assert isinstance(body, Sample | Refused)
         assert body.component is not None
         by.setdefault(body.component, []).append((moment, body))
     healthy = by.get(GpuName(0)) == samples(unchanged)
@@ -457,6 +458,18 @@ def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
     reasons = [words.text(body.reason) for body in said.written if isinstance(body, Skipped)]
     assert reasons[0] == "the driver does not tell how near it is to its thermal limit: update it"
     assert not [reason for reason in reasons if "_" in reason]
+
+
+def test_a_sensor_that_answers_with_an_error_is_not_one_that_is_not_offered(see: Watch) -> None:
+    records = samples(unchanged, always(power_w=None, temperature_c=None))
+    records.insert(1, (100.0, Refused(GpuName(1), {"power_w": "Unknown Error"})))
+    said = see.ask("heat", records, work_spans=WORK)
+    gaps = {one.measurement: one.why for one in said.written if isinstance(one, Skipped)}
+    assert gaps == {
+        "gpu_power": Unmeasured.NO_ANSWER,
+        "gpu_temperature": Unmeasured.NOT_OFFERED,
+    }
+    assert said.outcome == "error"
 
 
 def test_a_sensor_that_fell_silent_is_an_error_and_others_stay(see: Watch) -> None:

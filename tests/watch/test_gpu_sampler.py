@@ -14,7 +14,7 @@ from runs import machine_root, until
 from worded import worded
 
 from acceptance.core import parts
-from acceptance.core.evidence import Sample
+from acceptance.core.evidence import Refused, Sample
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, parse
 from acceptance.core.record import Body, Event, Note
@@ -329,6 +329,15 @@ def test_a_refusal_that_passes_is_none(tmp_path: Path, now: Callable[[float], No
         {"temperature_c": 41.0},
         {"temperature_c": 42.0},
     ]
+
+
+def test_a_reading_that_fails_to_answer_is_journalled_once(tmp_path: Path) -> None:
+    failing = {("nvmlDeviceGetPowerUsage", 0): Refusal(UNKNOWN, "Unknown Error")}
+    watching = Watching(tmp_path, answers=failing)
+    for _ in range(3):
+        watching.watch.sample()
+    found = [one for one in watching._bodies(reader.GPU_TELEMETRY) if isinstance(one, Refused)]
+    assert found == [Refused(Gpu(0), {"power_w": "Unknown Error"})]
 
 
 # --- what is watched ---
