@@ -14,6 +14,7 @@ from test_scratch_components import ONE, TWO
 from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch
 from acceptance.core.plan import Plan
+from acceptance.core.unmeasured import Gap
 from acceptance.expect import components, plan_builder
 from acceptance.run import planning
 from acceptance.suites import storage
@@ -65,6 +66,9 @@ class Seen:
     """Stands for the watch of the disks, which saw no link."""
 
     least: Mapping[Component, Any] = {}
+
+    def unseen(self) -> dict[Component, Gap]:
+        return {}
 
 
 def said(check: str, rates: Mapping[Component, float]) -> Said:
