@@ -103,7 +103,8 @@ _LEVELS = {
     **{"emerg": 0, "alert": 1, "crit": 2, "err": 3, "error": 3},
     **{"warn": 4, "warning": 4, "notice": 5, "info": 6, "debug": 7},
 }
-_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: *(?P<level>{'|'.join(_LEVELS)}) *: ")
+_PRIORITIES = "|".join(_LEVELS)
+_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: *(?P<level>{_PRIORITIES}) *: ")
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
 # `dmesg -T` and the journal write days and months in the language of the terminal.
@@ -236,7 +237,7 @@ def strip_stamps(raw: str) -> KernelLine:
         elif match := (_WEEKDAY.match(text) or _DMESG_ISO.match(text)):
             wall, stamped = wall or match["time"], True
         elif match := _FACILITY.match(text):
-            stamped, level = True, _LEVELS.index(match["level"])
+            stamped, level = True, _LEVELS[match["level"]]
         elif match := _DELTA.match(text) or _HOST_KERNEL.match(text):
             stamped = True
         elif match := _BRACKET.match(text):

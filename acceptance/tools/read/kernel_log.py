@@ -28,9 +28,7 @@ def events(text: str) -> tuple[KernelEvent, ...]:
     return _weighed(events_of(lines), lines)
 
 
-def _weighed(
-    events: Sequence[KernelEvent], lines: Sequence[KernelLine]
-) -> tuple[KernelEvent, ...]:
+def _weighed(events: Sequence[KernelEvent], lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     # A text knows no run: what it shows of GPUs and disks was the test.
     return weigh(events, shown(lines), in_run=False)
 
