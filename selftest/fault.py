@@ -155,7 +155,7 @@ class KernelLog(_Strict, frozen=True):
     """Lines of the kernel, in dmesg's words without time; `level` is syslog's.
 
     They come when the check begins, or lie there before; with `beside`, when that check of the
-    other session runs too.
+    other session runs too. With `again` they come once more when that later check begins.
 
     `lost` is how many messages were overwritten before them.
     """
@@ -163,6 +163,7 @@ class KernelLog(_Strict, frozen=True):
     lines: tuple[str, ...]
     during: str | None = None
     beside: str | None = None
+    again: str | None = None
     level: int = 3
     lost: int = 0
 
@@ -332,7 +333,8 @@ def _troubles(fault: Fault) -> Iterator[str]:
             re.compile(one.says)
         except re.error as error:
             yield f"`says = {one.says!r}` is no regular expression ({error})"
-    if fault.kernel_log is not None and fault.kernel_log.beside and not fault.kernel_log.during:
+    said = fault.kernel_log
+    if said is not None and (said.beside or said.again) and not said.during:
         yield "has lines of the kernel beside a check, and during none: give kernel_log `during`"
     if fault.reboot is not None and bool(fault.reboot.step) == bool(fault.reboot.during):
         yield "restarts the machine at no moment, or at two: give its reboot `step` or `during`"

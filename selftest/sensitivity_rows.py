@@ -202,7 +202,8 @@ COUNTED = (
             "self-tests of disks that failed, faults of a RAID array and of its members, "
             "throttling that the processor counts"
         ),
-        r"kernel_faults_(before|during)|disk_(faults|growth|self_test_faults)|raid_(faults|growth)"
+        r"kernel_faults_(before|during)|disk_(faults|growth|lifetime_faults|self_test_faults)"
+        r"|raid_(faults|growth)"
         r"|cpu_throttle_events",
         ALL,
         less=False,
@@ -237,6 +238,12 @@ COUNTED = (
     ),
     Asked("symbol errors of a network port", r"network_symbol_errors", ALL, less=False),
     Asked("packets that arrived marked as bad", r"network_remote_errors", ALL, less=False),
+    Asked(
+        "kinds of what is past a threshold in a disk's SMART report",
+        r"disk_warnings",
+        ALL,
+        less=False,
+    ),
     Asked("degrees of a disk above its own threshold", r"disk_temperature_margin", ALL),
     Asked(
         "two sources on a path between GPUs that exclude each other",

@@ -380,6 +380,11 @@ class Stage:
                 )
             put_in = tuple(filter(None, (said.during, said.beside))), clock.boot_s()
             self.log(said)
+            if said.again:
+                require_running(folder, *put_in)
+                self.rig.reached(folder, said.again, ENDS_S)
+                put_in = (said.again,), clock.boot_s()
+                self.log(said)
         if self.fault.timeline_from is not None:
             part = self.home / "epoch.part"
             part.write_text(repr(clock.boot_s()), encoding="utf-8")

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from acceptance.core import plain_text
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.finding import Finding
+from acceptance.core.load_xid import Grade, moment_s, works_on
 from acceptance.core.message import Listed, Values, known, translatable
 from acceptance.core.plan import Plan
-from acceptance.core.record import HARMFUL, Event
+from acceptance.core.record import HARMFUL, Entry, Event
+from acceptance.core.spans import CheckSpans
 
 # What a GPU, its driver and a load on it report.
 _OF_GPUS = frozenset({"xid", "sxid", "gpu-lost", "gpu-hang", "rm-init", "driver", "miscompare"})
+# A message of the kernel that no table has.
+UNKNOWN = "unknown"
+_QUOTED = 300
 # What processors and RAM report: machine checks, EDAC, failed pages; and what the firmware reports
 # of them (`apei`), unless it names a PCI function.
 _OF_HOST = frozenset({"mce", "edac", "memory-failure"})
@@ -24,11 +30,12 @@ class OwnedEvent:
     """An event of a check.
 
     `beside` names every check that it belongs to, where several ran side by side and it names no
-    part that one of them loads.
+    part that one of them loads. `grade` is what an Xid is worth that a good load never causes.
     """
 
     event: Event
     beside: tuple[str, ...] = ()
+    grade: Grade | None = None
 
 
 def loaded_side(event: Event, plan: Plan) -> Session | None:
@@ -61,6 +68,25 @@ def owners(event: Event, running: Sequence[str], plan: Plan) -> tuple[str, ...]:
     return tuple(running)
 
 
+def owners_of(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tuple[str, ...] | None:
+    """The checks to which an event belongs, in the order of the plan; () for one of the run.
+
+    What a load reports belongs to the check whose session journalled it. A message that nobody
+    knows belongs to the checks whose loads work on the part that it names: None where none does,
+    and it decides nothing.
+    """
+    at_s = moment_s(entry, event)
+    if event.source == "load" and (own := spans.of(entry, at_s)) is not None:
+        return (own,)
+    found = owners(event, spans.at(entry.boot, at_s), plan)
+    named = tuple(check for check in plan.checks if check.id in found)
+    if event.kind == UNKNOWN and event.component is not None:
+        part = event.component
+        named = tuple(check for check in named if works_on(check, part, plan))
+        return tuple(check.id for check in named) or None
+    return tuple(check.id for check in named)
+
+
 def _counts(finding: Finding, event: Event) -> bool:
     """Whether a finding counts the wrong results of which the load reported the first.
 
@@ -86,7 +112,9 @@ def event_findings(
         event = owned.event
         if any(_counts(finding, event) for finding in judged):
             continue
-        if event.severity in HARMFUL:
+        if owned.grade is not None:
+            found.append(_finding(owned.grade, check, owned))
+        elif event.severity in HARMFUL:
             kind: Literal["fail", "error"] = "fail" if event.hardware else "error"
             found.append(_finding(kind, check, owned))
         elif event.severity == "warning":
@@ -96,16 +124,23 @@ def event_findings(
 
 def _finding(kind: Literal["fail", "error", "warn"], check: str, owned: OwnedEvent) -> Finding:
     event = owned.event
+    if owned.grade is not None:
+        code = "xid_again_in_loads" if owned.grade == "fail" else "xid_in_load"
+    elif event.kind == UNKNOWN and event.component:
+        code = "unknown_line_under_load"
+    else:
+        code = "event_on" if event.component else "event"
     names = [event.kind, *([] if event.code is None else [str(event.code)])]
     values: Values = known(
         event=" ".join(names),
         meaning=translatable(event.meaning),
         beside=Listed(owned.beside) if owned.beside else None,
+        text=plain_text.quote(event.text, _QUOTED) if event.kind == UNKNOWN else None,
     )
     return Finding(
         kind,
         check,
-        "event_on" if event.component else "event",
+        code,
         values,
         component=event.component,
         action=(event.action, *event.catalog) if event.action else (),

@@ -13,6 +13,7 @@ from acceptance.core.record import (
     CheckStarted,
     Event,
     ForeignProcess,
+    GpuUser,
     Measured,
     Note,
     Postponed,
@@ -22,6 +23,7 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
     Skipped,
+    Stopped,
 )
 
 
@@ -152,6 +154,8 @@ AnyBody = (
     | Scratch
     | Event
     | ForeignProcess
+    | GpuUser
+    | Stopped
     | Sample
     | Note
     | Postponed

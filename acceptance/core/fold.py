@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acceptance.core import foreign_process, repeat, whole_run
-from acceptance.core.event_finding import OwnedEvent, event_findings, owners
+from acceptance.core import foreign_process, load_xid, repeat, whole_run
+from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import judge
 from acceptance.core.message import Message, Single, Text, known
@@ -60,15 +60,19 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
     until_then = load_progress(entries, spans)
     events: dict[str, list[OwnedEvent]] = {}
     homeless: list[OwnedEvent] = []
-    for entry in entries:
-        if isinstance(event := entry.body, Event):
-            found = _owners(entry, event, spans, plan)
-            owning = tuple(check.id for check in plan.checks if check.id in found)
-            beside = owning if len(owning) > 1 else ()
-            for name in owning:
-                events.setdefault(name, []).append(OwnedEvent(event, beside))
-            if not owning:
-                homeless.append(OwnedEvent(event))
+    owned = [
+        (entry, event, owning)
+        for entry in entries
+        if isinstance(event := entry.body, Event)
+        and (owning := owners_of(entry, event, spans, plan)) is not None
+    ]
+    grades = load_xid.grades(plan, entries, {entry: owning for entry, _, owning in owned})
+    for entry, event, owning in owned:
+        one = OwnedEvent(event, owning if len(owning) > 1 else (), grades.get(entry))
+        for name in owning:
+            events.setdefault(name, []).append(one)
+        if not owning:
+            homeless.append(one)
     stopped = next(
         (
             entry.body.detail
@@ -117,17 +121,6 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
         "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     )
     return _verdict(start, word, checks, tuple(findings), changed=changed.notes)
-
-
-def _owners(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tuple[str, ...]:
-    """The checks to which an event belongs.
-
-    What a load reports belongs to the check whose session journalled it.
-    """
-    moment_s = event.boot_s if event.boot_s is not None else entry.boot_s
-    if event.source == "load" and (own := spans.of(entry, moment_s)) is not None:
-        return (own,)
-    return owners(event, spans.at(entry.boot, moment_s), plan)
 
 
 def beginnings(entries: Sequence[Entry]) -> list[RunStarted]:

@@ -33,6 +33,7 @@ class GpuUse:
     boot: int
     since_s: float
     until_s: float
+    pid: int | None = None
 
 
 def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
@@ -45,7 +46,7 @@ def uses(entries: Sequence[Entry]) -> tuple[GpuUse, ...]:
         if isinstance(one := entry.body, ForeignProcess):
             name = (entry.boot, one.component, one.pid, one.command, one.since_s)
             until_s = inf if one.until_s is None else one.until_s
-            found[name] = GpuUse(one.who, one.component, entry.boot, one.since_s, until_s)
+            found[name] = GpuUse(one.who, one.component, entry.boot, one.since_s, until_s, one.pid)
     return tuple(found.values())
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from acceptance.core.event_finding import UNKNOWN, owners_of
 from acceptance.core.foreign_process import GpuUse, uses
 from acceptance.core.incident import without_duplicates
 from acceptance.core.message import Message, Values
 from acceptance.core.power_steps import event_notes
-from acceptance.core.record import Entry, Note
-from acceptance.core.spans import CheckSpans, load_progress
+from acceptance.core.record import Entry, Event, Note, RunStarted
+from acceptance.core.spans import CheckSpans, first_record, load_progress
 
 
 def run_notes(entries: Sequence[Entry]) -> tuple[Message, ...]:
-    """The journal's own notes, events during power steps, and every use of a GPU by others."""
+    """The journal's own notes, events during power steps, uses by others, and unknown messages."""
     entries = without_duplicates(entries)
-    return (*_own(entries), *event_notes(entries), *_uses(entries))
+    return (*_own(entries), *event_notes(entries), *_uses(entries), *_unknown(entries))
 
 
 def _own(entries: Sequence[Entry]) -> tuple[Message, ...]:
@@ -30,6 +31,22 @@ def _own(entries: Sequence[Entry]) -> tuple[Message, ...]:
         if not entry.body.progress or last.pop(spans.of(entry), None) is not None:
             found.append(Message("note", {"text": entry.body.text}))
     return tuple(reversed(found))
+
+
+def _unknown(entries: Sequence[Entry]) -> tuple[Message, ...]:
+    """Messages that nobody knows, of parts that no load worked on at that moment."""
+    first = first_record(entries)
+    if first is None or not isinstance(first.body, RunStarted):
+        return ()
+    spans, plan = CheckSpans(entries), first.body.plan
+    texts = dict.fromkeys(
+        event.text
+        for entry in entries
+        if isinstance(event := entry.body, Event)
+        and event.kind == UNKNOWN
+        and owners_of(entry, event, spans, plan) is None
+    )
+    return tuple(Message("unknown_line", {"text": text}) for text in texts)
 
 
 def _uses(entries: Sequence[Entry]) -> tuple[Message, ...]:

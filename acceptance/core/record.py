@@ -113,6 +113,20 @@ class CheckEnded(Body, frozen=True, tag="check-ended"):
     codes: tuple[str, ...] | None = None
 
 
+class Suspicion(msgspec.Struct, frozen=True):
+    """Why an Xid of which programs are the usual cause suspects a GPU, where a good load shows it.
+
+    `gpu` is the tested GPU; `pid` and `command` are the process that the driver names, None where
+    it names none. `consequence` is true of an Xid that another one, or the end of a program, may
+    have caused.
+    """
+
+    gpu: Component
+    pid: int | None = None
+    command: str | None = None
+    consequence: bool = False
+
+
 class Event(Body, frozen=True, tag="event"):
     """A message of the kernel, the driver or a load about the hardware.
 
@@ -120,7 +134,8 @@ class Event(Body, frozen=True, tag="event"):
     `catalog` is what NVIDIA's Xid catalog asks for, in its words, at once and then.
     `hardware` says whether an error of this kind proves a hardware fault; otherwise it leaves the
     hardware unjudged (out of memory, a kernel bug). `action` and a plain `meaning` are texts
-    of rigproof's tables, which each language translates.
+    of rigproof's tables, which each language translates. `suspicion` is that of an Xid that a good
+    load never causes; None for any other event, and in older journals.
     """
 
     kind: str
@@ -134,6 +149,7 @@ class Event(Body, frozen=True, tag="event"):
     hardware: bool = True
     source: str = "kernel-log"
     catalog: tuple[str, ...] = ()
+    suspicion: Suspicion | None = None
 
 
 class ForeignProcess(Body, frozen=True, tag="foreign-process"):
@@ -162,6 +178,34 @@ class ForeignProcess(Body, frozen=True, tag="foreign-process"):
         if self.memory_bytes is None:
             return Message("gpu_memory_part_of_nobody")
         return Message("gpu_memory_of_nobody", _size(self.memory_bytes))
+
+
+class GpuUser(Body, frozen=True, tag="gpu-user"):
+    """A process on a GPU under test that disturbs no check: the run's `own`, or one that draws.
+
+    Recorded when it is first seen; of one that draws again, with `until_s`, when it is gone.
+    `component` is the GPU's name, `since_s` and `until_s` are seconds since boot.
+    """
+
+    component: Component
+    since_s: float
+    pid: int
+    command: str | None
+    own: bool
+    until_s: float | None = None
+
+
+class Stopped(Body, frozen=True, tag="stopped"):
+    """The programs of a check, or those of a whole session, get a signal to end.
+
+    `ended`: the signal was not the run's own, and is known from the end of a program. `component`
+    is what the program loads, None where it names nothing.
+    """
+
+    check: str | None = None
+    session: SessionName | None = None
+    ended: bool = False
+    component: Component | None = None
 
 
 def process(pid: int, command: str | None, memory_bytes: int | None) -> Message:

@@ -17,6 +17,7 @@ from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair
 from acceptance.expect import gpu_limits
 from acceptance.loads.train.names import NEO_GIB
 from acceptance.machine import network_card, scratch_place, topology
+from acceptance.machine.declared_disks import new_disks
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
 from acceptance.machine.machine_file import Machine
@@ -99,6 +100,7 @@ def resolve(
         "disk-physical": tuple(
             disk.component for disk in known(inventory.disks) if disk.kind != "virtual"
         ),
+        "disk-new": new_disks(machine, inventory),
         "disk-linked": _linked(inventory),
         "disk-thermometer": tuple(
             disk.component for disk in known(inventory.disks) if disk.component in thermometers

@@ -74,6 +74,8 @@ def _disk(disk: DeclaredDisk, facts: Mapping[str, Fact]) -> dict[str, Fact]:
     found: dict[str, Fact] = {f"{key}.count": disk.count + int(facts.get(f"{key}.count", 0))}
     if disk.size_gb is not None:
         found[f"{key}.size_gb"] = min(disk.size_gb, int(facts.get(f"{key}.size_gb", disk.size_gb)))
+    if disk.new:
+        found[f"{key}.new"] = True
     for name, text in (("serial", disk.serial), ("firmware", disk.firmware)):
         if text is not None:
             found[f"{key}.{name}[{text}]"] = True

@@ -21,6 +21,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import Limit, LimitError, number
 from acceptance.core.nearest import nearest
 from acceptance.core.parts import ITSELF, Core, Function, Gpu, Named, Socket
+from acceptance.core.plain_text import same_text
 from acceptance.core.strict import Strict, Text
 from acceptance.core.waiver import Waiver
 from acceptance.machine import toml_place
@@ -98,7 +99,7 @@ class DeclaredDisk(Strict, frozen=True):
     """`[[disk]]`: disks of one model.
 
     They are matched by model and, where given, by serial and firmware, never by a kernel name,
-    which can change.
+    which can change. A `new` one must have counted nothing in its life that a new disk has not.
     """
 
     model: Text
@@ -106,6 +107,7 @@ class DeclaredDisk(Strict, frozen=True):
     size_gb: Positive | None = None
     serial: Text | None = None
     firmware: Text | None = None
+    new: bool = False
 
 
 class DeclaredScratch(Strict, frozen=True):
@@ -357,6 +359,7 @@ def _problems(machine: Machine) -> Iterator[Problem]:
                     f"{disk.count}: remove one"
                 ),
             )
+    yield from _new_disk_problems(machine)
     yield from _scratch_problems(machine)
     yield from _pair_problems(machine)
     yield from _network_problems(machine)
@@ -375,6 +378,26 @@ def _problems(machine: Machine) -> Iterator[Problem]:
     if memory.total_gib is not None and memory.total_gib < sum(sizes):
         text = f"memory.total_gib is {memory.total_gib}, and the modules have {sum(sizes)} GiB"
         yield ["memory", "total_gib"], f"{text}: make them agree"
+
+
+def _new_disk_problems(machine: Machine) -> Iterator[Problem]:
+    """New disks and others in tables that nothing tells apart."""
+    for index, disk in enumerate(machine.disk):
+        for first, other in enumerate(machine.disk[:index]):
+            apart = (disk.serial, disk.firmware, disk.size_gb) != (
+                other.serial,
+                other.firmware,
+                other.size_gb,
+            )
+            if disk.new != other.new and same_text(disk.model, other.model) and not apart:
+                key: KeyPath = ["disk", index if disk.new else first, "new"]
+                yield (
+                    key,
+                    (
+                        f"{spell(['disk', first])} and {spell(['disk', index])} are of one model, "
+                        "and only one is new: give the serial numbers of these disks"
+                    ),
+                )
 
 
 def _scratch_problems(machine: Machine) -> Iterator[Problem]:

@@ -31,12 +31,13 @@ class KernelEvent:
     """One event.
 
     `kind`: xid, sxid, gpu-lost, gpu-hang, rm-init, driver, aer, pcie, iommu, mce, apei, edac,
-    memory-failure, thermal, disk, network, oom, hung-task, kernel, lost. `code`: the Xid or SXid
-    number, else a word. `component`: a PCI address with its function (`0000:01:00.0`), `cpu3`,
-    `dimm:LABEL`, `mc0`, a disk, a network port; None if the text names none. `time`: seconds since
-    boot (float) if the log has them, else the wall time as written (str), else None. `text`: the
-    message, cleaned and cut to 400 characters. `hardware`: whether an error of this kind proves a
-    fault of the machine. `count`: how many errors the message itself reports. `catalog`: what
+    memory-failure, thermal, disk, network, oom, hung-task, kernel, lost, unknown. `code`: the Xid
+    or SXid number, else a word. `component`: a PCI address with its function (`0000:01:00.0`),
+    `cpu3`, `dimm:LABEL`, `mc0`, a disk, a network port; None if the text names none. `time`:
+    seconds since boot (float) if the log has them, else the wall time as written (str), else None.
+    `text`: the message, cleaned and cut to 400 characters. `hardware`: whether an error of this
+    kind proves a fault of the machine. `count`: how many errors the message itself reports.
+    `catalog`: what
     NVIDIA's Xid catalog asks for, in its words, at once and then.
 
     `parts`, `elsewhere`, `resolved`: sound machines print some messages while they start. Such an
@@ -128,6 +129,12 @@ def pci_function(text: str) -> Function | None:
 def worse(first: Severity, second: Severity) -> Severity:
     """The worse of two severities."""
     return max(first, second, key=RANK.__getitem__)
+
+
+def own_load(kind: str, code: int | str | None) -> tuple[bool, bool]:
+    """Whether an event suspects the GPU where a good load shows it, and may be a consequence."""
+    entry = table("xid")["xid"].get(str(code), {}) if kind == "xid" else {}
+    return bool(entry.get("own_load")), bool(entry.get("consequence"))
 
 
 @cache

@@ -53,17 +53,20 @@ def _word(value: object) -> str:
 def _stamp(record: dict[str, Any]) -> str | None:
     """The stamp that a plain text log would have before the message.
 
-    It is dmesg's seconds, or the journal's time, host and program; None if the record has neither.
+    It is dmesg's seconds, or the journal's time, host and program, after the priority where the
+    record has one; None if the record has neither.
     """
+    number = _word(record.get("PRIORITY", record.get("pri", "")))
+    priority = f"<{number}>" if number.isascii() and number.isdigit() and len(number) <= 3 else ""
     time = record.get("time")
     if isinstance(time, float | int) and 0 <= time < 1e12:
-        return f"[{time:.6f}] "
+        return f"{priority}[{time:.6f}] "
     micros = _word(record.get("__REALTIME_TIMESTAMP", ""))
     kernel = record.get("_TRANSPORT") == "kernel"
     program = "".join(_word(record.get("SYSLOG_IDENTIFIER", "")).split()) or "unknown"
     if micros.isascii() and micros.isdigit() and len(micros) > 14:
-        return f"{micros[:-6]}.{micros[-6:]} host {'kernel' if kernel else program}: "
-    return "kernel: " if kernel or "msg" in record else None
+        return f"{priority}{micros[:-6]}.{micros[-6:]} host {'kernel' if kernel else program}: "
+    return f"{priority}kernel: " if kernel or "msg" in record else None
 
 
 def json_as_text(text: str) -> str:
@@ -94,10 +97,14 @@ _KMSG = re.compile(
     r"^(?P<priority>\d{1,5}),(?P<sequence>\d+),(?P<usec>\d{1,18}),[^;]*;(?P<rest>.*)$", re.DOTALL
 )
 _KMSG_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
-_PRIORITY = re.compile(r"^<\d{1,3}>")
+_PRIORITY = re.compile(r"^<(?P<priority>\d{1,3})>")
 _FACILITIES = "kern|user|mail|daemon|auth|syslog|local\\d"
-_PRIORITIES = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
-_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: *(?:{_PRIORITIES}) *: ")
+_LEVELS = {
+    **{"emerg": 0, "alert": 1, "crit": 2, "err": 3, "error": 3},
+    **{"warn": 4, "warning": 4, "notice": 5, "info": 6, "debug": 7},
+}
+_PRIORITIES = "|".join(_LEVELS)
+_FACILITY = re.compile(rf"^(?:{_FACILITIES}) *: *(?P<level>{_PRIORITIES}) *: ")
 _SECONDS = re.compile(r"^\[ *(?P<time>\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"^\[ *[TC]\d+\] ?")
 # `dmesg -T` and the journal write days and months in the language of the terminal.
@@ -178,6 +185,7 @@ class KernelLine:
     `stamped`: the line had a stamp that only kernel logs have. `foreign`: another program wrote the
     line (its name in a journal or syslog is not `kernel`). `times`: the number of repeats that
     syslog reports for a message it wrote once. `cut`: the line was too long to be read as a whole.
+    `level`: the priority, 0 (emergency) to 7 (debug), if the log has it.
     """
 
     text: str
@@ -186,6 +194,7 @@ class KernelLine:
     foreign: bool = False
     times: int = 1
     cut: bool = False
+    level: int | None = None
 
 
 def pieces(line: KernelLine) -> tuple[KernelLine, ...]:
@@ -218,14 +227,18 @@ def strip_stamps(raw: str) -> KernelLine:
         text = text.removesuffix("`")
     text = _PREFIX.sub("", text)
     stamped = foreign = False
+    level: int | None = None
     if match := _KMSG.match(text):
         seconds, text, stamped = int(match["usec"]) / 1e6, unescape(match["rest"]), True
+        level = int(match["priority"]) & 7
     for _ in range(_STAMPS_LIMIT):
         if match := _SECONDS.match(text):
             seconds, stamped = float(match["time"]), True
         elif match := (_WEEKDAY.match(text) or _DMESG_ISO.match(text)):
             wall, stamped = wall or match["time"], True
-        elif match := _DELTA.match(text) or _FACILITY.match(text) or _HOST_KERNEL.match(text):
+        elif match := _FACILITY.match(text):
+            stamped, level = True, _LEVELS[match["level"]]
+        elif match := _DELTA.match(text) or _HOST_KERNEL.match(text):
             stamped = True
         elif match := _BRACKET.match(text):
             wall = wall or match["time"]
@@ -238,10 +251,13 @@ def strip_stamps(raw: str) -> KernelLine:
             continue
         elif match := _TIME.match(text):
             wall = wall or match["time"]
-        elif not (match := _CALLER.match(text) or _PRIORITY.match(text)):
+        elif match := _PRIORITY.match(text):
+            level = int(match["priority"]) & 7
+        elif not (match := _CALLER.match(text)):
             break
         text = text[match.end() :]
-    return KernelLine(text, seconds if seconds is not None else wall, stamped, foreign, times)
+    time = seconds if seconds is not None else wall
+    return KernelLine(text, time, stamped, foreign, times, level=level)
 
 
 _STAMPLESS: Final = (None, False, False)

@@ -7,11 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from acceptance.core.component import Component
 from acceptance.core.parts import parse
-from acceptance.observe import aer_events, memory_events
+from acceptance.observe import aer_events, memory_events, unknown_line
 from acceptance.observe.driver_events import NvidiaReader
 from acceptance.observe.event import RANK, KernelEvent, clean, pci_function, table
 from acceptance.observe.kernel_line import LONGEST, KernelLine
@@ -112,10 +113,38 @@ def _once_a_page(events: Sequence[KernelEvent]) -> tuple[KernelEvent, ...]:
 
 
 def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
-    """Events in kernel messages, in the order of the log, before `weigh`.
+    """Known events in kernel messages, in the order of the log, before `weigh`.
 
     A report of several messages is joined only within one call: pass a batch, not single messages.
     """
+    return _once_a_page([event for _, event in _known(lines)])
+
+
+def all_events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
+    """The known events, and one of kind `unknown` for each message of the hardware without any."""
+    known = _known(lines)
+    unknown = [
+        (at, unknown_line.event(lines[at]))
+        for at in _silent(lines, known)
+        if unknown_line.counts(lines[at])
+    ]
+    return _once_a_page([event for _, event in sorted([*known, *unknown], key=itemgetter(0))])
+
+
+def read(lines: Sequence[KernelLine]) -> tuple[tuple[KernelEvent, ...], tuple[KernelLine, ...]]:
+    """The known events, as `events_of` gives them, and the messages from which none came."""
+    known = _known(lines)
+    silent = tuple(lines[at] for at in _silent(lines, known))
+    return _once_a_page([event for _, event in known]), silent
+
+
+def _silent(lines: Sequence[KernelLine], known: Sequence[tuple[int, KernelEvent]]) -> list[int]:
+    spoken = {index for index, _ in known}
+    return [index for index in range(len(lines)) if index not in spoken]
+
+
+def _known(lines: Sequence[KernelLine]) -> list[tuple[int, KernelEvent]]:
+    """The known events with the number of their message, in the order of the log."""
     nvidia = NvidiaReader(lines)
     hardware = memory_events.HardwareErrorReader(lines)
     resolutions = _Resolutions(lines)
@@ -130,7 +159,7 @@ def events_of(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
         if line.cut and not line.foreign:
             found.append((index, _cut(line)))
     found += hardware.unexplained(found)
-    return _once_a_page([event for _, event in sorted(found, key=lambda each: each[0])])
+    return sorted(found, key=itemgetter(0))
 
 
 def storms(events: Iterable[KernelEvent]) -> tuple[str, ...]:

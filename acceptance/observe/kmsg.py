@@ -81,7 +81,9 @@ def as_lines(records: Iterable[KmsgRecord]) -> tuple[KernelLine, ...]:
         for record in records
         for text in record.text.split("\n")
         if text.strip()
-        for part in pieces(KernelLine(text, record.seconds_since_boot, stamped=True))
+        for part in pieces(
+            KernelLine(text, record.seconds_since_boot, stamped=True, level=record.level)
+        )
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ BIT_SELF_TESTS = 1 << 7
 NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 
 _NVME = "nvme_smart_health_information_log"
+_STATISTICS, _SCAN = "ata_device_statistics", "scsi_background_scan"
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
 _MOST_BYTE = 0xFF
@@ -40,6 +41,17 @@ _MOST_BYTE = 0xFF
 _OTHER_LOG = re.compile(
     r"Read (?:Self-test Log|(?:\d+ entries from )?Error Information Log) failed\b"
 )
+# Of a disk behind a controller or bridge that does not pass the answer on, smartctl derives the
+# status from the attributes and their thresholds; it says so, and ends with exit status 4. Many
+# bridges do not pass on commands of 48 bits, and so neither the statistics nor the directory of
+# logs that they are in (ataprint.cpp). Some of these lines are in the text alone.
+_ATA_OTHER = re.compile(
+    r"Warning: This result is based on an Attribute check"
+    r"|SMART Status (?:command failed|not supported)"
+    r"|Read Device Statistics page|Read (?:GP|SMART) Log Directory failed"
+    r"|ATA_READ_LOG_EXT \(addr=0x0[04]:"
+)
+_FAILED_LINE = re.compile(r"(?:Read|Error|SMART|ATA_|SCT|Write) ?.*\bfailed\b|Warning!.*error")
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
@@ -83,6 +95,31 @@ _NOT_THERE = re.compile(r"failed: No such (?:device|file)")
 _REFUSED = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
 # smartctl's words for an attribute below its threshold.
 _WHEN_FAILED = frozenset({"", "past", "now"})
+# ATA8-ACS, SMART threshold exceeded: an attribute counts from 1 to 253.
+_ATTRIBUTE_VALUES = range(1, 254)
+# Attributes that are judged by their number, whatever their name, because makers agree on them: 5,
+# 187, 197 and 198. These names of smartctl's database (drivedb.h of 7.3) are of another count.
+_OTHER_MEANING = {
+    187: re.compile(r"Total_Unc_NAND_Reads"),
+    197: re.compile(r"Not_In_Use|Total_Unc_Read|Read_Failure_Blk|ECC_Error_Count|Later_Bad_Block"),
+    198: re.compile(r"Not_In_Use|Host_Reads|Read_Sectors_Tot|Uncor_Read_Error"),
+}
+# Attributes that are read.
+_READ = frozenset({5, 174, 184, 187, 197, 198, 199})
+# Attributes of other numbers are shown if they count something and their name tells of an error.
+_ERROR_NAME = re.compile(r"Uncor|Unc_|Fail|Bad_Bl|Realloc|CRC|Timeout|End-to-End|Retry|Downshift")
+_NO_COUNT_NAME = re.compile(r"Rate|Retract")
+# ACS, Device Statistics log: page and offset of each statistic.
+_HOURS, _REALLOCATED, _START_FAILURES, _CANDIDATES = (1, 16), (3, 32), (3, 48), (3, 56)
+_REPORTED, _CELSIUS, _OVER_MINUTES, _MOST_CELSIUS, _USED = (4, 8), (5, 8), (5, 80), (5, 88), (7, 8)
+_ATA_LOGS = ("summary", "extended")
+# ACS, error register: uncorrectable data; NVMe base specification, Media and Data Integrity Errors:
+# write fault, unrecovered read error, and three end-to-end checks.
+_UNC, _NVME_MEDIA, _NVME_UNREADABLE = 1 << 6, 2, range(0x80, 0x85)
+# SPC, sense keys; SBC, background scan status: stopped by a fatal error, or by a pattern of errors.
+_MEDIUM_ERROR, _SCAN_STOPPED = 3, frozenset({4, 5})
+# What a thermometer of a disk can say; -273 is the 0 K of an NVMe disk without one.
+_CELSIUS_POSSIBLE, _NO_CELSIUS = range(-100, 201), -273
 
 
 class SmartUnreadable(NotMeasurable):
@@ -108,13 +145,15 @@ def argv(device: str, program: str = PROGRAM) -> tuple[str, ...]:
     """The command line that prints all about one disk (`/dev/nvme0n1`) as JSON; it needs root.
 
     The text is asked for as well (`o`): up to 7.4 smartctl has the transitions into thermal
-    management nowhere else.
+    management nowhere else. `-a` leaves out the statistics of ATA disks and the background scan of
+    SCSI disks; `-x` has both, and logs besides that bridges refuse. smartctl ignores what is not of
+    the disk's kind.
     """
-    return (program, "--json=o", "-a", device)
+    return (program, "--json=o", "-a", "-l", "devstat", "-l", "background", device)
 
 
 def parse(text: str, returncode: int) -> Health:
-    """Parse the output of `smartctl --json=o -a DEVICE` with its exit status.
+    """Parse the output of `argv`, or of plain `smartctl -j -a DEVICE`, with its exit status.
 
     Raises SmartUnreadable when smartctl could not query the disk, when the disk offers no health
     data, or when an incomplete report shows no fault (a command failed, or there is no overall
@@ -124,6 +163,7 @@ def parse(text: str, returncode: int) -> Health:
     document = opened(text, returncode)
     nvme = _NVME
     attributes = _attributes(document)
+    statistics = _statistics(document)
     passed = at(document, "smart_status", "passed")
     if passed is not None and not isinstance(passed, bool):
         raise unknown(Message("smart_status_unknown", {"value": quote_value(passed)}))
@@ -133,27 +173,45 @@ def parse(text: str, returncode: int) -> Health:
         "ata_smart_attributes",
         "scsi_error_counter_log",
         "scsi_grown_defect_list",
+        _STATISTICS,
     )
     if not any(key in document for key in known):
         raise unread(document, returncode)
+    warning_c, critical_c = _limits_c(document)
     health = Health(
         passed=False if returncode & BIT_FAILING else passed,
         critical_warning=_byte(document, nvme, "critical_warning"),
         media_errors=count(document, nvme, "media_errors"),
-        percentage_used=_first(
+        # From 7.5 on smartctl has used life and spare of SATA disks too.
+        percentage_used=_most(
             _byte(document, nvme, "percentage_used"),
             _byte(document, "scsi_percentage_used_endurance_indicator"),
+            statistics.get(_USED),
+            _byte(document, "endurance_used", "current_percent"),
         ),
-        available_spare=_byte(document, nvme, "available_spare"),
-        spare_threshold=_byte(document, nvme, "available_spare_threshold"),
-        temperature_c=_temperature(document),
+        available_spare=_first(
+            _byte(document, nvme, "available_spare"),
+            _byte(document, "spare_available", "current_percent"),
+        ),
+        spare_threshold=_first(
+            _byte(document, nvme, "available_spare_threshold"),
+            _byte(document, "spare_available", "threshold_percent"),
+        ),
+        temperature_c=_temperature(document, statistics),
         power_on_hours=_first(
-            count(document, "power_on_time", "hours"), count(document, nvme, "power_on_hours")
+            count(document, "power_on_time", "hours"),
+            count(document, nvme, "power_on_hours"),
+            statistics.get(_HOURS),
         ),
-        # The same attribute number has other meanings for other makers, so the name must match too.
         serial=_text(document, "serial_number"),
-        error_log_entries=count(document, nvme, "num_err_log_entries"),
-        unsafe_shutdowns=count(document, nvme, "unsafe_shutdowns"),
+        error_log_entries=_most(
+            count(document, nvme, "num_err_log_entries"),
+            *(count(document, "ata_smart_error_log", form, "count") for form in _ATA_LOGS),
+        ),
+        unsafe_shutdowns=_first(
+            count(document, nvme, "unsafe_shutdowns"),
+            _named(attributes, 174, "unsafe|unexpect|power_loss"),
+        ),
         power_cycles=_first(
             count(document, "power_cycle_count"), count(document, nvme, "power_cycles")
         ),
@@ -164,28 +222,49 @@ def parse(text: str, returncode: int) -> Health:
         heavy_throttles=_thermal(document, "Thermal Temp. 2 Transition Count"),
         light_throttle_s=_thermal(document, "Thermal Temp. 1 Total Time"),
         heavy_throttle_s=_thermal(document, "Thermal Temp. 2 Total Time"),
-        crc_errors=_raw(attributes, 199, "crc"),
-        warning_c=_integer(document, "temperature", "op_limit_max"),
-        critical_c=_first(
-            _integer(document, "temperature", "critical_limit_max"),
-            _integer(document, "temperature", "limit_max"),
+        crc_errors=_named(attributes, 199, "crc"),
+        warning_c=warning_c,
+        critical_c=critical_c,
+        reallocated_sectors=_most(_raw(attributes, 5), statistics.get(_REALLOCATED)),
+        pending_sectors=_most(
+            _raw(attributes, 197),
+            count(document, "scsi_pending_defects", "count"),
+            statistics.get(_CANDIDATES),
         ),
-        reallocated_sectors=_raw(attributes, 5, "realloc|retired"),
-        pending_sectors=_first(
-            _raw(attributes, 197, "pending"), count(document, "scsi_pending_defects", "count")
-        ),
-        offline_uncorrectable=_raw(attributes, 198, "uncorrect|unc_"),
-        reported_uncorrectable=_raw(attributes, 187, "uncorrect"),
+        offline_uncorrectable=_raw(attributes, 198),
+        reported_uncorrectable=_most(_raw(attributes, 187), statistics.get(_REPORTED)),
         uncorrected_errors=_scsi_uncorrected(document),
         grown_defects=count(document, "scsi_grown_defect_list"),
         failed_self_tests=_failed_self_tests(document),
         failing_attributes=tuple(
-            str(row["name"]) for row in attributes if row.get("when_failed") == "now"
+            str(row["name"]) for row in attributes if _below(row, "value", "now")
+        ),
+        failed_attributes=tuple(
+            str(row["name"])
+            for row in attributes
+            if _warns_of_failure(row)
+            and _below(row, "worst", "past")
+            and not _below(row, "value", "now")
+        ),
+        error_attributes=_error_attributes(attributes),
+        end_to_end_errors=_named(attributes, 184, "end-to-end"),
+        start_failures=statistics.get(_START_FAILURES),
+        over_minutes=statistics.get(_OVER_MINUTES),
+        specified_c=max(statistics.get(_MOST_CELSIUS, 0), 0) or None,
+        conditions_met=_conditions_met(document),
+        logged_unreadable=_logged_unreadable(document),
+        scan_defects=_scan_defects(document),
+        scan_stopped=_scan_stopped(document),
+        status_alone=not (
+            attributes
+            or statistics
+            or any(key in document for key in known[3:5])
+            or nvme in document
         ),
     )
     if faults(health):  # a fault is proven, whatever else is missing
         return health
-    if returncode & BIT_COMMAND_FAILED and not (nvme in document and _only_other_logs(document)):
+    if returncode & BIT_COMMAND_FAILED and not _whole(document, attributes):
         raise unread(document, returncode, "disk_command_failed")
     # These two are proof, but of what is not known.
     if returncode & BIT_ATTRIBUTES or (
@@ -239,16 +318,31 @@ def _document(text: str, returncode: int) -> dict[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("smartctl"), dict):
         raise unknown(Message("smart_json_foreign"))
     status = document["smartctl"].get("exit_status")
-    if status != returncode:
+    if type(status) is not int or status != returncode:
         values: Values = {"code": returncode, "status": quote_value(status)}
         raise unknown(Message("smart_codes_differ", values))
     return document
 
 
-def _only_other_logs(document: dict[str, Any]) -> bool:
-    """Whether all that smartctl complains of are logs that do not tell an NVMe disk's health."""
-    told = [str(row.get("string")) for row in rows(document, "smartctl", "messages")]
-    return bool(told) and all(map(_OTHER_LOG.match, told))
+def _whole(document: dict[str, Any], attributes: list[dict[str, Any]]) -> bool:
+    """Whether all that smartctl complains of leaves the disk's health told.
+
+    Of an NVMe disk these are other logs; of an ATA disk the status, where its attributes and their
+    thresholds are there in its place, and the statistics.
+    """
+    told = [
+        str(row.get("string"))
+        for row in rows(document, "smartctl", "messages")
+        if row.get("severity") != "information"
+    ]
+    if _NVME in document:
+        harmless = _OTHER_LOG
+    elif attributes and all("thresh" in row for row in attributes):
+        harmless = _ATA_OTHER
+        told += [line for line in _printed(document) if _FAILED_LINE.match(line)]
+    else:
+        return False
+    return bool(told) and all(map(harmless.match, told))
 
 
 def unread(
@@ -324,9 +418,12 @@ def at(document: dict[str, Any], *path: str) -> Any:
 def _integer(document: dict[str, Any], *path: str) -> int | None:
     value = at(document, *path)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        values = {"key": ".".join(path), "value": quote_value(value)}
-        raise unknown(Message("smart_no_whole_number", values))
+        raise _no_whole_number(".".join(path), value)
     return value
+
+
+def _no_whole_number(key: str, value: object) -> UnreadableOutput:
+    return unknown(Message("smart_no_whole_number", {"key": key, "value": quote_value(value)}))
 
 
 def count(document: dict[str, Any], *path: str) -> int | None:
@@ -372,6 +469,11 @@ def _first(*values: int | None) -> int | None:
     return next((value for value in values if value is not None), None)
 
 
+def _most(*values: int | None) -> int | None:
+    """The largest value where several logs have the same one."""
+    return max((value for value in values if value is not None), default=None)
+
+
 def rows(document: dict[str, Any], *path: str) -> list[dict[str, Any]]:
     """The rows of the table at a path, empty without one; raises UnreadableOutput."""
     found = at(document, *path)
@@ -395,28 +497,195 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
         ):
             name = quote_value(row.get("name"))
             raise unknown(Message("smart_attribute_torn", {"name": name}))
+        count(row, "raw", "value")  # the text beside it counts; raises for what no counter holds
     return found
 
 
-def _raw(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
-    """The count in one ATA attribute.
+def _below(row: dict[str, Any], key: str, told: str) -> bool:
+    """Whether an attribute is (`value`) or was (`worst`) at its threshold or below it.
+
+    By smartctl's word, or by the numbers.
+    """
+    value, threshold = _byte(row, key), _byte(row, "thresh")
+    by_number = value is not None and value in _ATTRIBUTE_VALUES and value <= (threshold or 0)
+    return row["when_failed"] == told or by_number
+
+
+def _warns_of_failure(row: dict[str, Any]) -> bool:
+    """Whether an attribute at its threshold means that the disk fails, not that it is old or warm.
+
+    True where the report does not say it.
+    """
+    flag = at(row, "flags", "prefailure")
+    if flag is not None and not isinstance(flag, bool):
+        values = {"key": "flags.prefailure", "value": quote_value(flag)}
+        raise unknown(Message("smart_no_flag", values))
+    return flag is not False
+
+
+def _count_of(row: dict[str, Any]) -> int | None:
+    """The count in an ATA attribute; None where its text begins with none.
 
     Makers store other data in the upper bytes, so smartctl's own text of the value is parsed.
     """
+    match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"], re.ASCII)
+    return None if match is None else int(match[0])
+
+
+def _raw(attributes: list[dict[str, Any]], number: int) -> int | None:
+    """The count in the attribute of a number, unless its name is known for another count."""
+    found: list[int] = []
+    other = _OTHER_MEANING.get(number)
     for row in attributes:
-        if row.get("id") == number and re.search(name, row["name"], re.IGNORECASE):
-            match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"])
-            if match is None:
-                values = {"name": row["name"], "value": repr(row["raw"]["string"])}
-                raise unknown(Message("smart_no_count", values))
-            return int(match[0])
-    return None
+        if row["id"] != number or (other is not None and other.search(row["name"])):
+            continue
+        counted = _count_of(row)
+        if counted is None:
+            values = {"name": row["name"], "value": repr(row["raw"]["string"])}
+            raise unknown(Message("smart_no_count", values))
+        found.append(counted)
+    return _most(*found)
 
 
-def _temperature(document: dict[str, Any]) -> int | None:
-    value = _integer(document, "temperature", "current")
-    # A SAS disk without that log page has 0, with a trip point of 0.
-    return None if value == 0 and _integer(document, "temperature", "drive_trip") == 0 else value
+def _named(attributes: list[dict[str, Any]], number: int, name: str) -> int | None:
+    """The count in the attribute of a number, if its name is of that count."""
+    return _raw([row for row in attributes if re.search(name, row["name"], re.IGNORECASE)], number)
+
+
+def _error_attributes(attributes: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
+    """Other attributes that tell of errors and count some, by name."""
+    return tuple(
+        (row["name"], counted)
+        for row in attributes
+        if row["id"] not in _READ
+        and _ERROR_NAME.search(row["name"])
+        and not _NO_COUNT_NAME.search(row["name"])
+        and (counted := _count_of(row))
+    )
+
+
+def _pages(document: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each valid row of the statistics of an ATA disk, with the number of its page."""
+    for page in rows(document, _STATISTICS, "pages"):
+        number = _present(page, "number")
+        for row in rows(page, "table"):
+            for flag in ("valid", "monitored_condition_met"):
+                if not isinstance(at(row, "flags", flag), bool):
+                    values = {"key": f"flags.{flag}", "value": quote_value(at(row, "flags", flag))}
+                    raise unknown(Message("smart_no_flag", values))
+            if row["flags"]["valid"]:
+                yield number, row
+
+
+def _present(table: dict[str, Any], *path: str) -> int:
+    """The counter at a path, which must be there."""
+    value = count(table, *path)
+    if value is None:
+        raise _no_whole_number(".".join(path), None)
+    return value
+
+
+def _statistics(document: dict[str, Any]) -> dict[tuple[int, int], int]:
+    """The statistics of an ATA disk that it says are valid, by page and offset."""
+    found: dict[tuple[int, int], int] = {}
+    for page, row in _pages(document):
+        place = (page, _present(row, "offset"))
+        warm = place in (_CELSIUS, _MOST_CELSIUS)
+        value = _celsius(row, "value") if warm else _present(row, "value")
+        if value is None:
+            raise _no_whole_number("value", row.get("value"))
+        found[place] = value
+    if found.get(_USED, 0) > _MOST_BYTE:
+        values: Values = {"key": f"{_STATISTICS}", "value": found[_USED]}
+        raise unknown(Message("smart_byte_impossible", values))
+    return found
+
+
+def _conditions_met(document: dict[str, Any]) -> tuple[str, ...]:
+    """Statistics that reached a condition set for them (Device Statistics Notification)."""
+    return tuple(
+        _text(row, "name") or ""
+        for _, row in _pages(document)
+        if row["flags"]["monitored_condition_met"]
+    )
+
+
+def _logged_unreadable(document: dict[str, Any]) -> int | None:
+    """How many entries of the disk's own error log are of data that it could not give back.
+
+    The log has the newest entries alone.
+    """
+    logs = [
+        rows(document, "ata_smart_error_log", form, "table")
+        for form in _ATA_LOGS
+        if at(document, "ata_smart_error_log", form) is not None
+    ]
+    nvme_log = "nvme_error_information_log"
+    if not logs and nvme_log not in document:
+        return None
+    ata = sum(
+        bool(_present(row, "completion_registers", "error") & _UNC) for log in logs for row in log
+    )
+    nvme = sum(
+        _present(row, "status_field", "status_code_type") == _NVME_MEDIA
+        and _present(row, "status_field", "status_code") in _NVME_UNREADABLE
+        for row in rows(document, nvme_log, "table")
+        if "status_field" in row
+    )
+    return ata + nvme
+
+
+def _scan_defects(document: dict[str, Any]) -> int | None:
+    """How many unreadable places the background scans of a SCSI disk have found."""
+    at(document, _SCAN, "status")  # raises where it is no table
+    if _SCAN not in document:
+        return None
+    results = [key for key in document[_SCAN] if key.startswith("result_")]
+    return sum(
+        count(document, _SCAN, key, "sense_key", "value") == _MEDIUM_ERROR for key in results
+    )
+
+
+def _scan_stopped(document: dict[str, Any]) -> bool:
+    """Whether the background scan of a SCSI disk stopped for errors."""
+    return count(document, _SCAN, "status", "value") in _SCAN_STOPPED
+
+
+def _celsius(document: dict[str, Any], *path: str) -> int | None:
+    """The temperature at a path, or None; raises UnreadableOutput for what no disk can have."""
+    value = _integer(document, *path)
+    if value == _NO_CELSIUS:
+        return None
+    if value is not None and value not in _CELSIUS_POSSIBLE:
+        values = {"key": ".".join(path), "value": quote_value(value)}
+        raise unknown(Message("smart_temperature_impossible", values))
+    return value
+
+
+def _temperature(document: dict[str, Any], statistics: dict[tuple[int, int], int]) -> int | None:
+    value = _celsius(document, "temperature", "current")
+    # A SAS disk without that log page has 0, with a trip point of 0; from 7.4 on smartctl has the
+    # true value elsewhere.
+    if value == 0 and _integer(document, "temperature", "drive_trip") == 0:
+        value = None
+    return _first(
+        value,
+        statistics.get(_CELSIUS),
+        _celsius(document, "scsi_environmental_reports", "temperature_1", "current"),
+    )
+
+
+def _limits_c(document: dict[str, Any]) -> tuple[int | None, int | None]:
+    """The disk's own warning and critical temperature; one of 0 or less is none."""
+    given = [
+        _celsius(document, "temperature", key)
+        for key in ("op_limit_max", "critical_limit_max", "limit_max")
+    ]
+    # One byte, where 255 means that the disk has none (SPC, Temperature log page).
+    trip = _byte(document, "temperature", "drive_trip")
+    trip = None if trip == _MOST_BYTE else trip
+    warning, *critical = (one if one is not None and one > 0 else None for one in (*given, trip))
+    return warning, _first(*critical)
 
 
 def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
@@ -430,7 +699,9 @@ def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
 
 
 def _failed_self_tests(document: dict[str, Any]) -> int | None:
-    for form in ("standard", "extended"):
+    for form in ("standard", "extended"):  # smartctl gives an empty log no total
+        if count(document, "ata_smart_self_test_log", form, "count") == 0:
+            return 0
         total = count(document, "ata_smart_self_test_log", form, "error_count_total")
         if total is not None:  # a failure is outdated once a later full test has passed
             return total - (
@@ -489,6 +760,13 @@ class Health:
     of SCT). `light_throttles` and `heavy_throttles` are its transitions into thermal management 1
     and 2, `*_throttle_s` the seconds there (NVMe base specification, SMART / Health Information).
     `data_units_written` are 512,000 bytes each. smartctl leaves thermal counters out that are 0.
+
+    `failed_attributes` were below their threshold once. `error_attributes` are other attributes of
+    an ATA disk that count errors. `conditions_met` are statistics that reached a condition set for
+    them, `over_minutes` minutes above the specified temperature `specified_c`, in which a disk may
+    work for long. `logged_unreadable` counts the
+    newest entries of the error log that are of unreadable data, `scan_defects` those of a SCSI
+    disk's background scans. `status_alone`: the report has a status and no counter at all.
     """
 
     passed: bool | None
@@ -521,10 +799,24 @@ class Health:
     crc_errors: int | None
     warning_c: int | None
     critical_c: int | None
+    failed_attributes: tuple[str, ...] = ()
+    error_attributes: tuple[tuple[str, int], ...] = ()
+    end_to_end_errors: int | None = None
+    start_failures: int | None = None
+    over_minutes: int | None = None
+    specified_c: int | None = None
+    conditions_met: tuple[str, ...] = ()
+    logged_unreadable: int | None = None
+    scan_defects: int | None = None
+    scan_stopped: bool = False
+    status_alone: bool = False
 
 
 def faults(health: Health) -> tuple[Message, ...]:
-    """Every fault that the disk's report proves; empty if there is none."""
+    """Every fault that the disk's report proves, of whatever age the disk; empty if there is none.
+
+    `disk_counts` has what else a report tells: what warns, and what a new disk must not have.
+    """
     found: list[Message] = []
     if health.passed is False:
         found.append(Message("smart_status_failed"))
@@ -543,7 +835,6 @@ def faults(health: Health) -> tuple[Message, ...]:
         (health.media_errors, Message("disk_media_errors")),
         (health.pending_sectors, Message("disk_sectors_pending")),
         (health.offline_uncorrectable, Message("disk_sectors_offline")),
-        (health.reported_uncorrectable, Message("disk_sectors_reported")),
         (health.uncorrected_errors, Message("disk_errors_uncorrected")),
         (health.failed_self_tests, Message("disk_self_tests_failed")),
     )
@@ -552,6 +843,9 @@ def faults(health: Health) -> tuple[Message, ...]:
         for number, what in counts
         if number
     ]
+    hot, limit = health.temperature_c, health.critical_c
+    if hot is not None and limit is not None and hot > limit:
+        found.append(Message("disk_hot", {"temperature": str(hot), "limit": str(limit)}))
     return tuple(found)
 
 
@@ -566,6 +860,9 @@ _GROWS = (
     ("uncorrected_errors", Message("disk_errors_uncorrected")),
     ("grown_defects", Message("disk_grown_defects")),
     ("crc_errors", Message("disk_crc_errors")),
+    ("end_to_end_errors", Message("disk_end_to_end_errors")),
+    ("start_failures", Message("disk_start_failures")),
+    ("over_minutes", Message("disk_over_minutes")),
     ("warning_minutes", Message("disk_warning_minutes")),
     ("critical_minutes", Message("disk_critical_minutes")),
     ("light_throttles", Message("disk_light_throttles")),

@@ -152,6 +152,11 @@ class RunningProgram:
     def container_id(self) -> None:
         """None: a child of this process is not in a container."""
 
+    @property
+    def expired(self) -> bool:
+        """Whether it was told to end because its time is over."""
+        return self._expired
+
     def poll(self) -> bool:
         """Whether the program has ended."""
         return self.process.poll() is not None

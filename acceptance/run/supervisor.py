@@ -36,13 +36,14 @@ from acceptance.core.record import (
     RunEnded,
     SessionEnded,
     SessionStarted,
+    Stopped,
 )
 from acceptance.history.baseline import forgetful
 from acceptance.journal import clock, ownership, reader, seal, segment
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
-from acceptance.observe import tested_parts
+from acceptance.observe import part_names, tested_parts
 from acceptance.process import orphans
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
@@ -191,8 +192,15 @@ class Supervisor:
                 for body in header_records(self._prepared, self._station, self._run_dir):
                     writer.write(body)
                 due = gpu_supervisor.due_targets(self._prepared.inventory, self._plan.gpus)
+                names = part_names.find(
+                    self._prepared.inventory,
+                    self._plan.gpus,
+                    self._prepared.scratches,
+                    self._root,
+                )
+                tested, live = self._tested_parts, self._live
                 watching = host.HostWatch(
-                    self._run_dir, self._root, due, self._tested_parts, throughput=self._live
+                    self._run_dir, self._root, due, tested, throughput=live, names=names
                 )
                 self._kernel_log_after = watching.kernel_log_after
                 try:
@@ -379,6 +387,8 @@ class Supervisor:
         # the journal is unreadable: stop everything and leave no container behind
         except BaseException:
             for one in running:
+                with contextlib.suppress(segment.JournalError):
+                    writer.write(Stopped(session=one.name))
                 one.handle.stop()
             for one in running:
                 one.handle.wait()
@@ -401,8 +411,10 @@ class Supervisor:
 
 def _end(one: _Started, writer: segment.Writer, *, stopped: bool) -> bool:
     """End a session where it still runs, and journal how it ended; whether it was whole."""
-    if not one.handle.poll() and not one.deadline.passed():
-        one.handle.stop()
+    if not one.handle.poll():
+        writer.write(Stopped(session=one.name))
+        if not one.deadline.passed():
+            one.handle.stop()
     gate = one.gate is not None
     complete, detail = outcome_of(one.handle.wait(), begun=one.begun, gate=gate, stopped=stopped)
     seconds = time.monotonic() - one.began

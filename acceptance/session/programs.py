@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import re
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from acceptance.core.evidence import AnyBody, PartBegan, ToolRan
 from acceptance.core.message import Message
 from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import Note
+from acceptance.core.record import Note, Stopped
 from acceptance.core.unmeasured import not_permitted
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
@@ -23,6 +24,8 @@ from acceptance.wording.errors import said
 # Maximum number of queued lines: with their maximum length it bounds the memory for the output of a
 # malfunctioning program.
 WAITING = 256
+# Signals that others send; a program that fails ends itself by one of the others.
+_SENT = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 POLL_S = 0.1  # the end of a program is noticed within this time
 
 
@@ -65,15 +68,6 @@ class _LineQueue:
             return False
         self._on_line(index, line)
         return True
-
-
-def _expire(programs: Sequence[command.RunningProgram]) -> list[command.RunningProgram]:
-    """Begin to end the programs whose time is over; returns those that have time and run."""
-    running = [one for one in programs if not one.poll()]
-    for one in running:
-        if one.deadline.passed():
-            one.expire()
-    return [one for one in running if not one.deadline.passed()]
 
 
 class Programs:
@@ -178,10 +172,13 @@ class Programs:
                     ends = Deadline(min(until.at, zero + part.end_s))
                     started[index] = self._start(part, ends, taken)
                 self._journal_begin([(parts[index], started[index][0]) for index in due])
+                running: list[command.RunningProgram] = []
                 for index, (_, one) in started.items():
-                    if ends_now(index):
-                        one.expire()
-                running = _expire([one for _, one in started.values()])
+                    late = one.deadline.passed()
+                    if late or ends_now(index):
+                        self._expire(one, parts[index])
+                    if not late and not one.poll():
+                        running.append(one)
                 if not running and not waiting:
                     break
                 moments = [until.at, *(one.deadline.at for one in running)]
@@ -196,16 +193,19 @@ class Programs:
                     running[0].ends_within(left)
                 else:
                     time.sleep(left)
-            ended = [(name, one.wait()) for name, one in (started[at] for at in range(len(parts)))]
+            ended = [(*started[at], part) for at, part in enumerate(parts)]
+            done = [(name, one.wait(), part) for name, one, part in ended]
             if lines is not None:
                 lines.drain()
                 self._note_missed(lines.missed)
-            return tuple(self._record(name, done) for name, done in ended)
+            return tuple(self._record(name, result, part) for name, result, part in done)
         finally:
-            for _, one in started.values():
-                one.expire()  # all at once: each may take its whole grace
-            for _, one in started.values():
-                one.stop()
+            try:
+                for index, (_, one) in started.items():
+                    self._expire(one, parts[index])  # all at once: each may take its whole grace
+            finally:
+                for _, one in started.values():
+                    one.stop()
 
     def _start(
         self, part: Part, ends: Deadline, on_line: Callable[[str], None] | None
@@ -219,6 +219,12 @@ class Programs:
         )
         return name, running
 
+    def _expire(self, one: command.RunningProgram, part: Part) -> None:
+        """Begin to end a program that runs; journalled before, because of what the driver says."""
+        if not one.expired and not one.poll():
+            self._write(Stopped(self._planned.id, component=part.component))
+            one.expire()
+
     def _journal_begin(self, began: Sequence[tuple[Part, str]]) -> None:
         """Journal the parts that began, after the start of them all: it waits for the disk."""
         for part, name in began:
@@ -229,7 +235,11 @@ class Programs:
         if count:
             self._write(Note(Message("lines_missed", {"check": self._planned.id, "n": count})))
 
-    def _record(self, name: str, completed: command.ProgramResult) -> command.ProgramResult:
+    def _record(
+        self, name: str, completed: command.ProgramResult, part: Part
+    ) -> command.ProgramResult:
+        if -completed.returncode in _SENT and not completed.timed_out:
+            self._write(Stopped(self._planned.id, ended=True, component=part.component))
         self._write(
             ToolRan(
                 self._planned.id,

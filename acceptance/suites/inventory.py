@@ -5,7 +5,7 @@ A fact that is not declared is not due.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pytest
 
@@ -17,11 +17,10 @@ from acceptance.core.parts import CPU, MEMORY, SYSTEM, Part
 from acceptance.core.plain_text import same_text
 from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.machine.channels import channels
-from acceptance.machine.inventory import Disk, Inventory, Memory, known
-from acceptance.machine.machine_file import DeclaredDisk, Machine
+from acceptance.machine.declared_disks import assign_disks
+from acceptance.machine.inventory import Inventory, Memory, known
+from acceptance.machine.machine_file import Machine
 from acceptance.session.check import Check
-
-DISK_SHARE = 0.98  # makers round sizes; 2 % less is another model
 
 
 @pytest.mark.session("host-before")
@@ -143,51 +142,6 @@ def test_dimms(inventory: Inventory, machine: Machine | None, check: Check) -> N
 def _unread(memory: Memory) -> Gap:
     """Why the modules could not be read; an inventory of an older rigproof does not say which."""
     return Gap(memory.dimms_unread_why or Unmeasured.NO_ANSWER, memory.dimms_unread or "")
-
-
-def describes(declared: DeclaredDisk, disk: Disk) -> bool:
-    """Whether a disk matches a declaration."""
-    return (
-        same_text(declared.model, disk.model)
-        and (declared.serial is None or same_text(declared.serial, disk.serial))
-        and (declared.firmware is None or same_text(declared.firmware, disk.firmware))
-        and (
-            declared.size_gb is None
-            or known(disk.size_bytes) >= DISK_SHARE * declared.size_gb * 1e9
-        )
-    )
-
-
-def assign_disks(declared: Sequence[DeclaredDisk], disks: Sequence[Disk]) -> list[list[Disk]]:
-    """The disks of each declaration, in order.
-
-    No disk counts twice, and no declaration gets more than it declares. Declarations with a serial
-    choose first, then those with a firmware, then the larger ones; a disk is handed on where its
-    declaration can take another, so that as many as possible are met.
-    """
-    holders: dict[int, int] = {}  # the declaration of each disk, both by number
-
-    def finds(wanted: int, tried: set[int]) -> bool:
-        for number, disk in enumerate(disks):
-            if number in tried or not describes(declared[wanted], disk):
-                continue
-            tried.add(number)
-            if number not in holders or finds(holders[number], tried):
-                holders[number] = wanted
-                return True
-        return False
-
-    def choosy(index: int) -> tuple[bool, bool, int]:
-        one = declared[index]
-        return one.serial is None, one.firmware is None, -(one.size_gb or 0)
-
-    for index in sorted(range(len(declared)), key=choosy):
-        for _ in range(min(declared[index].count, len(disks))):
-            finds(index, set())
-    return [
-        [disk for number, disk in enumerate(disks) if holders.get(number) == index]
-        for index in range(len(declared))
-    ]
 
 
 @pytest.mark.session("host-before")

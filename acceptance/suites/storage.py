@@ -16,6 +16,7 @@ from acceptance.core.evidence import Scratch, Table
 from acceptance.core.message import Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
+from acceptance.expect import new_disk
 from acceptance.expect.thresholds import thresholds
 from acceptance.loads.names import (
     CHECKPOINT_READINGS,
@@ -30,7 +31,16 @@ from acceptance.loads.names import (
 )
 from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk, Inventory, known
-from acceptance.observe import disk_links, disk_temperature, raid, self_test, smart, storage, zfs
+from acceptance.observe import (
+    disk_counts,
+    disk_links,
+    disk_temperature,
+    raid,
+    self_test,
+    smart,
+    storage,
+    zfs,
+)
 from acceptance.observe.raid import RaidState
 from acceptance.observe.self_test import SelfTestResult, SelfTests
 from acceptance.process.command import ProgramMissing, ProgramResult
@@ -137,6 +147,17 @@ class _Answers:
         return not_permitted(Message("disk_nodes_absent", {"why": error.message}))
 
 
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What is said of disks, by component."""
+
+    by_disk: dict[Component, Text | None] = field(default_factory=dict)
+
+    def say(self, disk: Disk, *told: Message) -> None:
+        """Keep these clauses, if there are any."""
+        self.by_disk[disk.component] = Message("clauses", {"why": told}) if told else None
+
+
 def _health(done: ProgramResult) -> smart.Health:
     return smart.parse(done.stdout, done.returncode)
 
@@ -169,20 +190,25 @@ def _of_disk(ran: Sequence[ProgramResult], disk: Disk, *words: str) -> ProgramRe
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(1.0)
-@pytest.mark.measures("disk_faults", "disk_wear")
+@pytest.mark.measures("disk_faults", "disk_warnings", "disk_lifetime_faults", "disk_wear")
 def test_smart_health(
     inventory: Inventory, smart_report: AskDisk, exists: Exists, check: Check
 ) -> None:
-    """The SMART report of every disk: overall health, critical warnings, media errors, spare; of
-    NVMe disks how far they are worn.
+    """The SMART report of every disk: overall health, critical warnings, media errors, spare, its
+    own thresholds; of NVMe disks how far they are worn; of disks declared as new what they have
+    counted.
 
-    Measured: faults that the drive itself reports, and the used share of its rated life. Not
-    measured: its speed, and faults that it hides.
+    Measured: faults that the drive itself reports, what is past a threshold, and the used share of
+    its rated life. Not measured: its speed, what it hides, and what the note says that its report
+    does not have.
     """
     readings: dict[Component, float] = {}
     worn: dict[Component, float] = {}
     unworn: dict[Component, Gap] = {}
-    notes: dict[Component, Text | None] = {}
+    warned: dict[Component, float] = {}
+    beyond: dict[Component, float] = {}
+    notes, about, of_new = _Notes(), _Notes(), _Notes()
+    uncounted: dict[Component, Gap] = {}
     disks = known(inventory.disks)
     answers = _Answers(exists, disks)
     tells_wear = {disk.component for disk in disks if disk.kind == "nvme"}
@@ -190,12 +216,21 @@ def test_smart_health(
         health = answers.of(disk, _asked, _health, smart_report, disk)
         if health is None:
             if _is_gone(disk, exists):
-                readings[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
+                readings[disk.component] = 1.0
+                notes.say(disk, Message("disk_not_shown"))
                 answers.skipped[disk.component] = after_fault(Message("disk_not_shown"))
             continue
-        faults = smart.faults(health)
+        faults, warnings = smart.faults(health), disk_counts.warnings(health)
         readings[disk.component] = float(len(faults))
-        notes[disk.component] = Message("clauses", {"why": faults}) if faults else None
+        notes.say(disk, *faults, *disk_counts.shown(health))
+        warned[disk.component] = float(len(warnings))
+        about.say(disk, *warnings)
+        if disk_counts.offered(health):
+            found = disk_counts.beyond_new(health, new_disk.shipped().most_used_percent)
+            beyond[disk.component] = float(len(found))
+            of_new.say(disk, *found)
+        else:
+            uncounted[disk.component] = no_answer(Message("disk_counts_none"))
         if disk.component in tells_wear:
             if health.percentage_used is None:
                 # every NVMe disk has it (NVMe base specification)
@@ -203,7 +238,17 @@ def test_smart_health(
             else:
                 worn[disk.component] = health.percentage_used / 100
     serials: dict[Component, str | None] = {disk.component: disk.serial for disk in disks}
-    check("disk_faults", readings, skipped=answers.skipped, notes=notes, serials=serials)
+    unread = answers.skipped
+    check("disk_faults", readings, skipped=unread, notes=notes.by_disk, serials=serials)
+    check("disk_warnings", warned, skipped=unread, notes=about.by_disk, serials=serials)
+    new = check.components("disk_lifetime_faults")
+    check(
+        "disk_lifetime_faults",
+        {name: count for name, count in beyond.items() if name in new},
+        skipped={**unread, **uncounted},
+        notes=of_new.by_disk,
+        serials=serials,
+    )
     unread_wear = {name: why for name, why in answers.skipped.items() if name in tells_wear}
     check("disk_wear", worn, skipped={**unread_wear, **unworn}, serials=serials)
 

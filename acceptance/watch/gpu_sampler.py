@@ -42,6 +42,7 @@ from acceptance.observe.sensors import SampleThinner
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_users import GpuUsers
 from acceptance.watch.link_watch import LinkWatch
+from acceptance.watch.suspicion import suspicion
 from acceptance.watch.targets import AttachedGpu, WatchError, WatchTarget, attach
 from acceptance.wording.errors import said
 
@@ -125,6 +126,7 @@ class GpuWatch:
         self._users = users
         self._links = links
         self._deaf: set[str] = set()
+        self._targets = tuple(one.known for one in gpus)
         self._names = {one.known.pci_address: one.known.name for one in gpus}
         self._gpus: list[_Gpu] = []
         for one in gpus:
@@ -212,7 +214,7 @@ class GpuWatch:
         for code, address in self._listener.poll():
             severity, meaning, action, catalog = driver_events.xid(code)
             said = f"NVML: Xid {code}{f' on {address}' if address else ''}"
-            now = clock.boot_s()
+            where, now = parse(address) if address else None, clock.boot_s()
             self._events.event(
                 Event(
                     "xid",
@@ -221,10 +223,11 @@ class GpuWatch:
                     meaning,
                     action,
                     code,
-                    parse(address) if address else None,
+                    where,
                     now,
                     source="nvml",
                     catalog=catalog,
+                    suspicion=suspicion("xid", code, where, said, self._targets),
                 )
             )
         for address, why in self._listener.deaf.items():

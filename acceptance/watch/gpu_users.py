@@ -18,7 +18,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
-from acceptance.core.record import ForeignProcess, Note
+from acceptance.core.record import ForeignProcess, GpuUser, Note
 from acceptance.journal import clock
 from acceptance.machine.inventory import GpuProcess, Users
 from acceptance.observe import gpu_traits, readiness
@@ -44,6 +44,8 @@ GROWN_BYTES = GIB
 HELD_S = 10.0
 # Limit of records, so that someone who starts a process each second does not fill the disk.
 MAX_RECORDS = 200
+# The same for users that disturb nothing: a run starts some hundred programs on each GPU.
+MAX_USERS = 10_000
 _ANCESTORS = 64
 
 
@@ -70,6 +72,8 @@ class _Gpu:
     start_bytes: int | None = None
     free_s: float = 0.0
     grown_s: float | None = None
+    own: set[int] = field(default_factory=set)
+    drawing: dict[int, GpuUser] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class GpuUsers:
         self._write = write
         self._gpus: dict[Component, _Gpu] = {}
         self._written = 0
+        self._users = 0
         self._own: _Own | None = None
 
     def poll(self, handles: Mapping[Component, Any], pool: Executor) -> None:
@@ -117,6 +122,7 @@ class GpuUsers:
             gpu.listed_s, gpu.told_unlisted = now, False
             computing = readiness.compute_processes_of(users)
             present: set[int | None] = set(self._classify(name, gpu, computing, now, listed))
+            self._drawing(name, gpu, users, computing, now)
             present |= set(self._memory(name, gpu, users, used_bytes, now, listed))
             for pid in [pid for pid in gpu.seen if pid not in present]:
                 self._report_ended(gpu.seen.pop(pid), now)
@@ -147,6 +153,9 @@ class GpuUsers:
         for one in computing:
             kin = self._kin(one.pid)
             if kin == "ours":
+                if one.pid not in gpu.own:
+                    gpu.own.add(one.pid)
+                    self._user(GpuUser(name, now, one.pid, one.name, own=True))
                 continue
             yield one.pid
             seen = gpu.seen.get(one.pid)
@@ -166,6 +175,30 @@ class GpuUsers:
             if now - seen.since_s >= wait_s:
                 self._foreign(name, seen, one.pid, one.name, one.memory_bytes)
         self._count(name, gpu, elsewhere, now, listed)
+
+    def _drawing(
+        self,
+        name: Component,
+        gpu: _Gpu,
+        users: Users,
+        computing: tuple[GpuProcess, ...],
+        now: float,
+    ) -> None:
+        """Record the processes that only draw: they disturb nothing, and may cause an Xid."""
+        counted = {one.pid for one in computing}
+        drawing = {one.pid: one for one in users.listed() if one.pid not in counted}
+        for pid in [pid for pid in gpu.drawing if pid not in drawing]:
+            gone = gpu.drawing.pop(pid)
+            self._user(GpuUser(name, gone.since_s, pid, gone.command, own=False, until_s=now))
+        for pid, one in drawing.items():
+            if pid not in gpu.drawing and self._kin(pid) != "ours":
+                gpu.drawing[pid] = GpuUser(name, now, pid, one.name, own=False)
+                self._user(gpu.drawing[pid])
+
+    def _user(self, record: GpuUser) -> None:
+        self._users += 1
+        if self._users <= MAX_USERS:
+            self._write(record)
 
     def _count(
         self, name: Component, gpu: _Gpu, elsewhere: list[GpuProcess], now: float, listed: set[int]

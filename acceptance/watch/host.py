@@ -13,13 +13,16 @@ from pathlib import Path
 
 from acceptance.core.evidence import Sample
 from acceptance.core.message import Message
-from acceptance.core.record import Event
+from acceptance.core.record import Event, Note
 from acceptance.journal import clock, reader, segment
 from acceptance.observe import event, kernel_log, kmsg
+from acceptance.observe.part_names import PartNames
 from acceptance.observe.sensors import SampleThinner, Sensors
 from acceptance.watch.event_log import EventLog
 from acceptance.watch.gpu_supervisor import SamplerProcess
+from acceptance.watch.suspicion import suspicion
 from acceptance.watch.targets import WatchTarget
+from acceptance.watch.unknown_lines import UnknownLines
 from acceptance.wording.errors import said
 
 PERIOD_S = 1.0
@@ -29,12 +32,17 @@ SEGMENT = "journal-watch.jsonl"
 HOLD_S = 3.0
 
 
-def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event:
+def to_record(
+    event: event.KernelEvent,
+    read_s: float,
+    offset_s: float,
+    gpus: Sequence[WatchTarget] = (),
+) -> Event:
     """A kernel event as a record of the journal.
 
     `read_s` is the time of reading, in seconds since boot. The clock of kernel messages stops while
     the machine sleeps (`offset_s` behind ours), and in a paused VM it may fall behind altogether.
-    A time stamp that does not fit the time of reading is replaced by it.
+    A time stamp that does not fit the time of reading is replaced by it. `gpus` are under test.
     """
     stamp = event.time + offset_s if isinstance(event.time, float) else read_s
     fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # at most a few rounds ago
@@ -49,6 +57,7 @@ def to_record(event: event.KernelEvent, read_s: float, offset_s: float) -> Event
         boot_s=stamp if fits else read_s,
         hardware=event.hardware,
         catalog=event.catalog,
+        suspicion=suspicion(event.kind, event.code, event.component, event.text, gpus),
     )
 
 
@@ -59,7 +68,8 @@ class HostWatch:
     `kernel_log_after` is the sequence number of the last kernel message before the watch; None if
     the log cannot be read. `tested` are the parts under test, as messages name them: their events
     are faults that elsewhere are warnings. `throughput` says whether somebody watches what the
-    GPUs' links move. Create it in the main thread, because it starts the child process.
+    GPUs' links move. `names` are what the kernel calls the parts of the machine, for messages that
+    nobody knows. Create it in the main thread, because it starts the child process.
 
     Raises JournalError when its segments cannot be created.
     """
@@ -72,6 +82,7 @@ class HostWatch:
         tested: Mapping[str, event.PartKind] | None = None,
         *,
         throughput: bool = False,
+        names: PartNames | None = None,
     ) -> None:
         self._trouble: Message | None = None
         self._tested = tested or {}
@@ -82,6 +93,8 @@ class HostWatch:
         self._thinning = SampleThinner(self._keep, clock.boot_s())
         self._over = threading.Event()
         self._log: kmsg.Kmsg | None = None
+        self._targets = tuple(gpus)
+        self._unknown = UnknownLines(names or PartNames({}))
         self._held: list[
             tuple[kmsg.KmsgRecord, float]
         ] = []  # each with the time of its reading, in seconds since boot
@@ -107,12 +120,12 @@ class HostWatch:
         found = tuple(part for part in (self._trouble, self._gpus.failure) if part)
         return Message("trouble", {"text": found}) if found else None
 
-    @staticmethod
-    def _newest(log: kmsg.Kmsg) -> int:
+    def _newest(self, log: kmsg.Kmsg) -> int:
         """Read all messages; returns the sequence number of the last one, -1 if there is none."""
         last = -1
         while records := log.read_new():
             last = records[-1].sequence
+            self._unknown.before(kmsg.as_lines(records))
         return last
 
     def _keep(
@@ -152,9 +165,15 @@ class HostWatch:
             # offset would date its events before the start of their check.
             offset_s = clock.boot_s() - time.monotonic()
             lines = kmsg.as_lines(record for record, _ in self._held)
-            for found in event.weigh(kernel_log.events_of(lines), self._tested, in_run=True):
+            events, silent = kernel_log.read(lines)
+            known = event.weigh(events, self._tested, in_run=True)
+            unknown = [found for line in silent if (found := self._unknown.read(line)) is not None]
+            for found in (*known, *unknown):
+                if isinstance(found, Note):
+                    self._events.put(found)
+                    continue
                 moment = read_at.get(found.time, now) if isinstance(found.time, float) else now
-                self._events.event(to_record(found, moment, offset_s))
+                self._events.event(to_record(found, moment, offset_s, self._targets))
             self._held = []
         if self._log.lost:
             self._log.lost = False

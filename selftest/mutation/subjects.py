@@ -105,9 +105,10 @@ _DECIDE: dict[str, dict[str, str]] = {
         "language": "language",
         "limit": "limit | judgement expect/limits",
         "limit_set": "expect/site_sheets | run/site_sheet_runs",
+        "load_xid": "load_xid | side_by_side",
         "message": "wording/words | fold",
         "nearest": "nearest | machine/machine_errors cli/command_line",
-        "notes": "spans foreign_process | session/live_evidence",
+        "notes": "spans foreign_process load_xid | session/live_evidence",
         "past": "past drift | repeat history/reference_builder",
         "plan": "expect/plan_builder expect/plan_lint | machine/shipped_machines run/planning",
         "power_steps": "power_steps | run/open_step",
@@ -116,7 +117,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "regular_file": "regular_file",
         "repeat": "repeat | history/night",
         "exit_code": "cli/exit_codes",
-        "event_finding": "side_by_side incident | verdict_excused | fold_properties",
+        "event_finding": "side_by_side incident load_xid | verdict_excused | fold_properties",
         "site": "site | expect/site_families",
         "site_names": "site | expect/site_families",
         "version": "version",
@@ -176,6 +177,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "limit_version": "limit_version",
         "loosest": "loosest | every_limit plan_lint",
         "measurements": "measurements",
+        "new_disk": "new_disk",
         "parallel": "parallel_limits",
         "plan_builder": "plan_builder plan_lint | session/plugin machine/gpu_selection run/planning"
         " | machine/shipped_machines",
@@ -217,6 +219,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "change_rules": "change_rules | changes inventory_recorded",
         "channels": "channels | run/planning",
         "changes": "changes | inventory_recorded",
+        "declared_disks": "declared_disks | suites/suites",
         "disk_link": "disk_link",
         "facts": "history/circumstances facts | history/comparison changes inventory_recorded",
         "machine_file": "expect/declaration machine_errors"
@@ -241,11 +244,12 @@ _READ: dict[str, dict[str, str]] = {
     },
     "observe": {
         "block": "block",
+        "disk_counts": "disk_counts",
         "dmi": "dmi | draft",
         "filesystem": "filesystem",
         "raid": "raid | suites/storage_suite",
         "self_test": "self_test | suites/storage_suite",
-        "smart": "smart | storage",
+        "smart": "smart disk_counts | storage",
         "zfs": "zfs | suites/storage_suite",
     },
     "tools": {
@@ -291,6 +295,8 @@ _WEIGH: dict[str, dict[str, str]] = {
         "gpu_events": "gpu_events",
         "gpu_sample": "gpu_sample",
         "memory_events": "kernel_records | kernel_events | kernel_log",
+        "part_names": "part_names",
+        "unknown_line": "unknown_line | watch/unknown_lines",
     },
 }
 # What stands in tables are names and words, which exchanging would only shuffle.

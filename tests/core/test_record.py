@@ -30,10 +30,13 @@ from acceptance.core.record import (
     Entry,
     Event,
     ForeignProcess,
+    GpuUser,
     Measured,
     Postponed,
     RunClosed,
     RunStarted,
+    Stopped,
+    Suspicion,
 )
 
 OTHERS: list[Body] = [
@@ -66,6 +69,10 @@ OTHERS: list[Body] = [
     ),
     ForeignProcess(Gpu(0), 125.5, 4242, "python3", 1 << 40),
     ForeignProcess(Gpu(1), 125.5, None, None, None, 130.0),
+    GpuUser(Gpu(1), 125.5, 4242, None, own=False, until_s=130.0),
+    Stopped("a.one", ended=True, component=Gpu(0)),
+    Stopped(session="gpu-load"),
+    Event("xid", "warning", "t", "m", "a", code=45, suspicion=Suspicion(Gpu(0), 7, "x", True)),
     Table(
         "a.one",
         Gpu(0),

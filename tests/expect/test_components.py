@@ -97,6 +97,7 @@ def test_a_machine_that_declares_nothing() -> None:
         "disk": (Part("disk", "nvme0n1"),),
         "disk-nvme": (Part("disk", "nvme0n1"),),
         "disk-physical": (Part("disk", "nvme0n1"),),
+        "disk-new": (),
         "disk-linked": (Part("disk", "nvme0n1"),),
         "disk-thermometer": (),
         **dict.fromkeys((f"disk-scratch{of}" for of in ("", *SCRATCHES)), ()),

@@ -57,6 +57,10 @@ def test_without_a_file_nothing_is_declared() -> None:
             },
         ),
         (
+            {"disk": [{"model": "M", "new": True}, {"model": "N"}]},
+            {"disk[M].count": 1, "disk[M].new": True, "disk[N].count": 1},
+        ),
+        (
             {"scratch": [{"path": "/data", "allow": ["nfs"]}]},
             {"scratch[/data]": True, "scratch[/data].keep": True},
         ),

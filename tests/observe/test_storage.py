@@ -147,7 +147,7 @@ def test_reports_and_self_tests_are_asked_of_the_disk() -> None:
     for ask in (observe_storage.report, observe_storage.start_self_test):
         assert ask(DISK, deadline=Deadline.after(9), run=programs).stdout == "text"
     assert programs.asked == [
-        ("smartctl", "--json=o", "-a", "/dev/sda"),
+        smart.argv("/dev/sda"),
         ("smartctl", "-j", "-t", "short", "/dev/sda"),
     ]
 

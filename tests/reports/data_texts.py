@@ -114,6 +114,7 @@ def _events() -> Iterator[tuple[str, str]]:
         yield f"sxid.action.{name}", action
     modules = [
         *sorted((PACKAGE / "observe").glob("*_events.py")),
+        PACKAGE / "observe/unknown_line.py",
         PACKAGE / "session/load_events.py",
         PACKAGE / "watch/gpu_sampler.py",
     ]

@@ -43,6 +43,7 @@ from acceptance.core.record import (
     CheckEnded,
     Event,
     ForeignProcess,
+    GpuUser,
     Measured,
     Note,
     Postponed,
@@ -50,6 +51,8 @@ from acceptance.core.record import (
     SessionEnded,
     SessionStarted,
     Skipped,
+    Stopped,
+    Suspicion,
 )
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.core.unmeasured import Unmeasured
@@ -481,6 +484,18 @@ def run() -> list[Body]:
             sealed_bytes=1 << 30,
         ),
         ForeignProcess(Gpu(0), 60.0, 4242, "python3 train.py", 1 << 30, 61.0),
+        GpuUser(Gpu(0), 60.0, 4242, "Xorg", own=False, until_s=61.0),
+        Stopped(check, "gpu-load", ended=True, component=MEMORY),
+        Event(
+            "xid",
+            "warning",
+            "said",
+            "meaning",
+            "action",
+            code=45,
+            component=Gpu(0),
+            suspicion=Suspicion(Gpu(0), 7, "gpu_burn", consequence=True),
+        ),
         Event(
             "mce",
             "error",

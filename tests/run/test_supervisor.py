@@ -33,6 +33,7 @@ from acceptance.core.record import (
     Postponed,
     RunEnded,
     SessionEnded,
+    Stopped,
 )
 from acceptance.journal import reader
 from acceptance.machine.inventory import Inventory
@@ -489,6 +490,8 @@ time.sleep(60)""".replace("\n", "\n        ")
     assert verdict["verdict"] == "UNJUDGED"
     assert sorted(sessions(runs)) == [("gpu-load", False), ("host-load", False)]
     assert worded(runs.bodies(RunEnded)) == [RunEnded(False, "stopped by SIGTERM")]
+    stopped = {one.session for one in runs.bodies(Stopped)}
+    assert stopped == {"gpu-load", "host-load"}
     for check in ("gpu.granted", "host.one"):
         assert f"{check}: did not finish: stopped by SIGTERM" in texts(verdict)
 

@@ -13,7 +13,7 @@ from thoroughness import ALL
 
 from acceptance.core.evidence import ToolRan
 from acceptance.core.message import Message
-from acceptance.core.record import Body, Note
+from acceptance.core.record import Body, Note, Stopped
 from acceptance.process import command, orphans, output
 from acceptance.process.deadline import Deadline
 from acceptance.session import programs
@@ -106,6 +106,27 @@ def test_all_programs_of_a_check_share_its_time(tmp_path: Path) -> None:
     assert [body.returncode != 0 for body in bench.written if isinstance(body, ToolRan)] == [True]
     with pytest.raises(command.CommandError, match="its time was over before it began"):
         bench.programs.run(["true"])
+
+
+def test_a_program_whose_time_is_over_is_told_to_end_on_the_record(bench: Bench) -> None:
+    bench.programs.run(["sleep", "60"], deadline=Deadline.after(0.3))
+    assert [type(one) for one in bench.written] == [Stopped, ToolRan]
+    assert bench.written[0] == Stopped("cpu.gemm[f64]")
+
+
+@pytest.mark.parametrize(
+    ("signal", "recorded"),
+    [("KILL", True), ("TERM", True), ("INT", True), ("HUP", True), ("SEGV", False)],
+)
+def test_a_signal_of_somebody_else_is_recorded(bench: Bench, signal: str, recorded: bool) -> None:
+    bench.programs.run(["sh", "-c", f"kill -{signal} $$"])
+    stops = [one for one in bench.written if isinstance(one, Stopped)]
+    assert stops == [Stopped("cpu.gemm[f64]", ended=True)] * recorded
+
+
+def test_a_program_that_ends_by_itself_was_not_told_to(bench: Bench) -> None:
+    bench.programs.run(["false"])
+    assert [type(one) for one in bench.written] == [ToolRan]
 
 
 def test_a_sooner_deadline_goes_first_and_a_later_one_does_not(bench: Bench) -> None:

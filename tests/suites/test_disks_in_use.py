@@ -18,6 +18,7 @@ from suite_box import Said
 
 from acceptance.core.plan import Plan
 from acceptance.machine.inventory import Disk, Inventory
+from acceptance.machine.machine_file import DeclaredDisk, Machine
 from acceptance.observe import smart
 from acceptance.process.command import ProgramResult
 from acceptance.suites import storage
@@ -45,28 +46,35 @@ def disk_of(document: dict[str, Any]) -> Disk:
 
 
 @functools.cache
-def plan_for(kind: str) -> Plan:
+def plan_for(kind: str, *, new: bool = False) -> Plan:
     name = "nvme0n1" if kind == "nvme" else "sda"
     disk = Disk(name, "M", "S", 1, kind, None, None)
-    return suite_box.planned(machine_with(disk), (), (HEALTH, GROWTH), "digest")
+    declared = Machine(schema=1, name="m", disk=(DeclaredDisk("M", new=True),)) if new else None
+    return suite_box.planned(machine_with(disk), (), (HEALTH, GROWTH), "digest", declared)
 
 
 def machine_with(disk: Disk) -> Inventory:
     return replace(gpu_machine.machine(), disks=(disk,))
 
 
+def asked(report: ProgramResult, *, new: bool = False) -> Said:
+    """What the check of the report says of a disk, which may be declared as new."""
+    disk = disk_of(json.loads(report.stdout))
+    return suite_box.ask(
+        plan_for(str(disk.kind), new=new),
+        HEALTH,
+        storage.test_smart_health,
+        inventory=machine_with(disk),
+        smart_report=lambda _disk: report,
+        exists=lambda _path: True,
+    )
+
+
 def judged(before: ProgramResult, after: ProgramResult) -> tuple[Disk, Said, Said]:
     """What the check of the report, and that of its growth during the run, say of a disk."""
     disk = disk_of(json.loads(before.stdout))
     inventory, plan = machine_with(disk), plan_for(str(disk.kind))
-    health = suite_box.ask(
-        plan,
-        HEALTH,
-        storage.test_smart_health,
-        inventory=inventory,
-        smart_report=lambda _disk: before,
-        exists=lambda _path: True,
-    )
+    health = asked(before)
     growth = suite_box.ask(
         plan,
         GROWTH,
@@ -100,9 +108,48 @@ def test_a_disk_in_sound_use_raises_no_alarm(entry: dict[str, Any]) -> None:
         assert ("disk_growth", disk.component) in growth.skipped()
         return
     assert found == ({disk.component: 0.0}, {disk.component: 0.0})
+    assert health.measured("disk_warnings") == {disk.component: 0.0}
+    assert health.measured("disk_lifetime_faults") == {}
     read = smart.parse(before.stdout, before.returncode)
     known = {field.name for field in fields(read)}
     assert entry["reads"].keys() <= known
     told = {name: None if value == "absent" else value for name, value in entry["reads"].items()}
     assert {name: getattr(read, name) for name in told} == told
     assert read.passed
+
+
+# --- declared as new ---
+
+LIKE_NEW = (
+    "nvme_micron_7450_7.3.json.txt",
+    "sas_wd_hc530_new_decimal_commas_7.3.json.txt",
+    "sata_wd_14tb_new_self_test_in_progress_7.0.json.txt",
+)
+NOT_NEW = (
+    "nvme_intel_p3700_six_years_half_worn_7.3.json.txt",
+    "sata_seagate_7200.12_five_years_one_reallocated_7.3.json.txt",
+    "sata_samsung_860_evo_device_statistics_7.0.json.txt",
+)
+
+
+@each("name", [*LIKE_NEW, *NOT_NEW])
+def test_a_disk_that_is_declared_as_new(name: str) -> None:
+    said = asked(printed(name), new=True)
+    used = name in NOT_NEW
+    assert said.outcome == ("fail" if used else "pass")
+    assert list(said.measured("disk_lifetime_faults").values()) == [float(used)]
+    assert list(said.measured("disk_faults").values()) == [0.0]
+
+
+@each("new", [False, True])
+def test_a_report_of_the_status_alone_proves_nothing_of_a_new_disk(new: bool) -> None:
+    name = LIKE_NEW[1]
+    document = json.loads((RECORDINGS / name).read_text())
+    kept = ("smartctl", "smart_status", "device", "serial_number")
+    text = json.dumps({key: document[key] for key in kept})
+    said = asked(replace(printed(name), stdout=text), new=new)
+    (disk,) = said.measured("disk_faults")
+    assert said.outcome == ("error" if new else "pass")
+    assert said.measured("disk_warnings") == {disk: 1.0}
+    assert said.measured("disk_lifetime_faults") == {}
+    assert (("disk_lifetime_faults", disk) in said.skipped()) is new

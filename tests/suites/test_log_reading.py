@@ -754,7 +754,7 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         TELLS.format("disk_self_test_begun", "1", "disk:nvme0n1", "0"),
     ),
     "storage.smart_health": (
-        2,
+        3,
         '"media_errors": 0',
         '"media_errors": 1',
         TELLS.format("disk_faults", "0", "disk:nvme0n1", "1"),

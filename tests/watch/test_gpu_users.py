@@ -12,12 +12,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from fake_nvml import LOST, FakeNvml, Refusal
 from worded import worded
 
-from acceptance.core.record import Body, ForeignProcess, Note
+from acceptance.core.record import Body, ForeignProcess, GpuUser, Note
 from acceptance.journal import clock
+from acceptance.watch import gpu_users
 from acceptance.watch.gpu_users import CUDA_NODE, GROWN_BYTES, MAX_RECORDS, GpuUsers
 
 RUN = "2026-01-01T00-00-00Z-abcd"
@@ -37,6 +39,7 @@ class Scene:
         self.use(0, 0)
         self.use(1, 0)
         self.told: list[Body] = []
+        self.users_seen: list[GpuUser] = []
         self.users = GpuUsers(self.nvml, RUN, root, self.told.append)
         self.pool = ThreadPoolExecutor(2)
 
@@ -83,7 +86,8 @@ class Scene:
         for moment in moments or (self.now + 1.0,):
             self.now = moment
             self.users.poll({"gpu0": 0, "gpu1": 1}, self.pool)
-        return self.told[before:]
+        self.users_seen += [one for one in self.told[before:] if isinstance(one, GpuUser)]
+        return [one for one in self.told[before:] if not isinstance(one, GpuUser)]
 
     def seconds(self, count: int) -> list[Body]:
         """What is told within so many looks, a second apart."""
@@ -113,6 +117,31 @@ def test_programs_of_the_run_are_its_own_and_so_are_their_children(scene: Scene)
     scene.process(52, parent=51, name="worker")
     scene.list(0, 50, 52)
     assert scene.seconds(30) == []
+    began_s = 1001.0
+    assert scene.users_seen == [
+        GpuUser("gpu0", began_s, 50, "gpu-burn", own=True),
+        GpuUser("gpu0", began_s, 52, "worker", own=True),
+    ]
+
+
+def test_who_only_draws_is_recorded_when_it_comes_and_goes(scene: Scene) -> None:
+    scene.process(70, name="Xorg")
+    scene.process(50, MARK)
+    scene.list(1, 50, 70, graphics=True)
+    assert scene.seconds(3) == []
+    scene.list(1, 50, graphics=True)
+    assert scene.look(1040.0) == []
+    came = GpuUser("gpu1", 1001.0, 70, "Xorg", own=False)
+    assert scene.users_seen == [came, msgspec.structs.replace(came, until_s=1040.0)]
+
+
+def test_users_are_not_recorded_without_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_users, "MAX_USERS", 2)
+    for pid in (70, 71, 72):
+        scene.process(pid, name="Xorg")
+    scene.list(0, 70, 71, 72, graphics=True)
+    scene.look()
+    assert [one.pid for one in scene.users_seen] == [70, 71]
 
 
 def test_a_program_that_is_about_to_end_is_nobody_elses(scene: Scene) -> None:

@@ -41,13 +41,13 @@ class Machine:
         self.thermometer.write_text("41000\n")
         self._sequence = 0
 
-    def say(self, *texts: str, skip: int = 0, stamp: float | None = None) -> None:
+    def say(self, *texts: str, skip: int = 0, stamp: float | None = None, level: int = 4) -> None:
         """Let the kernel say something now; `skip` messages before it are lost."""
         with self.log.open("a") as file:
             for text in texts:
                 self._sequence += 1 + skip
                 usec = int((time.monotonic() if stamp is None else stamp) * 1e6)
-                file.write(f"3,{self._sequence},{usec},-;{text}\n")
+                file.write(f"{level},{self._sequence},{usec},-;{text}\n")
 
     def journalled(self, name: str = host.SEGMENT) -> list[object]:
         return [entry.body for entry in segment.read_segment(self.run_dir / name).entries]

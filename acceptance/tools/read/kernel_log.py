@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Term, Text, Value, known
 from acceptance.core.parts import MACHINE
+from acceptance.observe import unknown_line
 from acceptance.observe.event import RANK, KernelEvent, weigh
 from acceptance.observe.kernel_line import KernelLine, kernel_lines
-from acceptance.observe.kernel_log import CUT, events_of, storms
+from acceptance.observe.kernel_log import CUT, all_events_of, events_of, storms
 from acceptance.observe.tested_parts import shown
 from acceptance.process.unreadable import UnreadableOutput, require_bounded
 from acceptance.tools.reading import Outcome, Reading, ToolOutput
@@ -23,12 +24,13 @@ def events(text: str) -> tuple[KernelEvent, ...]:
 
     Reads dmesg (any time format), raw kmsg, journalctl, syslog, a console capture, or pasted parts.
     """
-    return _events(kernel_lines(text))
+    lines = kernel_lines(text)
+    return _weighed(events_of(lines), lines)
 
 
-def _events(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
+def _weighed(events: Sequence[KernelEvent], lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
     # A text knows no run: what it shows of GPUs and disks was the test.
-    return weigh(events_of(lines), shown(lines), in_run=False)
+    return weigh(events, shown(lines), in_run=False)
 
 
 def _told(event: KernelEvent) -> dict[str, Value]:
@@ -105,10 +107,14 @@ def parse(text: str) -> ToolOutput:
     lines = kernel_lines(text)
     if not lines:
         raise UnreadableOutput(TOOL, "", Message("text_empty"))
-    found = _events(lines)
-    if all(event.code == CUT for event in found) and not any(line.stamped for line in lines):
+    found = _weighed(all_events_of(lines), lines)
+    unknown = sum(event.kind == unknown_line.KIND for event in found)
+    known_kind = any(event.code != CUT and event.kind != unknown_line.KIND for event in found)
+    if not known_kind and not any(line.stamped for line in lines):
         raise UnreadableOutput(TOOL, lines[0].text, Message("no_kernel_log"))
     outcome, reason = conclude(found)
+    if unknown:
+        reason = Message("besides_unknown_lines", {"reason": reason, "count": unknown})
     return ToolOutput(
         TOOL, outcome, reason, _readings(found), tuple(event.to_json_object() for event in found)
     )
