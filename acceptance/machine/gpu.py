@@ -11,6 +11,7 @@ from acceptance.core.message import Text
 from acceptance.machine import pcie
 from acceptance.machine.inventory import (
     GpuCounters,
+    GpuHealth,
     GpuTraits,
     Inventory,
     NvLink,
@@ -87,6 +88,11 @@ class Gpu:
     def counters(self) -> GpuCounters | None:
         """Its health counters by NVML."""
         return self.device.counters if self.device else None
+
+    @property
+    def health(self) -> GpuHealth | None:
+        """What its driver says of its health by NVML."""
+        return self.device.health if self.device else None
 
     @property
     def links(self) -> tuple[NvLink, ...]:
