@@ -149,7 +149,7 @@ _HEALTH: Mapping[str, tuple[str, Callable[[GpuHealth], _Found | None]]] = {
 def _of_health(device: NvmlDevice, measurement: str) -> HealthReading | None:
     function, read = _HEALTH[measurement]
     health = device.health or GpuHealth()
-    if (error := health.unanswered.get(function)) is not None:
+    if (error := dict(health.unanswered).get(function)) is not None:
         return _failed(function, error)
     found = read(health)
     return None if found is None else _reading(*found)
@@ -162,7 +162,7 @@ def _failed(function: str, error: str) -> HealthReading:
 
 def _banks(device: NvmlDevice) -> HealthReading | None:
     function, health = "nvmlDeviceGetRowRemapperHistogram", device.health or GpuHealth()
-    if (error := health.unanswered.get(function)) is not None:
+    if (error := dict(health.unanswered).get(function)) is not None:
         return _failed(function, error)
     banks = health.banks_without_spare
     return None if banks is None else HealthReading(float(banks))

@@ -198,7 +198,7 @@ class GpuHealth:
     banks_without_spare: int | None = None
     inforom_corrupt: bool | None = None
     recovery_action: int | None = None
-    unanswered: dict[str, str] = field(default_factory=dict)
+    unanswered: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

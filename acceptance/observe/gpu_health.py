@@ -26,7 +26,7 @@ def read(nvml: Any, handle: Any) -> GpuHealth:
                 raise
             if error.value not in NOT_OFFERED:
                 failed[name] = str(error)
-    return GpuHealth(**found, unanswered=failed)
+    return GpuHealth(**found, unanswered=tuple(failed.items()))
 
 
 def _sram(nvml: Any, handle: Any) -> _Values:

@@ -70,6 +70,11 @@ def test_a_machine_that_is_ready() -> None:
             "journalctl -u nvidia-fabricmanager",
         ),
         (
+            {"fabric_state": "7"},
+            "the NVLink fabric is in state 7, which rigproof does not know",
+            "journalctl -u nvidia-fabricmanager",
+        ),
+        (
             {"compute_processes": (SOMEBODY,)},
             (
                 "python3 (process 4711, 1.5 GiB) computes on it, which would disturb every "
