@@ -224,6 +224,25 @@ def test_what_the_reader_should_know(tmp_path: Path) -> None:
 
 
 @each(
+    "modes, codes",
+    [
+        ({"ecc_enabled": True, "ecc_pending": False}, ["gpu_mode_off_pending"]),
+        ({"ecc_enabled": False, "ecc_pending": True}, ["gpu_mode_on_pending"]),
+        ({"mig_enabled": False, "mig_pending": True}, ["gpu_mode_on_pending"]),
+        ({"ecc_enabled": True, "ecc_pending": True}, []),
+        ({"ecc_enabled": None, "ecc_pending": True}, []),
+        ({"ecc_enabled": True, "ecc_pending": None}, []),
+    ],
+)
+def test_a_mode_that_changes_with_the_next_reset(
+    tmp_path: Path, modes: dict[str, Any], codes: list[str]
+) -> None:
+    seen = changed(tmp_path / "mode", **modes)
+    assert [remark.code for remark in remarks(seen, gpus(seen))] == codes
+    assert obstacles(seen, gpus(seen)) == ()
+
+
+@each(
     "limit_w, default_w, told",
     [
         (300.0, 450.0, True),
