@@ -11,7 +11,6 @@ from acceptance.core.message import Text
 from acceptance.machine import pcie
 from acceptance.machine.inventory import (
     GpuCounters,
-    GpuHealth,
     GpuTraits,
     Inventory,
     NvLink,
@@ -88,11 +87,6 @@ class Gpu:
     def counters(self) -> GpuCounters | None:
         """Its health counters by NVML."""
         return self.device.counters if self.device else None
-
-    @property
-    def health(self) -> GpuHealth | None:
-        """What its driver says of its health by NVML."""
-        return self.device.health if self.device else None
 
     @property
     def links(self) -> tuple[NvLink, ...]:
