@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from acceptance.machine.inventory import GpuHealth
-from acceptance.observe.nvml_call import CORRUPTED_INFOROM, LOST, NOT_OFFERED, ask, field, fields
+from acceptance.observe.nvml_call import (
+    CORRUPTED_INFOROM,
+    LOST,
+    NOT_OFFERED,
+    ask,
+    available_fields,
+    field,
+    fields,
+    first,
+)
 
 # nvml.h, nvmlDeviceGpuRecoveryAction_t.
 _NONE, _RESET, _DRAIN_AND_RESET = 0, 1, 4
@@ -72,22 +81,16 @@ def _inforom(nvml: Any, handle: Any) -> _Values:
 
 def _recovery(nvml: Any, handle: Any) -> _Values:
     """The action; of a driver that does not know it from the two flags that it has replaced."""
-    action, reset, drain = (
-        field(nvml, name)
-        for name in ("GET_GPU_RECOVERY_ACTION", "RESET_STATUS", "DRAIN_AND_RESET_STATUS")
-    )
-    values = fields(nvml, handle, (*action, *reset, *drain))
-    if told := [int(values[one]) for one in action if one in values]:
-        return {"recovery_action": told[0]}
-    flags = {
-        needed: values[one]
-        for needed, names in ((_DRAIN_AND_RESET, drain), (_RESET, reset))
-        for one in names
-        if one in values
-    }
-    if not flags:
-        return {}
-    return {"recovery_action": next((needed for needed, set_ in flags.items() if set_), _NONE)}
+    told = list(fields(nvml, handle, field(nvml, "GET_GPU_RECOVERY_ACTION")).values())
+    if not told:
+        flags = {
+            _DRAIN_AND_RESET: field(nvml, "DRAIN_AND_RESET_STATUS"),
+            _RESET: field(nvml, "RESET_STATUS"),
+        }
+        values = available_fields(nvml, handle, [one for names in flags.values() for one in names])
+        told = [action for action, names in flags.items() if first(values, names)]
+        told += [_NONE] if values else []
+    return {"recovery_action": int(told[0])} if told else {}
 
 
 _READERS: tuple[tuple[str, Callable[[Any, Any], _Values]], ...] = (

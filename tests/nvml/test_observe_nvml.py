@@ -363,6 +363,8 @@ def test_the_health_of_the_fabric_by_the_records_that_the_driver_knows(
     "described, action",
     [
         ({"recovery_action": 3, "reset_needed": True}, 3),
+        ({"recovery_action": 0, "refuse": {"field 226": 999}}, 0),
+        ({"reset_needed": True, "refuse": {"field 227": 999}}, 1),
         ({"reset_needed": True, "drain_needed": False}, 1),
         ({"reset_needed": True, "drain_needed": True}, 4),
         ({"reset_needed": False, "drain_needed": False}, 0),
