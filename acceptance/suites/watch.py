@@ -21,6 +21,7 @@ from acceptance.diagnosis.gpu_history import (
 )
 from acceptance.diagnosis.gpu_work import power_trouble
 from acceptance.machine.gpu import Gpu, joined, uuids
+from acceptance.machine.gpu_health import READINGS
 from acceptance.machine.inventory import NvmlAnswer
 from acceptance.observe import nvml
 from acceptance.observe.readiness import fabric_obstacles
@@ -428,7 +429,7 @@ def test_health(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> 
     seen = joined(due_gpus, now)
     unjudged = gpu_health.measure(seen, check)
     left = (one.message for one in fabric_obstacles(now, due_gpus))
-    due = frozenset(due.component for name in gpu_health.READINGS for due in check.due(name))
+    due = frozenset(due.component for name in READINGS for due in check.due(name))
     _conclude([*_unseen(now, due_gpus, due), *unjudged, *left])
 
 
