@@ -34,7 +34,7 @@ RATES = (
     "IOPS",
 )  # of these a share is lost
 PER_MILLE = tuple(step / 1000 for step in range(1, 1001))
-COUNTS = tuple(float(count) for count in range(1, 1025))
+COUNTS = (*(float(count) for count in range(1, 1025)), 1e4, 1e5, 1e6)
 DEGREES = tuple(step / 2 for step in range(1, 201))
 SECONDS = tuple(step / 1000 for step in range(1, 1001))
 

@@ -164,6 +164,17 @@ COUNTED = (
         less=False,
     ),
     Asked(
+        "uncorrected ECC errors in a card's life", r"gpu_ecc_uncorrected_total", BOARD, less=False
+    ),
+    Asked(
+        "what the driver calls a fault of the GPU: SRAM threshold, repairs, InfoROM, wanted action",
+        r"gpu_(sram_threshold|repair_pending|memory_unrepairable|inforom_corrupt|recovery_action)",
+        ALL,
+        less=False,
+    ),
+    Asked("banks of memory without a spare row", r"gpu_banks_without_spare", ALL, less=False),
+    Asked("faults of the NVLink fabric's health", r"gpu_fabric_faults", ALL, less=False),
+    Asked(
         "rows remapped in the run; remaps pending or failed",
         r"gpu_remapped_new|gpu_remap_(pending|failed)",
         BOARD,

@@ -16,7 +16,7 @@ from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
 from acceptance.loads.train.names import NEO_GIB
-from acceptance.machine import network_card, scratch_place, topology
+from acceptance.machine import gpu_health, network_card, scratch_place, topology
 from acceptance.machine.declared_disks import new_disks
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import GpuCounters, Inventory, known
@@ -34,6 +34,7 @@ COUNTERS: Mapping[str, Callable[[GpuCounters], object | None]] = {
         counters.retired_single, counters.retired_double, counters.retired_pending
     ),
     "gpu-replay": lambda counters: counters.pcie_replays,
+    "gpu-ecc-life": lambda counters: counters.ecc_uncorrected_total,
     "gpu-ecc-total": lambda counters: counters.ecc_corrected_total,
     "gpu-remap-total": lambda counters: counters.remapped_corrected,
     "gpu-nvlink-replay": lambda counters: counters.nvlink_replays,
@@ -285,6 +286,10 @@ def _gpus(
             gpu.name
             for gpu in due
             if gpu.counters is not None and offered(gpu.counters) is not None
+        )
+    for measurement, reading in gpu_health.READINGS.items():
+        found[gpu_health.component_class(measurement)] = tuple(
+            gpu.name for gpu in due if gpu.device is not None and reading(gpu.device) is not None
         )
     formats = {gpu.name: _formats(gpu) for gpu in due}
     for dtype in DTYPES:

@@ -26,6 +26,7 @@ from acceptance.machine.inventory import (
     Dimm,
     Disk,
     GpuCounters,
+    GpuHealth,
     GpuTraits,
     Inventory,
     Memory,
@@ -224,6 +225,7 @@ def _device(
         traits=_traits(declared, model) if model else None,
         counters=_counters(model, active=own.active > 0) if model else None,
         links=tuple(links),
+        health=_health(model) if model else None,
     )
 
 
@@ -268,10 +270,29 @@ def _traits(declared: DeclaredGpu, model: Sheet) -> GpuTraits:
     )
 
 
+def _health(model: Sheet) -> GpuHealth:
+    """The health of a sound card: what a card of its kind with ECC may offer."""
+    if not model.ecc:
+        return GpuHealth()
+    return GpuHealth(
+        sram_threshold_exceeded=False,
+        channel_repair_pending=False,
+        tpc_repair_pending=False,
+        memory_unrepairable=False,
+        banks_without_spare=0 if _remaps(model) else None,
+        inforom_corrupt=False,
+        recovery_action=0,
+    )
+
+
+def _remaps(model: Sheet) -> bool:
+    return model.ecc and int(model.compute_capability.partition(".")[0]) >= _FIRST_REMAPPING
+
+
 def _counters(model: Sheet, *, active: bool) -> GpuCounters:
     """The counters of a sound card: all of them 0, where a card of its kind has them."""
     ecc = 0 if model.ecc else None
-    remaps = model.ecc and int(model.compute_capability.partition(".")[0]) >= _FIRST_REMAPPING
+    remaps = _remaps(model)
     retires = model.ecc and not remaps
     linked = 0 if active else None
     return GpuCounters(

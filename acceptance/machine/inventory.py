@@ -182,6 +182,26 @@ class GpuCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuHealth:
+    """What the driver says of a GPU's health. None: NVML does not offer the value.
+
+    `*_repair_pending`: a memory channel, or a group of processors (TPC), is replaced by a spare one
+    at the next reset. `banks_without_spare` are the banks of memory that have no spare row left.
+    `recovery_action` is nvml.h's nvmlDeviceGpuRecoveryAction_t, or what older drivers say instead.
+    `unanswered` has the functions that failed, each with NVML's error.
+    """
+
+    sram_threshold_exceeded: bool | None = None
+    channel_repair_pending: bool | None = None
+    tpc_repair_pending: bool | None = None
+    memory_unrepairable: bool | None = None
+    banks_without_spare: int | None = None
+    inforom_corrupt: bool | None = None
+    recovery_action: int | None = None
+    unanswered: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GpuProcess:
     """A process that uses a GPU.
 
@@ -214,11 +234,13 @@ class GpuTraits:
     Ada on often not offered). `max_link_gen` is the maximum of the GPU alone, `max_link_*_here`
     that of GPU and slot together. `power_limit_w` is the enforced limit. `compute_mode` is
     "default", "exclusive-thread", "prohibited" or "exclusive-process". `cpu_affinity` lists logical
-    CPUs. `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", and
-    `fabric_status` NVML's return code in that record. `virtualised`: the GPU is behind a
-    hypervisor, passthrough included. `memory_thermometer`: whether NVML reports its memory's
-    temperature. `utilisation` is the share of the last moment (a sixth of a second to one second,
-    nvml.h) in which a kernel ran on it. `fan`: whether NVML reports the speed of its fans.
+    CPUs. `fabric_state` is "not-supported", "not-started", "in-progress" or "completed", or the
+    number of another one; `fabric_status` is NVML's return code in that record, `fabric_health` and
+    `fabric_summary` are what its newer versions have besides, and `fabric_error` is NVML's error
+    where asking failed. `*_pending` are modes after the next reset. `virtualised`: the GPU is
+    behind a hypervisor, passthrough included. `memory_thermometer`: whether NVML reports its
+    memory's temperature. `utilisation` is the share of the last moment (a sixth of a second to one
+    second, nvml.h) in which a kernel ran on it. `fan`: whether NVML reports the speed of its fans.
     """
 
     compute_capability: str | None
@@ -250,6 +272,11 @@ class GpuTraits:
     memory_thermometer: bool | None = None
     utilisation: float | None = None
     fan: bool | None = None
+    fabric_health: int | None = None
+    fabric_summary: int | None = None
+    fabric_error: str | None = None
+    ecc_pending: bool | None = None
+    mig_pending: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,8 +410,8 @@ class NvmlDevice:
 
     `error` is set when the GPU stopped answering; values that were read before are kept. It has
     stopped when it refuses its identity (address, UUID, name, memory), or is lost. Any other
-    refused value is None by itself. `traits`, `counters` and `links` are None and empty when it
-    stopped answering before they were read.
+    refused value is None by itself. `traits`, `counters`, `health` and `links` are None and empty
+    when it stopped answering before they were read.
     """
 
     index: int | None
@@ -399,6 +426,7 @@ class NvmlDevice:
     traits: GpuTraits | None = None
     counters: GpuCounters | None = None
     links: tuple[NvLink, ...] = ()
+    health: GpuHealth | None = None
 
 
 @dataclass(frozen=True, slots=True)

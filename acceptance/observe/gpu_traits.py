@@ -9,7 +9,15 @@ from typing import Any
 
 from acceptance.machine.inventory import GpuProcess, GpuTraits, Users
 from acceptance.observe import sysfs
-from acceptance.observe.nvml_call import ask_or_none, field, fields, none_if_refused, text
+from acceptance.observe.nvml_call import (
+    LOST,
+    ask,
+    ask_or_none,
+    field,
+    fields,
+    none_if_refused,
+    text,
+)
 
 # nvml.h: nvmlClockType_t, nvmlTemperatureThresholds_t, nvmlAffinityScope_t.
 SM, MEMORY = 1, 2
@@ -19,7 +27,9 @@ _SCOPE_NODE = 0
 _CPU_WORDS, _NODE_WORDS = 128, 16
 _COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 _FABRIC_STATES = {0: "not-supported", 1: "not-started", 2: "in-progress", 3: "completed"}
+# The newest version of the record first; a driver refuses a version that it does not know.
 _FABRIC = (
+    ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v3_t"),
     ("nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v2_t"),
     ("nvmlDeviceGetGpuFabricInfo", "c_nvmlGpuFabricInfo_t"),
 )
@@ -33,7 +43,6 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         ask_or_none(nvml, "nvmlDeviceGetMigMode", handle),
         ask_or_none(nvml, "nvmlDeviceGetEccMode", handle),
     )
-    state, status = _fabric(nvml, handle)
     return GpuTraits(
         compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
         cuda_cores=ask_or_none(nvml, "nvmlDeviceGetNumGpuCores", handle),
@@ -55,12 +64,13 @@ def read(nvml: Any, handle: Any, proc: Path = Path("/proc")) -> GpuTraits:
         compute_mode=_COMPUTE_MODES.get(ask_or_none(nvml, "nvmlDeviceGetComputeMode", handle)),
         display_active=_flag(ask_or_none(nvml, "nvmlDeviceGetDisplayActive", handle)),
         persistence=_flag(ask_or_none(nvml, "nvmlDeviceGetPersistenceMode", handle)),
+        mig_pending=_flag(mig[1] if mig else None),
         ecc_enabled=_flag(ecc[0] if ecc else None),
+        ecc_pending=_flag(ecc[1] if ecc else None),
         numa_node=_node(nvml, handle),
         cpu_affinity=_bits(ask_or_none(nvml, "nvmlDeviceGetCpuAffinity", handle, _CPU_WORDS))
         or None,
-        fabric_state=state,
-        fabric_status=status,
+        **_fabric(nvml, handle),
         virtualised=_flag(ask_or_none(nvml, "nvmlDeviceGetVirtualizationMode", handle)),
         compute_processes=_processes(nvml, "nvmlDeviceGetComputeRunningProcesses", handle, proc),
         graphics_processes=_processes(nvml, "nvmlDeviceGetGraphicsRunningProcesses", handle, proc),
@@ -119,14 +129,27 @@ def _node(nvml: Any, handle: Any) -> int | None:
     return nodes[0] if len(nodes) == 1 else None
 
 
-def _fabric(nvml: Any, handle: Any) -> tuple[str | None, int | None]:
-    """State and status of the GPU in its NVLink fabric, from the newer call or the older one."""
+def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:
+    """The traits of the GPU's NVLink fabric, from the newest record that the driver knows."""
+    error = None
     for function, record in _FABRIC:
-        if (kind := getattr(nvml, record, None)) is not None:
-            found = kind()
-            if ask_or_none(nvml, function, handle, ctypes.byref(found)) is not None:
-                return _FABRIC_STATES.get(found.state), found.status
-    return None, None
+        if (kind := getattr(nvml, record, None)) is None:
+            continue
+        found = kind()
+        try:
+            answered = ask(nvml, function, handle, ctypes.byref(found)) is not None
+        except nvml.NVMLError as refusal:
+            if refusal.value in LOST:
+                raise
+            answered, error = False, error or str(refusal)
+        if answered:
+            return {
+                "fabric_state": _FABRIC_STATES.get(found.state, str(found.state)),
+                "fabric_status": found.status,
+                "fabric_health": getattr(found, "healthMask", None),
+                "fabric_summary": getattr(found, "healthSummary", None),
+            }
+    return {"fabric_state": None, "fabric_status": None, "fabric_error": error}
 
 
 def _processes(nvml: Any, function: str, handle: Any, proc: Path) -> tuple[GpuProcess, ...] | None:

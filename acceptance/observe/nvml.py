@@ -18,7 +18,7 @@ import msgspec
 
 from acceptance.core.message import Message, Text, Values
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice
-from acceptance.observe import gpu_counters, gpu_traits, nvlink, nvml_pair
+from acceptance.observe import gpu_counters, gpu_health, gpu_traits, nvlink, nvml_pair
 from acceptance.observe.nvml_call import LIBRARY_NOT_FOUND, address, ask, ask_or_none, text
 from acceptance.process import command
 from acceptance.process.command import CommandError, ProgramResult
@@ -152,6 +152,7 @@ def _device(nvml: Any, index: int) -> tuple[Any, NvmlDevice]:
         parts["links"] = nvlink.read(nvml, handle)
         active = [link.link for link in parts["links"] if link.active]
         parts["counters"] = gpu_counters.read(nvml, handle, active)
+        parts["health"] = gpu_health.read(nvml, handle)
     except nvml.NVMLError as failure:
         error, code = refused(failure), failure.value
     return handle, NvmlDevice(index, **known, error=error, error_code=code, **parts)

@@ -76,6 +76,13 @@ def remarks(inventory: Inventory, due: tuple[Gpu, ...]) -> tuple[Message, ...]:
             watts = {"limit": f"{limit_w:g}", "usual": f"{default_w:g}"}
             values = {"gpu": str(gpu.name), "target": _target(gpu), **watts}
             found.append(Message("gpu_power_limit_low", values))
+        for mode, now, then in (
+            ("ECC", traits.ecc_enabled, traits.ecc_pending),
+            ("MIG", traits.mig_enabled, traits.mig_pending),
+        ):
+            if now is not None and then is not None and now != then:
+                code = "gpu_mode_on_pending" if then else "gpu_mode_off_pending"
+                found.append(Message(code, {"gpu": str(gpu.name), "mode": mode}))
         if traits.compute_processes is None:
             found.append(Message("gpu_processes_untold", {"gpu": str(gpu.name)}))
         if traits.virtualised:
@@ -100,12 +107,24 @@ def _mode(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
     elif traits.compute_mode is not None and traits.compute_mode != "default":
         what = Message("compute_mode_exclusive", {"mode": traits.compute_mode})
         yield Obstacle(gpu.name, what, cure)
+    yield from _fabric(gpu, traits)
+
+
+def fabric_obstacles(answer: NvmlAnswer, due: tuple[Gpu, ...]) -> tuple[Obstacle, ...]:
+    """The GPUs that are not in their NVLink fabric."""
+    return tuple(one for gpu, traits in known_gpus(answer, due) for one in _fabric(gpu, traits))
+
+
+def _fabric(gpu: Gpu, traits: GpuTraits) -> Iterator[Obstacle]:
     if traits.fabric_state in ("not-started", "in-progress"):
         waiting = traits.fabric_state == "in-progress"
         what = Message("fabric_in_progress" if waiting else "fabric_not_started")
         yield Obstacle(gpu.name, what, Message("fabric_start_cure"))
     elif traits.fabric_state == "completed" and traits.fabric_status not in (0, None):
         what = Message("fabric_without_gpu", {"status": str(traits.fabric_status)})
+        yield Obstacle(gpu.name, what, Message("fabric_log_cure"))
+    elif traits.fabric_state not in ("completed", "not-supported", None):
+        what = Message("fabric_state_unknown", {"state": traits.fabric_state})
         yield Obstacle(gpu.name, what, Message("fabric_log_cure"))
 
 

@@ -27,6 +27,7 @@ from acceptance.observe.presence import (
 from acceptance.observe.readiness import obstacles, remarks
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.suites.fixtures import gpu_health
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 from acceptance.wording.errors import WordedError
 
@@ -214,6 +215,7 @@ def _links(gpu: Gpu, check: Check) -> None:
 @pytest.mark.costs(0.1)
 @pytest.mark.measures(
     "gpu_ecc_uncorrected",
+    "gpu_ecc_uncorrected_total",
     "gpu_remap_pending",
     "gpu_remap_failed",
     "gpu_remapped_uncorrected",
@@ -227,9 +229,10 @@ def test_memory_health(
     check: Check,
 ) -> None:
     """What each GPU's memory has been through before this run: uncorrected errors since the driver
-    was loaded, remaps, retired pages.
+    was loaded and in the card's life, remaps, retired pages.
 
-    Measured: the driver's counters. Errors that are added during the run are another check. Where a
+    Measured: the driver's counters. A reboot sets those of the driver to 0, and the card keeps its
+    own. Errors that are added during the run are another check. Where a
     model counts errors from the factory on and this card does not, nothing is known of its memory:
     an error with its cure.
     """
@@ -257,12 +260,36 @@ def _pages(counters: GpuCounters) -> int | None:
 
 _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
     "gpu_ecc_uncorrected": lambda found: found.ecc_uncorrected,
+    "gpu_ecc_uncorrected_total": lambda found: found.ecc_uncorrected_total,
     "gpu_remap_pending": lambda found: found.remap_pending,
     "gpu_remap_failed": lambda found: found.remap_failed,
     "gpu_remapped_uncorrected": lambda found: found.remapped_uncorrected,
     "gpu_retirement_pending": lambda found: found.retired_pending,
     "gpu_retired_pages": _pages,
 }
+
+
+@pytest.mark.session("host-before")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures(
+    "gpu_sram_threshold",
+    "gpu_repair_pending",
+    "gpu_memory_unrepairable",
+    "gpu_banks_without_spare",
+    "gpu_inforom_corrupt",
+    "gpu_recovery_action",
+    "gpu_fabric_faults",
+)
+def test_health(due_gpus: tuple[Gpu, ...], check: Check) -> None:
+    """What each GPU's driver says of its health: the criteria by which NVIDIA replaces a card, its
+    InfoROM, repairs that wait, what the driver wants done, and the NVLink fabric.
+
+    Measured: every flag that the driver offers, in its own words. A value that rigproof does not
+    know, and a question that the driver fails to answer, prove nothing: they are errors. Not
+    measured: what this driver or card does not offer. The same is asked again after the load.
+    """
+    if unjudged := gpu_health.measure(due_gpus, check):
+        raise NotReady("clauses", why=unjudged)
 
 
 @pytest.mark.session("load")

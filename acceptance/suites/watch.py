@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -21,10 +21,13 @@ from acceptance.diagnosis.gpu_history import (
 )
 from acceptance.diagnosis.gpu_work import power_trouble
 from acceptance.machine.gpu import Gpu, joined, uuids
+from acceptance.machine.gpu_health import READINGS
+from acceptance.machine.inventory import NvmlAnswer
 from acceptance.observe import nvml
+from acceptance.observe.readiness import fabric_obstacles
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
-from acceptance.suites.fixtures import gpu_links
+from acceptance.suites.fixtures import gpu_health, gpu_links
 from acceptance.wording.errors import WordedError, each_once
 
 NamedSpans = Sequence[tuple[str, float, float]]
@@ -45,7 +48,7 @@ REASONS = {
 # The first of each must be present wherever the measurement is due. A driver that does not report
 # one of the others has nothing there to count.
 COUNTERS = {
-    "gpu_ecc_uncorrected_new": ("ecc_uncorrected",),
+    "gpu_ecc_uncorrected_new": ("ecc_uncorrected", "ecc_uncorrected_total"),
     "gpu_ecc_corrected_new": ("ecc_corrected",),
     "gpu_remapped_new": (
         "remapped_uncorrected",
@@ -59,6 +62,8 @@ COUNTERS = {
     "gpu_nvlink_replays": ("nvlink_replays",),
     "gpu_nvlink_crc_errors": ("nvlink_crc_errors",),
 }
+# Counters of the same errors: one starts anew with the driver, the other is kept on the card.
+ALTERNATIVES = frozenset({"gpu_ecc_uncorrected_new"})
 
 
 class WatchLost(WordedError):
@@ -366,15 +371,19 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
 def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
 
-    Measured: the growth of the driver's counters from the first sample to the last, and remaps or
-    page retirements that became pending or failed meanwhile. Errors counted before the run are
+    Measured: the growth of the driver's counters from the first sample to the last (of uncorrected
+    errors also of the card's own counter, the larger of both), and remaps or page retirements that
+    became pending or failed meanwhile. Errors counted before the run are
     another check.
     """
     troubles: list[Message] = []
     for measurement, names in COUNTERS.items():
+        total = max if measurement in ALTERNATIVES else sum
 
-        def grown(history: GpuHistory, _first: str, names: tuple[str, ...] = names) -> float:
-            return sum(history.growth(name) for name in names if history.offers(name))
+        def grown(
+            history: GpuHistory, _first: str, names: tuple[str, ...] = names, total: Any = total
+        ) -> float:
+            return float(total(history.growth(name) for name in names if history.offers(name)))
 
         found = _each(watched, check, measurement, names[0], grown, troubles)
         check(measurement, found, serials=uuids(watched))
@@ -392,9 +401,42 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     came back is in the counters.
     """
     now = nvml.probe(deadline=programs.deadline)
+    gpu_links.measure(joined(due_gpus, now), check)
+    _conclude(
+        _unseen(now, due_gpus, check.components("nvlink_active") | check.components("nvlink_speed"))
+    )
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.5)
+@pytest.mark.measures(
+    "gpu_sram_threshold",
+    "gpu_repair_pending",
+    "gpu_memory_unrepairable",
+    "gpu_banks_without_spare",
+    "gpu_inforom_corrupt",
+    "gpu_recovery_action",
+    "gpu_fabric_faults",
+)
+def test_health(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
+    """What each GPU's driver says of its health after the load, by the same rules as before it.
+
+    Measured: the flags that NVML reports when asked again, and whether each GPU is still in its
+    NVLink fabric. What was offered before the load and is not any more was not measured. Not
+    measured: a state that came and went between both.
+    """
+    now = nvml.probe(deadline=programs.deadline)
     seen = joined(due_gpus, now)
-    gpu_links.measure(seen, check)
-    due = check.components("nvlink_active") | check.components("nvlink_speed")
+    unjudged = gpu_health.measure(seen, check)
+    left = (one.message for one in fabric_obstacles(now, due_gpus))
+    due = frozenset(due.component for name in READINGS for due in check.due(name))
+    _conclude([*_unseen(now, due_gpus, due), *unjudged, *left])
+
+
+def _unseen(
+    now: NvmlAnswer, due_gpus: tuple[Gpu, ...], due: Collection[Component]
+) -> list[Message]:
+    """What NVML says, with the cure, where it does not answer for one of these components."""
     lost = tuple(
         Message(
             "component_says",
@@ -403,8 +445,8 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
                 "why": gpu.error or Message("not_listed_any_more"),
             },
         )
-        for gpu in seen
+        for gpu in joined(due_gpus, now)
         if gpu.name in due and (gpu.device is None or gpu.error is not None)
     )
     why = now.error or lost
-    _conclude([Message("with_cure", {"why": why, "cure": DMESG_ADVICE})] if lost else [])
+    return [Message("with_cure", {"why": why, "cure": DMESG_ADVICE})] if lost else []

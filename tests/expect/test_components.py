@@ -16,7 +16,7 @@ from acceptance.core.dtype import DTYPES
 from acceptance.core.evidence import Scratch
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Gpu, Pair, Part, Socket
 from acceptance.expect import components
-from acceptance.machine import machine_file
+from acceptance.machine import gpu_health, machine_file
 from acceptance.machine.inventory import CoreGroup, Inventory, NvmlDevice, NvmlPair
 from acceptance.machine.machine_file import DeclaredCollectives, Machine
 from acceptance.observe.inventory import observe
@@ -80,6 +80,9 @@ def declared(folder: Path, text: str) -> machine_file.Machine:
     return machine_file.read(file)
 
 
+OF_HEALTH = tuple(map(gpu_health.component_class, gpu_health.READINGS))
+
+
 def test_a_machine_that_declares_nothing() -> None:
     found = components.resolve(None, shown(0x41, 0x01, more=True), EVERYTHING, (Gpu(0), Gpu(1)))
     assert found == {
@@ -117,7 +120,13 @@ def test_a_machine_that_declares_nothing() -> None:
         "gpu-pair": (Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))),
         # NVML does not know them, so nothing that it tells is due.
         **dict.fromkeys(
-            (*components.COUNTERS, "gpu-with-peers", "gpu-with-link-peers", "gpu-fan-with-peers"),
+            (
+                *components.COUNTERS,
+                *OF_HEALTH,
+                "gpu-with-peers",
+                "gpu-with-link-peers",
+                "gpu-fan-with-peers",
+            ),
             (),
         ),
         "gpu-pair-with-peers": (),
@@ -456,6 +465,7 @@ def test_a_gpu_that_is_missing_owes_its_presence_and_its_pairs() -> None:
         ("gpu-remap", ("remap_failed",)),
         ("gpu-retired", ("retired_single", "retired_double", "retired_pending")),
         ("gpu-replay", ("pcie_replays",)),
+        ("gpu-ecc-life", ("ecc_uncorrected_total",)),
         ("gpu-nvlink-replay", ("nvlink_replays",)),
         ("gpu-nvlink-recovery", ("nvlink_recoveries",)),
         ("gpu-nvlink-crc", ("nvlink_crc_errors",)),

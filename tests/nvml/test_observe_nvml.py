@@ -21,6 +21,7 @@ from worded import worded
 
 from acceptance.machine.inventory import (
     GpuCounters,
+    GpuHealth,
     GpuProcess,
     GpuTraits,
     NvLink,
@@ -58,6 +59,14 @@ PLAIN = (
         "compute_mode",
     ),
     *("display_active", "persistence", "ecc_enabled", "fabric_state"),
+)
+HEALTH = (
+    "sram_threshold_exceeded",
+    "channel_repair_pending",
+    "tpc_repair_pending",
+    "memory_unrepairable",
+    "inforom_corrupt",
+    "recovery_action",
 )
 LINK_SUMS = ("replays", "recoveries", "crc_errors")
 
@@ -119,6 +128,14 @@ def _device(gpu: Gpu) -> NvmlDevice:
         traits=_traits(gpu),
         counters=_counters(gpu),
         links=tuple(_link(number, link) for number, link in (gpu.links or {}).items()),
+        health=_health(said),
+    )
+
+
+def _health(said: dict[str, Any]) -> GpuHealth:
+    return GpuHealth(
+        **{name: said.get(name) for name in HEALTH},
+        banks_without_spare=said.get("banks_none"),
     )
 
 
@@ -130,6 +147,10 @@ def _traits(gpu: Gpu) -> GpuTraits:
         numa_node=gpu.memory_affinity[0] if gpu.memory_affinity else None,
         cpu_affinity=gpu.cpu_affinity,
         fabric_status=said.get("fabric_status", 0) if has_fabric else None,
+        fabric_health=said.get("fabric_health_mask", 0) if has_fabric else None,
+        fabric_summary=said.get("fabric_health_summary", 0) if has_fabric else None,
+        ecc_pending=said.get("ecc_pending", said.get("ecc_enabled")),
+        mig_pending=said.get("mig_pending", said.get("mig_enabled")),
         virtualised=said["virtualisation"] != "none",
         compute_processes=_processes(gpu.compute_processes),
         graphics_processes=_processes(gpu.graphics_processes),
@@ -294,3 +315,100 @@ def test_an_older_driver_is_asked_by_its_older_calls(library: Path, tmp_path: Pa
         True,
     )
     assert counted.pcie_replays == 6
+
+
+def described_machine(gpu: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "synthetic": True,
+        "driver_version": "580.159.04",
+        "cuda_driver_version": 13000,
+        "gpus": [gpu],
+    }
+
+
+FABRIC = {"fabric_state": "completed", "fabric_health_mask": 0x1AA, "fabric_health_summary": 1}
+
+
+@each(
+    "described, health, summary",
+    [
+        ({}, 0x1AA, 1),
+        ({"fabric_record": 2}, 0x1AA, None),
+        ({"fabric_record": 1}, None, None),
+        (
+            {"refuse": {"nvmlDeviceGetGpuFabricInfoV": 3, "nvmlDeviceGetGpuFabricInfo": 3}},
+            None,
+            None,
+        ),
+    ],
+)
+def test_the_health_of_the_fabric_by_the_records_that_the_driver_knows(
+    library: Path,
+    tmp_path: Path,
+    described: dict[str, Any],
+    health: int | None,
+    summary: int | None,
+) -> None:
+    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", **FABRIC, **described}
+    (device,) = read(library, write(tmp_path, described_machine(gpu))).devices
+    assert device.error is None
+    assert device.traits is not None
+    traits = device.traits
+    assert (traits.fabric_health, traits.fabric_summary) == (health, summary)
+    assert traits.fabric_state == (None if "refuse" in described else "completed")
+    assert traits.fabric_error is None
+
+
+@each(
+    "described, action",
+    [
+        ({"recovery_action": 3, "reset_needed": True}, 3),
+        ({"recovery_action": 0, "refuse": {"field 226": 999}}, 0),
+        ({"reset_needed": True, "refuse": {"field 227": 999}}, 1),
+        ({"reset_needed": True, "drain_needed": False}, 1),
+        ({"reset_needed": True, "drain_needed": True}, 4),
+        ({"reset_needed": False, "drain_needed": False}, 0),
+        ({}, None),
+    ],
+)
+def test_the_action_that_the_driver_wants(
+    library: Path, tmp_path: Path, described: dict[str, Any], action: int | None
+) -> None:
+    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", **described}
+    (device,) = read(library, write(tmp_path, described_machine(gpu))).devices
+    assert device.health == GpuHealth(recovery_action=action)
+
+
+def test_flags_of_health_as_they_are_set(library: Path, tmp_path: Path) -> None:
+    flags = dict.fromkeys([name for name in HEALTH if name != "recovery_action"], True)
+    banks = {
+        "banks_max": 3070,
+        "banks_high": 0,
+        "banks_partial": 0,
+        "banks_low": 0,
+        "banks_none": 2,
+    }
+    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", **flags, **banks}
+    (device,) = read(library, write(tmp_path, described_machine(gpu))).devices
+    assert device.error is None
+    assert device.health == GpuHealth(**flags, banks_without_spare=2)
+
+
+def test_a_gpu_that_fails_to_answer_is_not_one_that_does_not_offer(
+    library: Path, tmp_path: Path
+) -> None:
+    """What is lost is lost whatever was asked."""
+    gpu = {"uuid": "GPU-0", "pci_bus_id": "00000000:01:00.0", "inforom_corrupt": False, **FABRIC}
+    asked = ("nvmlDeviceValidateInforom", "nvmlDeviceGetRepairStatus", "nvmlDeviceGetFieldValues")
+    fabric = ("nvmlDeviceGetGpuFabricInfoV", "nvmlDeviceGetGpuFabricInfo")
+    refuse = {**dict.fromkeys((*asked, *fabric), 999), "nvmlDeviceGetRowRemapperHistogram": 4}
+    (device,) = read(library, write(tmp_path, described_machine({**gpu, "refuse": refuse}))).devices
+    assert device.error is None
+    assert device.health is not None
+    assert device.traits is not None
+    assert dict(device.health.unanswered).keys() == set(asked)
+    assert (device.health.inforom_corrupt, device.health.banks_without_spare) == (None, None)
+    assert device.traits.fabric_error
+    lost = {**gpu, "refuse": {"nvmlDeviceValidateInforom": 15}}
+    (device,) = read(library, write(tmp_path, described_machine(lost))).devices
+    assert (device.error_code, device.health) == (15, None)

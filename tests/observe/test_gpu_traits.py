@@ -77,6 +77,8 @@ def test_a_gpu_that_offers_everything(tmp_path: Path) -> None:
         compute_processes=(GpuProcess(10, "python3", 512),),
         graphics_processes=(),
         memory_thermometer=True,
+        ecc_pending=False,
+        mig_pending=True,
     )
 
 
@@ -117,7 +119,7 @@ def test_modes_that_nobody_knows_are_absent(tmp_path: Path) -> None:
 
 @each(
     "state, word",
-    [(0, "not-supported"), (1, "not-started"), (2, "in-progress"), (3, "completed"), (9, None)],
+    [(0, "not-supported"), (1, "not-started"), (2, "in-progress"), (3, "completed"), (9, "9")],
 )
 def test_the_fabric_of_an_older_binding(state: int, word: str | None, tmp_path: Path) -> None:
     nvml = FakeNvml(
@@ -179,7 +181,15 @@ def test_a_fabric_and_a_thermometer_that_are_refused_are_not_known(tmp_path: Pat
         None,
         None,
     )
+    assert traits.fabric_error == "refused"
     assert traits.cuda_cores == 16896
+
+
+def test_a_gpu_that_is_lost_at_its_fabric(tmp_path: Path) -> None:
+    nvml = FakeNvml(1, {"nvmlDeviceGetGpuFabricInfoV": Refusal(LOST)})
+    nvml.c_nvmlGpuFabricInfo_v2_t = FabricInfo
+    with pytest.raises(Refusal):
+        gpu_traits.read(nvml, 0, tmp_path)
 
 
 def test_numbers_are_the_binding_s() -> None:

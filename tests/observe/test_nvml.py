@@ -14,7 +14,7 @@ from machine_tree import Programs, completed
 from worded import worded
 
 from acceptance.machine.inventory import NvmlAnswer, NvmlDevice, NvmlPair
-from acceptance.observe import gpu_counters, gpu_traits, nvml, nvml_call
+from acceptance.observe import gpu_counters, gpu_health, gpu_traits, nvml, nvml_call
 from acceptance.process.command import CommandError, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.wording import words
@@ -44,6 +44,7 @@ def device(index: int, **changes: Any) -> NvmlDevice:
         error_code=None,
         traits=gpu_traits.read(FakeNvml(), index),
         counters=gpu_counters.read(FakeNvml(), index, []),
+        health=gpu_health.read(FakeNvml(), index),
     )
     return dataclasses.replace(healthy, **changes)
 

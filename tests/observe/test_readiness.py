@@ -70,6 +70,11 @@ def test_a_machine_that_is_ready() -> None:
             "journalctl -u nvidia-fabricmanager",
         ),
         (
+            {"fabric_state": "7"},
+            "the NVLink fabric is in state 7, which rigproof does not know",
+            "journalctl -u nvidia-fabricmanager",
+        ),
+        (
             {"compute_processes": (SOMEBODY,)},
             (
                 "python3 (process 4711, 1.5 GiB) computes on it, which would disturb every "
@@ -216,6 +221,25 @@ def test_what_the_reader_should_know(tmp_path: Path) -> None:
     passed = changed(tmp_path / "passed", virtualised=True)
     (one,) = worded(remarks(passed, gpus(passed)))
     assert one.startswith("gpu1 is passed through to a virtual machine")
+
+
+@each(
+    "modes, codes",
+    [
+        ({"ecc_enabled": True, "ecc_pending": False}, ["gpu_mode_off_pending"]),
+        ({"ecc_enabled": False, "ecc_pending": True}, ["gpu_mode_on_pending"]),
+        ({"mig_enabled": False, "mig_pending": True}, ["gpu_mode_on_pending"]),
+        ({"ecc_enabled": True, "ecc_pending": True}, []),
+        ({"ecc_enabled": None, "ecc_pending": True}, []),
+        ({"ecc_enabled": True, "ecc_pending": None}, []),
+    ],
+)
+def test_a_mode_that_changes_with_the_next_reset(
+    tmp_path: Path, modes: dict[str, Any], codes: list[str]
+) -> None:
+    seen = changed(tmp_path / "mode", **modes)
+    assert [remark.code for remark in remarks(seen, gpus(seen))] == codes
+    assert obstacles(seen, gpus(seen)) == ()
 
 
 @each(

@@ -43,6 +43,7 @@ COUNTED = {
     for name in (
         "ecc_corrected",
         "ecc_uncorrected",
+        "ecc_uncorrected_total",
         "remapped_corrected",
         "remapped_uncorrected",
         "remap_pending",
@@ -784,6 +785,14 @@ def test_a_link_that_nobody_tells_is_skipped(see: Watch) -> None:
         (
             at(144.9, 999.0, ecc_uncorrected=2.0),
             "gpu_ecc_uncorrected_new on gpu1: measured 2, limit <= 0",
+        ),
+        (
+            at(120.0, 999.0, ecc_uncorrected=2.0, ecc_uncorrected_total=2.0),
+            "gpu_ecc_uncorrected_new on gpu1: measured 2, limit <= 0",
+        ),
+        (
+            at(120.0, 999.0, ecc_uncorrected_total=3.0),
+            "gpu_ecc_uncorrected_new on gpu1: measured 3, limit <= 0",
         ),
         (at(120.0, 999.0, ecc_corrected=900.0), None),
         (at(120.0, 999.0, remap_pending=1.0), "gpu_remapped_new on gpu1: measured 1, limit <= 0"),

@@ -12,6 +12,8 @@ enum code {
     NOT_FOUND = 6,
     INSUFFICIENT_SIZE = 7,
     TIMED_OUT = 10,
+    FUNCTION_NOT_FOUND = 13,
+    CORRUPTED_INFOROM = 14,
     GPU_IS_LOST = 15,
     OUT_OF_MEMORY = 20,
     ARGUMENT_VERSION_MISMATCH = 25,
@@ -91,6 +93,25 @@ struct fabric_info_v {
     unsigned char cluster[16];
     unsigned status, clique, state, health;
     unsigned char summary;
+};
+
+struct sram_errors {
+    unsigned version;
+    unsigned long long counts[11]; /* in all and since the driver's start, by the kind of SRAM */
+    unsigned threshold_exceeded;
+};
+
+struct repair {
+    unsigned version, channel_pending, tpc_pending;
+};
+
+struct unrepairable {
+    unsigned version, unrepairable;
+};
+
+/* Banks by how many of their spare rows are left. */
+struct bank_histogram {
+    unsigned max, high, partial, low, none;
 };
 
 struct event_data {

@@ -66,6 +66,56 @@ EXPORT enum code nvmlDeviceGetRetiredPagesPendingStatus(struct gpu *device, unsi
     return answer_unsigned(device, __func__, GPU_retired_pending, 1.0, pending);
 }
 
+/* A record whose flags are described each by a reading of its own. */
+static enum code flags(const struct gpu *device, const char *function, bool asked, unsigned count, const enum gpu_reading *which,
+                       unsigned *const *answers)
+{
+    enum code code = call_begin(device, function);
+    if (code != DONE)
+        return code;
+    if (!asked)
+        return call_end(ARGUMENT_VERSION_MISMATCH);
+    for (unsigned i = 0; code == DONE && i < count; i++) {
+        double value = 0.0;
+        code = gpu_value(device, which[i], &value);
+        *answers[i] = (unsigned)value;
+    }
+    return call_end(code);
+}
+
+EXPORT enum code nvmlDeviceGetSramEccErrorStatus(struct gpu *device, struct sram_errors *errors)
+{
+    static const enum gpu_reading which[] = {GPU_sram_threshold_exceeded};
+    return flags(device, __func__, errors->version == VERSION(*errors, 1), 1, which, (unsigned *[]){&errors->threshold_exceeded});
+}
+
+EXPORT enum code nvmlDeviceGetRepairStatus(struct gpu *device, struct repair *repair)
+{
+    static const enum gpu_reading which[] = {GPU_channel_repair_pending, GPU_tpc_repair_pending};
+    return flags(device, __func__, repair->version == VERSION(*repair, 1), 2, which,
+                 (unsigned *[]){&repair->channel_pending, &repair->tpc_pending});
+}
+
+EXPORT enum code nvmlDeviceGetUnrepairableMemoryFlag_v1(struct gpu *device, struct unrepairable *flag)
+{
+    static const enum gpu_reading which[] = {GPU_memory_unrepairable};
+    return flags(device, __func__, flag->version == VERSION(*flag, 1), 1, which, (unsigned *[]){&flag->unrepairable});
+}
+
+EXPORT enum code nvmlDeviceGetRowRemapperHistogram(struct gpu *device, struct bank_histogram *banks)
+{
+    static const enum gpu_reading which[] = {GPU_banks_max, GPU_banks_high, GPU_banks_partial, GPU_banks_low, GPU_banks_none};
+    return flags(device, __func__, true, 5, which,
+                 (unsigned *[]){&banks->max, &banks->high, &banks->partial, &banks->low, &banks->none});
+}
+
+EXPORT enum code nvmlDeviceValidateInforom(struct gpu *device)
+{
+    unsigned corrupt = 0;
+    enum code code = answer_unsigned(device, __func__, GPU_inforom_corrupt, 1.0, &corrupt);
+    return code == DONE && corrupt != 0 ? CORRUPTED_INFOROM : code;
+}
+
 EXPORT enum code nvmlDeviceGetPcieReplayCounter(struct gpu *device, unsigned *replays)
 {
     return answer_unsigned(device, __func__, GPU_pcie_replays, 1.0, replays);

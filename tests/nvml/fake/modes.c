@@ -84,13 +84,17 @@ EXPORT enum code nvmlDeviceGetMemoryAffinity(struct gpu *device, unsigned count,
     return affinity(device, __func__, true, scope <= 1 ? count : 0, words);
 }
 
+static double value_or(const struct gpu *device, enum gpu_reading which, double otherwise)
+{
+    double value = 0.0;
+    return gpu_value(device, which, &value) == DONE ? value : otherwise;
+}
+
 static enum code fabric(const struct gpu *device, double *state, double *status, double *health)
 {
     enum code code = gpu_value(device, GPU_fabric_state, state);
-    if (gpu_value(device, GPU_fabric_status, status) != DONE)
-        *status = 0.0;
-    if (gpu_value(device, GPU_fabric_health_mask, health) != DONE)
-        *health = 0.0;
+    *status = value_or(device, GPU_fabric_status, 0.0);
+    *health = value_or(device, GPU_fabric_health_mask, 0.0);
     return code;
 }
 
@@ -112,7 +116,10 @@ EXPORT enum code nvmlDeviceGetGpuFabricInfoV(struct gpu *device, struct fabric_i
     enum code code = call_begin(device, __func__);
     if (code != DONE)
         return code;
-    if (info == NULL || (info->version != FABRIC_V2 && info->version != FABRIC_V3))
+    double newest = value_or(device, GPU_fabric_record, 3.0); /* the newest version of the record that this driver knows */
+    if (newest < 2.0)
+        return call_end(FUNCTION_NOT_FOUND);
+    if (info == NULL || (info->version != FABRIC_V2 && (info->version != FABRIC_V3 || newest < 3.0)))
         return call_end(info == NULL ? INVALID_ARGUMENT : ARGUMENT_VERSION_MISMATCH);
     code = fabric(device, &state, &status, &health);
     if (code == DONE) {
@@ -122,7 +129,7 @@ EXPORT enum code nvmlDeviceGetGpuFabricInfoV(struct gpu *device, struct fabric_i
         info->state = (unsigned)state;
         info->health = (unsigned)health;
         if (info->version == FABRIC_V3) /* version 2 ends before it */
-            info->summary = 0;
+            info->summary = (unsigned char)value_or(device, GPU_fabric_health_summary, 0.0);
     }
     return call_end(code);
 }

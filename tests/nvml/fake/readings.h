@@ -35,11 +35,17 @@ enum reading_kind { COUNT, WHOLE, REAL, FLAG, WORD, BITS };
     X(ecc_enabled, FLAG, NULL) X(ecc_pending, FLAG, NULL) X(numa_node, COUNT, NULL) \
     X(virtualisation, WORD, virtualisation_modes) \
     X(fabric_state, WORD, fabric_states) X(fabric_status, COUNT, NULL) X(fabric_health_mask, COUNT, NULL) \
+    X(fabric_health_summary, COUNT, NULL) X(fabric_record, COUNT, NULL) \
     X(ecc_corrected, COUNT, NULL) X(ecc_uncorrected, COUNT, NULL) \
     X(ecc_corrected_total, COUNT, NULL) X(ecc_uncorrected_total, COUNT, NULL) \
     X(remapped_corrected, COUNT, NULL) X(remapped_uncorrected, COUNT, NULL) \
     X(remap_pending, FLAG, NULL) X(remap_failed, FLAG, NULL) \
     X(retired_single, COUNT, NULL) X(retired_double, COUNT, NULL) X(retired_pending, FLAG, NULL) \
+    X(sram_threshold_exceeded, FLAG, NULL) X(channel_repair_pending, FLAG, NULL) X(tpc_repair_pending, FLAG, NULL) \
+    X(memory_unrepairable, FLAG, NULL) X(inforom_corrupt, FLAG, NULL) X(recovery_action, COUNT, NULL) \
+    X(reset_needed, FLAG, NULL) X(drain_needed, FLAG, NULL) \
+    X(banks_max, COUNT, NULL) X(banks_high, COUNT, NULL) X(banks_partial, COUNT, NULL) X(banks_low, COUNT, NULL) \
+    X(banks_none, COUNT, NULL) \
     X(lost, FLAG, NULL) X(lost_after_calls, COUNT, NULL) X(hang, FLAG, NULL) X(crash, FLAG, NULL)
 
 #define GPU_TEXTS(X) \

@@ -1,0 +1,103 @@
+"""GpuHealth: repairs of a GPU that wait, its InfoROM, and what the driver wants done with it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from acceptance.machine.inventory import GpuHealth
+from acceptance.observe.nvml_call import (
+    CORRUPTED_INFOROM,
+    LOST,
+    NOT_OFFERED,
+    ask,
+    available_fields,
+    field,
+    fields,
+    first,
+)
+
+# nvml.h, nvmlDeviceGpuRecoveryAction_t.
+_NONE, _RESET, _DRAIN_AND_RESET = 0, 1, 4
+_Values = dict[str, Any]
+
+
+def read(nvml: Any, handle: Any) -> GpuHealth:
+    """The health of one GPU. Raises the binding's NVMLError when it is lost."""
+    found: _Values = {}
+    failed: dict[str, str] = {}
+    for name, reader in _READERS:
+        try:
+            found |= reader(nvml, handle)
+        except nvml.NVMLError as error:
+            if error.value in LOST:
+                raise
+            if error.value not in NOT_OFFERED:
+                failed[name] = str(error)
+    return GpuHealth(**found, unanswered=tuple(failed.items()))
+
+
+def _sram(nvml: Any, handle: Any) -> _Values:
+    record = getattr(nvml, "c_nvmlEccSramErrorStatus_v1_t", None)
+    if record is None:
+        return {}
+    status = record()
+    if ask(nvml, "nvmlDeviceGetSramEccErrorStatus", handle, ctypes.byref(status)) is None:
+        return {}
+    return {"sram_threshold_exceeded": status.bThresholdExceeded != 0}
+
+
+def _repair(nvml: Any, handle: Any) -> _Values:
+    pending = ask(nvml, "nvmlDeviceGetRepairStatus", handle)
+    if pending is None:
+        return {}
+    return {"channel_repair_pending": pending[0] != 0, "tpc_repair_pending": pending[1] != 0}
+
+
+def _unrepairable(nvml: Any, handle: Any) -> _Values:
+    flag = ask(nvml, "nvmlDeviceGetUnrepairableMemoryFlag_v1", handle)
+    return {} if flag is None else {"memory_unrepairable": flag != 0}
+
+
+def _banks(nvml: Any, handle: Any) -> _Values:
+    histogram = ask(nvml, "nvmlDeviceGetRowRemapperHistogram", handle)
+    return {} if histogram is None else {"banks_without_spare": histogram.none}
+
+
+def _inforom(nvml: Any, handle: Any) -> _Values:
+    """By the function's own error: it gives no value."""
+    validate = getattr(nvml, "nvmlDeviceValidateInforom", None)
+    if validate is None:
+        return {}
+    try:
+        validate(handle)
+    except nvml.NVMLError as error:
+        if error.value != CORRUPTED_INFOROM:
+            raise
+        return {"inforom_corrupt": True}
+    return {"inforom_corrupt": False}
+
+
+def _recovery(nvml: Any, handle: Any) -> _Values:
+    """The action; of a driver that does not know it from the two flags that it has replaced."""
+    told = list(fields(nvml, handle, field(nvml, "GET_GPU_RECOVERY_ACTION")).values())
+    if not told:
+        flags = {
+            _DRAIN_AND_RESET: field(nvml, "DRAIN_AND_RESET_STATUS"),
+            _RESET: field(nvml, "RESET_STATUS"),
+        }
+        values = available_fields(nvml, handle, [one for names in flags.values() for one in names])
+        told = [action for action, names in flags.items() if first(values, names)]
+        told += [_NONE] if values else []
+    return {"recovery_action": int(told[0])} if told else {}
+
+
+_READERS: tuple[tuple[str, Callable[[Any, Any], _Values]], ...] = (
+    ("nvmlDeviceGetSramEccErrorStatus", _sram),
+    ("nvmlDeviceGetRepairStatus", _repair),
+    ("nvmlDeviceGetUnrepairableMemoryFlag_v1", _unrepairable),
+    ("nvmlDeviceGetRowRemapperHistogram", _banks),
+    ("nvmlDeviceValidateInforom", _inforom),
+    ("nvmlDeviceGetFieldValues", _recovery),
+)
