@@ -368,6 +368,9 @@ class Stage:
         if self.fault.cards_during is not None:
             for card in self.fault.cards:
                 network_card.change(self.root, card)
+            for file in self.fault.files:
+                if file.then is not None:
+                    (self.root / file.path).write_text(file.then, encoding="utf-8")
         if said is not None and said.during is not None:
             if said.beside:
                 both = {said.during, said.beside}
