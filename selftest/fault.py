@@ -76,7 +76,9 @@ class Program(_Strict, frozen=True):
 
 class File(_Strict, frozen=True):
     """A file of the described root directory (`sys/...`, `proc/driver/...`, `dev/...`): its
-    text, or that it is not there; and what it holds once the fault's `files_during` runs.
+    text, or that it is not there.
+
+    `then` is what a file of sys holds once the fault's `cards_during` runs.
     """
 
     path: str
@@ -227,9 +229,8 @@ class Fault(_Strict, frozen=True):
     `also` are checks that may speak too, as regular expressions of their ids: every other check of
     the run must pass. `code` is rigproof's exit status. `station` is where the load session runs.
     `timeline_from` is the check with whose beginning the timeline of the described machine begins,
-    for all programs of the host. `cards_during` is the check with whose beginning network cards
-    change, `files_during` that of files. `pipe` makes the machine file a named pipe that nobody
-    writes to.
+    for all programs of the host. `cards_during` is the check with whose beginning network cards and
+    files change. `pipe` makes the machine file a named pipe that nobody writes to.
     """
 
     what: str
@@ -246,7 +247,6 @@ class Fault(_Strict, frozen=True):
     programs: dict[str, Program] = {}
     loads: dict[str, Load] = {}
     files: tuple[File, ...] = ()
-    files_during: str | None = None
     scratch: Scratch | None = None
     wrong_disk: WrongDisk | None = None
     nvme: NvmeDrive | None = None
@@ -343,10 +343,10 @@ def _troubles(fault: Fault) -> Iterator[str]:
             "ends with code 0, which is a pass: a fault that is caught ends with 1, 2 or 3, or is "
             "partial"
         )
-    if any(card.then for card in fault.cards) and fault.cards_during is None:
-        yield "changes network cards at no moment: give `cards_during`, a check"
-    if any(file.then is not None for file in fault.files) and fault.files_during is None:
-        yield "changes files at no moment: give `files_during`, a check"
+    changes = any(card.then for card in fault.cards)
+    changes = changes or any(file.then is not None for file in fault.files)
+    if changes and fault.cards_during is None:
+        yield "changes network cards or files at no moment: give `cards_during`, a check"
     if (fault.scratch or fault.wrong_disk or fault.nvme) and fault.station == "docker":
         yield "puts a fault below files of the host, and tests in a container: take station = host"
     if fault.machine is None and (fault.nvml or fault.tools):

@@ -211,10 +211,11 @@ COUNTED = (
         (
             "kernel messages of a hardware fault, faults in a disk's SMART report or its growth, "
             "self-tests of disks that failed, faults of a RAID array and of its members, "
-            "throttling that the processor counts"
+            "filesystems that became read-only, uncorrected memory errors, throttling that the "
+            "processor counts"
         ),
         r"kernel_faults_(before|during)|disk_(faults|growth|lifetime_faults|self_test_faults)"
-        r"|raid_(faults|growth)"
+        r"|raid_(faults|growth)|filesystems_read_only|memory_errors_uncorrected"
         r"|cpu_throttle_events",
         ALL,
         less=False,
@@ -229,6 +230,7 @@ COUNTED = (
         ALL,
         less=False,
     ),
+    Asked("corrected memory errors", r"memory_errors_corrected", ALL, less=False),
     Asked(
         "lanes, or generations, of PCI Express missing under load",
         r"gpu_link_(width|gen)",

@@ -352,7 +352,7 @@ class Stage:
             if kill
             else said.during
             if said and said.during
-            else self.fault.timeline_from or self.fault.cards_during or self.fault.files_during
+            else self.fault.timeline_from or self.fault.cards_during
         )
         if check is None:
             return None
@@ -368,7 +368,6 @@ class Stage:
         if self.fault.cards_during is not None:
             for card in self.fault.cards:
                 network_card.change(self.root, card)
-        if self.fault.files_during is not None:
             for file in self.fault.files:
                 if file.then is not None:
                     (self.root / file.path).write_text(file.then, encoding="utf-8")

@@ -79,6 +79,8 @@ def resolve(
         "system": (SYSTEM,),
         "cpu": (CPU,),
         "memory": (MEMORY,),
+        "memory-edac": (MEMORY,) if inventory.memory.edac else (),
+        "system-mounts": (SYSTEM,) if inventory.writable else (),
         "core": tuple(Core(core[0]) for cores in groups for core in cores),
         "core-with-peers": tuple(
             Core(core[0]) for cores in groups if len(cores) > 1 for core in cores

@@ -101,6 +101,7 @@ def declared_machine(machine: Machine, sheets: Sheets, profile: str) -> Declared
             tuple(_pairs(machine, models, wired)),
         ),
         places={one: PciPlace(one, one, (), None, None) for one in _places(addresses, links)},
+        writable=("/dev/root",),
     )
     return DeclaredMachine(
         inventory,
@@ -389,7 +390,9 @@ def _memory(machine: Machine) -> Memory:
         for one in declared.dimm
     )
     unread = None if modules else Message("undeclared_modules")
-    return Memory(total, total, modules or None, unread, None, None)
+    # Any server's kernel counts errors of its memory.
+    counted = {"mc0/ce_count": 0, "mc0/ue_count": 0}
+    return Memory(total, total, modules or None, unread, None, None, edac=counted)
 
 
 def _disks(machine: Machine, sheets: Sheets) -> Iterator[Disk]:

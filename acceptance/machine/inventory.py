@@ -284,8 +284,9 @@ class Inventory:
     """The observed machine.
 
     `pci` holds NVIDIA's functions only; `places` holds the places of GPUs and network cards in the
-    PCI tree, by address. A list that was not captured is None; an empty one shows that there is no
-    such part.
+    PCI tree, by address. `writable` are the sources ("/dev/sda2") of the local filesystems that
+    were mounted and could be written to. A list that was not captured is None; an empty one shows
+    that there is no such part.
     """
 
     cpu: Cpu
@@ -296,6 +297,7 @@ class Inventory:
     board: Board
     nvml: NvmlAnswer
     places: dict[str, PciPlace] = field(default_factory=dict)
+    writable: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +308,8 @@ class Memory:
     `available_bytes` is what a program could allocate now. `dimms` is None when the modules could
     not be read (root only); `dimms_unread` then says why, with the cure, and `dimms_unread_why`
     which kind of reason it is (None in the journals of an older rigproof). `slots_total` includes
-    empty slots, which `empty_slots` names; `ecc` is as the firmware reports it.
+    empty slots, which `empty_slots` names; `ecc` is as the firmware reports it. `edac` are the
+    errors that the kernel has counted, by memory controller ("mc0/ce_count").
     """
 
     total_bytes: int | None
@@ -316,6 +319,7 @@ class Memory:
     slots_total: int | None
     ecc: str | None
     empty_slots: tuple[EmptySlot, ...] | None = None
+    edac: dict[str, int] = field(default_factory=dict)
     dimms_unread_why: Unmeasured | None = None
 
     @property
@@ -517,7 +521,8 @@ class Disk:
     """One disk. None: the kernel does not give the value.
 
     `kind` is "nvme", "ssd", "hdd" or "virtual"; `transport` is "nvme" over PCIe, else as the
-    kernel's device tree shows it ("sata", "sas", "usb", "virtio", ...).
+    kernel's device tree shows it ("sata", "sas", "usb", "virtio", ...). `shows_link` says whether
+    the kernel shows its link, and what disk and slot can have.
     """
 
     name: str
@@ -527,6 +532,7 @@ class Disk:
     kind: str | None
     transport: str | None
     firmware: str | None
+    shows_link: bool | None = None
 
     @property
     def component(self) -> Component:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from acceptance.core.component import Component
-from acceptance.core.message import Listed, Message
-from acceptance.core.unmeasured import Gap, no_answer, not_offered
+from acceptance.core.message import Listed, Message, Values
+from acceptance.core.unmeasured import Gap, not_offered
 from acceptance.machine import disk_link, topology
 from acceptance.machine.disk_link import LinkShare, PcieLink
 from acceptance.machine.gpu import Gpu
@@ -141,27 +141,36 @@ def equal_ports(
     )
 
 
+def lost_counters(
+    before: Mapping[str, int], after: Mapping[str, int], names: Sequence[str]
+) -> tuple[Message, ...]:
+    """Which of these counters are gone, or were set back: nothing is known of their growth."""
+    found = []
+    for name in names:
+        about = {"counter": name}
+        if name in before and name not in after:
+            found.append(Message("network_counter_gone", about))
+        elif name in before and after[name] < before[name]:
+            found.append(Message("network_counter_reset", about))
+    return tuple(found)
+
+
 def growth(
     before: Mapping[str, int], after: Mapping[str, int], names: Sequence[str]
 ) -> tuple[float, Message | None] | Gap:
     """The largest growth of these counters, and a message that names all that grew.
 
-    Counters that were absent before are left out. Where none grew and one cannot be compared, a gap
-    says why: a counter at its highest value counts no more, one that went or fell was lost.
+    Counters that were absent before are left out, and those of `lost_counters`. Where none grew and
+    one stood at its highest value, which counts no more, a gap says so.
     """
     rose: dict[str, int] = {}
-    lost: list[Message] = []
     full: list[Message] = []
     for name in names:
-        if name not in before:
+        if name not in before or after.get(name, -1) < before[name]:
             continue
-        about = {"counter": name}
-        if name not in after:
-            lost.append(Message("network_counter_gone", about))
-        elif after[name] < before[name]:
-            lost.append(Message("network_counter_reset", about))
-        elif before[name] == _FULL.get(name):
-            full.append(Message("network_counter_full", {**about, "value": before[name]}))
+        if before[name] == _FULL.get(name):
+            at_most: Values = {"counter": name, "value": before[name]}
+            full.append(Message("network_counter_full", at_most))
         elif (more := after[name] - before[name] - _by_sender(before, after, name)) > 0:
             rose[name] = more
     if rose:
@@ -172,9 +181,8 @@ def growth(
         return float(max(rose.values())), Message(
             "network_counters_rose", {"counters": Listed(grew)}
         )
-    if lost or full:
-        why = Message("clauses", {"why": (*lost, *full)})
-        return no_answer(why) if lost else not_offered(why)
+    if full:
+        return not_offered(Message("clauses", {"why": tuple(full)}))
     return 0.0, None
 
 

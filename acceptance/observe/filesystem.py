@@ -128,6 +128,22 @@ def read(path: Path, root: Path = Path("/")) -> Filesystem:
     )
 
 
+def local(root: Path = Path("/")) -> dict[str, bool]:
+    """The mounted local filesystems by their source ("/dev/sda2"), and whether each is writable.
+
+    A filesystem is mounted at several places, and writable if it is at one of them. Images in files
+    (loop devices) are left out. Raises FilesystemError where the kernel does not show the mounts.
+    """
+    text = sysfs.content(root / "proc/self/mountinfo")
+    if text is None:
+        raise FilesystemError("mounts_unread", path=str(root / "proc/self/mountinfo"))
+    found: dict[str, bool] = {}
+    for mount in mounts(text.decode("utf-8", errors="surrogateescape")):
+        if mount.kind in LOCAL and not mount.source.startswith("/dev/loop"):
+            found[mount.source] = found.get(mount.source, False) or not mount.read_only
+    return found
+
+
 def on_disks(root: Path = Path("/")) -> tuple[Filesystem, ...]:
     """The mounted filesystems that files of this machine's disks lie on, one for each disk.
 

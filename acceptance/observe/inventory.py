@@ -6,7 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acceptance.machine.inventory import Inventory
-from acceptance.observe import board, cpu, memory, network, nvml, pci, pci_place, storage
+from acceptance.observe import (
+    board,
+    cpu,
+    filesystem,
+    memory,
+    network,
+    nvml,
+    pci,
+    pci_place,
+    storage,
+)
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -42,4 +52,12 @@ def observe(
         board=board.read(root),
         nvml=answer,
         places=pci_place.read(root, tuple(dict.fromkeys(placed))),
+        writable=_writable(root),
     )
+
+
+def _writable(root: Path) -> tuple[str, ...] | None:
+    try:
+        return tuple(name for name, writable in filesystem.local(root).items() if writable)
+    except filesystem.FilesystemError:
+        return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from acceptance.core.message import Message, Values
@@ -61,6 +61,8 @@ _SCSI_SELF_TEST_WORDS = re.compile(r"Unknown error|segment failed|Failed in", re
 # 0 to 2 and 15: 8 to 14 are reserved.
 _SCSI_SELF_TEST_SOUND = re.compile(r"Completed|Aborted \(.+\)|Self test in progress.*")
 _SCSI_SELF_TESTS = 20
+# Keys of a report that come and go: of the program, of the moment, and of single self-tests.
+_PASSING = re.compile(r"smartctl|local_time|json_format_version|(?:scsi_)?self_test\w*")
 # smartctl's words (os_linux.cpp, dev_interface.cpp, ataprint.cpp, scsiprint.cpp, scsinvme and
 # nvmeprint.cpp). Of a volume of a RAID controller:
 _RAID_VOLUME = re.compile(
@@ -261,6 +263,7 @@ def parse(text: str, returncode: int) -> Health:
             or any(key in document for key in known[3:5])
             or nvme in document
         ),
+        parts=frozenset(_parts(document, attributes)),
     )
     if faults(health):  # a fault is proven, whatever else is missing
         return health
@@ -499,6 +502,11 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
             raise unknown(Message("smart_attribute_torn", {"name": name}))
         count(row, "raw", "value")  # the text beside it counts; raises for what no counter holds
     return found
+
+
+def _parts(document: dict[str, Any], attributes: list[dict[str, Any]]) -> Iterator[str]:
+    yield from (key for key in document if not _PASSING.fullmatch(key))
+    yield from (f"{row['id']} {row['name']}" for row in attributes)
 
 
 def _below(row: dict[str, Any], key: str, told: str) -> bool:
@@ -767,6 +775,7 @@ class Health:
     work for long. `logged_unreadable` counts the
     newest entries of the error log that are of unreadable data, `scan_defects` those of a SCSI
     disk's background scans. `status_alone`: the report has a status and no counter at all.
+    `parts` names the report's logs and ATA attributes, whatever they count.
     """
 
     passed: bool | None
@@ -810,6 +819,10 @@ class Health:
     scan_defects: int | None = None
     scan_stopped: bool = False
     status_alone: bool = False
+    parts: frozenset[str] = field(default=frozenset(), compare=False)
+
+
+SELF_TESTS_FAILED = Message("disk_self_tests_failed")
 
 
 def faults(health: Health) -> tuple[Message, ...]:
@@ -836,7 +849,7 @@ def faults(health: Health) -> tuple[Message, ...]:
         (health.pending_sectors, Message("disk_sectors_pending")),
         (health.offline_uncorrectable, Message("disk_sectors_offline")),
         (health.uncorrected_errors, Message("disk_errors_uncorrected")),
-        (health.failed_self_tests, Message("disk_self_tests_failed")),
+        (health.failed_self_tests, SELF_TESTS_FAILED),
     )
     found += [
         Message("disk_counts", {"count": str(number), "what": what})
@@ -905,8 +918,8 @@ def growth(before: Health, after: Health) -> tuple[Message, ...]:
 
     Entries of an NVMe drive's error log are not among it: many drives write one for each command
     that they do not know, those of smartctl included; `remarks` tells them. A counter that only one
-    of the reports has is not compared. Raises ReportsDiffer for reports of two disks, or of one
-    whose counters fell.
+    of the reports has is not compared: `lost` names it, or `new_faults` judges it. Raises
+    ReportsDiffer for reports of two disks, or of one whose counters fell.
     """
     if before.serial != after.serial:
         values = {"before": str(before.serial), "after": str(after.serial)}
@@ -922,6 +935,34 @@ def growth(before: Health, after: Health) -> tuple[Message, ...]:
     if hot is not None and limit is not None and hot >= limit:
         found.append(Message("disk_hot", {"temperature": str(hot), "limit": str(limit)}))
     return tuple(found)
+
+
+def lost(before: Health, after: Health) -> tuple[str, ...]:
+    """The logs, attributes and values of the first report that the second one has not."""
+    values = [one.name for one in fields(Health) if one.name not in _LEFT_OUT_AT_0]
+    gone = [name for name in values if getattr(before, name) is not None]
+    return (
+        *sorted(before.parts - after.parts),
+        *(name for name in gone if getattr(after, name) is None),
+    )
+
+
+def new_faults(before: Health, after: Health, grew: Sequence[Message]) -> tuple[Message, ...]:
+    """The faults that a report proves and the one before it did not, by kind and not by number.
+
+    What `grew` counts already is left out.
+    """
+    known = [_kind(fault) for fault in faults(before)]
+    counted = [one.values.get("what") for one in grew]
+    return tuple(
+        fault
+        for fault in faults(after)
+        if _kind(fault) not in known and (fault.values.get("what") or fault) not in counted
+    )
+
+
+def _kind(fault: Message) -> tuple[object, ...]:
+    return fault.code, fault.values.get("what"), fault.values.get("name")
 
 
 def remarks(before: Health, after: Health) -> tuple[Message, ...]:

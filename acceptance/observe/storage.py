@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from acceptance.machine import disk_link
 from acceptance.machine.inventory import Disk
-from acceptance.observe import self_test, smart, sysfs
+from acceptance.observe import disk_links, self_test, smart, sysfs
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
@@ -39,7 +41,16 @@ def read(root: Path = Path("/")) -> tuple[Disk, ...]:
 
     Partitions, RAM disks, and loop, mapper or RAID devices are left out.
     """
-    return tuple(_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
+    found = (_disk(block) for block in sysfs.entries(root / "sys/block") if _is_disk(block))
+    return tuple(replace(disk, shows_link=_shows_link(disk, root)) for disk in found)
+
+
+def _shows_link(disk: Disk, root: Path) -> bool | None:
+    try:
+        link = disk_links.read(disk, root)
+    except sysfs.SysfsError:  # the check of links says what is wrong
+        return None
+    return link is not None and disk_link.share(link) is not None
 
 
 def report(

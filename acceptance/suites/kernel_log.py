@@ -97,12 +97,16 @@ def test_during_run(
 ) -> None:
     """Hardware faults that the kernel logged while this run loaded the machine.
 
-    Measured: every message since the run began. Where some were overwritten the check proves
-    nothing, and ends in an error that says so.
+    Measured: every message since the run began. Where some were overwritten, or the log cannot be
+    read any more, the check proves nothing, and ends in an error that says so.
     """
-    found = records(root)
     if kernel_log_after is None:
+        records(root)  # skips where it may not be read now either
         raise LogLost("log_unread_at_start")
+    try:
+        found = records(root)
+    except CheckSkipped as skip:
+        raise LogLost("reading_lost", what="kernel_faults_during", why=skip.gap.reason) from skip
     if found and found[0].sequence > kernel_log_after + 1:
         raise LogLost("log_overwritten")
     lines = kmsg.as_lines(record for record in found if record.sequence > kernel_log_after)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from acceptance.core.message import Message
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import MEMORY
 from acceptance.core.unmeasured import after_fault
 from acceptance.loads.miscompare import component_of
+from acceptance.machine.inventory import Inventory
+from acceptance.observe import edac
 from acceptance.session.check import Check
+from acceptance.session.reading_loss import loss, refuse
 from acceptance.suites.fixtures import host_tools
 from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
 from acceptance.tools.load_output import Groups, LoadFailed
 from acceptance.tools.reading import ToolOutput
+
+# Measurement -> the counter of each memory controller whose growth it is.
+EDAC = {
+    "memory_errors_uncorrected": edac.UNCORRECTED,
+    "memory_errors_corrected": edac.CORRECTED,
+}
 
 
 @pytest.mark.session("load")
@@ -145,3 +155,29 @@ def test_random(
                 one.component: one.value for one in output.readings if one.name == measurement
             }
             check(measurement, readings, notes=notes if measurement == miscompares else None)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("memory_errors_uncorrected", "memory_errors_corrected")
+def test_errors(inventory: Inventory, root: Path, check: Check) -> None:
+    """Errors of the RAM that the kernel's drivers counted during the run (EDAC).
+
+    Measured: the growth of every memory controller's counters, from before the run until after it,
+    where the kernel has a driver for them. Not measured: errors that the firmware keeps to itself.
+    """
+    before, after = inventory.memory.edac, edac.read(root)
+    losses: list[Message] = []
+    for measurement, counter in EDAC.items():
+        names = [name for name in before if name.endswith(counter)]
+        lost = [name for name in names if after.get(name, -1) < before[name]]
+        losses += [loss(MEMORY, name) for name in lost]
+        grew = {name: after[name] - before[name] for name in names if name not in lost}
+        told = tuple(f"{name} +{count}" for name, count in grew.items() if count)
+        if names and (told or not lost):
+            check(
+                measurement,
+                {MEMORY: float(sum(grew.values()))},
+                notes={MEMORY: Message("note", {"text": Listed(told)}) if told else None},
+            )
+    refuse(losses)

@@ -85,10 +85,12 @@ def _links(ports_before: Ports, ports_now: Ports, check: Check) -> None:
         found = None if port is None else network_card.link_share(port)
         if found is not None:
             shares[name], notes[name] = found.share, found.told
+        elif port is None:
+            skipped[name] = no_answer(Message("network_port_gone"))
+        elif network_card.link_share(ports_before[name]) is not None:
+            skipped[name] = no_answer(Message("reading_lost", {"what": "network_link_share"}))
         else:
-            # due only where the kernel showed it when the run was planned
-            lost = Message("network_port_gone" if port is None else "network_link_unread")
-            skipped[name] = no_answer(lost)
+            skipped[name] = not_offered(Message("network_link_unread"))
     serials = _serials(ports_before)
     check("network_link_share", shares, skipped=skipped, notes=notes, serials=serials)
 
@@ -218,8 +220,8 @@ def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
     """Errors that every port counted during the run, and how often its link went down.
 
     Measured: the growth of the kernel's counters from before the run until after it, the largest of
-    each kind. An InfiniBand counter that stood at its highest value, or was set back meanwhile,
-    tells nothing: it is a skip. Not measured: errors before the run.
+    each kind. An InfiniBand counter that stood at its highest value tells nothing: it is a skip.
+    One that is gone, or was set back meanwhile, is an error. Not measured: errors before the run.
     """
     serials = _serials(ports_before)
     for measurement, names in network_card.COUNTERS.items():
@@ -231,9 +233,13 @@ def test_counters(ports_before: Ports, ports_now: Ports, check: Check) -> None:
             if now is None:
                 skipped[component] = no_answer(Message("network_port_gone"))
                 continue
-            found = network_card.growth(ports_before[component].counters, now.counters, names)
+            before, after = ports_before[component].counters, now.counters
+            lost = network_card.lost_counters(before, after, names)
+            found = network_card.growth(before, after, names)
             if isinstance(found, Gap):
                 skipped[component] = found
-            else:
+            elif found[0] or not lost:
                 grown[component], notes[component] = found
+            if lost:
+                skipped[component] = no_answer(Message("clauses", {"why": lost}))
         check(measurement, grown, skipped=skipped, notes=notes, serials=serials)

@@ -13,7 +13,7 @@ import pytest
 
 from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, Table
-from acceptance.core.message import Message, Quantity, Text, Values
+from acceptance.core.message import Listed, Message, Quantity, Text, Values
 from acceptance.core.parts import SYSTEM
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
 from acceptance.expect import new_disk
@@ -35,6 +35,7 @@ from acceptance.observe import (
     disk_counts,
     disk_links,
     disk_temperature,
+    filesystem,
     raid,
     self_test,
     smart,
@@ -265,12 +266,14 @@ def test_health(
     check: Check,
 ) -> None:
     """What grew in every disk's SMART report since the run began: media errors, bad sectors, CRC
-    errors, losses of power, minutes above its own temperatures, throttling by heat.
+    errors, losses of power, minutes above its own temperatures, throttling by heat; and faults that
+    it reports now and did not before.
 
     Measured: the report after the run against the one before it, of the same serial number. A disk
-    that is gone counts as a fault. Not measured: what the drive does not report.
+    that is gone counts as a fault; a log or value that is gone was not measured, which is an error.
+    Not measured: what the drive does not report.
     """
-    before = earlier_programs(REPORT)
+    before, begun = earlier_programs(REPORT), earlier_programs(SELF_TEST_BEGUN)
     grown: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
     answers = _Answers(exists, known(inventory.disks))
@@ -290,10 +293,18 @@ def test_health(
             continue
         if last is None:
             continue
-        found = answers.of(disk, smart.growth, first, last)
-        if found is not None:
+        grew = answers.of(disk, smart.growth, first, last)
+        new = smart.new_faults(first, last, grew or ())
+        if _of_disk(begun, disk, "-t"):  # storage.self_test says how that test ended
+            new = tuple(one for one in new if one.values.get("what") != smart.SELF_TESTS_FAILED)
+        found = (*(grew or ()), *new)
+        missing = smart.lost(first, last)
+        lost = [Message("reading_lost", {"what": Listed(missing)})] if missing else []
+        if lost and not found:
+            answers.skipped[disk.component] = no_answer(lost[0])
+        elif found or grew is not None:
             grown[disk.component] = float(len(found))
-            told = (*found, *smart.remarks(first, last))
+            told = (*found, *lost, *smart.remarks(first, last))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
     for disk in known(inventory.disks):
         # a disk that never had a report too
@@ -349,6 +360,28 @@ def test_raid_before(root: Path, table: WriteTable, check: Check) -> None:
         notes={SYSTEM: Message("clauses", {"why": notes}) if notes else None},
     )
     _understood(found.troubles)
+
+
+@pytest.mark.session("host-after")
+@pytest.mark.costs(0.1)
+@pytest.mark.measures("filesystems_read_only")
+def test_filesystems(inventory: Inventory, root: Path, check: Check) -> None:
+    """Filesystems on this machine's disks that could be written to before the run and are read-only
+    after it.
+
+    Measured: how the kernel has them mounted. It makes one read-only when its disk gives errors.
+    Not measured: errors in a filesystem that nobody has read yet.
+    """
+    before, now = inventory.writable or (), filesystem.local(root)
+    found = tuple(name for name in before if not now.get(name, True))
+    gone = tuple(name for name in before if name not in now)
+    told = [Message("filesystems_fell", {"sources": Listed(found)})] if found else []
+    told += [Message("filesystems_gone", {"sources": Listed(gone)})] if gone else []
+    check(
+        "filesystems_read_only",
+        {SYSTEM: float(len(found))},
+        notes={SYSTEM: Message("clauses", {"why": tuple(told)}) if told else None},
+    )
 
 
 @pytest.mark.session("host-after")
@@ -428,7 +461,8 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
     have together.
 
     Measured: generation and lanes, or the SATA speed, as a share of the data rate. A link that was
-    made slower after errors of the run shows here. Not measured: data over the link.
+    made slower after errors of the run shows here; one that was shown before the run and is not
+    after it is an error. Not measured: data over the link.
     """
     shares: dict[Component, float] = {}
     unshown: dict[Component, Gap] = {}
@@ -439,6 +473,10 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
         if found is not None:
             shares[disk.component] = found.share
             notes[disk.component] = found.told
+        elif disk.shows_link:
+            unshown[disk.component] = no_answer(
+                Message("reading_lost", {"what": "disk_link_share"})
+            )
         else:
             why = disk_links.lack(disk, root)
             unshown[disk.component] = Gap(why, Message("disk_link_unread"))
@@ -464,29 +502,28 @@ def test_temperature(
     troubles: list[Message] = []
     margins: dict[Component, float] = {}
     notes: dict[Component, Text | None] = {}
+    losses: dict[Component, Gap] = {}
+    # A disk that showed no temperature and threshold before the run is not due.
     for disk in _due(inventory, check, "disk_temperature_margin"):
         found = disk_temperature.find(disk.name, root)
         now = None if found is None else found.now()
         troubles += _patches(load_tables, disk.component)
-        if found is None or found.limit_c is None or now is None:
+        if now is None or found is None or found.limit_c is None:
+            what = Message("reading_lost", {"what": "disk_temperature_margin"})
+            losses[disk.component] = no_answer(what)
+        shown = [*([] if now is None else [now]), *_celsius(load_tables, disk.component)]
+        if found is None or found.limit_c is None or not shown:
             continue
-        most = max((now, *_celsius(load_tables, disk.component)))
+        most = max(shown)
         margins[disk.component] = found.limit_c - most
         notes[disk.component] = Message(
             "disk_temperature",
             {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")},
         )
-    due = check.components("disk_temperature_margin")
     serials: dict[Component, str | None] = {
         disk.component: disk.serial for disk in known(inventory.disks)
     }
-    check(
-        "disk_temperature_margin",
-        margins,
-        skipped=dict.fromkeys(due, no_answer(Message("disk_temperature_unread"))),
-        notes=notes,
-        serials=serials,
-    )
+    check("disk_temperature_margin", margins, skipped=losses, notes=notes, serials=serials)
     if troubles:
         raise TemperatureUnread("clauses", why=each_once(troubles))
 

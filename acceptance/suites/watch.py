@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.core import clock_reasons
 from acceptance.core.component import Component
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message, Text, Values
 from acceptance.core.unmeasured import Gap, no_answer, not_offered
 from acceptance.diagnosis import gpu_settings
 from acceptance.diagnosis.gpu_history import (
@@ -27,6 +27,7 @@ from acceptance.observe import nvml
 from acceptance.observe.readiness import fabric_obstacles
 from acceptance.session.check import Check
 from acceptance.session.programs import Programs
+from acceptance.session.reading_loss import loss
 from acceptance.suites.fixtures import gpu_health, gpu_links
 from acceptance.wording.errors import WordedError, each_once
 
@@ -64,6 +65,10 @@ COUNTERS = {
 }
 # Counters of the same errors: one starts anew with the driver, the other is kept on the card.
 ALTERNATIVES = frozenset({"gpu_ecc_uncorrected_new"})
+
+
+# Sums over the links that are up, which the inventory and the watch count each for themselves.
+OF_LINKS = frozenset({"nvlink_recoveries", "nvlink_replays", "nvlink_crc_errors"})
 
 
 class WatchLost(WordedError):
@@ -327,6 +332,11 @@ def test_heat(
         if name == "power_w":
             found = {gpu: value for gpu, value in found.items() if gpu not in no_power}
         unread = _unread_reasons(watched, name, untold)
+        if measurement == "gpu_memory_temperature":  # due where the inventory read it
+            due = check.components(measurement)
+            told = no_answer(Message("reading_lost", {"what": name}))
+            lost = [gpu for gpu, why in unread.items() if gpu in due and why.reason == untold]
+            unread |= dict.fromkeys(lost, told)
         check(
             measurement,
             found,
@@ -371,23 +381,47 @@ def test_pcie_link(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
 def test_counters(watched: Mapping[Gpu, GpuHistory], check: Check) -> None:
     """Errors that each GPU counted during the run: memory, PCIe link, NVLinks.
 
-    Measured: the growth of the driver's counters from the first sample to the last (of uncorrected
-    errors also of the card's own counter, the larger of both), and remaps or page retirements that
-    became pending or failed meanwhile. Errors counted before the run are
-    another check.
+    Measured: the growth of the driver's counters from the inventory before the run to the last
+    sample (of uncorrected errors also of the card's own counter, the larger of both), and remaps or
+    page retirements that became pending or failed meanwhile. A counter that was there before and is
+    in no sample is an error. Errors counted before the run are another check.
     """
     troubles: list[Message] = []
     for measurement, names in COUNTERS.items():
         total = max if measurement in ALTERNATIVES else sum
-
-        def grown(
-            history: GpuHistory, _first: str, names: tuple[str, ...] = names, total: Any = total
-        ) -> float:
-            return float(total(history.growth(name) for name in names if history.offers(name)))
-
-        found = _each(watched, check, measurement, names[0], grown, troubles)
+        found = {}
+        for gpu, history in watched.items():
+            if gpu.name not in check.components(measurement):
+                continue
+            lost = [name for name in names if _counted(gpu, name) is not None]
+            lost = [name for name in lost if not history.offers(name)]
+            troubles += [loss(gpu.name, name) for name in lost]
+            try:
+                growth = [_growth(gpu, history, name) for name in names if history.offers(name)]
+            except NotMeasured as error:
+                troubles.append(error.message)
+                continue
+            grown = total(growth) if growth else 0.0
+            if history.offers(names[0]) and (grown or not lost):
+                found[gpu.name] = grown
         check(measurement, found, serials=uuids(watched))
     _conclude(troubles)
+
+
+def _counted(gpu: Gpu, name: str) -> float | None:
+    """A counter of the inventory before the run; None where the driver did not offer it."""
+    return None if gpu.counters is None else getattr(gpu.counters, name)
+
+
+def _growth(gpu: Gpu, history: GpuHistory, name: str) -> float:
+    """The growth of a counter since the inventory, or since the first sample where it fell between.
+
+    Without persistence mode the driver sets counters to 0 when its last user ends, which may happen
+    before the watch begins. Of the links of a sum more may be up than the inventory saw.
+    """
+    before, first = _counted(gpu, name), history.points_with(name)[0].least(name)
+    missed = 0.0 if before is None or name in OF_LINKS else max(0.0, first - before)
+    return missed + history.growth(name)
 
 
 @pytest.mark.session("host-after")
@@ -397,14 +431,15 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in
     one direction.
 
-    Measured: each link as NVML reports it when asked again. A link that went down under load and
-    came back is in the counters.
+    Measured: each link as NVML reports it when asked again. Where nothing says how many a card has,
+    fewer than before the run are an error. A link that went down under load and came back is in the
+    counters.
     """
     now = nvml.probe(deadline=programs.deadline)
-    gpu_links.measure(joined(due_gpus, now), check)
-    _conclude(
-        _unseen(now, due_gpus, check.components("nvlink_active") | check.components("nvlink_speed"))
-    )
+    seen = joined(due_gpus, now)
+    gpu_links.measure(seen, check)
+    due = check.components("nvlink_active") | check.components("nvlink_speed")
+    _conclude([*_unseen(now, due_gpus, due), *_links_that_fell(due_gpus, seen, check)])
 
 
 @pytest.mark.session("host-after")
@@ -450,3 +485,18 @@ def _unseen(
     )
     why = now.error or lost
     return [Message("with_cure", {"why": why, "cure": DMESG_ADVICE})] if lost else []
+
+
+def _links_that_fell(before: Sequence[Gpu], seen: Sequence[Gpu], check: Check) -> list[Message]:
+    """The GPUs with fewer links up than before the run, where no limit says how many must be."""
+    unlimited = {due.component for due in check.due("nvlink_active") if due.limit is None}
+    fell = []
+    for first, last in zip(before, seen, strict=True):
+        if last.device is None or last.error is not None or last.name not in unlimited:
+            continue
+        if last.active_links < first.active_links:
+            links: Values = {"before": first.active_links, "after": last.active_links}
+            told: Values = {"component": str(last.name), "why": Message("nvlinks_fell", links)}
+            why = Message("component_says", told)
+            fell.append(Message("with_cure", {"why": why, "cure": DMESG_ADVICE}))
+    return fell

@@ -90,6 +90,8 @@ def test_a_machine_that_declares_nothing() -> None:
         "system": (SYSTEM,),
         "cpu": (CPU,),
         "memory": (MEMORY,),
+        "memory-edac": (),
+        "system-mounts": (),
         "core": (Core(0), Core(1), Core(2), Core(3)),
         "core-with-peers": (Core(0), Core(1), Core(2), Core(3)),
         "socket": (Socket(0),),

@@ -8,7 +8,7 @@ from machine_tree import Tree
 
 from acceptance.machine.disk_link import PcieLink, SataLink
 from acceptance.machine.inventory import Disk
-from acceptance.observe import disk_links
+from acceptance.observe import disk_links, storage
 from acceptance.observe.sysfs import SysfsError
 
 FUNCTION = "sys/devices/pci0000:00/0000:00:01.0/0000:04:00.0"
@@ -111,6 +111,16 @@ def test_sata_without_a_port_or_a_link(tmp_path: Path) -> None:
 def test_disks_with_other_links(tmp_path: Path, transport: str | None) -> None:
     nvme(tmp_path)
     assert disk_links.read(disk("nvme0n1", transport), tmp_path) is None
+
+
+def test_whether_a_disk_shows_its_link_is_known_before_the_run(tmp_path: Path) -> None:
+    tree = nvme(tmp_path)
+    tree.disk("nvme2n1", "platform/apple/nvme/nvme2")
+    shown = {one.name: one.shows_link for one in storage.read(tmp_path)}
+    assert shown == {"nvme0n1": True, "nvme2n1": False}
+    tree.files(FUNCTION, current_link_speed="fast")  # no reason to have no inventory
+    shown = {one.name: one.shows_link for one in storage.read(tmp_path)}
+    assert shown == {"nvme0n1": None, "nvme2n1": False}
 
 
 def test_why_a_link_is_not_known(tmp_path: Path) -> None:

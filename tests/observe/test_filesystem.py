@@ -314,3 +314,27 @@ def test_of_several_filesystems_of_a_disk_the_largest(
 
     monkeypatch.setattr(filesystem, "read", sized)
     assert [one.mount for one in filesystem.on_disks(tree.root)] == [str(data)]
+
+
+def test_local_filesystems_by_their_source(tree: Tree) -> None:
+    tree.write(
+        "proc/self/mountinfo",
+        ROOT
+        + "30 27 259:3 / /data ro - xfs /dev/nvme0n1p3 rw\n"
+        # mounted writable, made read-only by the kernel
+        + "31 27 259:4 / /models rw - ext4 /dev/nvme0n1p4 ro,errors=remount-ro\n"
+        # writable at one of its places
+        + "32 27 259:3 / /scratch rw - xfs /dev/nvme0n1p3 rw\n"
+        + "33 27 7:1 / /image rw - ext4 /dev/loop1 rw\n"
+        + "34 27 0:30 / /run rw - tmpfs tmpfs rw\n",
+    )
+    assert filesystem.local(tree.root) == {
+        "/dev/nvme0n1p2": True,
+        "/dev/nvme0n1p3": True,
+        "/dev/nvme0n1p4": False,
+    }
+
+
+def test_local_filesystems_that_the_kernel_does_not_show(tree: Tree) -> None:
+    with pytest.raises(FilesystemError):
+        filesystem.local(tree.root)

@@ -788,3 +788,64 @@ def test_the_counters_of_a_sata_report() -> None:
 def test_a_serial_number_that_is_no_text_is_refused() -> None:
     with pytest.raises(UnreadableOutput, match="not a text"):
         parse(smart_status={"passed": True}, serial_number=7)
+
+
+# --- what a report has no more, and what it says now ---
+
+
+def test_what_a_report_has_no_more() -> None:
+    row = attribute(5, "Reallocated_Sector_Ct", "0")
+    before = ata(row, attribute(9, "Power_On_Hours", "7"), ata_smart_error_log={"extended": {}})
+    assert smart.lost(before, before) == ()
+    assert smart.lost(before, ata(row)) == ("9 Power_On_Hours", "ata_smart_error_log")
+    assert smart.lost(before, parse(smart_status={"passed": True})) == (
+        "5 Reallocated_Sector_Ct",
+        "9 Power_On_Hours",
+        "ata_smart_attributes",
+        "ata_smart_error_log",
+        "reallocated_sectors",
+    )
+    # what was not there before is not missed
+    assert smart.lost(ata(row), before) == ()
+
+
+def test_counters_that_smartctl_leaves_out_at_0_are_not_missed() -> None:
+    assert smart.lost(nvme(warning_temp_time=0), nvme()) == ()
+    assert smart.lost(nvme(), nvme(available_spare=None)) == ("available_spare",)
+
+
+def test_keys_of_the_moment_may_go() -> None:
+    moment = {"local_time": {"asctime": "now"}, "scsi_self_test_7": {}, "self_test_status": 1}
+    before = ata(**moment)
+    assert smart.lost(before, ata()) == ()
+
+
+@each(
+    "before, after, new",
+    [
+        (nvme(), nvme(media_errors=2), ("2 media errors",)),
+        (nvme(media_errors=1), nvme(media_errors=2), ()),  # which `growth` counts
+        (nvme(critical_warning=1), nvme(critical_warning=9), ("media has become read-only",)),
+        (
+            nvme(available_spare=5),
+            nvme(available_spare=3),
+            (),  # the same fault, and no other for its new value
+        ),
+        (
+            ata(attribute(1, "A", "0", "now"), attribute(2, "B", "0")),
+            ata(attribute(1, "A", "0", "now"), attribute(2, "B", "0", "now")),
+            ("SMART attribute B is below its threshold",),
+        ),
+    ],
+)
+def test_faults_that_a_report_proves_now_and_did_not_before(
+    before: Health, after: Health, new: tuple[str, ...]
+) -> None:
+    found = worded(smart.new_faults(before, after, ()))
+    assert len(found) == len(new)
+    assert all(text in one for one, text in zip(found, new, strict=True))
+
+
+def test_what_grew_is_told_once() -> None:
+    before, after = nvme(), nvme(media_errors=2)
+    assert smart.new_faults(before, after, smart.growth(before, after)) == ()

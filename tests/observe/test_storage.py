@@ -31,7 +31,7 @@ def test_nvme(tree: Tree) -> None:
     )
     (disk,) = observe_storage.read(tree.root)
     assert disk == Disk(
-        "nvme0n1", "Samsung SSD 990 PRO 2TB", "S7", 512110190592, "nvme", "nvme", "4B2QJXD7"
+        "nvme0n1", "Samsung SSD 990 PRO 2TB", "S7", 512110190592, "nvme", "nvme", "4B2QJXD7", False
     )
     assert disk.component == Part("disk", "nvme0n1")
 

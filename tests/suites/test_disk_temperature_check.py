@@ -13,6 +13,7 @@ from test_storage_suite import MACHINE, NVME, SDA, Recorder
 from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.parts import Part
+from acceptance.core.unmeasured import Unmeasured
 from acceptance.loads.names import OVER_TIME, OVER_TIME_WARM
 from acceptance.suites import storage
 
@@ -62,12 +63,23 @@ def test_without_a_warning_temperature_the_critical_one_counts(tmp_path: Path) -
     assert ask(tmp_path).readings == {NVME: 20.0}
 
 
-@each("files", [{}, {"temp1_input": 50000}, {"temp1_input": "", "temp1_max": 80000}])
-def test_a_temperature_that_is_not_shown_any_more(tmp_path: Path, files: dict[str, Any]) -> None:
+@each(
+    "files, margins",
+    [
+        ({}, {}),
+        ({"temp1_input": 50000}, {}),
+        # what the load saw is evidence all the same
+        ({"temp1_input": "", "temp1_max": 80000}, {NVME: -5.0}),
+    ],
+)
+def test_a_temperature_that_is_not_shown_any_more_is_an_error(
+    tmp_path: Path, files: dict[str, Any], margins: dict[Component, float]
+) -> None:
     Tree(tmp_path).files(HWMON, **files)
-    check = ask(tmp_path, over_time(45.0))
-    assert check.readings == {}
-    assert "does not now" in check.skipped[NVME]
+    check: Any = Recorder(NVME)
+    storage.test_temperature(MACHINE, tmp_path, (over_time(85.0),), check)
+    assert check.readings == margins
+    assert check.gaps == ({} if margins else {NVME: Unmeasured.NO_ANSWER})
 
 
 @each(

@@ -407,6 +407,26 @@ def test_the_speed_of_links_is_measured_where_their_number_is_not_due(
     assert set(said.measured("nvlink_speed")) == {Gpu(0), Gpu(1)}
 
 
+@pytest.mark.parametrize(("up", "outcome"), [(4, "pass"), (3, "error")])
+def test_links_of_a_card_without_a_sheet_that_went_down_in_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: int, outcome: str
+) -> None:
+    tree = tree_of(tmp_path, 0)
+    for bus in (1, 2):
+        tree.gpu(bus, device="0x9999")
+
+    def unknown(index: int, up: int = 4) -> NvmlDevice:
+        return replace(bridged(index, up=up), name="NVIDIA Future 1")
+
+    seen = look(tree, [unknown(0), unknown(1)], pairs(2))
+    made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
+    monkeypatch.setattr(nvml, "probe", lambda **_: answer([unknown(0), unknown(1, up=up)]))
+    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
+    assert said.outcome == outcome
+    assert ("gpu1: 4 NVLinks were up before the run, 3 are after it" in said.message) == (up < 4)
+
+
 def test_nvlinks_whose_speed_nobody_tells_are_an_error(tmp_path: Path) -> None:
     tree = tree_of(tmp_path, 0)
     for bus in (1, 2):

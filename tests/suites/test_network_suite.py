@@ -105,6 +105,14 @@ def test_a_link_that_is_narrower_or_hidden_or_gone(tmp_path: Path) -> None:
     assert found.skipped() == {("network_link_share", ENS8), ("network_link_share", MLX9)}
 
 
+def test_a_link_that_was_never_shown_is_a_skip(tmp_path: Path) -> None:
+    inventory = laid(tmp_path, NetworkCard("ens7"))
+    (link,) = inventory.links or ()
+    hidden = replace(inventory, links=(replace(link, pcie_width=None),))
+    found = said(hidden, "links", network.test_links)
+    assert (found.outcome, found.skipped()) == ("pass", {("network_link_share", ENS7)})
+
+
 def test_a_slow_port_fails_beside_its_equals_and_one_that_fell_is_a_skip(tmp_path: Path) -> None:
     inventory = laid(tmp_path, NetworkCard("ens7", speed_mbps=100_000), *THREE[1:])
     found = said(inventory, "rates", network.test_rates)
@@ -191,12 +199,39 @@ def test_counters_that_rose(
     assert (found.outcome, bool(found.measured(measurement)[ENS7])) == (outcome, True)
 
 
-def test_counters_that_tell_nothing_are_skips(tmp_path: Path) -> None:
-    inventory = laid(tmp_path, *CARDS)
-    found = said(inventory, "counters", network.test_counters, ens7={"counters": {}}, mlx9=None)
+def counted(inventory: Inventory, **counters: int) -> Inventory:
+    """The machine with these counters of its first card before the run."""
+    first, *others = inventory.links or ()
+    first = replace(first, counters={**first.counters, **counters})
+    return replace(inventory, links=(first, *others))
+
+
+@each("after", [{}, {"rx_errors": 4, "carrier_changes": 2, "tx_errors": 0, "rx_crc_errors": 0}])
+def test_counters_that_are_gone_or_were_set_back_are_errors(
+    tmp_path: Path, after: dict[str, int]
+) -> None:
+    inventory = counted(laid(tmp_path, *CARDS), rx_errors=5)
+    found = said(inventory, "counters", network.test_counters, ens7={"counters": after}, mlx9=None)
     assert found.outcome == "error"  # they told something before
-    assert {component for _, component in found.skipped()} == {ENS7, MLX9}
+    assert ENS7 in {component for _, component in found.skipped()}
     assert found.measured("network_errors") == {ENS8: 0.0}
+
+
+def test_a_counter_that_rose_is_evidence_beside_one_that_is_gone(tmp_path: Path) -> None:
+    found = said(
+        laid(tmp_path, NetworkCard("ens7")),
+        "counters",
+        network.test_counters,
+        ens7={"counters": {"rx_errors": 2, "carrier_changes": 2}},
+    )
+    assert found.outcome == "fail"
+    assert found.measured("network_errors") == {ENS7: 2.0}
+
+
+def test_a_counter_that_cannot_count_further_is_a_skip(tmp_path: Path) -> None:
+    full = counted(laid(tmp_path, NetworkCard("ens7")), port_rcv_errors=0xFFFF)
+    found = said(full, "counters", network.test_counters)
+    assert (found.outcome, found.skipped()) == ("pass", {("network_errors", ENS7)})
 
 
 def affinity(inventory: Inventory, machine: Machine | None) -> Said:

@@ -41,6 +41,7 @@ class Machine:
     """Stands for the inventory."""
 
     disks = DISKS
+    writable: tuple[str, ...] | None = None
 
 
 MACHINE: Any = Machine()
@@ -87,18 +88,14 @@ class Recorder:
 
 
 def report(status: int = 0, serial: str = "S2", media: int = 0, **parts: Any) -> ProgramResult:
-    return printed(
-        status,
-        smart_status={"passed": True},
-        serial_number=serial,
-        power_on_time={"hours": 900},
-        nvme_smart_health_information_log={
-            "critical_warning": 0,
-            "media_errors": media,
-            "percentage_used": 1,
-        },
-        **parts,
-    )
+    health = {"critical_warning": 0, "media_errors": media, "percentage_used": 1}
+    sound = {
+        "smart_status": {"passed": True},
+        "serial_number": serial,
+        "power_on_time": {"hours": 900},
+        "nvme_smart_health_information_log": health,
+    }
+    return printed(status, **{**sound, **parts})
 
 
 def printed(status: int = 0, **parts: Any) -> ProgramResult:
@@ -141,7 +138,7 @@ def test_what_grew_is_counted_and_told() -> None:
 def test_a_disk_that_vanished_is_a_fault() -> None:
     check = health([report()], gone())
     assert check.readings == {NVME: 1.0}
-    assert check.notes[NVME].startswith("it answered before the run and is gone now")
+    assert check.notes[NVME].startswith("it was there before the run and is gone now")
 
 
 @each(
@@ -149,7 +146,6 @@ def test_a_disk_that_vanished_is_a_fault() -> None:
     [
         ([], report(), "there is no report of it from before the run"),
         ([gone()], report(), "the disk is not there"),
-        ([report()], report(status=2), "exit code 2"),
     ],
 )
 def test_a_report_that_is_missing(
@@ -165,6 +161,12 @@ def test_a_report_that_is_missing(
     [
         (report(serial="S3"), "serial number S2, the one after it of S3"),
         (ProgramResult(("smartctl",), 0, "nothing", "", 0.1), "no JSON"),
+        (report(status=2), "smartctl ended with exit code 2"),
+        (
+            printed(smart_status={"passed": True}, serial_number="S2"),
+            "nvme_smart_health_information_log, power_on_time, critical_warning, media_errors, "
+            "percentage_used, power_on_hours",
+        ),
     ],
 )
 def test_reports_that_cannot_be_compared(after: ProgramResult, why: str) -> None:
@@ -263,6 +265,27 @@ def test_a_disk_that_went_is_a_fault_after_the_run(before: list[ProgramResult]) 
         MACHINE, lambda _disk: NO_REPORT, of_run(*before), lambda _path: False, check
     )
     assert check.readings == {NVME: 1.0}
+
+
+def failing(**parts: Any) -> ProgramResult:
+    return report(**{"status": 8, "smart_status": {"passed": False}, **parts})
+
+
+def test_a_disk_that_was_sound_before_the_run_is_judged_by_the_same_rules_after_it() -> None:
+    check = health([report()], failing())
+    assert check.readings == {NVME: 1.0}
+    assert check.notes == {NVME: "the disk's own SMART status is FAILED"}
+
+
+def test_a_fault_from_before_the_run_is_told_there_alone() -> None:
+    check = health([failing()], failing())
+    assert (check.readings, check.notes) == ({NVME: 0.0}, {})
+
+
+def test_a_fault_is_evidence_whatever_became_of_the_rest_of_the_report() -> None:
+    check = health([report()], printed(8, smart_status={"passed": False}, serial_number="S3"))
+    assert check.readings == {NVME: 1.0}
+    assert "no longer readable after the run" in check.notes[NVME]
 
 
 # --- self-tests ---
@@ -374,7 +397,6 @@ def test_a_self_test_that_proves_nothing_is_an_error(
     [
         ([], self_tested(), "there is no report of it from before the run"),
         ([gone(), started()], self_tested(), "the disk is not there"),
-        ([self_tested(), started()], gone(), "the disk is not there"),
     ],
 )
 def test_self_tests_of_a_disk_that_was_not_asked(
@@ -383,6 +405,11 @@ def test_self_tests_of_a_disk_that_was_not_asked(
     check = ended(before, after)
     assert check.readings == {}
     assert why in check.skipped[NVME]
+
+
+def test_a_disk_that_does_not_answer_any_more_has_no_result() -> None:
+    check = ended([self_tested(), started()], gone())
+    assert (check.readings, check.gaps) == ({}, {NVME: Unmeasured.NO_ANSWER})
 
 
 def test_a_self_test_that_still_runs_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,6 +442,34 @@ def test_links(tmp_path: Path) -> None:
     assert check.readings == {NVME: 0.5}
     assert "runs at generation 4 x2" in check.notes[NVME]
     assert "the kernel does not show the disk's link" in check.skipped[SDA]
+
+
+def test_a_link_that_was_shown_before_the_run(tmp_path: Path) -> None:
+    inventory: Any = Machine()
+    inventory.disks = (replace(DISKS[1], shows_link=True),)
+    check: Any = Recorder(NVME)
+    storage.test_link(inventory, tmp_path, check)
+    assert (check.readings, check.gaps) == ({}, {NVME: Unmeasured.NO_ANSWER})
+
+
+@each(
+    "before, mounted, count, note",
+    [
+        (("/dev/sda1",), "rw - ext4 /dev/sda1 rw", 0.0, None),
+        (("/dev/sda1",), "rw - ext4 /dev/sda1 ro", 1.0, "read-only now: /dev/sda1"),
+        ((), "rw - ext4 /dev/sda1 ro", 0.0, None),  # it was before
+        (("/dev/sdb1",), "rw - ext4 /dev/sda1 rw", 0.0, "not mounted any more: /dev/sdb1"),
+    ],
+)
+def test_filesystems(
+    tmp_path: Path, before: tuple[str, ...], mounted: str, count: float, note: str | None
+) -> None:
+    Tree(tmp_path).write("proc/self/mountinfo", f"27 1 8:1 / / {mounted}\n")
+    inventory, check = Machine(), Recorder(SYSTEM)
+    inventory.writable = before
+    storage.test_filesystems(inventory, tmp_path, check)  # type: ignore[arg-type]
+    assert check.readings == {SYSTEM: count}
+    assert check.notes.get(SYSTEM) == note
 
 
 def raid_tree(root: Path, **files: str | int) -> Tree:

@@ -9,11 +9,13 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gpu_machine
 import msgspec
 import pytest
+from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
 from wrong_results import ARRAY, all_of
 
@@ -35,6 +37,7 @@ from acceptance.observe.inventory import observe
 from acceptance.observe.nvml_call import GPU_IS_LOST
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.session.reading_loss import ReadingLost
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
 from acceptance.suites.fixtures.host_tools import Coverage, coverage
 from acceptance.tools import stress_ng
@@ -802,3 +805,39 @@ def test_a_report_that_cannot_be_read_is_no_missing_report(
 def test_the_kernel_log_is_skipped_with_the_cure_where_it_is_closed(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception):
         kernel_log.records(tmp_path)
+
+
+def test_a_kernel_log_that_was_read_at_the_start_and_is_closed_now_is_an_error(
+    tmp_path: Path, check: Any
+) -> None:
+    with pytest.raises(kernel_log.LogLost, match="no longer readable after the run"):
+        kernel_log.test_during_run(tmp_path, 7, {}, check)
+    with pytest.raises(pytest.skip.Exception):
+        kernel_log.test_during_run(tmp_path, None, {}, check)
+
+
+@each(
+    "after, readings, lost",
+    [
+        ({"ce_count": 3, "ue_count": 0}, {"uncorrected": 0.0, "corrected": 0.0}, None),
+        ({"ce_count": 5, "ue_count": 1}, {"uncorrected": 1.0, "corrected": 2.0}, None),
+        ({"ce_count": 1, "ue_count": 1}, {"uncorrected": 1.0}, "mc0/ce_count"),
+        ({"ce_count": 3}, {"corrected": 0.0}, "mc0/ue_count"),
+    ],
+)
+def test_memory_errors_that_the_kernel_counted(
+    tmp_path: Path, after: dict[str, int], readings: dict[str, float], lost: str | None
+) -> None:
+    tree, check = Tree(tmp_path), Recorder()
+    place = "sys/devices/system/edac/mc/mc0"
+    tree.files(place, **after)
+    machine = SimpleNamespace(memory=SimpleNamespace(edac={"mc0/ce_count": 3, "mc0/ue_count": 0}))
+    given: Any = machine, tmp_path, check
+    if lost is None:
+        memory.test_errors(*given)
+    else:
+        with pytest.raises(ReadingLost, match=lost):
+            memory.test_errors(*given)
+    assert {name: found[MEMORY] for name, found in check.readings.items()} == {
+        f"memory_errors_{name}": value for name, value in readings.items()
+    }

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 from gpu_machine import NO_COUNTERS, TRAITS, device, machine
 from runs import BOOT
 from suite_box import Box, Said, ask, planned
@@ -446,15 +447,16 @@ def test_heat(see: Watch, change: Change, told: str | None) -> None:
     assert said.measured("gpu_temperature_margin")[GpuName(0)] == 14.0
 
 
+def test_a_memory_temperature_that_the_inventory_read_and_no_sample_has(see: Watch) -> None:
+    said = see.heat(unchanged, always(memory_temperature_c=None))
+    assert (said.outcome, said.skipped()) == ("error", {("gpu_memory_temperature", GpuName(1))})
+    assert "no longer readable after the run: memory_temperature_c" in said.message
+
+
 def test_heat_that_nobody_tells_is_skipped_with_the_reason(see: Watch) -> None:
-    names = ("temperature_margin_c", "temperature_c", "memory_temperature_c", "power_w")
+    names = ("temperature_margin_c", "temperature_c", "power_w")
     said = see.heat(unchanged, always(**dict.fromkeys(names)))
-    measurements = (
-        "gpu_temperature_margin",
-        "gpu_temperature",
-        "gpu_memory_temperature",
-        "gpu_power",
-    )
+    measurements = ("gpu_temperature_margin", "gpu_temperature", "gpu_power")
     assert said.skipped() == {(measurement, GpuName(1)) for measurement in measurements}
     reasons = [words.text(body.reason) for body in said.written if isinstance(body, Skipped)]
     assert reasons[0] == "the driver does not tell how near it is to its thermal limit: update it"
@@ -777,7 +779,11 @@ def test_a_link_that_nobody_tells_is_skipped(see: Watch) -> None:
     ("change", "told"),
     [
         (unchanged, None),
-        (always(ecc_uncorrected=3.0), None),  # from before the run: another check
+        # between the inventory and the first sample
+        (
+            always(ecc_uncorrected=3.0),
+            "gpu_ecc_uncorrected_new on gpu1: measured 3, limit <= 0",
+        ),
         (
             at(120.0, 999.0, ecc_uncorrected=1.0),
             "gpu_ecc_uncorrected_new on gpu1: measured 1, limit <= 0",
@@ -849,7 +855,33 @@ def test_a_counter_that_was_reset_is_an_error_and_faults_stay_evidence(see: Watc
 
 def test_a_counter_that_is_due_and_was_never_sampled_is_an_error(see: Watch) -> None:
     said = see.ask("counters", samples(unchanged, always(pcie_replays=None)))
-    assert (said.outcome, said.message) == ("error", "gpu_pcie_replays on gpu1 was not measured")
+    assert said.outcome == "error"
+    assert said.message.startswith("gpu1: no longer readable after the run: pcie_replays;")
+
+
+def test_a_part_of_a_sum_that_was_there_and_is_in_no_sample_is_an_error(see: Watch) -> None:
+    """Of the others nothing grew; what did is evidence all the same."""
+    said = see.ask("counters", samples(unchanged, always(remap_failed=None)))
+    assert said.outcome == "error"
+    assert said.measured("gpu_remapped_new") == {GpuName(0): 0.0}
+    grown = at(120.0, 999.0, remap_pending=1.0)
+    said = see.ask(
+        "counters", samples(unchanged, lambda moment: {**grown(moment), "remap_failed": None})
+    )
+    assert said.measured("gpu_remapped_new") == {GpuName(0): 0.0, GpuName(1): 1.0}
+
+
+@each("before, first, grown", [(7, 3.0, 0.0), (3, 3.0, 0.0), (1, 3.0, 2.0)])
+def test_errors_before_the_run_and_counters_that_the_driver_set_to_0_before_it_are_none_of_it(
+    before: int, first: float, grown: float
+) -> None:
+    counted = replace(device(1).counters or NO_COUNTERS, ecc_uncorrected=before)
+    seen = machine(device(0), device(1, counters=counted))
+    records = known(samples(unchanged, always(ecc_uncorrected=first)))
+    watched = {gpu: records[gpu.name] for gpu in gpus(seen)}
+    made = planned(seen, (GpuName(0), GpuName(1)), ("watch.counters",), "d")
+    said = ask(made, "watch.counters", watch.test_counters, watched=watched)
+    assert said.measured("gpu_ecc_uncorrected_new")[GpuName(1)] == grown
 
 
 def test_a_card_without_counters_owes_none(tmp_path: Path) -> None:
