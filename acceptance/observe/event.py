@@ -12,6 +12,7 @@ from typing import Any, Literal
 from acceptance import resources
 from acceptance.core.component import Component
 from acceptance.core.parts import Function
+from acceptance.core.record import Event, Suspicion
 
 Severity = Literal["fatal", "error", "warning", "info"]
 RANK: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "fatal": 3}
@@ -66,6 +67,25 @@ class KernelEvent:
         if not self.catalog:
             return self.action
         return f"{self.action} NVIDIA's catalog: {', then '.join(self.catalog)}."
+
+    def to_record(self, boot_s: float | None, suspicion: Suspicion | None = None) -> Event:
+        """The event as a record of the journal.
+
+        `boot_s` is its time in seconds since boot; None if it came before every check.
+        """
+        return Event(
+            kind=self.kind,
+            severity=self.severity,
+            text=self.text,
+            meaning=self.meaning,
+            action=self.action,
+            code=self.code,
+            component=self.component,
+            boot_s=boot_s,
+            hardware=self.hardware,
+            catalog=self.catalog,
+            suspicion=suspicion,
+        )
 
     def to_json_object(self) -> dict[str, object]:
         """The fields that describe the event, by name; `action` is the whole advice."""

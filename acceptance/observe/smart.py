@@ -939,7 +939,9 @@ def growth(before: Health, after: Health) -> tuple[Message, ...]:
 
 def lost(before: Health, after: Health) -> tuple[str, ...]:
     """The logs, attributes and values of the first report that the second one has not."""
-    values = [one.name for one in fields(Health) if one.name not in _LEFT_OUT_AT_0]
+    # The error log is one of the parts.
+    told = {*_LEFT_OUT_AT_0, "logged_unreadable"}
+    values = [one.name for one in fields(Health) if one.name not in told]
     gone = [name for name in values if getattr(before, name) is not None]
     return (
         *sorted(before.parts - after.parts),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from acceptance.core.message import Message
@@ -18,7 +17,6 @@ from acceptance.core.record import HARMFUL, Event
 from acceptance.observe import kernel_log, kmsg
 from acceptance.observe.event import KernelEvent, PartKind, kind_of, weigh
 from acceptance.session.check import Check, CheckSkipped
-from acceptance.watch.host import to_record
 from acceptance.wording.errors import WordedError
 
 
@@ -73,8 +71,7 @@ def test_since_boot(
     mild = [one for one in events if one.elsewhere and one.severity == "warning"]
     of_tested = [one for one in mild if kind_of(one, tested_parts) in one.parts]
     for event in {(one.kind, one.code, one.component): one for one in of_tested}.values():
-        # without a time of its own: it came before every check
-        report_event(msgspec.structs.replace(to_record(event, 0.0, 0.0), boot_s=None))
+        report_event(event.to_record(None))
     warned = _lines(one for one in mild if one not in of_tested)
     since = Message("log_empty")
     if found:

@@ -46,19 +46,8 @@ def to_record(
     """
     stamp = event.time + offset_s if isinstance(event.time, float) else read_s
     fits = read_s - 3 * PERIOD_S <= stamp <= read_s + 0.1  # at most a few rounds ago
-    return Event(
-        kind=event.kind,
-        severity=event.severity,
-        text=event.text,
-        meaning=event.meaning,
-        action=event.action,
-        code=event.code,
-        component=event.component,
-        boot_s=stamp if fits else read_s,
-        hardware=event.hardware,
-        catalog=event.catalog,
-        suspicion=suspicion(event.kind, event.code, event.component, event.text, gpus),
-    )
+    suspected = suspicion(event.kind, event.code, event.component, event.text, gpus)
+    return event.to_record(stamp if fits else read_s, suspected)
 
 
 class HostWatch:

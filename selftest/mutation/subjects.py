@@ -41,6 +41,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/nearest.py", "acceptance/core/reduction_message.py",
     "acceptance/core/record.py", "acceptance/core/regular_file.py",
     "acceptance/core/site.py", "acceptance/core/site_names.py", "acceptance/core/strict.py",
+    "acceptance/core/unmeasured.py",
     "acceptance/core/verdict.py", "acceptance/core/version.py",
     "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
     "acceptance/diagnosis/connector.py", "acceptance/diagnosis/diagnosis.py",
@@ -120,6 +121,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "event_finding": "side_by_side incident load_xid | verdict_excused | fold_properties",
         "site": "site | expect/site_families",
         "site_names": "site | expect/site_families",
+        "unmeasured": "fold session/plugin",
         "version": "version",
         "spans": "spans side_by_side | history/compared_run"
         " | session/live_evidence verdict_strays fold",
