@@ -72,6 +72,8 @@ EVERY: tuple[Body, ...] = (
     record.SessionEnded("load", False, "was ended by signal 9", 12.0),
     record.Postponed(("python3 holds gpu0",), 2, 8),
     record.ForeignProcess(Gpu(0), 12.5, 4242, "python3 train.py", 1 << 30, 14.0),
+    record.GpuUser(Gpu(0), 12.5, 4243, "python3 load.py", own=True, until_s=14.0),
+    record.Stopped("gpu.gemm", "load", ended=True, component=Gpu(0)),
     record.RunEnded(False, "stopped by SIGINT"),
     evidence.Sealed("ab", (evidence.SealedFile("journal.jsonl", 3, "cd"),)),
     record.RunClosed("cpu.gemm[f64]", True, {"cpu_temperature_c": 91.0}, "restarted"),
