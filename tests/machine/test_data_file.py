@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,9 @@ import pytest
 from cases import each
 
 from acceptance import resources
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Shape(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,3 +50,11 @@ def test_a_file_that_cannot_be_read_names_the_cure(tmp_path: Path) -> None:
         match=r"^own\.toml: cannot be read \(No such file.*\): install rigproof again$",
     ):
         resources.read(tmp_path / "own.toml", Shape, WrongFileError)
+
+
+def test_every_table_is_in_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    tables = {f"fixtures/{one.name}" for one in (ROOT / "fixtures").glob("*.toml")}
+    assert tables
+    assert {one: wheel.get(one) for one in tables} == {one: f"acceptance/_{one}" for one in tables}
