@@ -11,7 +11,6 @@ from cases import each
 
 from acceptance import resources
 
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
