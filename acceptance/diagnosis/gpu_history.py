@@ -61,7 +61,8 @@ class HistoryPoint:
     """Readings at one moment (`span_s` 0), or their means over the `span_s` seconds before it.
 
     `low` and `high` are the extremes of that span; a reading without them was constant. `partly`
-    are the readings that are left out although some value of that span was in their range.
+    are the readings that are left out although some value of that span was in their range, with
+    the share of the span that is lost.
     """
 
     boot_s: float
@@ -69,7 +70,7 @@ class HistoryPoint:
     span_s: float = 0.0
     low: Mapping[str, float] | None = field(default=None, hash=False)
     high: Mapping[str, float] | None = field(default=None, hash=False)
-    partly: frozenset[str] = frozenset()
+    partly: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def began_s(self) -> float:
@@ -218,7 +219,11 @@ class GpuHistory:
             part = owed[bisect_left(moments, begin_s) : bisect_right(moments, end_s) + 1]
             samples = [(one, _samples_within(one, begin_s, end_s, period_s)) for one in part]
             due = sum(count for _, count in samples)
-            missing = sum(count for one, count in samples if name not in one.values)
+            missing = sum(
+                count * one.partly.get(name, 1.0)
+                for one, count in samples
+                if name not in one.values
+            )
             if missing > max(1.0, thresholds().sensor.missing * due):
                 values = known(
                     reading=name,
@@ -470,17 +475,17 @@ class Collector:
                     body.span_s,
                     low,
                     high,
-                    frozenset(name for name, some in partly.items() if some),
+                    {name: share for name, share in partly.items() if share is not None},
                 )
             )
 
-    def _left_out(self, gpu: Component, sample: Sample) -> dict[str, bool]:
+    def _left_out(self, gpu: Component, sample: Sample) -> dict[str, float | None]:
         """The readings of a sample that are out of range; each is recorded.
 
-        Each with whether some value of its span is in range.
+        Each with the share of its span that is lost; None if no value of it is in range.
         """
         ranges = self._ranges.get(gpu, sensor_range.RANGES)
-        found = {}
+        found: dict[str, float | None] = {}
         single = sample.low is None and sample.high is None
         for name, value in sample.values.items():
             if name not in ranges or (single and ranges[name][0] <= value <= ranges[name][1]):
@@ -499,7 +504,12 @@ class Collector:
                 if math.isfinite(one) and sensor_range.outside(ranges, name, one)
             ]
             if wrong:
-                found[name] = len(wrong) < len(extremes)
+                least, most = (
+                    value if one is None else one.get(name, value)
+                    for one in (sample.low, sample.high)
+                )
+                some = len(wrong) < len(extremes)
+                found[name] = _share_lost(ranges[name], value, least, most) if some else None
                 known = self._outside.setdefault(gpu, {})
                 before = known.get(name, OutOfRange(0, wrong[0], wrong[0], *ranges[name]))
                 known[name] = before.plus(wrong[-1])
@@ -520,6 +530,20 @@ class Collector:
             )
             for gpu, found in self.points.items()
         }
+
+
+def _share_lost(within: sensor_range.Range, mean: float, least: float, most: float) -> float:
+    """The largest share of a span's samples that can be out of range, by their mean.
+
+    All of the span if it can be more than a sensor may miss.
+    """
+    low, high = within
+    share = 1.0
+    if least < low < most <= high:
+        share = (most - mean) / (most - low)
+    elif low <= least < high < most:
+        share = (mean - least) / (high - least)
+    return share if 0.0 < share <= thresholds().sensor.missing else 1.0
 
 
 def _shown_only(sample: Sample) -> list[str]:

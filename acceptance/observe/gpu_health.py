@@ -87,9 +87,11 @@ def _recovery(nvml: Any, handle: Any) -> _Values:
             _DRAIN_AND_RESET: field(nvml, "DRAIN_AND_RESET_STATUS"),
             _RESET: field(nvml, "RESET_STATUS"),
         }
-        values = available_fields(nvml, handle, [one for names in flags.values() for one in names])
+        asked = [one for names in flags.values() for one in names]
+        values = available_fields(nvml, handle, asked)
         told = [action for action, names in flags.items() if first(values, names)]
-        told += [_NONE] if values else []
+        # raises what one of the flags failed to answer
+        told += [_NONE] if not told and fields(nvml, handle, asked) else []
     return {"recovery_action": int(told[0])} if told else {}
 
 

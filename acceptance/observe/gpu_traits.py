@@ -143,11 +143,14 @@ def _fabric(nvml: Any, handle: Any) -> dict[str, Any]:
                 raise
             answered, error = False, error or str(refusal)
         if answered:
+            health = getattr(found, "healthMask", None)
             return {
                 "fabric_state": _FABRIC_STATES.get(found.state, str(found.state)),
                 "fabric_status": found.status,
-                "fabric_health": getattr(found, "healthMask", None),
+                "fabric_health": health,
                 "fabric_summary": getattr(found, "healthSummary", None),
+                # the oldest record knows nothing of the health that a newer one failed to tell
+                "fabric_error": error if health is None else None,
             }
     return {"fabric_state": None, "fabric_status": None, "fabric_error": error}
 

@@ -221,7 +221,7 @@ def test_spans_count_by_the_part_that_a_check_has_of_them() -> None:
     found = [span(110.0 + 10 * n, 1.0, 1.0, 1.0, name="power_w") for n in range(20)]
     for place in (3, 10):
         lost = span(found[place].boot_s, 1.0, 1.0, 1.0, name="fan")
-        found[place] = replace(lost, partly=frozenset({"power_w"}))
+        found[place] = replace(lost, partly={"power_w": 1.0})
     whole = (("soak.one", 100.0, 300.0),)
     assert GpuHistory("gpu0", tuple(found), checks=whole).maximum("power_w") == 1.0
     with pytest.raises(NotMeasured):
@@ -259,6 +259,36 @@ def test_spans_with_values_out_of_range(low: float, high: float, told: str) -> N
     assert caught.value.message.code == told
     if told == "too_many_missing":
         assert history_of(10, 20, 21).maximum("temperature_c") == 64.0
+
+
+@each(
+    "mean, low, high, judged",
+    [
+        (62.7, 0.0, 64.0, True),  # one of fifty samples
+        (57.6, 0.0, 64.0, False),  # five to six
+        (63.9, 60.0, 255.0, True),
+        (76.0, 60.0, 255.0, False),
+        (62.0, 0.0, 255.0, False),
+        (63.0, 0.0, math.nan, False),
+    ],
+)
+def test_one_sample_out_of_range_in_a_short_check_after_the_first_hour(
+    mean: float, low: float, high: float, judged: bool
+) -> None:
+    """The mean of a span tells how many of its samples can be out of range."""
+    collector = Collector()
+    for number in range(20):
+        steady = {"temperature_c": 60.0}, {"temperature_c": 64.0}
+        extremes = ({"temperature_c": low}, {"temperature_c": high}) if number == 10 else steady
+        body = Sample({"temperature_c": mean if number == 10 else 62.0}, 10.0, *extremes, "gpu0")
+        collector.add(Entry(number, 4010.0 + 10.0 * number, "", body))
+    found = collector.histories((("soak.one", 4080.0, 4140.0),))["gpu0"]
+    if judged:
+        assert found.maximum("temperature_c") == 64.0
+        return
+    with pytest.raises(NotMeasured) as caught:
+        found.maximum("temperature_c")
+    assert caught.value.message.code == "too_many_missing"
 
 
 @each("impossible", [0.0, -128.0, 32767.0])

@@ -46,3 +46,25 @@ def test_what_fails_for_another_reason_is_named_and_hides_nothing_else() -> None
 def test_a_gpu_that_is_lost_is_raised(function: str) -> None:
     with pytest.raises(Refusal):
         read({function: Refusal(LOST)})
+
+
+def read_flags(flags: dict[Any, Any]) -> GpuHealth:
+    nvml = FakeNvml(1, {}, flags)
+    for name in ("RESET_STATUS", "DRAIN_AND_RESET_STATUS", "GET_GPU_RECOVERY_ACTION"):
+        setattr(nvml, f"NVML_FI_DEV_{name}", getattr(pynvml, f"NVML_FI_DEV_{name}"))
+    return gpu_health.read(nvml, 0)
+
+
+@pytest.mark.parametrize(
+    ("reset", "drain", "action"),
+    [(0, 0, 0), (1, 0, 1), (0, 1, 4), (1, Refusal(UNKNOWN), 1), (Refusal(3), 0, 0)],
+)
+def test_flags_of_a_driver_without_a_recovery_action(reset: Any, drain: Any, action: int) -> None:
+    assert read_flags({226: reset, 227: drain}).recovery_action == action
+
+
+@pytest.mark.parametrize("flags", [{226: 0, 227: Refusal(UNKNOWN)}, {226: Refusal(UNKNOWN)}])
+def test_a_flag_that_fails_to_answer_is_no_flag_that_is_not_set(flags: dict[Any, Any]) -> None:
+    found = read_flags(flags)
+    assert found.recovery_action is None
+    assert dict(found.unanswered).keys() == {"nvmlDeviceGetFieldValues"}

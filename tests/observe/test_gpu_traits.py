@@ -185,6 +185,24 @@ def test_a_fabric_and_a_thermometer_that_are_refused_are_not_known(tmp_path: Pat
     assert traits.cuda_cores == 16896
 
 
+def test_health_that_a_newer_record_failed_to_tell_is_not_one_that_is_not_offered(
+    tmp_path: Path,
+) -> None:
+    def read_fabric(newer: int) -> GpuTraits:
+        answers = {
+            **H200,
+            "nvmlDeviceGetGpuFabricInfoV": Refusal(newer),
+            "nvmlDeviceGetGpuFabricInfo": fabric(3),
+        }
+        nvml = FakeNvml(1, answers)
+        nvml.c_nvmlGpuFabricInfo_v2_t = nvml.c_nvmlGpuFabricInfo_t = FabricInfo
+        return gpu_traits.read(nvml, 0, tmp_path)
+
+    failed, not_offered = read_fabric(UNKNOWN), read_fabric(25)
+    assert failed.fabric_state == not_offered.fabric_state == "completed"
+    assert (failed.fabric_error, not_offered.fabric_error) == ("refused", None)
+
+
 def test_a_gpu_that_is_lost_at_its_fabric(tmp_path: Path) -> None:
     nvml = FakeNvml(1, {"nvmlDeviceGetGpuFabricInfoV": Refusal(LOST)})
     nvml.c_nvmlGpuFabricInfo_v2_t = FabricInfo

@@ -34,7 +34,8 @@ from acceptance.tools.reading import Outcome, Reading, ToolOutput, foreign, tool
 TOOL = "nccl-tests"
 
 # Launchers put the rank before each line, and ranks take turns: mpirun --tag-output, srun --label.
-_RANK_LABEL = re.compile(r"^\s*(?:\[\d+,\d+\]<std(?:out|err)>: ?|\[\d+\] |\d+: )")
+# Open MPI 5 has its launcher's name before them: [prterun-node1-4711@1,0]<stdout>:
+_RANK_LABEL = re.compile(r"^\s*(?:\[(?:[\w.-]{1,99}@)?\d+,\d+\]<std(?:out|err)>: ?|\[\d+\] |\d+: )")
 _NCCL = re.compile(r"NCCL (?:INFO|WARN|TRACE|version)\b")
 # The pieces of a row before one of NCCL's lines.
 _CELL = r"(?:-?\d[\d.]*(?:e[+-]?\d+)?|N/A)"
@@ -81,12 +82,14 @@ _FORMS = tuple(
 _STAMP = "timestamp"
 # Largest deviation of sound sums that any version allowed (half precision).
 _LOOSEST = 5e-2
+_HUNDREDTH = 0.01  # rates are rounded to it
 
 
 @dataclass(frozen=True, slots=True)
 class _Half:
     """One half of a row; None for N/A. `wrong` is a deviation in the old form."""
 
+    time: float | None
     algorithm: float | None
     bus: float | None
     wrong: float | None
@@ -311,7 +314,7 @@ def _half(run: _Run, line: str, cells: Sequence[str]) -> _Half:
         _refuse(line, Message("nccl_tests_row"))
     if wrong is not None and run.counts and wrong != int(wrong):
         _refuse(line, Message("nccl_tests_row"))
-    return _Half(algorithm, bus, wrong)
+    return _Half(time, algorithm, bus, wrong)
 
 
 def _table(columns: Sequence[str], words: Sequence[str]) -> str:
@@ -364,7 +367,17 @@ def _worthless(run: _Run) -> Message | None:
             return Message("nccl_tests_unchecked")
     if given["validation"] == "0" or any(row.halves[0].wrong is None for row in run.rows):
         return Message("nccl_tests_unchecked")
+    if len(run.ranks) > 1 and _average_differs(run):
+        return Message("nccl_tests_footer")
     return next(filter(None, (_contradiction(run, row) for row in run.rows)), None)
+
+
+def _average_differs(run: _Run) -> bool:
+    """Whether the program's own mean is another than that of the rows: its number may be cut."""
+    rates = [half.bus for row in run.rows for half in row.halves if half.bus is not None]
+    mean, told = sum(rates) / max(len(rates), 1), run.average or 0.0
+    # Threads of a process time for themselves, and one of them prints.
+    return not mean / 2 - _HUNDREDTH <= told <= 2 * mean + _HUNDREDTH
 
 
 def _contradiction(run: _Run, row: _Row) -> Message | None:
@@ -372,8 +385,13 @@ def _contradiction(run: _Run, row: _Row) -> Message | None:
     for half in row.halves:
         if not run.counts and half.wrong is not None and half.wrong > _LOOSEST:
             return Message("nccl_tests_deviates", values)
-        # Each is rounded to hundredths, and the factor between them is a half at least.
-        if len(run.ranks) > 1 and half.bus == 0 and (half.algorithm or 0.0) > 2 * 0.01:
+        if len(run.ranks) < 2 or half.time is None:
+            continue
+        # The factor between the rates is a half at least.
+        silent = half.bus == 0 and (half.algorithm or 0.0) > 2 * _HUNDREDTH
+        # Old versions divide the size by the ranks. Bytes in a microsecond are 1000 times GB/s.
+        least = 2 * _HUNDREDTH * 1000 * half.time * len(run.ranks)
+        if silent or (half.algorithm == 0 and row.size > least):
             return Message("nccl_tests_sent_nothing", values)
     return None
 
