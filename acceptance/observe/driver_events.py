@@ -133,7 +133,12 @@ _XID_MENTION = re.compile(r"NVRM: Xid \(")
 _ADDRESS = re.compile(
     r"\b(?:PCI:)?(?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)\b"
 )
-_LOST = re.compile(r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST", re.IGNORECASE)
+# Status 0x0f is NV_ERR_GPU_IS_LOST (nvstatuscodes.h).
+_LOST = re.compile(
+    r"fallen off the bus|GPU lost from the bus|NV_ERR_GPU_IS_LOST|"
+    r"GspRm\w+ failed.*status=0x0000000f",
+    re.IGNORECASE,
+)
 # NVIDIA's other drivers (`nvidia-gpu` for the USB-C port) fail to probe if nobody needs them.
 _INIT = re.compile(
     r"RmInitAdapter failed|rm_init_adapter\S* failed|^nvidia: probe of \S+ failed with "

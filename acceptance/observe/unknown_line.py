@@ -28,7 +28,7 @@ _OF_HARDWARE = re.compile(
     r"(?:EXT4|XFS|BTRFS|F2FS)\b|Buffer I/O|blk_update|\w+ error, dev )",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"(?:0x)?[0-9a-f]*[0-9][0-9a-f]*", re.IGNORECASE)
+_DIGITS = re.compile(r"(?:0x)?[0-9a-f]+", re.IGNORECASE)
 
 
 @cache
@@ -44,7 +44,13 @@ def is_harmless(text: str) -> bool:
 
 def without_numbers(text: str) -> str:
     """A message without its numbers: two that differ only in these say the same."""
-    return " ".join(_NUMBER.sub("#", text).split())
+    numbered = _DIGITS.sub(_number, text)
+    return " ".join(numbered.split())
+
+
+def _number(match: re.Match[str]) -> str:
+    """A mark for a number; letters alone, as in `dead`, are part of a word."""
+    return match[0] if match[0].isalpha() else "#"
 
 
 def counts(line: KernelLine) -> bool:

@@ -155,6 +155,27 @@ def brief(*texts: str) -> list[str]:
             "gpu-hang fullchip-reset None error",
         ),
         (
+            "NVRM: rpcRmApiFree_GSP: GspRmFree failed: hClient=0xc1d00001; status=0x0000000f",
+            "gpu-lost bus None fatal",
+        ),
+        (
+            "NVRM: rpcRmApiAlloc_GSP: GspRmAlloc failed: hClass=0x0000c56f; status=0x00000010",
+            "gpu-hang fullchip-reset None error",
+        ),
+        (
+            "nvme nvme0: resetting controller due to persistent internal error",
+            "disk controller nvme0 error",
+        ),
+        ("nvme nvme0: resetting controller due to AER", "disk controller nvme0 error"),
+        (
+            "ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen",
+            "disk ata ata1.00 error",
+        ),
+        (
+            "ata1: exception Emask 0x10 SAct 0x0 SErr 0x4040000 action 0xe frozen",
+            "disk ata ata1 error",
+        ),
+        (
             "NVRM: GPU 0000:41:00.0: FB_IFACE disable for fullchip reset failed.",
             "gpu-hang fullchip-reset 0000:41:00.0 error",
         ),

@@ -139,6 +139,47 @@ def test_each_harmless_line_has_its_source(entry: dict[str, str]) -> None:
         ("AMD-Vi: Completion-Wait loop timed out", False),
         ("nvme0: Admin Cmd(0x6), I/O Error (sct 0x0 / sc 0x2) DNR", True),
         ("nvme0: Admin Cmd(0x6), I/O Error (sct 0x2 / sc 0x81) DNR", False),
+        ("critical target error, dev sda, sector 8 op 0x3:(DISCARD) flags 0x800", True),
+        ("critical target error, dev sda, sector 8 op 0x1:(WRITE) flags 0x800", False),
+        (
+            "nvme0n1: Write Zeroes(0x8) @ LBA 8, 8 blocks, Invalid Command Opcode "
+            "(sct 0x0 / sc 0x1) DNR",
+            True,
+        ),
+        (
+            "nvme0n1: Dataset Management(0x9) @ LBA 8, 1 blocks, Invalid Field in Command "
+            "(sct 0x0 / sc 0x2) DNR",
+            True,
+        ),
+        ("nvme0n1: Write(0x1) @ LBA 8, 8 blocks, Invalid Field (sct 0x0 / sc 0x2) DNR", False),
+        ("nvme0: Get Log Page(0x2), Invalid Log Page (sct 0x1 / sc 0x9) DNR", True),
+        ("nvme0: Get Log Page(0x2), Unrecovered Read Error (sct 0x2 / sc 0x81) DNR", False),
+        ("nvme nvme0: identifiers changed for nsid 1", False),
+        ("nvme nvme0: resetting controller due to AER", False),
+        ("mlx5_core 0000:18:00.0: Port module event: module 0, Cable unplugged", True),
+        (
+            "mlx5_core 0000:18:00.0: Port module event[error]: module 0, Cable error, "
+            "Bus stuck (I2C or data shorted)",
+            False,
+        ),
+        (
+            "mlx5_core 0000:d2:00.0: mlx5_cmd_out_err:838:(pid 7): ACCESS_REG(0x805) "
+            "op_mod(0x1) failed, status bad operation(0x2), syndrome (0x9a6171), err(-22)",
+            True,
+        ),
+        (
+            "mlx5_core 0000:d2:00.0: mlx5_cmd_out_err:838:(pid 7): CREATE_MKEY(0x200) "
+            "op_mod(0x0) failed, status limits exceeded(0x8), syndrome (0x18af6), err(-12)",
+            False,
+        ),
+        ("megaraid_sas 0000:65:00.0: 9 (7s/0x0001/CRIT) - VD 00/0 is now DEGRADED", False),
+        ("megaraid_sas 0000:65:00.0: 9 (7s/0x0001/INFO) - VD 00/0 is now OPTIMAL", True),
+        ("pci 0000:01:00.0: BAR 5 [io  size 0x0080]: can't assign; no space", True),
+        ("pci 0000:01:00.0: BAR 5: no space for [io  size 0x0080]", True),
+        ("pci 0000:01:00.0: BAR 5: failed to assign [mem size 0x00000800]", True),
+        ("pci 0000:00:01.0: BAR 13 [io  size 0x1000]: failed to assign", True),
+        ("pci 0000:00:01.0: BAR 13: no space for [io  size 0x1000]", True),
+        ("pci 0000:00:01.0: BAR 7: can't assign io (size 0x1000)", True),
         ("sd 2:0:0:0: [sdb] No Caching mode page found", True),
         ("sd 2:0:0:0: [sdb] Sense Key : Hardware Error [current]", False),
         ("ata3: SATA link down (SStatus 0 SControl 300)", True),
@@ -160,6 +201,25 @@ def test_harmless_lines(text: str, harmless: bool) -> None:
 def test_messages_that_differ_in_numbers_alone(one: str, other: str) -> None:
     assert unknown_line.without_numbers(one) == unknown_line.without_numbers(other)
     assert unknown_line.without_numbers(one) != unknown_line.without_numbers("something else")
+
+
+def test_letters_alone_are_no_number() -> None:
+    assert unknown_line.without_numbers("device dead, bad 0xdead") == "device dead, bad #"
+
+
+@each(
+    "text",
+    [
+        "pci 0000:04:00.0: BAR 1 [io " + "] " * 2000 + ": odd",
+        "pci 0000:04:00.0: BAR 5 " + "(" * 4000,
+        "a" * 4096,
+    ],
+)
+def test_a_line_of_full_length_is_read_at_once(text: str) -> None:
+    before = time.process_time()
+    assert not unknown_line.is_harmless(text)
+    assert len(unknown_line.without_numbers(text)) <= len(text)
+    assert time.process_time() - before < 0.2
 
 
 def test_an_unknown_message_names_what_it_can() -> None:
