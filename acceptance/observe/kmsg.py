@@ -40,12 +40,12 @@ class KernelLogUnreadable(NotMeasurable):
 class KmsgRecord:
     """One message: sequence number, seconds since boot, syslog level, and unescaped text.
 
-    The level is 0 (emergency) to 7 (debug).
+    The level is 0 (emergency) to 7 (debug); None where a program wrote the message, not the kernel.
     """
 
     sequence: int
     seconds_since_boot: float
-    level: int
+    level: int | None
     text: str
 
 
@@ -67,11 +67,17 @@ def parse_records(text: str) -> tuple[KmsgRecord, ...]:
             KmsgRecord(
                 int(match["sequence"]),
                 int(match["usec"]) / 1e6,
-                int(match["priority"]) & 7,
+                _level(int(match["priority"])),
                 unescape(match["text"]),
             )
         )
     return tuple(found)
+
+
+def _level(priority: int) -> int | None:
+    """The level in a priority of the kernel; of programs it has another facility than 0."""
+    facility, level = divmod(priority, 8)
+    return None if facility else level
 
 
 def as_lines(records: Iterable[KmsgRecord]) -> tuple[KernelLine, ...]:

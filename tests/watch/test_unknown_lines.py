@@ -9,6 +9,7 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message
 from acceptance.core.parts import Function, Gpu
 from acceptance.core.record import Note, Suspicion
+from acceptance.observe import kmsg
 from acceptance.observe.event import KernelEvent
 from acceptance.observe.kernel_line import KernelLine
 from acceptance.observe.part_names import PartNames
@@ -48,6 +49,13 @@ def test_an_error_of_a_part(lines: UnknownLines) -> None:
 )
 def test_what_is_no_error_or_harmless(one: KernelLine) -> None:
     assert UnknownLines(PartNames({GPU: ["0000:01:00.0"]})).read(one) is None
+
+
+def test_a_program_may_write_to_the_kernels_log_too(lines: UnknownLines) -> None:
+    text = "systemd[1]: dev-disk-0000:01:00.0.device: job timed out"
+    program, kernel = kmsg.as_lines(kmsg.parse_records(f"27,1,9,-;{text}\n3,2,9,-;{text}\n"))
+    assert lines.read(program) is None
+    assert isinstance(lines.read(kernel), KernelEvent)
 
 
 def test_a_message_that_came_before_the_run_is_no_news(lines: UnknownLines) -> None:
