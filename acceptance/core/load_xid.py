@@ -48,7 +48,7 @@ class _Xid:
 class _Window:
     """Time in which programs were ended: of a check, of a session, or (both None) of any.
 
-    `component` is what they loaded, None where that is not known.
+    `component` is what they loaded, `pid` the only one that was ended; None where it is not known.
     """
 
     boot: int
@@ -57,11 +57,14 @@ class _Window:
     check: str | None = None
     session: str | None = None
     component: Component | None = None
+    pid: str | None = None
 
     def covers(self, xid: _Xid, sessions: Mapping[str, str]) -> bool:
         """Whether an Xid came in this time, in a check that it is of."""
         in_time = self.boot == xid.entry.boot and self.since_s <= xid.moment_s <= self.until_s
         if self.component is not None and not self.component.holds(xid.suspicion.gpu):
+            return False
+        if None not in (self.pid, xid.suspicion.pid) and self.pid != str(xid.suspicion.pid):
             return False
         own = {sessions[check] for check in xid.checks}
         if self.check is None:
@@ -103,8 +106,8 @@ def grades(
     if not xids:
         return {}
     sessions = {check.id: check.session for check in plan.checks}
-    windows = _windows(entries)
     people = _People(entries)
+    windows = _windows(entries, people)
     held = [
         one
         for one in xids
@@ -159,8 +162,11 @@ def _is_consequence(xid: _Xid, entries: Sequence[Entry]) -> bool:
     return False
 
 
-def _windows(entries: Sequence[Entry]) -> list[_Window]:
-    """When programs got a signal: of the run, of somebody else, or of the kernel."""
+def _windows(entries: Sequence[Entry], people: _People) -> list[_Window]:
+    """When programs got a signal: of the run, of somebody else, or of the kernel.
+
+    One of the run's programs that the kernel kills may take its peers with it.
+    """
     found = []
     for entry in entries:
         boot, at_s, body = entry.boot, entry.boot_s, entry.body
@@ -172,7 +178,10 @@ def _windows(entries: Sequence[Entry]) -> list[_Window]:
             found.append(_Window(boot, at_s - ENDED_S, at_s + ENDING_S, session=body.session))
         elif isinstance(body, Event) and body.kind == "oom":
             at_s = moment_s(entry, body)
-            found.append(_Window(boot, at_s - CLOCK_S, at_s + ENDING_S))
+            victim = None if body.code is None else str(body.code)
+            ours = any(victim == str(pid) for own, pid in people.own_pids if own == boot)
+            pid = None if ours else victim
+            found.append(_Window(boot, at_s - CLOCK_S, at_s + ENDING_S, pid=pid))
     return found
 
 
@@ -181,7 +190,7 @@ class _People:
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         users = [(entry.boot, entry.body) for entry in entries if isinstance(entry.body, GpuUser)]
-        self._own = {(boot, one.pid) for boot, one in users if one.own}
+        self.own_pids = {(boot, one.pid) for boot, one in users if one.own}
         self._commands = {one.command for _, one in users if one.own}
         drawing: dict[tuple[int, Component, int, float], GpuUse] = {}
         for boot, one in users:
@@ -201,7 +210,7 @@ class _People:
         most the first 15 characters of its command.
         """
         boot, pid, command = xid.entry.boot, xid.suspicion.pid, xid.suspicion.command
-        if pid is not None and (boot, pid) in self._own:
+        if pid is not None and (boot, pid) in self.own_pids:
             return True
         if pid is not None and (boot, pid) in self._other_pids:
             return False

@@ -124,7 +124,8 @@ def test_a_run_without_any_passes() -> None:
 FOREIGN = ForeignProcess(Gpu(0), 90.0, 77, "train.py", None)
 DRAWS = GpuUser(Gpu(0), 90.0, 78, "Xorg", own=False)
 OWN = GpuUser(Gpu(0), 102.0, 4121, "/usr/bin/gpu_burn", own=True)
-OOM = Event("oom", "warning", "t", "m", "a", 4121, hardware=False)
+OOM = Event("oom", "warning", "t", "m", "a", "4121", hardware=False)
+OTHERS_OOM = msgspec.structs.replace(OOM, code="999")
 
 
 @each(
@@ -163,6 +164,11 @@ OOM = Event("oom", "warning", "t", "m", "a", 4121, hardware=False)
         ([(109.0, Stopped(session="gpu-load")), (110.0, xid())], "PASS"),
         ([(109.0, Stopped(session="load")), (110.0, xid())], "UNJUDGED"),
         ([(109.0, OOM), (110.0, xid())], "PASS"),
+        # the kernel killed somebody else's program; one of ours may take its peers with it
+        ([(109.0, OTHERS_OOM), (110.0, xid())], "UNJUDGED"),
+        ([(109.0, OTHERS_OOM), (110.0, xid(pid=None, command=None))], "PASS"),
+        ([(102.0, OWN), (109.0, OOM), (110.0, xid(pid=5))], "PASS"),
+        ([(109.0, msgspec.structs.replace(OOM, code=None)), (110.0, xid())], "PASS"),
         ([(112.0, Stopped(FLOAT, ended=True)), (110.0, xid())], "PASS"),
         # before the signal: a load that hangs after its Xid is ended, too
         ([(110.0, xid()), (112.0, Stopped(FLOAT))], "UNJUDGED"),
