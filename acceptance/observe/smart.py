@@ -903,7 +903,8 @@ def faults(health: Health) -> tuple[Message, ...]:
 
 
 # What a counter that grew counts: a sound disk does none of it while it works. Those of the second
-# table may fall too, when a sector that was written again turned out sound.
+# table may fall too: a sector that was written again turned out sound, a log has room for the
+# newest entries alone.
 _GROWS = (
     ("media_errors", Message("disk_media_errors")),
     ("unsafe_shutdowns", Message("disk_unsafe_shutdowns")),
@@ -924,6 +925,8 @@ _GROWS = (
 _RISES_AND_FALLS = (
     ("pending_sectors", Message("disk_sectors_pending")),
     ("offline_uncorrectable", Message("disk_sectors_offline")),
+    ("logged_unreadable", Message("disk_log_unreadable_entries")),
+    ("scan_defects", Message("disk_scan_defects")),
 )
 # Counters that grow while nothing is wrong, and never fall.
 _CLOCKS = (

@@ -916,3 +916,27 @@ def test_smart_that_is_switched_off_by_smartctls_own_error() -> None:
     with pytest.raises(SmartUnreadable) as raised:
         smart.parse(json.dumps(document), 4)
     assert raised.value.gap.why == "not_permitted"
+
+
+def test_unreadable_data_that_only_a_log_of_the_run_tells() -> None:
+    row = attribute(9, "Power_On_Hours", "7")
+    logs = [
+        {"summary": {"count": number, "table": [{"completion_registers": {"error": 64}}] * number}}
+        for number in (0, 2)
+    ]
+    before, after = (ata(row, ata_smart_error_log=log) for log in logs)
+    found = smart.growth(before, after)
+    assert worded(found) == ("2 entries of unreadable data in its error log since the run began",)
+    assert worded(smart.faults(after)) == ()  # of what age it is not known
+
+    def scanned(*keys: int) -> Health:
+        results = {f"result_{at}": {"sense_key": {"value": key}} for at, key in enumerate(keys)}
+        status = {"status": {"value": 1}}
+        return parse(
+            smart_status={"passed": True},
+            scsi_grown_defect_list=0,
+            scsi_background_scan={**status, **results},
+        )
+
+    assert len(smart.growth(scanned(1), scanned(1, 3))) == 1
+    assert smart.growth(scanned(3), scanned()) == ()
