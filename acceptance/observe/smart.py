@@ -759,7 +759,7 @@ def _failed_self_tests(document: dict[str, Any]) -> int | None:
 
 def _last_ata_self_test(document: dict[str, Any]) -> int | None:
     """1 if the newest self-test of an ATA disk failed by its own status, which needs no log."""
-    status = count(document, "ata_smart_data", "self_test", "status", "value")
+    status = _byte(document, "ata_smart_data", "self_test", "status", "value")
     return 1 if status is not None and status >> 4 in _ATA_SELF_TEST_FAILED else None
 
 

@@ -883,6 +883,8 @@ def test_the_newest_self_test_of_an_ata_disk_needs_no_log(status: int, failed: i
     read = ata(attribute(5, "Reallocated_Sector_Ct", "0"), ata_smart_data=data)
     assert read.failed_self_tests == failed
     assert len(smart.faults(read)) == (failed or 0)
+    with pytest.raises(UnreadableOutput):
+        ata(ata_smart_data={"self_test": {"status": {"value": 256}}})
 
 
 def test_exit_statuses_that_the_rows_do_not_explain() -> None:
