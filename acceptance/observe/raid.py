@@ -252,7 +252,7 @@ def _in_state(array: RaidArray, state: str) -> Listed | None:
 
 
 def _harmless_mismatches(array: RaidArray) -> bool:
-    return array.level in _MAY_DIFFER or array.last_action == "resync"
+    return array.level in _MAY_DIFFER or "resync" in (array.action, array.last_action)
 
 
 def unknown(array: RaidArray) -> tuple[Message, ...]:

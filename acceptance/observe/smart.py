@@ -27,14 +27,18 @@ BIT_OPEN_FAILED = 1 << 1
 BIT_COMMAND_FAILED = 1 << 2
 BIT_FAILING = 1 << 3
 BIT_ATTRIBUTES = 1 << 4
+BIT_ATTRIBUTES_PAST = 1 << 5
 BIT_SELF_TESTS = 1 << 7
 NOT_DONE = BIT_COMMAND_LINE | BIT_OPEN_FAILED | BIT_COMMAND_FAILED
 
 _NVME = "nvme_smart_health_information_log"
+_ERRORS, _SCSI_KINDS = "scsi_error_counter_log", ("read", "write", "verify")
 _STATISTICS, _SCAN = "ata_device_statistics", "scsi_background_scan"
 # Counters have at most 128 bits (NVMe).
 _TOO_MANY = 1 << 128
 _MOST_BYTE = 0xFF
+# NVMe base specification, Available Spare: above 100 per cent is reserved.
+_MOST_SPARE = 100
 # Logs beside the health of an NVMe disk. Many disks lack the log of self-tests, and bridges and
 # virtual machines pass on neither; smartctl 7.4 asks for it all the same, and ends with exit
 # status 4 (smartmontools issue 217).
@@ -55,6 +59,8 @@ _FAILED_LINE = re.compile(r"(?:Read|Error|SMART|ATA_|SCT|Write) ?.*\bfailed\b|Wa
 # NVMe base specification, Device Self-test Result: fatal error, unknown failed segment, known
 # failed segments.
 _NVME_SELF_TEST_FAILED = frozenset({5, 6, 7})
+# ACS, self-test execution status, high nibble.
+_ATA_SELF_TEST_FAILED = frozenset({3, 4, 5, 6, 7, 8})
 # SPC, Self-test results log page: 3 to 7; up to 7.3 smartctl has their words alone (scsiprint.cpp).
 _SCSI_SELF_TEST_FAILED = frozenset({3, 4, 5, 6, 7})
 _SCSI_SELF_TEST_WORDS = re.compile(r"Unknown error|segment failed|Failed in", re.IGNORECASE)
@@ -181,7 +187,7 @@ def parse(text: str, returncode: int) -> Health:
         raise unread(document, returncode)
     warning_c, critical_c = _limits_c(document)
     health = Health(
-        passed=False if returncode & BIT_FAILING else passed,
+        passed=False if returncode & BIT_FAILING or _nvme_failing(document) else passed,
         critical_warning=_byte(document, nvme, "critical_warning"),
         media_errors=count(document, nvme, "media_errors"),
         # From 7.5 on smartctl has used life and spare of SATA disks too.
@@ -192,12 +198,12 @@ def parse(text: str, returncode: int) -> Health:
             _byte(document, "endurance_used", "current_percent"),
         ),
         available_spare=_first(
-            _byte(document, nvme, "available_spare"),
-            _byte(document, "spare_available", "current_percent"),
+            _byte(document, nvme, "available_spare", most=_MOST_SPARE),
+            _byte(document, "spare_available", "current_percent", most=_MOST_SPARE),
         ),
         spare_threshold=_first(
-            _byte(document, nvme, "available_spare_threshold"),
-            _byte(document, "spare_available", "threshold_percent"),
+            _byte(document, nvme, "available_spare_threshold", most=_MOST_SPARE),
+            _byte(document, "spare_available", "threshold_percent", most=_MOST_SPARE),
         ),
         temperature_c=_temperature(document, statistics),
         power_on_hours=_first(
@@ -237,16 +243,14 @@ def parse(text: str, returncode: int) -> Health:
         reported_uncorrectable=_most(_raw(attributes, 187), statistics.get(_REPORTED)),
         uncorrected_errors=_scsi_uncorrected(document),
         grown_defects=count(document, "scsi_grown_defect_list"),
-        failed_self_tests=_failed_self_tests(document),
+        failed_self_tests=_most(_failed_self_tests(document), _last_ata_self_test(document)),
         failing_attributes=tuple(
             str(row["name"]) for row in attributes if _below(row, "value", "now")
         ),
         failed_attributes=tuple(
             str(row["name"])
             for row in attributes
-            if _warns_of_failure(row)
-            and _below(row, "worst", "past")
-            and not _below(row, "value", "now")
+            if _warns_of_failure(row) and _was_low(row) and not _below(row, "value", "now")
         ),
         error_attributes=_error_attributes(attributes),
         end_to_end_errors=_named(attributes, 184, "end-to-end"),
@@ -269,9 +273,11 @@ def parse(text: str, returncode: int) -> Health:
         return health
     if returncode & BIT_COMMAND_FAILED and not _whole(document, attributes):
         raise unread(document, returncode, "disk_command_failed")
-    # These two are proof, but of what is not known.
-    if returncode & BIT_ATTRIBUTES or (
-        returncode & BIT_SELF_TESTS and health.failed_self_tests is None
+    # These are proof, but of what is not known. A failed self-test of a SAS disk may be outdated.
+    if (
+        returncode & BIT_ATTRIBUTES
+        or (returncode & BIT_ATTRIBUTES_PAST and not any(_was_low(row) for row in attributes))
+        or (returncode & BIT_SELF_TESTS and "scsi_self_test_0" not in document)
     ):
         raise unknown(Message("smart_bits_unexplained", {"code": returncode}))
     # smartctl derives the status of an NVMe disk from the critical warning.
@@ -368,10 +374,10 @@ def unread(
         return DiskVanished("disk_gone", Unmeasured.NO_ANSWER, why=why)
     if any(map(_REFUSED.search, messages)):
         return SmartUnreadable("health_unread_without_root", Unmeasured.NOT_PERMITTED, why=why)
-    own = [one for one in messages if not _BESIDE.search(one)]
+    own = [one for one in messages if not (_BESIDE.search(one) or _SMART_OFF.search(one))]
     if not all(map(_is_known_lack, own)):
         return SmartUnreadable("health_no_answer", Unmeasured.NO_ANSWER, why=why)
-    printed = _printed(document)
+    printed = [*_printed(document), *messages]
     if at(document, "smart_support", "enabled") is False or any(map(_SMART_OFF.search, printed)):
         return SmartUnreadable("health_switched_off", Unmeasured.NOT_PERMITTED, why=why)
     if (option := _member_option(document, own)) is not None:
@@ -438,11 +444,14 @@ def count(document: dict[str, Any], *path: str) -> int | None:
     return value
 
 
-def _byte(document: dict[str, Any], *path: str) -> int | None:
-    """The byte at a path, or None: the bits of a warning, or percent, which may exceed 100."""
+def _byte(document: dict[str, Any], *path: str, most: int = _MOST_BYTE) -> int | None:
+    """The byte at a path, or None: the bits of a warning, or percent, which may exceed 100 unless
+    `most` says otherwise.
+    """
     value = count(document, *path)
-    if value is not None and value > _MOST_BYTE:
-        raise unknown(Message("smart_byte_impossible", {"key": ".".join(path), "value": value}))
+    if value is not None and value > most:
+        values: Values = {"key": ".".join(path), "value": value, "most": most}
+        raise unknown(Message("smart_byte_impossible", values))
     return value
 
 
@@ -506,7 +515,20 @@ def _attributes(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _parts(document: dict[str, Any], attributes: list[dict[str, Any]]) -> Iterator[str]:
     yield from (key for key in document if not _PASSING.fullmatch(key))
-    yield from (f"{row['id']} {row['name']}" for row in attributes)
+    for row in attributes:
+        yield _named_row(row)
+        # without them it is not told whether the attribute is below its threshold
+        yield from (f"{_named_row(row)} {key}" for key in ("value", "thresh") if key in row)
+    yield from (f"{_ERRORS} {kind}" for kind in _SCSI_KINDS if at(document, _ERRORS, kind))
+
+
+def _named_row(row: dict[str, Any]) -> str:
+    return f"{row['id']} {row['name']}"
+
+
+def _nvme_failing(document: dict[str, Any]) -> bool:
+    """Whether the status of an NVMe disk has a critical warning beside it."""
+    return bool(count(document, "smart_status", "nvme", "value"))
 
 
 def _below(row: dict[str, Any], key: str, told: str) -> bool:
@@ -517,6 +539,10 @@ def _below(row: dict[str, Any], key: str, told: str) -> bool:
     value, threshold = _byte(row, key), _byte(row, "thresh")
     by_number = value is not None and value in _ATTRIBUTE_VALUES and value <= (threshold or 0)
     return row["when_failed"] == told or by_number
+
+
+def _was_low(row: dict[str, Any]) -> bool:
+    return _below(row, "worst", "past")
 
 
 def _warns_of_failure(row: dict[str, Any]) -> bool:
@@ -537,7 +563,19 @@ def _count_of(row: dict[str, Any]) -> int | None:
     Makers store other data in the upper bytes, so smartctl's own text of the value is parsed.
     """
     match = re.match(r"\d{1,20}(?![\dx])", row["raw"]["string"], re.ASCII)
-    return None if match is None else int(match[0])
+    if match is None:
+        return None
+    return int(match[0])
+
+
+def _is_cut(row: dict[str, Any], counted: int) -> bool:
+    """Whether the value of an attribute has more than its text, which smartctl makes of its bytes.
+
+    A text of several numbers may begin with any of them.
+    """
+    value = row["raw"].get("value") or 0
+    several = re.match(r"\d+[ /]\d", row["raw"]["string"])
+    return not several and counted < value & 0xFFFF
 
 
 def _raw(attributes: list[dict[str, Any]], number: int) -> int | None:
@@ -548,7 +586,7 @@ def _raw(attributes: list[dict[str, Any]], number: int) -> int | None:
         if row["id"] != number or (other is not None and other.search(row["name"])):
             continue
         counted = _count_of(row)
-        if counted is None:
+        if counted is None or _is_cut(row, counted):
             values = {"name": row["name"], "value": repr(row["raw"]["string"])}
             raise unknown(Message("smart_no_count", values))
         found.append(counted)
@@ -604,7 +642,7 @@ def _statistics(document: dict[str, Any]) -> dict[tuple[int, int], int]:
             raise _no_whole_number("value", row.get("value"))
         found[place] = value
     if found.get(_USED, 0) > _MOST_BYTE:
-        values: Values = {"key": f"{_STATISTICS}", "value": found[_USED]}
+        values: Values = {"key": _STATISTICS, "value": found[_USED], "most": _MOST_BYTE}
         raise unknown(Message("smart_byte_impossible", values))
     return found
 
@@ -697,11 +735,7 @@ def _limits_c(document: dict[str, Any]) -> tuple[int | None, int | None]:
 
 
 def _scsi_uncorrected(document: dict[str, Any]) -> int | None:
-    log = "scsi_error_counter_log"
-    counts = [
-        count(document, log, kind, "total_uncorrected_errors")
-        for kind in ("read", "write", "verify")
-    ]
+    counts = [count(document, _ERRORS, kind, "total_uncorrected_errors") for kind in _SCSI_KINDS]
     given = [one for one in counts if one is not None]
     return sum(given) if given else None
 
@@ -721,6 +755,12 @@ def _failed_self_tests(document: dict[str, Any]) -> int | None:
         return None
     table = rows(document, "nvme_self_test_log", "table")
     return sum(count(row, "self_test_result", "value") in _NVME_SELF_TEST_FAILED for row in table)
+
+
+def _last_ata_self_test(document: dict[str, Any]) -> int | None:
+    """1 if the newest self-test of an ATA disk failed by its own status, which needs no log."""
+    status = _byte(document, "ata_smart_data", "self_test", "status", "value")
+    return 1 if status is not None and status >> 4 in _ATA_SELF_TEST_FAILED else None
 
 
 def _failed_scsi_self_tests(document: dict[str, Any]) -> int:
@@ -863,7 +903,8 @@ def faults(health: Health) -> tuple[Message, ...]:
 
 
 # What a counter that grew counts: a sound disk does none of it while it works. Those of the second
-# table may fall too, when a sector that was written again turned out sound.
+# table may fall too: a sector that was written again turned out sound, a log has room for the
+# newest entries alone.
 _GROWS = (
     ("media_errors", Message("disk_media_errors")),
     ("unsafe_shutdowns", Message("disk_unsafe_shutdowns")),
@@ -884,6 +925,8 @@ _GROWS = (
 _RISES_AND_FALLS = (
     ("pending_sectors", Message("disk_sectors_pending")),
     ("offline_uncorrectable", Message("disk_sectors_offline")),
+    ("logged_unreadable", Message("disk_log_unreadable_entries")),
+    ("scan_defects", Message("disk_scan_defects")),
 )
 # Counters that grow while nothing is wrong, and never fall.
 _CLOCKS = (
@@ -943,8 +986,9 @@ def lost(before: Health, after: Health) -> tuple[str, ...]:
     told = {*_LEFT_OUT_AT_0, "logged_unreadable"}
     values = [one.name for one in fields(Health) if one.name not in told]
     gone = [name for name in values if getattr(before, name) is not None]
+    parts = before.parts - after.parts
     return (
-        *sorted(before.parts - after.parts),
+        *sorted(name for name in parts if name.rpartition(" ")[0] not in parts),
         *(name for name in gone if getattr(after, name) is None),
     )
 

@@ -304,7 +304,7 @@ def test_health(
             answers.skipped[disk.component] = no_answer(lost[0])
         elif found or grew is not None:
             grown[disk.component] = float(len(found))
-            told = (*found, *lost, *smart.remarks(first, last))
+            told = (*found, *lost, *_new_warnings(first, last, found), *smart.remarks(first, last))
             notes[disk.component] = Message("clauses", {"why": told}) if told else None
     for disk in known(inventory.disks):
         # a disk that never had a report too
@@ -316,6 +316,14 @@ def test_health(
     check(
         "disk_growth", grown, skipped=answers.skipped, notes=notes, serials=serials, follows=REPORT
     )
+
+
+def _new_warnings(
+    first: smart.Health, last: smart.Health, found: Sequence[Message]
+) -> tuple[Message, ...]:
+    """What warns after the run and did not before it, and is not found as a fault."""
+    known_codes = {one.code for one in (*disk_counts.warnings(first), *found)}
+    return tuple(one for one in disk_counts.warnings(last) if one.code not in known_codes)
 
 
 def _unread_before(

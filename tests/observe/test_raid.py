@@ -280,3 +280,10 @@ def test_a_list_that_could_not_be_read_has_no_growth() -> None:
 
 def test_an_array_that_is_gone() -> None:
     assert grown(SOUND) == (["raid_vanished"], [])
+
+
+def test_the_first_resync_of_a_raid6_is_no_fault_while_it_runs(tmp_path: Path) -> None:
+    array(tmp_path, level="raid6", mismatch_cnt=4096, sync_action="resync")
+    found = only(tmp_path)
+    assert raid.faults(found) == ()
+    assert codes(raid.remarks(found)) == ["raid_busy", "raid_made_alike"]

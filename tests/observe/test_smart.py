@@ -254,7 +254,7 @@ def test_pending_defects_of_a_sas_disk() -> None:
 
 @each("status", [16, 128, 16 | 64])
 def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> None:
-    with pytest.raises(UnreadableOutput, match=rf"exit status {status} tells of a failing"):
+    with pytest.raises(UnreadableOutput, match=rf"exit status {status} tells of an"):
         ata(attribute(5, "Reallocated_Sector_Ct", "0"), status=status)
     assert smart.faults(ata(attribute(5, "Reallocated_Sector_Ct", "0", "now"), status=status))
 
@@ -314,7 +314,7 @@ def test_another_failed_command_proves_no_health() -> None:
     "name", ["critical_warning", "percentage_used", "available_spare", "available_spare_threshold"]
 )
 def test_a_byte_is_at_most_255(name: str) -> None:
-    with pytest.raises(UnreadableOutput, match=rf"{name}` as 256, which is one byte"):
+    with pytest.raises(UnreadableOutput, match=rf"{name}` as 256, which cannot exceed"):
         nvme(**{name: 256})
 
 
@@ -849,3 +849,96 @@ def test_faults_that_a_report_proves_now_and_did_not_before(
 def test_what_grew_is_told_once() -> None:
     before, after = nvme(), nvme(media_errors=2)
     assert smart.new_faults(before, after, smart.growth(before, after)) == ()
+
+
+# --- what a report says twice ---
+
+
+def test_an_attribute_whose_text_has_less_than_its_value_is_refused() -> None:
+    row = attribute(5, "Reallocated_Sector_Ct", "0")
+    with pytest.raises(UnreadableOutput, match=r"Reallocated_Sector_Ct"):
+        ata({**row, "raw": {"value": 3000, "string": "0"}})
+    for value, text, counted in ((3 << 16, "0 (3 0)", 0), (36, "36 (1 2)", 36), (7, "0/7", 0)):
+        read = ata({**row, "raw": {"value": value, "string": text}})
+        assert read.reallocated_sectors == counted
+
+
+def test_a_critical_warning_beside_the_status_is_a_fault() -> None:
+    log = {"nvme_smart_health_information_log": NVME}
+    read = parse(smart_status={"passed": True, "nvme": {"value": 4}}, **log)
+    assert len(smart.faults(read)) == 1
+    assert smart.faults(parse(smart_status={"passed": True, "nvme": {"value": 0}}, **log)) == ()
+
+
+@each("key", ["available_spare", "available_spare_threshold"])
+def test_a_spare_of_more_than_all_is_refused(key: str) -> None:
+    with pytest.raises(UnreadableOutput):
+        nvme(**{key: 101})
+    assert smart.faults(nvme(**{key: 100})) == ()
+
+
+@each("status, failed", [(0x00, None), (0x19, None), (0xF9, None), (0x30, 1), (0x73, 1), (0x80, 1)])
+def test_the_newest_self_test_of_an_ata_disk_needs_no_log(status: int, failed: int | None) -> None:
+    data = {"self_test": {"status": {"value": status}}}
+    read = ata(attribute(5, "Reallocated_Sector_Ct", "0"), ata_smart_data=data)
+    assert read.failed_self_tests == failed
+    assert len(smart.faults(read)) == (failed or 0)
+    with pytest.raises(UnreadableOutput):
+        ata(ata_smart_data={"self_test": {"status": {"value": 256}}})
+
+
+def test_exit_statuses_that_the_rows_do_not_explain() -> None:
+    row = attribute(190, "Airflow_Temperature_Cel", "30")
+    with pytest.raises(UnreadableOutput, match="exit status 32"):
+        ata(row, status=32)
+    assert smart.faults(ata({**row, "when_failed": "past"}, status=32)) == ()
+    log = {"standard": {"count": 1, "error_count_total": 0}}
+    with pytest.raises(UnreadableOutput, match="exit status 128"):
+        ata(row, status=128, ata_smart_self_test_log=log)
+
+
+def test_what_tells_of_a_threshold_or_an_error_and_is_gone() -> None:
+    row = {**attribute(5, "Reallocated_Sector_Ct", "0"), "value": 100, "thresh": 10}
+    bare = {key: value for key, value in row.items() if key != "thresh"}
+    assert smart.lost(ata(row), ata(bare)) == ("5 Reallocated_Sector_Ct thresh",)
+    assert smart.lost(ata(row, attribute(9, "Hours", "7")), ata(attribute(9, "Hours", "7"))) == (
+        "5 Reallocated_Sector_Ct",
+        "reallocated_sectors",
+    )
+    errors = {kind: {"total_uncorrected_errors": 0} for kind in ("read", "write")}
+    both = parse(smart_status={"passed": True}, scsi_error_counter_log=errors)
+    one = parse(smart_status={"passed": True}, scsi_error_counter_log={"read": errors["read"]})
+    assert smart.lost(both, one) == ("scsi_error_counter_log write",)
+    assert smart.lost(one, both) == ()
+
+
+def test_smart_that_is_switched_off_by_smartctls_own_error() -> None:
+    told = [{"string": "SMART Disabled. Use option -s with argument 'on' to enable it."}]
+    document = {"smartctl": {"exit_status": 4, "messages": told}}
+    with pytest.raises(SmartUnreadable) as raised:
+        smart.parse(json.dumps(document), 4)
+    assert raised.value.gap.why == "not_permitted"
+
+
+def test_unreadable_data_that_only_a_log_of_the_run_tells() -> None:
+    row = attribute(9, "Power_On_Hours", "7")
+    logs = [
+        {"summary": {"count": number, "table": [{"completion_registers": {"error": 64}}] * number}}
+        for number in (0, 2)
+    ]
+    before, after = (ata(row, ata_smart_error_log=log) for log in logs)
+    found = smart.growth(before, after)
+    assert worded(found) == ("2 entries of unreadable data in its error log since the run began",)
+    assert worded(smart.faults(after)) == ()  # of what age it is not known
+
+    def scanned(*keys: int) -> Health:
+        results = {f"result_{at}": {"sense_key": {"value": key}} for at, key in enumerate(keys)}
+        status = {"status": {"value": 1}}
+        return parse(
+            smart_status={"passed": True},
+            scsi_grown_defect_list=0,
+            scsi_background_scan={**status, **results},
+        )
+
+    assert len(smart.growth(scanned(1), scanned(1, 3))) == 1
+    assert smart.growth(scanned(3), scanned()) == ()

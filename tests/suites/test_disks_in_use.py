@@ -17,6 +17,7 @@ from cases import each
 from suite_box import Said
 
 from acceptance.core.plan import Plan
+from acceptance.core.record import Measured
 from acceptance.machine.inventory import Disk, Inventory
 from acceptance.machine.machine_file import DeclaredDisk, Machine
 from acceptance.observe import smart
@@ -153,3 +154,14 @@ def test_a_report_of_the_status_alone_proves_nothing_of_a_new_disk(new: bool) ->
     assert said.measured("disk_warnings") == {disk: 1.0}
     assert said.measured("disk_lifetime_faults") == {}
     assert (("disk_lifetime_faults", disk) in said.skipped()) is new
+
+
+@each("used, grew, told", [(99, "pass", 0), (100, "pass", 1)])
+def test_what_warns_after_the_run_alone_is_said(used: int, grew: str, told: int) -> None:
+    before = printed(LIKE_NEW[0])
+    document = json.loads(before.stdout)
+    document["nvme_smart_health_information_log"]["percentage_used"] = used
+    _, _, growth = judged(before, replace(before, stdout=json.dumps(document)))
+    assert growth.outcome == grew
+    notes = [body.note for body in growth.written if isinstance(body, Measured)]
+    assert len([note for note in notes if note is not None]) == told
