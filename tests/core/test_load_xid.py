@@ -151,6 +151,14 @@ OTHERS_OOM = msgspec.structs.replace(OOM, code="999")
             ],
             "UNJUDGED",
         ),
+        (
+            [
+                (90.0, DRAWS),
+                (100.0, msgspec.structs.replace(DRAWS, until_s=100.0)),
+                (110.0, xid(pid=None, command=None)),  # as late as the driver may be
+            ],
+            "PASS",
+        ),
         ([(90.0, DRAWS), (110.0, xid(1, pid=None, command=None))], "UNJUDGED"),
         # after a signal: of a deadline, to the session, by the kernel, by somebody
         ([(109.0, Stopped(FLOAT)), (110.0, xid())], "PASS"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from cases import each
-from nccl_texts import SHM, V2_18, V2_28, address, kinds, processes
+from nccl_texts import HOST, SHM, V2_18, V2_28, address, kinds, processes
 
+from acceptance.core.message import Message
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import nccl_transports
 from acceptance.wording import words
@@ -71,6 +72,22 @@ def test_what_nccl_remarks_is_an_event() -> None:
         "text": refusal,
         "between": (address(1), address(0)),
     }
+
+
+def test_peer_access_that_nvlinks_should_have_proves_nothing() -> None:
+    refused = (
+        "graph/paths.cc:310 (check) NCCL WARN P2P is disabled between NVLINK connected GPUs {} and "
+        "{}. This should not be the case given their connectivity."
+    )
+    for count in (1, 2):
+        texts = processes(4, via=lambda *_: SHM)
+        for rank in range(count):
+            texts[0] += f"{HOST}:100:200 [0] {refused.format(rank, rank + 1)}\n"
+        found = nccl_transports.parse("".join(texts))
+        assert found.outcome == "error"
+        assert isinstance(found.reason, Message)
+        assert found.reason.code == "nccl_failed"
+        assert found.reason.values.get("more") == (count - 1 or None)
 
 
 def test_a_log_without_transports_proves_nothing() -> None:
