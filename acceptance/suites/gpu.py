@@ -14,6 +14,7 @@ from acceptance.expect import gpu_names
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.site_sheets import gaps
 from acceptance.machine.gpu import Gpu, gpus, uuids
+from acceptance.machine.gpu_health import READINGS
 from acceptance.machine.inventory import GpuCounters, Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.observe import nvml
@@ -271,15 +272,7 @@ _HEALTH: dict[str, Callable[[GpuCounters], int | None]] = {
 
 @pytest.mark.session("host-before")
 @pytest.mark.costs(0.1)
-@pytest.mark.measures(
-    "gpu_sram_threshold",
-    "gpu_repair_pending",
-    "gpu_memory_unrepairable",
-    "gpu_banks_without_spare",
-    "gpu_inforom_corrupt",
-    "gpu_recovery_action",
-    "gpu_fabric_faults",
-)
+@pytest.mark.measures(*READINGS)
 def test_health(due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """What each GPU's driver says of its health: the criteria by which NVIDIA replaces a card, its
     InfoROM, repairs that wait, what the driver wants done, and the NVLink fabric.

@@ -444,15 +444,7 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
 
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
-@pytest.mark.measures(
-    "gpu_sram_threshold",
-    "gpu_repair_pending",
-    "gpu_memory_unrepairable",
-    "gpu_banks_without_spare",
-    "gpu_inforom_corrupt",
-    "gpu_recovery_action",
-    "gpu_fabric_faults",
-)
+@pytest.mark.measures(*READINGS)
 def test_health(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
     """What each GPU's driver says of its health after the load, by the same rules as before it.
 

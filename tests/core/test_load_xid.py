@@ -138,6 +138,10 @@ OTHERS_OOM = msgspec.structs.replace(OOM, code="999")
         # the process is ours, by number or by name, whoever else is there
         ([(90.0, DRAWS), (102.0, OWN), (110.0, xid())], "UNJUDGED"),
         ([(90.0, DRAWS), (102.0, OWN), (110.0, xid(pid=5, command="gpu_burn"))], "UNJUDGED"),
+        ([(90.0, DRAWS), (102.0, OWN), (110.0, xid(command=None))], "UNJUDGED"),
+        ([(102.0, OWN), (110.0, xid(pid=None, command=None))], "UNJUDGED"),
+        # another's name is not ours, whoever its process is
+        ([(90.0, DRAWS), (102.0, OWN), (110.0, xid(pid=5, command="Xorg"))], "PASS"),
         # the process is another's, or may be
         ([(90.0, DRAWS), (102.0, OWN), (110.0, xid(pid=78, command="Xorg"))], "PASS"),
         ([(90.0, DRAWS), (110.0, xid(pid=None, command=None))], "PASS"),
@@ -162,6 +166,14 @@ OTHERS_OOM = msgspec.structs.replace(OOM, code="999")
         ([(90.0, DRAWS), (110.0, xid(1, pid=None, command=None))], "UNJUDGED"),
         # after a signal: of a deadline, to the session, by the kernel, by somebody
         ([(109.0, Stopped(FLOAT)), (110.0, xid())], "PASS"),
+        # the kernel's clock may be early, and a program takes its time to end
+        ([(110.1, Stopped(FLOAT)), (110.0, xid())], "PASS"),
+        ([(110.3, Stopped(FLOAT)), (110.0, xid())], "UNJUDGED"),
+        ([(110.1, OOM), (110.0, xid())], "PASS"),
+        ([(101.5, Stopped(session="gpu-load")), (116.5, xid())], "PASS"),
+        ([(101.5, Stopped(session="gpu-load")), (117.0, xid())], "UNJUDGED"),
+        ([(115.0, Stopped(FLOAT, ended=True)), (110.0, xid())], "PASS"),
+        ([(115.5, Stopped(FLOAT, ended=True)), (110.0, xid())], "UNJUDGED"),
         ([(105.0, Stopped(DISK)), (110.0, xid())], "UNJUDGED"),
         ([(119.5, Stopped(FLOAT)), (122.0, xid())], "PASS"),
         ([(119.5, Stopped(FLOAT)), (125.0, xid())], "UNJUDGED"),
@@ -230,6 +242,13 @@ def test_it_is_named_in_its_check() -> None:
         # on its equal too, whenever
         (
             plan(2),
+            [(110.0, xid()), (111.0, xid(1)), (130.0, xid())],
+            "UNJUDGED",
+            ["error", "error", "error"],
+        ),
+        # on one of its equals too, and not on all of them
+        (
+            plan(3),
             [(110.0, xid()), (111.0, xid(1)), (130.0, xid())],
             "UNJUDGED",
             ["error", "error", "error"],

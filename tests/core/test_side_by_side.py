@@ -105,6 +105,10 @@ def test_the_run_without_an_event_passes() -> None:
         ("xid", "0000:81:00.0", [GPU]),  # a GPU that this run does not test
         ("xid", None, [GPU]),
         ("gpu-lost", "gpu0", [GPU]),
+        ("gpu-hang", None, [GPU]),
+        ("rm-init", None, [GPU]),
+        ("sxid", None, [GPU]),
+        ("driver", None, [GPU]),
         ("aer", "0000:01:00.0", [GPU]),
         ("aer", "0000:00:01.0", [GPU]),  # the bridge above it
         ("pcie", "0000:00:01.0", [GPU]),

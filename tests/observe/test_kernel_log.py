@@ -933,3 +933,9 @@ def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
 def test_an_event_without_a_place_is_told_without_one() -> None:
     output = read_kernel_log.parse("[ 1.0] Kernel panic - not syncing: VFS: x\n")
     assert words.text(output.reason).startswith("kernel panic: The kernel stopped.")
+
+
+def test_an_event_of_no_part_has_none_as_its_component() -> None:
+    (event,) = read_kernel_log.events("[    1.000000] Out of memory: Killed process 1 (x)\n")
+    assert event.component is None
+    assert event.to_json_object()["component"] is None
