@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-WIRE, SLOW = "10mbit", "6mbit"
+WIRE, SLOW = "10mbit", "4mbit"
 # Between the program of a node and rigproof: it cuts a link after the first reading, and adds
 # arguments on one node.
 LAUNCHER = """\
