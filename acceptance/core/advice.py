@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -17,11 +17,87 @@ PLACEHOLDERS = frozenset({"address", "slot", "serial", "uuid", "index", "name"})
 Line = Annotated[str, msgspec.Meta(pattern=r"\A\S([^\n]*\S)?\Z")]
 
 
+# On which side a value is; on which an event is: at all, or before the finding's own event.
+Side = Literal["zero", "not zero", "failed", "sound", "low", "high", "below", "above"]
+Presence = Literal["there", "not there", "before"]
+Whose = Literal["its", "any", "others"]
+Settles = Literal["both", "confirms", "excludes"]
+_SIDES: tuple[Side, ...] = ("below", "above")
+_Names = Line | Annotated[tuple[Line, ...], msgspec.Meta(min_length=1)]
+
+
+class Condition(Strict, frozen=True, rename={"is_": "is"}):
+    """What must have been measured in the run if a cause is the right one.
+
+    It is about exactly one of: `measurement`, one or several of ours, of which one suffices;
+    `event`, likewise (`xid`, `xid.79`); `rule`, a function of `acceptance.diagnosis.causes` by its
+    name. `is` is the side on which the value must be: `failed` and `sound` are its limit's, `low`
+    and `high` the side of the limit that failed, `below` and `above` that of `value`. Of an event
+    it is `there`, `not there`, or `before` the finding's own.
+
+    `of` says whose value counts: that of the finding's component and what belongs to it (`its`),
+    of any component, or of `others` of its kind. `settles` says what the condition can do: if it is
+    met it `confirms` the cause, if it is not it `excludes` it, or both. A value that was not
+    measured does neither.
+
+    Raises ValueError, in one sentence, for keys that do not go together.
+    """
+
+    measurement: _Names | None = None
+    event: _Names | None = None
+    rule: Line | None = None
+    is_: Side | Presence | None = None
+    value: float | None = None
+    of: Whose = "its"
+    settles: Settles = "both"
+
+    def __post_init__(self) -> None:
+        given = [one for one in (self.measurement, self.event, self.rule) if one is not None]
+        if len(given) != 1:
+            raise ValueError("a condition is about one of measurement, event and rule")
+        sides: tuple[object, ...] = get_args(Side)
+        if self.event is not None:
+            sides = get_args(Presence)
+        if self.rule is not None:
+            sides = ()
+        if self.is_ not in (*sides, None):
+            raise ValueError(f"is = {self.is_!r} is not for this condition")
+        if self.measurement is not None and self.is_ is None:
+            raise ValueError("a condition on a measurement needs is, the side of its value")
+        if (self.is_ in _SIDES) != (self.value is not None):
+            raise ValueError("value goes with is = below and is = above, and they need it")
+
+    @property
+    def measurements(self) -> tuple[str, ...]:
+        """The measurements that it is about."""
+        return _listed(self.measurement)
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The kinds of events that it is about."""
+        return _listed(self.event)
+
+
+def _listed(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return () if names is None else (names,) if isinstance(names, str) else names
+
+
 class LikelyCause(Strict, frozen=True):
-    """One likely cause: `what` it is, and how to `tell` it from the others."""
+    """One likely cause: `what` it is, and how to `tell` it from the others.
+
+    `when` are the conditions that this run's own measurements must meet, all of them. If they
+    confirm the cause the report says `seen`, or where there is none `tell`, as measured.
+    """
 
     what: Line
     tell: Line
+    when: Condition | tuple[Condition, ...] = ()
+    seen: Line | None = None
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Its conditions, none of most causes."""
+        return (self.when,) if isinstance(self.when, Condition) else self.when
 
 
 class Advice(Strict, frozen=True):

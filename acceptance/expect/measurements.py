@@ -8,7 +8,7 @@ to do if it is wrong.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -351,10 +351,11 @@ def read(folder: Path) -> Measurements:
     return found
 
 
-def assemble(sheets: Iterable[tuple[str, Sheet]]) -> Measurements:
-    """The measurements of files, each with its name.
+def assemble(sheets: Iterable[tuple[str, Sheet]], known: Container[str] = ()) -> Measurements:
+    """The measurements of files, each with its name; `known` are those of other files.
 
-    Raises EntryError, and for a name that stands twice.
+    Raises EntryError, and for a name that stands twice, or that a cause's condition names and that
+    no file has.
     """
     families: list[Family] = []
     rows: dict[str, _Row] = {}
@@ -373,10 +374,21 @@ def assemble(sheets: Iterable[tuple[str, Sheet]]) -> Measurements:
     found: dict[str, Measurement] = {}
     for row in entries:
         try:
-            found.update((one.name, one) for one in _measurements(row, rows))
+            made = {one.name: one for one in _measurements(row, rows)}
+            for one in made.values():
+                _conditions(one.advice, rows, known)
+            found |= made
         except ValueError as error:  # msgspec's too
             raise EntryError(row.file, row.number, row.names[0], str(error)) from error
     return Measurements(found, tuple(families))
+
+
+def _conditions(advice: Advice, *known: Container[str]) -> None:
+    """Raise ValueError for a condition on a measurement that is not known."""
+    for condition in (one for cause in advice.causes for one in cause.conditions):
+        for name in condition.measurements:
+            if not any(name in names for names in known):
+                raise ValueError(f"a cause's condition names {name}, which no family has")
 
 
 @functools.cache

@@ -72,7 +72,7 @@ def parse(files: Sequence[FamilyFile]) -> SiteFamilies:
         for place, sentence in _problems(sheet):
             raise _error(name, line_of(texts[name], place), sentence)
     try:
-        found = measurements.assemble(sheets)
+        found = measurements.assemble(sheets, measurements.shipped().by_name)
     except EntryError as error:
         raise _entry_error(error, texts[error.file]) from error
     for name, sheet in sheets:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from acceptance.core.advice import Advice
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
+from acceptance.diagnosis import causes
 from acceptance.reports import advice
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
@@ -19,21 +20,39 @@ MOST_NOTES = 50  # lines of a finding's note: more than any machine needs, and a
 
 
 @dataclass(frozen=True, slots=True)
+class ShownCause:
+    """A cause, and how to `tell` it apart; of one that was `measured`, what shows it."""
+
+    what: str
+    tell: str
+    measured: bool = False
+
+    def line(self, language: Language) -> str:
+        """It as one line."""
+        if self.measured:
+            return language("{cause}. Measured: {tell}", cause=self.what, tell=self.tell)
+        return language("{cause}. How to tell: {tell}", cause=self.what, tell=self.tell)
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The explanation of a finding; what is unknown is None.
 
-    `causes` are pairs of a cause and how to tell it apart ("" if unknown), the most likely first.
+    `causes` are those that the run's own measurements leave, what they confirm first, then the most
+    likely; `excluded` is how many they exclude, and `none_left` says so where that is each of them.
 
     `next` is the next command to type, or a sentence; `shows` says what to look for in its output.
     `action` is what an event by itself asks for, `vendor` what to send the vendor.
     """
 
     symptom: str | None
-    causes: tuple[tuple[str, str], ...]
+    causes: tuple[ShownCause, ...]
     next: str | None
     vendor: str | None
     shows: str | None = None
     action: str | None = None
+    excluded: int = 0
+    none_left: str | None = None
 
 
 def explain(
@@ -50,13 +69,25 @@ def explain(
     action = one_line(told) if told else None
     if known is None:
         return Explanation(None, (), action, None) if action else None
+    left = tuple(causes.ordered(known.causes, finding, places.measured))
     return Explanation(
         language.text(known.symptom),
-        tuple((language.text(cause.what), language.text(cause.tell)) for cause in known.causes),
+        tuple(
+            ShownCause(
+                language.text(cause.what),
+                language.text(cause.seen if measured and cause.seen else cause.tell),
+                measured,
+            )
+            for cause, measured in left
+        ),
         known.command(places.of(finding.component).values()),
         language.text(known.vendor),
         language.text(known.shows),
         action,
+        len(known.causes) - len(left),
+        None
+        if left
+        else language("none that rigproof knows: this run's own measurements exclude each of them"),
     )
 
 
@@ -125,12 +156,10 @@ def _lines(explanation: Explanation, language: Language) -> Iterator[tuple[str, 
         yield language("what it means"), explanation.symptom
     if explanation.action:
         yield language("what to do"), explanation.action
-    for number, (what, tell) in enumerate(explanation.causes, start=1):
-        label = language("likely cause {number}", number=number)
-        yield (
-            label,
-            language("{cause}. How to tell: {tell}", cause=what, tell=tell) if tell else what,
-        )
+    for number, cause in enumerate(explanation.causes, start=1):
+        yield language("likely cause {number}", number=number), cause.line(language)
+    if explanation.none_left:
+        yield language("likely cause {number}", number=1), explanation.none_left
     if explanation.next and explanation.next != explanation.action:
         yield language("next"), explanation.next
     if explanation.shows:

@@ -84,7 +84,7 @@ def render(run: Run) -> bytes:
     suite, verdict, where = (
         TestSuite("rigproof"),
         run.verdict,
-        find_locations(run.inventory, run.plan.site),
+        find_locations(run),
     )
     if utc := _UTC.match(run.first.utc):
         suite.timestamp = utc[0]

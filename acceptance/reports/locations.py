@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 
 from acceptance.core.advice import Advice
 from acceptance.core.component import Component
 from acceptance.core.parts import Function, parse
 from acceptance.core.site import SiteChecks
+from acceptance.diagnosis.causes import NO_EVIDENCE, Evidence, evidence
 from acceptance.expect import site_families
 from acceptance.expect.site_families import SiteFileError
+from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 
@@ -47,16 +49,18 @@ class Location:
 class Locations:
     """The locations of a run's components by the names in findings.
 
-    Such names are `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`. `advice` is that of the
-    measurements of the site's own checks, which only the run has.
+    Such names are `gpu0`, a PCI address, `disk:sda`, `dimm:A1`, `net:eth0`. Beside them what else
+    only the run has: `advice` is that of the measurements of the site's own checks, `measured` is
+    the evidence for and against likely causes.
     """
 
     found: Mapping[Component, Location] = field(default_factory=lambda: MappingProxyType({}))
     advice: Mapping[str, Advice] = field(default_factory=lambda: MappingProxyType({}))
+    measured: Evidence = NO_EVIDENCE
 
     def nowhere(self) -> Locations:
         """The same without the location of any component."""
-        return Locations(advice=self.advice)
+        return replace(self, found=MappingProxyType({}))
 
     def of(self, component: Component | None) -> Location:
         """The location of a component; an empty one if it is unknown.
@@ -73,8 +77,15 @@ class Locations:
 NO_LOCATIONS = Locations()
 
 
-def find_locations(inventory: Inventory, site: SiteChecks | None = None) -> Locations:
-    """The location of each component in a run's inventory; `site` are the site's own checks.
+def find_locations(run: Run) -> Locations:
+    """The location of each component of a run, and what else only the run has."""
+    functions = {parse(gpu.pci_address): gpu.name for gpu in gpus(run.inventory)}
+    found = locate(run.inventory, run.plan.site)
+    return replace(found, measured=evidence(run.verdict, functions))
+
+
+def locate(inventory: Inventory, site: SiteChecks | None = None) -> Locations:
+    """The location of each component in an inventory; `site` are the site's own checks.
 
     Families that this version cannot read have no advice.
     """

@@ -348,7 +348,7 @@ class Terminal(LineWriter):
     def verdict(self, run: Run, files: list[str]) -> None:
         """Print the closing block: findings with explanations, files, and the verdict last."""
         language, taught, shown = self._language, False, self._shown is not None
-        verdict, where = run.verdict, find_locations(run.inventory, run.plan.site)
+        verdict, where = run.verdict, find_locations(run)
         for word, style, findings in _block(verdict, language):
             for said in closing.entries(findings, where, language):
                 if taught or (shown and (said.below or said.waiver)):

@@ -46,7 +46,11 @@ class Cause(Struct, frozen=True, forbid_unknown_fields=True):
     """A likely cause."""
 
     what: Annotated[Text, Meta(description="what may be wrong")]
-    tell: Annotated[Text, Meta(description="how to tell it from the others")] | UnsetType = UNSET
+    tell: Annotated[Text, Meta(description="how to tell it from the others, or what was measured")]
+    measured: (
+        Annotated[bool, Meta(description="true where this run's own measurements confirm it")]
+        | UnsetType
+    ) = UNSET
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,8 +83,15 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     causes: (
         Annotated[
             tuple[Cause, ...],
-            Meta(min_length=1, description="likely causes, the most likely first"),
+            Meta(
+                min_length=1,
+                description="likely causes: those that were measured, then the most likely first",
+            ),
         ]
+        | UnsetType
+    ) = UNSET
+    causes_excluded: (
+        Annotated[int, Meta(ge=1, description="how many more the run's own measurements exclude")]
         | UnsetType
     ) = UNSET
     next: (
@@ -490,9 +501,10 @@ def _row(finding: Finding, where: Locations) -> Row:
         event=_known(finding.event or None),
         action=_known(words.action(finding)),
         symptom=_known(advice.symptom),
-        causes=tuple(Cause(what, tell or UNSET) for what, tell in advice.causes)
+        causes=tuple(Cause(one.what, one.tell, one.measured or UNSET) for one in advice.causes)
         if advice.causes
         else UNSET,
+        causes_excluded=advice.excluded or UNSET,
         next=_known(advice.next),
         shows=_known(advice.shows),
         vendor=_known(advice.vendor),
@@ -567,7 +579,7 @@ def _check(check: CheckResult, load_s: float) -> Check:
 
 def render(run: Run) -> bytes:
     """The content of verdict.json."""
-    verdict, where = run.verdict, find_locations(run.inventory, run.plan.site)
+    verdict, where = run.verdict, find_locations(run)
     load_s = {check.id: check.load_s for check in run.plan.checks}
     baseline = changes.baseline_of(run.plan)
 

@@ -94,6 +94,8 @@ def _of_advice(key: str, said: Advice) -> Iterator[tuple[str, str]]:
     for number, cause in enumerate(said.causes, start=1):
         yield f"{key}.causes.{number}", cause.what
         yield f"{key}.causes.{number}.tell", cause.tell
+        if cause.seen:
+            yield f"{key}.causes.{number}.seen", cause.seen
     yield f"{key}.shows", said.shows
     yield f"{key}.vendor", said.vendor
 

@@ -52,7 +52,7 @@ def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
     found = explain(fault(), HERE)
     assert found is not None
     assert found.next == "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"
-    told = " ".join([f"{what} {tell}" for what, tell in found.causes] + [found.shows or ""])
+    told = " ".join([f"{one.what} {one.tell}" for one in found.causes] + [found.shows or ""])
     for word in (
         "M.2",
         "riser",
@@ -72,7 +72,7 @@ def test_drift_of_a_measurement_has_the_causes_of_drift_and_then_its_own() -> No
     assert found is not None
     assert own is not None
     assert "little by little" in str(found.symptom)
-    assert "fan" in " ".join(what for what, _ in found.causes[:4])
+    assert "fan" in " ".join(one.what for one in found.causes[:4])
     assert found.causes[4:] == own.causes
     assert (found.next, found.shows, found.vendor) == (own.next, own.shows, own.vendor)
 
@@ -173,7 +173,7 @@ def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
     assert chinese is not None
     assert chinese.next == english.next
     assert len(chinese.causes) == len(english.causes)
-    assert "插槽" in " ".join(what for what, _ in chinese.causes)
+    assert "插槽" in " ".join(one.what for one in chinese.causes)
     labels = [label for label, _ in labelled_lines(fault(), HERE, CHINESE)]
     assert labels[-3:] == ["下一步", "看什么", "提供给厂商"]
 

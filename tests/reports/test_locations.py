@@ -6,7 +6,7 @@ from site_box import family
 from acceptance.core.parts import Gpu, Pair, Part, parse
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.machine.observation import decode
-from acceptance.reports.locations import NO_LOCATIONS, Location, find_locations
+from acceptance.reports.locations import NO_LOCATIONS, Location, locate
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
@@ -28,7 +28,7 @@ INVENTORY = {
 
 
 def test_each_component_has_its_place() -> None:
-    found = find_locations(decode(INVENTORY))
+    found = locate(decode(INVENTORY))
     assert found.of(Gpu(0)) == found.of(parse("0000:01:00.0")) == Location(address="0000:01:00.0")
     second = Location(address="0000:81:00.0", slot="7", serial="77", uuid="GPU-9", index="0")
     assert found.of(Gpu(1)) == found.of(parse("0000:81:00.0")) == second
@@ -50,7 +50,7 @@ def test_what_was_not_read_is_not_known() -> None:
         "pci": [{"address": "0000:01:00.0", "device_id": "10de:2684"}],
     }
     for inventory in ({}, unread):
-        found = find_locations(decode(inventory))
+        found = locate(decode(inventory))
         assert [found.of(name) for name in (Gpu(0), Part("dimm", "A1"), Part("disk", "sda"))] == [
             Location()
         ] * 3
@@ -88,9 +88,9 @@ def test_what_a_shell_would_take_apart_stands_in_no_command(text: str) -> None:
 
 def test_the_advice_of_a_sites_own_measurements_is_the_runs() -> None:
     own = SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", family("site_mount")),))
-    found = find_locations(decode(INVENTORY), own)
+    found = locate(decode(INVENTORY), own)
     assert found.advice["site_mount"].next == "ping -c 3 example.org"
     assert found.nowhere().advice == found.advice
     assert not found.nowhere().found
     unread = SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", "title = 7"),))
-    assert not find_locations(decode(INVENTORY), unread).advice
+    assert not locate(decode(INVENTORY), unread).advice

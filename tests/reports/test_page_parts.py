@@ -277,7 +277,7 @@ def test_a_moment_is_told_as_people_read_it(utc: str, told: str | None) -> None:
 
 
 def shown(found: Run, *kinds: str) -> list[cards.FindingCard]:
-    verdict, where = found.verdict, find_locations(found.inventory)
+    verdict, where = found.verdict, find_locations(found)
     return list(cards.cards(verdict.of_kind(*kinds), cards.by_key(verdict), where, ENGLISH))
 
 

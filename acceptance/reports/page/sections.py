@@ -87,7 +87,7 @@ def page_run(run: Run, sheets: Sequence[Sheet], language: Language) -> PageRun:
     """A run as its sections take it."""
     damage: list[Message] = []
     seen = timeline.timeline(run.first.boot_s, _readable(run.samples(), damage), run.seconds)
-    places, judged = find_locations(run.inventory, run.plan.site), cards.by_key(run.verdict)
+    places, judged = find_locations(run), cards.by_key(run.verdict)
     return PageRun(run, language, sheets, seen, tuple(damage), places, judged)
 
 
