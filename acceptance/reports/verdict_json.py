@@ -46,7 +46,10 @@ class Cause(Struct, frozen=True, forbid_unknown_fields=True):
     """A likely cause."""
 
     what: Annotated[Text, Meta(description="what may be wrong")]
-    tell: Annotated[Text, Meta(description="how to tell it from the others, or what was measured")]
+    tell: (
+        Annotated[Text, Meta(description="how to tell it from the others, or what was measured")]
+        | UnsetType
+    ) = UNSET
     measured: (
         Annotated[bool, Meta(description="true where this run's own measurements confirm it")]
         | UnsetType
