@@ -213,12 +213,16 @@ class Expect(_Strict, frozen=True):
     `says` is a regular expression over the JUnit text of that check, or over the closing line of a
     run that passes and is partial, which is no acceptance. `name` tells rows of one file
     apart.
+
+    `cause` is the `what` of the likely cause that must be shown first for the finding that `says`
+    is found in; "" where none may be shown, because the run excludes them all.
     """
 
     check: str
     says: str
     outcome: Literal["fail", "error", "skip", "refused", "partial"] = "fail"
     name: str = ""
+    cause: str | None = None
 
 
 class Fault(_Strict, frozen=True):
@@ -328,6 +332,11 @@ def _troubles(fault: Fault) -> Iterator[str]:
                 f"`says = {one.says!r}` would be found in any text: quote the words that must "
                 "be "
                 "said"
+            )
+        if one.cause is not None and one.outcome in ("refused", "partial"):
+            yield (
+                f"has a `cause` for what is {one.outcome}, which has no finding: take it away, or "
+                "name the outcome of a finding (fail, error or skip)"
             )
         try:
             re.compile(one.says)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import junitparser
 from run_left import Run
 
 from acceptance.core.record import CheckEnded, SessionEnded
+from acceptance.reports import junit
 from selftest.fault import Expect, Fault, Named
 from selftest.row import Row
 
@@ -99,12 +102,43 @@ def said(expect: Expect, run: Run) -> tuple[str, str]:
                 f"{' '.join(case.text.split())[:300]}"
             ),
         )
-    return (
-        found,
-        ""
-        if found
-        else f"{expect.check} said {' '.join(case.text.split())[:300]!r}, not /{expect.says}/",
-    )
+    if not found:
+        said_instead = " ".join(case.text.split())[:300]
+        return "", f"{expect.check} said {said_instead!r}, not /{expect.says}/"
+    return found, "" if expect.cause is None else _cause(expect, expect.cause, run, case)
+
+
+def _cause(expect: Expect, due: str, run: Run, case: CaseResult) -> str:
+    """What is wrong with the first cause of the awaited finding; empty where nothing is."""
+    finding = _finding(expect, run, case)
+    if finding is None:
+        return f"/{expect.says}/ is in no finding of {expect.check}, so it shows no likely cause"
+    causes = [cause["what"] for cause in finding.get("causes", [])]
+    if causes[:1] == [due] or (not causes and not due):
+        return ""
+    shown = repr(causes[0]) if causes else "none"
+    return f"the likely cause shown first is {shown}, not {due!r}: {finding['text'][:200]}"
+
+
+def _finding(expect: Expect, run: Run, case: CaseResult) -> dict[str, Any] | None:
+    """The finding of verdict.json at whose line of the JUnit, or below it, the words begin."""
+    found = run.verdict
+    rows = {
+        junit.safe_line(row["text"]): row
+        for row in (*found["violations"], *found["unjudged"], *found["waivers"])
+        if row["check"] == expect.check
+    }
+    places: list[tuple[int, dict[str, Any]]] = []
+    begins = 0
+    for line in case.text.split("\n"):
+        if line in rows:
+            places.append((begins, rows[line]))
+        begins += len(line) + 1
+    for (begin, row), (end, _) in pairwise([*places, (begins, {})]):
+        match = re.compile(expect.says, re.DOTALL).search(case.text, begin)
+        if match is not None and match.start() < end:
+            return row
+    return None
 
 
 def _closing_line(run: Run) -> str:

@@ -10,6 +10,7 @@ import pytest
 from cases import each
 from synthetic_machines import collected
 
+from acceptance.reports import advice
 from selftest.fault import FAULTS, CatalogueError, read
 from selftest.row import FAMILIES
 
@@ -59,6 +60,22 @@ def test_the_code_fits_what_is_expected() -> None:
         )
 
 
+def test_a_cause_that_must_be_shown_first_is_one_that_rigproof_has() -> None:
+    book = advice.shipped()
+    known = {
+        cause.what
+        for entry in (*book.measurements.values(), *book.by_event.values())
+        for cause in entry.causes
+    }
+    unknown = [
+        f"{named.family.replace(' ', '-')}/{named.name}.toml: {expect.cause}"
+        for named in read()
+        for expect in named.fault.expect
+        if expect.cause and expect.cause not in known
+    ]
+    assert not unknown
+
+
 def laid(folder: Path, text: str, family: str = "links") -> Path:
     (folder / family).mkdir(exist_ok=True)
     (folder / family / "one.toml").write_text(text, encoding="utf-8")
@@ -81,6 +98,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (GOOD.replace('says = "measured 1"', 'says = "(measured 1"'), "no regular expression"),
         (GOOD[: GOOD.index("[[")] + "expect = []\n", "says nothing of what must be said"),
         (GOOD + GOOD[GOOD.index("[[") :], "two [[expect]] of one name"),
+        (GOOD + 'outcome = "partial"\ncause = "heat"\n', "which has no finding"),
         (
             GOOD.replace("code = 1", 'code = 1\ntools = { gpu-burn = "is FAULTY" }'),
             "names no machine",

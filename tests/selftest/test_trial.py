@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from cases import each
-from journals import bodies, check, due, entries, plan
+from journals import NONE_ALLOWED, bodies, check, due, entries, plan
 from run_left import Run
 from runs import machine_root, write_views
 
@@ -49,6 +50,11 @@ def made(folder: Path, value: float = 50.0, *others: float) -> Run:
         else body
         for body in bodies(planned, values)
     ]
+    return left(folder, records)
+
+
+def left(folder: Path, records: Iterable[Any]) -> Run:
+    """The run with these records, as after a call."""
     run_dir = folder / "run-1"
     (run_dir / "logs").mkdir(parents=True)
     with segment.Writer(run_dir / reader.SUPERVISOR, machine_root(folder / "root")) as writer:
@@ -148,6 +154,59 @@ def test_a_load_without_its_time_starved_the_run(tmp_path: Path) -> None:
     path.write_text(json.dumps(verdict), encoding="utf-8")
     assert trial.starved(run) == text
     assert trial.starved(replace(run, folder=None)) == ""
+
+
+def two_findings(folder: Path) -> Run:
+    """A run in which a slow copy of one GPU and wrong results of another failed one check."""
+    slow, wrong = due("copy_h2d"), due("vram_miscompares", Gpu(1), "count", NONE_ALLOWED)
+    planned = plan(check("link.copy", slow, wrong))
+    values = {("copy_h2d", Gpu(0)): 50.0, ("vram_miscompares", Gpu(1)): 2.0}
+    records = [
+        CheckEnded(body.check, "fail", "", body.seconds) if isinstance(body, CheckEnded) else body
+        for body in bodies(planned, values)
+    ]
+    return left(folder, records)
+
+
+@each("says", ["copy_h2d on gpu0: measured 50", "vram_miscompares on gpu1: measured 2"])
+def test_the_first_cause_of_the_finding_that_is_awaited_must_be_the_due_one(
+    says: str, tmp_path: Path
+) -> None:
+    run = two_findings(tmp_path)
+    rows = run.verdict["violations"]
+    (first,) = (row["causes"][0]["what"] for row in rows if re.search(says, row["text"]))
+    (other,) = (row["causes"][0]["what"] for row in rows if not re.search(says, row["text"]))
+    assert row(run, Fault("", (Expect("link.copy", says, cause=first),), 1)).caught
+    for wrong in (other, "a tired engineer", ""):
+        found = row(run, Fault("", (Expect("link.copy", says, cause=wrong),), 1))
+        assert f"the likely cause shown first is {first!r}, not {wrong!r}" in found.wrong
+
+
+def test_words_below_a_finding_are_of_that_finding(tmp_path: Path) -> None:
+    run = two_findings(tmp_path)
+    for finding in run.verdict["violations"]:
+        says, first = re.escape(finding["symptom"]), finding["causes"][0]["what"]
+        assert row(run, Fault("", (Expect("link.copy", says, cause=first),), 1)).caught
+
+
+def test_that_no_cause_is_shown_can_be_due(tmp_path: Path) -> None:
+    run = two_findings(tmp_path)
+    verdict = run.verdict
+    verdict["violations"][0].pop("causes")
+    (run.path / "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
+    says = re.escape(verdict["violations"][0]["text"])
+    assert row(run, Fault("", (Expect("link.copy", says, cause=""),), 1)).caught
+    found = row(run, Fault("", (Expect("link.copy", says, cause="heat"),), 1))
+    assert "the likely cause shown first is none, not 'heat'" in found.wrong
+
+
+def test_words_of_no_finding_have_no_cause(tmp_path: Path) -> None:
+    run = two_findings(tmp_path)
+    verdict = run.verdict
+    verdict["violations"] = [{"check": "link.other", "text": "another"}]
+    (run.path / "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
+    expect = Expect("link.copy", "copy_h2d on gpu0", cause="heat")
+    assert "is in no finding of link.copy" in trial.said(expect, run)[1]
 
 
 # --- a fault in the harness itself turns the row red ---
