@@ -13,6 +13,7 @@ from acceptance.core.past import DriftFinding
 FindingKind = Literal["fail", "error", "skip", "warn", "waived"]
 # Findings of drift have this event kind, such as `drift.step`.
 DRIFT = "drift"
+RUN = "run"  # the check of what concerns the whole run
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -33,7 +33,7 @@ from acceptance.core.limit import number
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult
 from acceptance.journal.run import Run
-from acceptance.reports import explanation, summary
+from acceptance.reports import explanation, headline, summary
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
@@ -102,7 +102,7 @@ def render(run: Run) -> bytes:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
         lines = _finding_text(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
-        case.result = [result(kind, lines, "run")]
+        case.result = [result(kind, lines, "run", _headline(troubles, where))]
         suite.add_testcase(case)
     return document([suite])
 
@@ -126,6 +126,8 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     verdict = run.verdict
     yield "verdict", verdict.verdict
     yield "closing_line", summary.closing_line(run)
+    if (first := headline.of_run(run)) is not None:
+        yield "headline", first.to_do()
     yield "run_id", verdict.run_id
     yield "profile", verdict.profile
     yield "scope", summary.scope(verdict)
@@ -152,10 +154,11 @@ def _case(
         else []
     )
     text = _finding_text(findings or waived or put_off, where)
+    first = _headline(findings, where)
     if check.outcome == "fail":
-        case.result = [result(Failure, text, "limit")]
+        case.result = [result(Failure, text, "limit", first)]
     elif check.outcome == "error":
-        case.result = [result(Error, text, "unjudged")]
+        case.result = [result(Error, text, "unjudged", first)]
     elif check.outcome == "skip":
         left_out = "not run" if summary.was_not_run(check) else _lack(findings)
         case.result = [result(Skipped, text, "waived" if waived and not findings else left_out)]
@@ -206,11 +209,20 @@ def _seconds(seconds: float) -> float:
     return round(max(0.0, seconds), 3)
 
 
+def _headline(findings: Sequence[Finding], where: Locations) -> str | None:
+    """The headline of some findings; none of findings that decided nothing."""
+    first = headline.of_findings(findings, where)
+    return None if first is None else safe_line(first.line())
+
+
 def result(
-    kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str
+    kind: type[Failure] | type[Error] | type[Skipped],
+    text: str,
+    type_: str,
+    message: str | None = None,
 ) -> Failure | Error | Skipped:
-    """What came of a testcase: the first line is its message."""
-    found = kind(message=text.split("\n")[0], type_=type_)
+    """What came of a testcase; without a message of its own the first line is it."""
+    found = kind(message=message or text.split("\n")[0], type_=type_)
     found.text = text
     return found
 
