@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from acceptance.core.finding import RUN, Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, Quantity, Range, Value, known
+from acceptance.core.parts import MACHINE, SYSTEM
 from acceptance.diagnosis.gravity import by_gravity
 from acceptance.expect import measurements
 from acceptance.journal.run import Run
@@ -143,7 +144,7 @@ def _where(finding: Finding, places: Locations) -> dict[str, Value]:
     note, part = finding.note, finding.component
     if isinstance(note, Message) and note.code == _DURING:
         check = note.values.get("checks", check)
-    if part is None:
+    if part is None or part in (MACHINE, SYSTEM):
         return known(check=check)
     name = str(places.measured.functions.get(part, part))
     place = places.of(part)
