@@ -17,7 +17,9 @@ from acceptance.expect.measurements import Measurement
 
 _KINDS: tuple[FindingKind, ...] = ("fail", "error", "skip", "warn", "waived")
 _LOST = frozenset({"gpu-lost", "xid.79"})
-_ABSENT = frozenset({"gpu_count", "gpu_answers", "gpu_driver_bound", "gpu_in_nvml"})
+_ABSENT = frozenset(
+    {"gpu_count", "gpu_answers", "gpu_driver_bound", "gpu_in_nvml", "gpu_seen_by_cuda"}
+)
 # Reported of a program, of the software or of the surroundings, often as the echo of something
 # else: of a Xid of these codes NVIDIA says the same.
 _ECHOES = frozenset(
@@ -40,18 +42,19 @@ _WHOLE_RUN = frozenset({"gap", "nothing_planned", "run_closed", "session_incompl
 class Gravity(IntEnum):
     """How grave a finding is among those of its kind; the gravest first."""
 
-    LOST = 0
-    REPORTED = 1
-    WRONG_RESULT = 2
-    ENDED = 3  # a check that ended so, without a value or an event
-    STATE = 4
-    RATE = 5
-    DRIFT = 6
-    WHOLE_RUN = 7
-    UNMEASURED = 8
-    KERNEL_LOG = 9
-    CHANGED_PART = 10
-    PAPERWORK = 11
+    LOST = 0  # in the run
+    ABSENT = 1  # from the beginning, or as a consequence
+    REPORTED = 2
+    WRONG_RESULT = 3  # and what else no waiver covers
+    ENDED = 4  # a check that ended so, without a value or an event
+    STATE = 5
+    RATE = 6
+    DRIFT = 7
+    WHOLE_RUN = 8
+    UNMEASURED = 9
+    KERNEL_LOG = 10
+    CHANGED_PART = 11
+    PAPERWORK = 12
 
 
 def gravity(finding: Finding, known: Mapping[str, Measurement]) -> Gravity:
@@ -84,7 +87,7 @@ def _of_event(event: str) -> Gravity:
 
 def _of_value(name: str, known: Measurement | None) -> Gravity:
     if name in _ABSENT:
-        return Gravity.LOST
+        return Gravity.ABSENT
     if name in _KERNEL_LOG:
         return Gravity.KERNEL_LOG
     if known is None:

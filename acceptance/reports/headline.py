@@ -22,6 +22,7 @@ from acceptance.reports.text import middle_cut, one_line
 from acceptance.wording import words
 
 MOST = 240  # letters of what happened
+_READ = 5_000  # letters of a text of any length
 _NAME, _SERIAL, _CAUSE = 100, 60, 200
 _DURING = "during_checks"  # the note of a value that the watch took during other checks
 # Of a site's own check, too; anything else is no name to type.
@@ -97,7 +98,8 @@ def headline(
         likeliest = lesson.causes[0] if lesson.causes else None
         cause = _shortened(likeliest.what, _CAUSE) if likeliest else lesson.none_left
         measured = likeliest is not None and likeliest.measured
-        command, action = lesson.next, None if lesson.next else lesson.action
+        # Without advice, what an event asks for stands in the place of the command.
+        command, action = (lesson.next, None) if lesson.symptom else (None, lesson.action)
     about = _where(first, places)
     values = {**about, "what": _what(first, lesson, text, language)}
     if "part" in about:
@@ -165,4 +167,4 @@ def _again(finding: Finding) -> str | None:
 
 def _shortened(text: str, most: int) -> str:
     """A text that stands within a sentence: its cause and its cure, which stand at its ends."""
-    return middle_cut(one_line(text), most).rstrip(".。")
+    return middle_cut(one_line(middle_cut(text, _READ), 2 * _READ), most).rstrip(".。")

@@ -102,7 +102,7 @@ def render(run: Run) -> bytes:
         case = TestCase(RUN, classname="rigproof.run", time=0.0)
         lines = _finding_text(troubles, where)
         kind = Failure if any(finding.kind == "fail" for finding in troubles) else Error
-        case.result = [result(kind, lines, "run", _headline(troubles, where))]
+        case.result = [result(kind, lines, "run")]
         suite.add_testcase(case)
     return document([suite])
 
@@ -154,11 +154,10 @@ def _case(
         else []
     )
     text = _finding_text(findings or waived or put_off, where)
-    first = _headline(findings, where)
     if check.outcome == "fail":
-        case.result = [result(Failure, text, "limit", first)]
+        case.result = [result(Failure, text, "limit")]
     elif check.outcome == "error":
-        case.result = [result(Error, text, "unjudged", first)]
+        case.result = [result(Error, text, "unjudged")]
     elif check.outcome == "skip":
         left_out = "not run" if summary.was_not_run(check) else _lack(findings)
         case.result = [result(Skipped, text, "waived" if waived and not findings else left_out)]
@@ -175,9 +174,11 @@ def _lack(findings: Sequence[Finding]) -> str:
 
 
 def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
-    return "\n".join(
-        _limit_lines(list(map(safe_line, summary.finding_lines(findings, where))), RESULT)
-    )
+    """The findings of a testcase below their headline, where they decided its outcome."""
+    judged = [finding for finding in findings if finding.kind in ("fail", "error")]
+    first = headline.of_findings(judged, where)
+    lines = [*([first.line()] if first else []), *summary.finding_lines(findings, where)]
+    return "\n".join(_limit_lines(list(map(safe_line, lines)), RESULT))
 
 
 def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:
@@ -209,20 +210,11 @@ def _seconds(seconds: float) -> float:
     return round(max(0.0, seconds), 3)
 
 
-def _headline(findings: Sequence[Finding], where: Locations) -> str | None:
-    """The headline of some findings; none of findings that decided nothing."""
-    first = headline.of_findings(findings, where)
-    return None if first is None else safe_line(first.line())
-
-
 def result(
-    kind: type[Failure] | type[Error] | type[Skipped],
-    text: str,
-    type_: str,
-    message: str | None = None,
+    kind: type[Failure] | type[Error] | type[Skipped], text: str, type_: str
 ) -> Failure | Error | Skipped:
-    """What came of a testcase; without a message of its own the first line is it."""
-    found = kind(message=message or text.split("\n")[0], type_=type_)
+    """What came of a testcase: the first line is its message."""
+    found = kind(message=text.split("\n")[0], type_=type_)
     found.text = text
     return found
 

@@ -65,11 +65,12 @@ def test_a_run_with_every_outcome() -> None:
         junit.RUN: [Error],
     }
     assert read["gpu.present"].classname == "rigproof.gpu"
-    assert (
-        read["gpu.present"].result[0].message
-        == "gpu_count on machine: measured 0, limit = 1; basis: declared"
-    )
-    assert read["gpu.present"].result[0].text.splitlines()[1:] == [
+    message, first, *rest = read["gpu.present"].result[0].text.splitlines()
+    assert read["gpu.present"].result[0].message == message
+    assert message.startswith("gpu.present: ")
+    assert message.endswith(": gpu_count 0, limit = 1")
+    assert first == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert rest == [
         *samples.LOOKED.splitlines(),
         *(
             f"{label}: {text}"

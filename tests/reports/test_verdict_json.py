@@ -50,6 +50,7 @@ KEYS = [
     "profile",
     "inventory_declared",
     "caveats",
+    "headline",
 ]
 TAUGHT = {"symptom", "causes", "next", "shows", "vendor"}
 CHECK = ["id", "title", "session", "outcome", "seconds", "measurements"]
@@ -104,7 +105,7 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
 
 def test_every_shape_is_closed_and_said() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 24
+    assert len(shapes) == 25
     for shape in shapes:
         assert shape["description"]
         if "enum" in shape:
@@ -218,7 +219,7 @@ def test_a_run_without_a_plan_has_the_same_shape() -> None:
     assert content["unjudged"] == [
         {"check": "run", "text": told, "code": "unreadable", "values": values}
     ]
-    assert list(content) == KEYS[:12]
+    assert list(content) == [*KEYS[:12], "headline"]
 
 
 def test_a_run_that_a_later_start_closed() -> None:
