@@ -99,7 +99,7 @@ def headline(
         cause = _shortened(likeliest.what, _CAUSE) if likeliest else lesson.none_left
         measured = likeliest is not None and likeliest.measured
         # Without advice, what an event asks for stands in the place of the command.
-        command, action = (lesson.next, None) if lesson.symptom else (None, lesson.action)
+        command, action = (lesson.next, None) if lesson.symptom else (None, lesson.next)
     about = _where(first, places)
     values = {**about, "what": _what(first, lesson, text, language)}
     if "part" in about:
