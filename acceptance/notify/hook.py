@@ -32,10 +32,13 @@ def start(
 
     Returns why it failed, or None. The command reads verdict.json from standard
     input. `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, `RIGPROOF_HEADLINE` the run's closing line;
-    `RIGPROOF_RUN_DIR` is the run's folder, absent if no run was started. Its output goes to `on-fail.txt` in that folder, its errors to
-    `on-fail.txt.err`. Processes that it leaves running are ended with it.
+    `RIGPROOF_RUN_DIR` is the run's folder, absent if no run was started. Its output goes to
+    `on-fail.txt` in that folder, its errors to `on-fail.txt.err`. Processes that it leaves running
+    are ended with it.
     """
-    environment = {VERDICT: word, HEADLINE: closing} | ({RUN_DIR: str(run_dir)} if run_dir is not None else {})
+    environment = {VERDICT: word, HEADLINE: closing} | (
+        {RUN_DIR: str(run_dir)} if run_dir is not None else {}
+    )
     log = run_dir / LOG if run_dir is not None else None
     name = one_line(argv[0], 200)
     try:

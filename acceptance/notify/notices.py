@@ -59,7 +59,7 @@ def notify_run(run: Run, settings: NotificationTargets) -> tuple[Message, ...]:
     news = _News(
         run.verdict.verdict,
         run.start.run_id,
-        summary.closing_line(run),
+        one_line(summary.closing_line(run)),
         run.folder / run_folder.VERDICT,
         run.folder,
         notify_textfile.run_metrics(run),
@@ -104,7 +104,15 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[Message, 
             file = Path(folder) / run_folder.VERDICT
             file.write_bytes(verdict_json.unreadable(NO_RUN, reason))
             return _everybody(
-                _News("UNJUDGED", NO_RUN, f"UNJUDGED: {one_line(reason)}", file, None, notify_textfile.no_run_metrics(), None),
+                _News(
+                    "UNJUDGED",
+                    NO_RUN,
+                    f"UNJUDGED: {one_line(reason)}",
+                    file,
+                    None,
+                    notify_textfile.no_run_metrics(),
+                    None,
+                ),
                 settings,
             )
     except OSError as error:

@@ -111,14 +111,10 @@ def headline(
     sentence = one_line(words.message(told, language))
     part = values.get("part")
     name = part if isinstance(part, str) else None
-    return Headline(
-        first.kind, first.check, name, sentence, cause, command, action, more, measured
-    )
+    return Headline(first.kind, first.check, name, sentence, cause, command, action, more, measured)
 
 
-def _what(
-    finding: Finding, lesson: Explanation | None, text: str, language: Language
-) -> str:
+def _what(finding: Finding, lesson: Explanation | None, text: str, language: Language) -> str:
     """What happened: the symptom, with the value that shows it; else the finding's own text."""
     figure = _figure(finding)
     # A symptom is of a failure: an error's own text says why nothing is known, and names the cure.

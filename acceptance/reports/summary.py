@@ -51,9 +51,7 @@ def closing_line(run: Run, language: Language = ENGLISH) -> str:
     return language("{verdict}: {counts}", **values)
 
 
-def paperwork(
-    run: Run, first: Headline | None, language: Language = ENGLISH
-) -> tuple[str, ...]:
+def paperwork(run: Run, first: Headline | None, language: Language = ENGLISH) -> tuple[str, ...]:
     """What follows the headline: how many more findings there are, and the reservations."""
     more = () if first is None or not first.more else (more_findings(run, first, language),)
     return (*more, *reservations(run, language))

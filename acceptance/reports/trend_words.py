@@ -40,9 +40,7 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
         verdict = _verdict(last, language)
         if report.headline is not None:
             verdict = language("{label}: {text}", label=verdict, text=report.headline)
-        lines.append(
-            language("the last run: {run}: {verdict}", run=last.run_id, verdict=verdict)
-        )
+        lines.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=verdict))
     if report.baseline:
         lines.append(language("accepted as the baseline: {run}", run=report.baseline))
     if report.others:

@@ -34,6 +34,7 @@ from acceptance.reports import headline, plain_json, summary, verified_load
 from acceptance.reports.explanation import Explanation, ShownCause, explain
 from acceptance.reports.headline import Headline
 from acceptance.reports.locations import Location, Locations, find_locations
+from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
@@ -350,7 +351,8 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
 
     text: Annotated[Text, Meta(description="what happened, on which part, in which check")]
     closing: Annotated[
-        Text, Meta(description="the closing line: the verdict, this, what it does not cover, counts")
+        Text,
+        Meta(description="the closing line: the verdict, this, what it does not cover, counts"),
     ]
     check: Annotated[str, Meta(description="the check's id; `run` for what concerns the whole run")]
     to_do: Annotated[Text, Meta(description="`text`, the likeliest cause, and what to do")]
@@ -658,7 +660,7 @@ def render(run: Run) -> bytes:
 
 def _head(run: Run) -> Head | UnsetType:
     found = headline.of_run(run)
-    return UNSET if found is None else _as_head(found, summary.closing_line(run))
+    return UNSET if found is None else _as_head(found, one_line(summary.closing_line(run)))
 
 
 def _as_head(found: Headline, closing: str) -> Head:

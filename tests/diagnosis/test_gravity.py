@@ -8,9 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
-from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis.gravity import Gravity, by_gravity, gravity
 from acceptance.expect import measurements

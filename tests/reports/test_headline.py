@@ -70,7 +70,9 @@ def test_it_happened_in_the_check_that_loaded_the_part() -> None:
 
 
 def test_without_a_serial_number_the_uuid_stands_for_it() -> None:
-    assert of(hot(), Locations({Gpu(0): Location(uuid="GPU-7")})).text.startswith("gpu0 (GPU-7) in ")
+    assert of(hot(), Locations({Gpu(0): Location(uuid="GPU-7")})).text.startswith(
+        "gpu0 (GPU-7) in "
+    )
     assert of(hot(), NO_LOCATIONS).text.startswith("gpu0 in ")
 
 
@@ -96,7 +98,10 @@ def test_the_whole_machine_is_no_part() -> None:
 
 def test_a_measurement_without_advice_has_its_value() -> None:
     found = of(hot(measurement="rack_fan_speed"))
-    assert found.text == "gpu0 (serial number 1320) in watch.throttling: rack_fan_speed 5.9 s, limit <= 0 s"
+    assert (
+        found.text
+        == "gpu0 (serial number 1320) in watch.throttling: rack_fan_speed 5.9 s, limit <= 0 s"
+    )
     assert (found.cause, found.next, found.action) == (None, None, None)
     assert found.to_do() == found.text
 

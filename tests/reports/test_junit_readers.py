@@ -168,8 +168,8 @@ def test_gitlab_shows_the_subject_as_suite_and_the_teaching_as_output(
     assert len(shown) == len(mixed)
     assert ("rigproof.gpu", "gpu.present") in shown
     (failure,) = mixed[0].iter("failure")
-    assert (
-        "\ngpu_count on machine: measured 0, limit = 1; basis: declared\n" in (failure.text or "")
+    assert "\ngpu_count on machine: measured 0, limit = 1; basis: declared\n" in (
+        failure.text or ""
     )
     assert "\nlikely cause 1: " in (failure.text or "")
     assert "\nnext: " in (failure.text or "")

@@ -226,4 +226,6 @@ def test_a_locale_without_our_letters_gets_its_own(locale: dict[str, str], tmp_p
     )
     assert (done.returncode, done.stderr) == (1, b"")
     assert_harmless(done.stdout.decode("latin-1"))
-    assert re.match(rb"FAIL: .*the evidence is incomplete; .*: \d+ passed, ", done.stdout.splitlines()[-1])
+    assert re.match(
+        rb"FAIL: .*the evidence is incomplete; .*: \d+ passed, ", done.stdout.splitlines()[-1]
+    )
