@@ -84,12 +84,12 @@ class MachineVerdict:
     another form. `written` is when the file was written, by the clock of the file system.
     `reason` is the headline of a run that did not pass, with its likeliest cause and what to do;
     `check` and `component` are what it is about. `signer` names the signer or the key, None of an
-    unsigned verdict. `checks` is how many were planned; `not_passed` are those that failed (fail) or
-    left something unjudged (error), `run` among them for what concerns the whole run. `parts` are serial numbers and UUIDs of GPUs.
-    `places` are the columns of `values` in the collection's series; only measured values are there.
-    `seconds` are those of its checks, but for those beside others: the run took longer. `failed` is
-    what failed, of a FAIL. `baseline` is the run that the machine was compared with. `caveats` are
-    what the verdict does not cover.
+    unsigned verdict. `checks` is how many were planned; `not_passed` are those that failed (fail)
+    or left something unjudged (error), `run` among them for what concerns the whole run. `parts`
+    are serial numbers and UUIDs of GPUs. `places` are the columns of `values` in the collection's
+    series; only measured values are there. `seconds` are those of its checks, but for those beside
+    others: the run took longer. `failed` is what failed, of a FAIL. `baseline` is the run that the
+    machine was compared with. `caveats` are what the verdict does not cover.
     """
 
     machine: str
