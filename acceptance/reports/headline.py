@@ -131,7 +131,11 @@ def _figure(finding: Finding) -> Message | None:
     values = finding.values
     measured, limit, event = (values.get(name) for name in ("measured", "limit", "event"))
     if isinstance(measured, Quantity) and isinstance(limit, Range):
-        about = {"measurement": finding.measurement or "", "measured": measured, "limit": limit}
+        about: dict[str, Value] = {
+            "measurement": finding.measurement or "",
+            "measured": measured,
+            "limit": limit,
+        }
         return Message("headline_figure", about)
     return Message("trouble", {"text": event}) if isinstance(event, str) else None
 
