@@ -67,7 +67,17 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
     """
     about = {"measurement": finding.measurement, "component": shown or finding.component}
     named = {name: str(value) for name, value in about.items() if value is not None}
-    return _worded(finding.code, values(finding), named, language)
+    told = _worded(finding.code, values(finding), named, language)
+    return _clauses([told, *(message(one, language) for one in other_checks(finding))], language)
+
+
+def other_checks(finding: Finding) -> tuple[Message, ...]:
+    """Which checks see the same fault, or which one counts it, where a finding does not say it."""
+    if finding.duplicate_of is not None:
+        return (Message("same_fault_as", {"check": finding.duplicate_of}),)
+    if finding.also_in and "beside" not in finding.values:
+        return (Message("seen_by_too", {"checks": Listed(finding.also_in)}),)
+    return ()
 
 
 def action(finding: Finding, language: Language = ENGLISH) -> str | None:
@@ -97,6 +107,8 @@ def as_message(finding: Finding) -> Message:
 def values(finding: Finding) -> Values:
     """What a finding's wording is filled with, by name; a brief note stands in the line."""
     found = finding.values if finding.drift is None else drift.values(finding.drift)
+    if finding.also_in:
+        found = {**found, "also_in": Listed(finding.also_in)}
     inline = finding.note is not None and note_beside(finding) is None
     return {**found, "note": finding.note} if inline and finding.note else found
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from thoroughness import ALL
 from wrong_results import COPIED, FAILED, FILE, INPUTS, TRANSFERRED, VECTOR, one_bit, vram
 
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import GPUS, Gpu, Pair, Part
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
@@ -133,17 +134,17 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        ({"words": 9, "unwritten": 9}, "data never arrived (copy_p2p) while gpu0 was under load"),
-        (
-            {"words": 9, "unwritten": 8},
-            "data was changed on its way (copy_p2p) while gpu0 was under load",
-        ),
-        ({"words": 9}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
+        ({"words": 9, "unwritten": 9}, "copy_lost"),
+        ({"words": 9, "unwritten": 8}, "copy_changed"),
+        ({"words": 9}, "copy_changed"),
     ],
 )
 def test_a_copy_that_never_arrived_is_told_apart(found: dict[str, Any], said: str) -> None:
     older = {key: value for key, value in COPIED.items() if key != "unwritten"}
-    assert meaning_of(load_events.event_of(read({**older, **found}), Gpu(0))) == said
+    meaning = load_events.event_of(read({**older, **found}), Gpu(0)).meaning
+    assert isinstance(meaning, Message)
+    where = Listed(("words 9", "word 3", "expected 00", "got 01"))
+    assert (meaning.code, meaning.values["where"]) == (said, where)
 
 
 @pytest.mark.parametrize(

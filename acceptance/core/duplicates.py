@@ -1,0 +1,147 @@
+"""Findings of one fault that several checks see: the first counts, the others point to it. Pure.
+
+Every check keeps its findings and its outcome: a duplicate is only not listed a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from acceptance.core.finding import Finding
+from acceptance.core.message import Quantity
+from acceptance.core.record import HARMFUL, Event
+from acceptance.core.verdict import CheckResult
+
+RUN = "run"
+# It reads the kernel's log again after the run, and counts what the watch saw at its moment.
+KERNEL_FAULTS = "kernel_faults_during"
+# A measurement that says nothing more of a component of which one of these failed.
+_FOLLOWS: Mapping[str, tuple[str, ...]] = {
+    "gpu_in_nvml": ("gpu_answers", "gpu_driver_bound"),
+    "gpu_pci_id_differs": ("gpu_model_differs",),
+    "network_rate_share": ("network_port_lost",),
+}
+# NVML's slowdown by hardware is set as long as one of its two reasons is.
+_SLOWDOWN = "gpu_hw_slowdown"
+_SLOWDOWN_REASONS = ("gpu_hw_thermal_slowdown", "gpu_power_brake")
+
+# A finding's check (or the run), and its number there.
+_Place = tuple[str, int]
+_Places = Mapping[_Place, Finding]
+
+
+def mark(
+    checks: Sequence[CheckResult], whole: Sequence[Finding], events: Sequence[Event]
+) -> tuple[tuple[CheckResult, ...], tuple[Finding, ...]]:
+    """The checks and the findings of the run, of each fault one finding that counts.
+
+    `events` are those of the whole run.
+    """
+    places = {(RUN, number): finding for number, finding in enumerate(whole)}
+    for check in checks:
+        places |= {(check.id, number): finding for number, finding in enumerate(check.findings)}
+    after = frozenset(check.id for check in checks if check.session == "host-after")
+    originals: dict[_Place, list[_Place]] = {}
+    for place in places:
+        originals[place] = [
+            *_beside(place, places),
+            *_read_again(place, places, events),
+            *_measured_again(place, places, after),
+            *_follows(place, places),
+        ]
+    marked = dict(places)
+    for place, found in originals.items():
+        for first in [one for one in found if not originals[one]]:
+            names = marked[first].also_in
+            more = () if first[0] == place[0] or place[0] in names else (place[0],)
+            marked[first] = replace(marked[first], also_in=(*names, *more))
+            if marked[place].duplicate_of is None:
+                marked[place] = replace(marked[place], duplicate_of=first[0])
+    return (
+        tuple(
+            replace(
+                check,
+                findings=tuple(marked[check.id, number] for number in range(len(check.findings))),
+            )
+            for check in checks
+        ),
+        tuple(marked[RUN, number] for number in range(len(whole))),
+    )
+
+
+def _beside(place: _Place, places: _Places) -> Iterator[_Place]:
+    """The same event at the first of the checks that ran side by side."""
+    finding = places[place]
+    if "beside" not in finding.values:
+        return
+    own = replace(finding, check="")
+    first = next(other for other, one in places.items() if replace(one, check="") == own)
+    if first != place:
+        yield first
+
+
+def _read_again(place: _Place, places: _Places, events: Sequence[Event]) -> Iterator[_Place]:
+    """The failures of the kernel's messages that the check of its log counts once more.
+
+    None where it counts more of them than the watch saw.
+    """
+    finding = places[place]
+    measured = finding.values.get("measured")
+    if (finding.kind, finding.measurement) != ("fail", KERNEL_FAULTS):
+        return
+    seen = [
+        one
+        for one in events
+        if one.source == "kernel-log" and one.hardware and one.severity in HARMFUL
+    ]
+    if not isinstance(measured, Quantity) or measured.value > len(seen):
+        return
+    quotes = {one.text for one in seen}
+    for other, one in places.items():
+        if one.kind == "fail" and one.event is not None and one.quote in quotes:
+            yield other
+
+
+def _measured_again(place: _Place, places: _Places, after: frozenset[str]) -> Iterator[_Place]:
+    """The same value of a component, out of the same limit, before the load or during it."""
+    finding = places[place]
+    if place[0] not in after or finding.measurement is None:
+        return
+    for other, one in places.items():
+        if other[0] not in after and _same_value(one, finding):
+            yield other
+            return
+
+
+def _same_value(one: Finding, other: Finding) -> bool:
+    def judged(finding: Finding) -> tuple[object, ...]:
+        named = finding.kind, finding.code, finding.measurement, finding.component
+        return (*named, finding.values.get("measured"))
+
+    return one.kind in ("fail", "warn") and judged(one) == judged(other)
+
+
+def _follows(place: _Place, places: _Places) -> Iterator[_Place]:
+    """The failures of the same component from which this one follows."""
+    finding = places[place]
+    if finding.kind != "fail" or finding.measurement is None:
+        return
+    names = _FOLLOWS.get(finding.measurement, ())
+    slowed = finding.measurement == _SLOWDOWN
+    found = [
+        (other, one)
+        for other, one in places.items()
+        if one.kind == "fail"
+        and one.component == finding.component
+        and one.measurement in (_SLOWDOWN_REASONS if slowed else names)
+    ]
+    if slowed and sum(_amount(one) for _, one in found) < _amount(finding):
+        return
+    yield from (other for other, _ in found[:1])
+
+
+def _amount(finding: Finding) -> float:
+    measured = finding.values.get("measured")
+    return measured.value if isinstance(measured, Quantity) else 0.0

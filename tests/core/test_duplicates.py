@@ -1,0 +1,254 @@
+"""One fault is one finding, whoever sees it; each check keeps its own outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import journals
+import pytest
+from cases import each
+from msgspec.structs import replace
+
+from acceptance.core.component import Component
+from acceptance.core.event_finding import OwnedEvent, event_findings
+from acceptance.core.fold import fold
+from acceptance.core.limit import Limit
+from acceptance.core.message import Message, Quantity
+from acceptance.core.parts import GPUS, SYSTEM, Function, Gpu, Pair, Part
+from acceptance.core.plan import Due
+from acceptance.core.record import Body, CheckStarted, Event, Measured
+from acceptance.core.verdict import Verdict
+from acceptance.wording import words
+
+BEFORE, BURN, AFTER, LOG = "gpu.health", "together.burn", "watch.health", "kernel_log.during_run"
+GPU = Function("0000:01:00.0")
+SHARE = Limit("ratio", "a basis", low=1.0)
+NET = Part("net", "ens7")
+
+
+def count(measurement: str, component: Component = Gpu(0)) -> Due:
+    return journals.due(measurement, component, "count", journals.NONE_ALLOWED)
+
+
+PLAN = journals.plan(
+    journals.check(BEFORE, count("gpu_repair_pending"), session="host-before"),
+    journals.check(
+        BURN,
+        count("layer_miscompares"),
+        count("layer_miscompares", Gpu(1)),
+        count("collective_miscompares"),
+        count("collective_miscompares_p2p_off"),
+        count("collective_send_receive_miscompares", Pair(Gpu(0), Gpu(1))),
+        count("parallel_miscompares", GPUS),
+        count("parallel_disagreements", GPUS),
+        count("power_step_miscompares"),
+        count("digest_repeats_differ"),
+        count("step_miscompares"),
+        count("gpu_repair_pending"),
+    ),
+    journals.check(
+        AFTER,
+        count("gpu_repair_pending"),
+        count("gpu_hw_slowdown"),
+        count("gpu_hw_thermal_slowdown"),
+        count("gpu_power_brake"),
+        count("network_port_lost", NET),
+        journals.due("network_rate_share", NET, "ratio", SHARE),
+        session="host-after",
+    ),
+    journals.check(LOG, count("kernel_faults_during", SYSTEM), session="host-after"),
+)
+
+
+def run(values: Mapping[tuple[str, Component], float], during: Sequence[Event] = ()) -> Verdict:
+    """A run with these values, and these events in the burn."""
+    found: list[Body] = []
+    for body in journals.bodies(PLAN, values):
+        found += [body, *during] if body == CheckStarted(BURN) else [body]
+    return fold(journals.entries(found))
+
+
+def failures(verdict: Verdict) -> list[tuple[str, str | None]]:
+    return [(one.check, one.measurement) for one in verdict.of_kind("fail")]
+
+
+def red(verdict: Verdict) -> list[str]:
+    return [check.id for check in verdict.checks if check.outcome == "fail"]
+
+
+def wrong(component: Component, *counts: str, code: str = "x") -> Event:
+    meaning = Message("wrong_result", {"component": str(component), "where": "check all"})
+    return Event(
+        "miscompare", "fatal", "{}", meaning, "a", code, component, source="load", counts=counts
+    )
+
+
+def xid(code: int = 79, text: str = "NVRM: Xid", **more: object) -> Event:
+    return replace(Event("xid", "fatal", text, "It fell off", "a", code, GPU), **more)
+
+
+@each(
+    "measurement, component, event",
+    [
+        ("layer_miscompares", Gpu(0), wrong(Gpu(0), "layer_miscompares", code="bf16")),
+        ("step_miscompares", Gpu(0), wrong(Gpu(0), "step_miscompares")),
+        ("digest_repeats_differ", Gpu(0), wrong(Gpu(0), "digest_repeats_differ")),
+        ("power_step_miscompares", Gpu(0), wrong(Gpu(0), "a", "power_step_miscompares")),
+        ("collective_miscompares", Gpu(0), wrong(Gpu(0), "collective_miscompares")),
+        (
+            "collective_send_receive_miscompares",
+            Pair(Gpu(0), Gpu(1)),
+            wrong(Pair(Gpu(0), Gpu(1)), "collective_send_receive_miscompares"),
+        ),
+        ("parallel_miscompares", GPUS, wrong(Gpu(1), "parallel_miscompares")),
+        ("parallel_miscompares", GPUS, wrong(GPUS, "parallel_miscompares")),
+    ],
+)
+def test_a_wrong_result_and_its_count_are_one_failure_with_the_first_place_and_time(
+    measurement: str, component: Component, event: Event
+) -> None:
+    late = replace(event, meaning="a later one")
+    verdict = run({(measurement, component): 3.0}, [event, late])
+    assert failures(verdict) == [(BURN, measurement)]
+    assert red(verdict) == [BURN]
+    (finding,) = verdict.of_kind("fail")
+    first = finding.values["first"]
+    assert isinstance(first, Message)
+    assert first.values == {"after": Quantity(1.0, "s"), "meaning": event.meaning}
+    assert words.of(finding).endswith(f"the first one 1 s after the check began: {first_of(event)}")
+    own = next(check for check in verdict.checks if check.id == BURN)
+    assert own.events == (event, late)
+
+
+def first_of(event: Event) -> str:
+    return words.text(event.meaning)
+
+
+@each(
+    "values, event",
+    [
+        ({}, wrong(Gpu(0), "layer_miscompares")),  # the load counted none
+        ({("layer_miscompares", Gpu(1)): 1.0}, wrong(Gpu(0), "layer_miscompares")),
+        (
+            {("collective_miscompares_p2p_off", Gpu(0)): 1.0},
+            wrong(Gpu(0), "collective_miscompares"),
+        ),
+        ({("layer_miscompares", Gpu(0)): 1.0}, wrong(Gpu(0), code="result")),
+        (
+            {("layer_miscompares", Gpu(0)): 1.0},
+            replace(wrong(Gpu(0), "layer_miscompares"), source="kernel-log"),
+        ),
+    ],
+)
+def test_a_wrong_result_that_no_failed_count_has_is_a_failure_of_its_own(
+    values: Mapping[tuple[str, Component], float], event: Event
+) -> None:
+    verdict = run(values, [event])
+    assert failures(verdict) == [*((BURN, name) for name, _ in values), (BURN, None)]
+    assert "first" not in verdict.of_kind("fail")[0].values
+
+
+def test_an_xid_of_the_watch_is_not_counted_again_by_the_check_of_the_log() -> None:
+    verdict = run({("kernel_faults_during", SYSTEM): 1.0}, [xid()])
+    assert failures(verdict) == [(BURN, None)]
+    assert red(verdict) == [BURN, LOG]
+    (first,) = verdict.of_kind("fail")
+    (again,) = next(check.findings for check in verdict.checks if check.id == LOG)
+    assert (first.also_in, first.duplicate_of) == ((LOG,), None)
+    assert (again.also_in, again.duplicate_of) == ((), BURN)
+    assert LOG in words.of(first)
+    assert BURN in words.of(again)
+
+
+@each(
+    "counted, events",
+    [
+        (2.0, [xid()]),  # the watch missed one
+        (1.0, []),
+        (1.0, [xid(severity="warning")]),
+        (1.0, [xid(hardware=False)]),
+        (1.0, [xid(source="nvml")]),
+    ],
+)
+def test_what_the_watch_did_not_see_as_a_fault_is_one_of_the_log(
+    counted: float, events: Sequence[Event]
+) -> None:
+    verdict = run({("kernel_faults_during", SYSTEM): counted}, events)
+    assert (LOG, "kernel_faults_during") in failures(verdict)
+    assert LOG in red(verdict)
+
+
+def test_lines_that_come_again_are_one_finding_with_their_number() -> None:
+    lines = [xid(63, f"NVRM: Xid 63 row {row}") for row in range(3)]
+    verdict = run({("kernel_faults_during", SYSTEM): 4.0}, [*lines, xid()])
+    assert failures(verdict) == [(BURN, None), (BURN, None)]
+    first, other = verdict.of_kind("fail")
+    assert (first.values["times"], first.quote) == (3, "NVRM: Xid 63 row 0")
+    assert "times" not in other.values
+    assert "3 times" in words.of(first)
+
+
+def test_messages_that_nobody_knows_are_one_only_where_they_say_the_same() -> None:
+    said = ["a fault", "another", "a fault"]
+    events = [OwnedEvent(Event("unknown", "warning", text, "m", "", None, GPU)) for text in said]
+    found = event_findings(events, BURN)
+    assert [(one.quote, one.values.get("times")) for one in found] == [
+        ("a fault", 2),
+        ("another", None),
+    ]
+
+
+def test_a_value_that_is_still_out_of_its_limit_after_the_load_is_one_failure() -> None:
+    verdict = run({("gpu_repair_pending", Gpu(0)): 1.0})
+    assert failures(verdict) == [(BEFORE, "gpu_repair_pending"), (BURN, "gpu_repair_pending")]
+    assert red(verdict) == [BEFORE, BURN, AFTER]
+    (first, _) = verdict.of_kind("fail")
+    assert first.also_in == (AFTER,)
+
+
+def test_a_value_that_is_worse_after_the_load_is_a_failure_of_its_own() -> None:
+    values = {("gpu_repair_pending", Gpu(0)): 1.0}
+    verdict = run(values)
+    records = journals.bodies(PLAN, values)
+    worse = [
+        replace(one, value=2.0)
+        if isinstance(one, Measured) and (one.check, one.value) == (AFTER, 1.0)
+        else one
+        for one in records
+    ]
+    assert len(failures(fold(journals.entries(worse)))) == len(failures(verdict)) + 1
+
+
+@pytest.mark.parametrize(
+    ("values", "left"),
+    [
+        ({("network_port_lost", NET): 1.0, ("network_rate_share", NET): 0.0}, "network_port_lost"),
+        ({("network_rate_share", NET): 0.5}, "network_rate_share"),
+        (
+            {("gpu_hw_slowdown", Gpu(0)): 3.0, ("gpu_hw_thermal_slowdown", Gpu(0)): 3.0},
+            "gpu_hw_thermal_slowdown",
+        ),
+        (
+            {
+                ("gpu_hw_slowdown", Gpu(0)): 5.0,
+                ("gpu_hw_thermal_slowdown", Gpu(0)): 3.0,
+                ("gpu_power_brake", Gpu(0)): 2.0,
+            },
+            "gpu_hw_thermal_slowdown gpu_power_brake",
+        ),
+        (
+            {("gpu_hw_slowdown", Gpu(0)): 4.0, ("gpu_hw_thermal_slowdown", Gpu(0)): 3.0},
+            "gpu_hw_slowdown gpu_hw_thermal_slowdown",
+        ),
+        ({("gpu_hw_slowdown", Gpu(0)): 4.0}, "gpu_hw_slowdown"),
+    ],
+)
+def test_what_follows_from_another_failure_of_the_same_part_is_not_counted(
+    values: Mapping[tuple[str, Component], float], left: str
+) -> None:
+    verdict = run(values)
+    assert [name for _, name in failures(verdict)] == left.split()
+    assert red(verdict) == [AFTER]
+    found = next(check.findings for check in verdict.checks if check.id == AFTER)
+    assert len(found) == len(values)
+    assert all(one.also_in == () for one in found)  # of the same check, which is named already
