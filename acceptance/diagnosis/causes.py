@@ -164,11 +164,12 @@ def belongs(part: Component, condition: Condition, finding: Finding, found: Evid
     own = finding.component
     if condition.of == "any" or own is None:
         return condition.of != "others"
-    related = are_related(_by_name(own, found), _by_name(part, found))
+    related = are_related(by_name(own, found), by_name(part, found))
     return related if condition.of == "its" else not related and type(part) is type(own)
 
 
-def _by_name(component: Component, found: Evidence) -> Component:
+def by_name(component: Component, found: Evidence) -> Component:
+    """The part of a PCI function that the kernel names; any other component as it is."""
     return found.functions.get(component, component)
 
 
