@@ -5,18 +5,27 @@ Every check keeps its findings and its outcome: a duplicate is only not listed a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from acceptance.core.finding import Finding
-from acceptance.core.message import Quantity
+from acceptance.core.message import Message, Quantity, known
 from acceptance.core.record import HARMFUL, Event
 from acceptance.core.verdict import CheckResult
 
 RUN = "run"
-# It reads the kernel's log again after the run, and counts what the watch saw at its moment.
+# The check of the kernel's log reads again what the watch saw at its moment.
 KERNEL_FAULTS = "kernel_faults_during"
+# What is counted after the run of the whole machine, and events of the kernel that say the same.
+_OF_EVENTS: Mapping[str, frozenset[str]] = {
+    "filesystems_read_only": frozenset({"disk.read-only"}),
+    "memory_errors_uncorrected": frozenset({"edac"}),
+    "raid_faults": frozenset({"disk.raid"}),
+}
+# An operation of a storage test that its disk failed, and what the kernel says of a disk.
+_DISK_FAILED, _OF_DISK = "storage_failed", "disk."
 # A measurement that says nothing more of a component of which one of these failed.
 _FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "gpu_in_nvml": ("gpu_answers", "gpu_driver_bound"),
@@ -47,16 +56,15 @@ def mark(
     for place in places:
         originals[place] = [
             *_beside(place, places),
-            *_read_again(place, places, events),
+            *_of_events(place, places, events),
+            *_of_disk(place, places),
             *_measured_again(place, places, after),
             *_follows(place, places),
         ]
     marked = dict(places)
     for place, found in originals.items():
         for first in [one for one in found if not originals[one]]:
-            names = marked[first].also_in
-            more = () if first[0] == place[0] or place[0] in names else (place[0],)
-            marked[first] = replace(marked[first], also_in=(*names, *more))
+            marked[first] = _pointing(marked[first], places[place])
             if marked[place].duplicate_of is None:
                 marked[place] = replace(marked[place], duplicate_of=first[0])
     return (
@@ -71,6 +79,29 @@ def mark(
     )
 
 
+def _pointing(first: Finding, again: Finding) -> Finding:
+    """The finding that counts, with the check of another one of the same fault.
+
+    What that one measured is lost to nobody who reads the first alone, if it is another thing.
+    """
+    names, values = first.also_in, first.values
+    if again.check not in (first.check, *names):
+        names = (*names, again.check)
+    measured = again.values.get("measured")
+    new = again.measurement not in (first.measurement, KERNEL_FAULTS)
+    if new and isinstance(measured, Quantity):
+        about = known(
+            measurement=again.measurement,
+            component=str(again.component),
+            measured=measured,
+            note=again.note,
+        )
+        before = values.get("too", ())
+        assert isinstance(before, tuple)
+        values = {**values, "too": (*before, Message("measured_too", about))}
+    return replace(first, also_in=names, values=values)
+
+
 def _beside(place: _Place, places: _Places) -> Iterator[_Place]:
     """The same event at the first of the checks that ran side by side."""
     finding = places[place]
@@ -82,26 +113,43 @@ def _beside(place: _Place, places: _Places) -> Iterator[_Place]:
         yield first
 
 
-def _read_again(place: _Place, places: _Places, events: Sequence[Event]) -> Iterator[_Place]:
-    """The failures of the kernel's messages that the check of its log counts once more.
+def _of_events(place: _Place, places: _Places, events: Sequence[Event]) -> Iterator[_Place]:
+    """The failures of the kernel's messages that a check of the whole machine counts once more.
 
     None where it counts more of them than the watch saw.
     """
     finding = places[place]
     measured = finding.values.get("measured")
-    if (finding.kind, finding.measurement) != ("fail", KERNEL_FAULTS):
+    kinds = _OF_EVENTS.get(finding.measurement or "", frozenset())
+    whole = finding.measurement == KERNEL_FAULTS
+    if finding.kind != "fail" or not isinstance(measured, Quantity):
         return
     seen = [
-        one
+        one.text
         for one in events
         if one.source == "kernel-log" and one.hardware and one.severity in HARMFUL
+        if whole or kinds & {one.kind, f"{one.kind}.{one.code}"}
     ]
-    if not isinstance(measured, Quantity) or measured.value > len(seen):
+    if not seen or measured.value > len(seen):
         return
-    quotes = {one.text for one in seen}
     for other, one in places.items():
-        if one.kind == "fail" and one.event is not None and one.quote in quotes:
+        if one.kind == "fail" and one.event is not None and one.quote in seen:
             yield other
+
+
+def _of_disk(place: _Place, places: _Places) -> Iterator[_Place]:
+    """What the kernel said of a disk, or of its controller, in the check whose operation failed."""
+    finding = places[place]
+    if finding.kind != "fail" or finding.measurement != _DISK_FAILED:
+        return
+    disk = str(finding.component).removeprefix("disk:")
+    for other, one in places.items():
+        of_disk = one.kind == "fail" and (one.event or "").startswith(_OF_DISK)
+        if of_disk and other[0] == place[0] and one.component is not None:
+            part = str(one.component)
+            if part == disk or re.fullmatch(rf"{re.escape(part)}n[0-9]+", disk):
+                yield other
+                return
 
 
 def _measured_again(place: _Place, places: _Places, after: frozenset[str]) -> Iterator[_Place]:

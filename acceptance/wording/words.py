@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import gettext
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from string import Formatter
 from typing import assert_never
 
@@ -71,13 +71,15 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
     return _clauses([told, *(message(one, language) for one in other_checks(finding))], language)
 
 
-def other_checks(finding: Finding) -> tuple[Message, ...]:
-    """Which checks see the same fault, or which one counts it, where a finding does not say it."""
+def other_checks(finding: Finding) -> Iterator[Message]:
+    """What other findings of the same fault say, or which one counts it."""
+    too = finding.values.get("too", ())
+    if isinstance(too, tuple):
+        yield from (one for one in too if isinstance(one, Message))
     if finding.duplicate_of is not None:
-        return (Message("same_fault_as", {"check": finding.duplicate_of}),)
-    if finding.also_in and "beside" not in finding.values:
-        return (Message("seen_by_too", {"checks": Listed(finding.also_in)}),)
-    return ()
+        yield Message("same_fault_as", {"check": finding.duplicate_of})
+    elif finding.also_in and "beside" not in finding.values:  # which names them itself
+        yield Message("seen_by_too", {"checks": Listed(finding.also_in)})
 
 
 def action(finding: Finding, language: Language = ENGLISH) -> str | None:

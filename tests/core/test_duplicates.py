@@ -14,7 +14,7 @@ from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.fold import fold
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity
-from acceptance.core.parts import GPUS, SYSTEM, Function, Gpu, Pair, Part
+from acceptance.core.parts import GPUS, MEMORY, SYSTEM, Function, Gpu, Named, Pair, Part
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckStarted, Event, Measured
 from acceptance.core.verdict import Verdict
@@ -24,6 +24,7 @@ BEFORE, BURN, AFTER, LOG = "gpu.health", "together.burn", "watch.health", "kerne
 GPU = Function("0000:01:00.0")
 SHARE = Limit("ratio", "a basis", low=1.0)
 NET = Part("net", "ens7")
+DISK = Part("disk", "nvme7n1")
 
 
 def count(measurement: str, component: Component = Gpu(0)) -> Due:
@@ -45,6 +46,7 @@ PLAN = journals.plan(
         count("digest_repeats_differ"),
         count("step_miscompares"),
         count("gpu_repair_pending"),
+        count("storage_failed", DISK),
     ),
     journals.check(
         AFTER,
@@ -57,6 +59,15 @@ PLAN = journals.plan(
         session="host-after",
     ),
     journals.check(LOG, count("kernel_faults_during", SYSTEM), session="host-after"),
+    journals.check(
+        "memory.errors", count("memory_errors_uncorrected", MEMORY), session="host-after"
+    ),
+    journals.check(
+        "storage.mounts",
+        count("filesystems_read_only", SYSTEM),
+        count("raid_faults", SYSTEM),
+        session="host-after",
+    ),
 )
 
 
@@ -252,3 +263,51 @@ def test_what_follows_from_another_failure_of_the_same_part_is_not_counted(
     found = next(check.findings for check in verdict.checks if check.id == AFTER)
     assert len(found) == len(values)
     assert all(one.also_in == () for one in found)  # of the same check, which is named already
+    (counted, *_) = verdict.of_kind("fail")
+    too = counted.values.get("too", ())
+    assert len(too) == len(values) - len(left.split())
+    assert all(one.code == "measured_too" for one in too if isinstance(one, Message))
+
+
+def kernel(kind: str, code: str | None, part: str) -> Event:
+    return Event(kind, "fatal", f"{part}: {kind} {code}", "m", "a", code, Named(part))
+
+
+@each(
+    "measurement, component, by, event, same",
+    [
+        ("memory_errors_uncorrected", MEMORY, "memory.errors", kernel("edac", None, "mc0"), True),
+        ("memory_errors_uncorrected", MEMORY, "memory.errors", kernel("mce", None, "cpu3"), False),
+        ("raid_faults", SYSTEM, "storage.mounts", kernel("disk", "raid", "md0"), True),
+        ("raid_faults", SYSTEM, "storage.mounts", kernel("disk", "io", "sda"), False),
+        (
+            "filesystems_read_only",
+            SYSTEM,
+            "storage.mounts",
+            kernel("disk", "read-only", "sda1"),
+            True,
+        ),
+        ("storage_failed", DISK, BURN, kernel("disk", "io", "nvme7n1"), True),
+        ("storage_failed", DISK, BURN, kernel("disk", "controller", "nvme7"), True),
+        ("storage_failed", DISK, BURN, kernel("disk", "io", "nvme8n1"), False),
+        ("storage_failed", DISK, BURN, kernel("pcie", "inaccessible", "nvme7"), False),
+        ("storage_failed", DISK, BURN, replace(xid(), component=None), False),
+    ],
+)
+def test_what_the_kernel_says_and_a_check_measures_is_one_fault_with_both(
+    measurement: str, component: Component, by: str, event: Event, same: bool
+) -> None:
+    verdict = run({(measurement, component): 1.0}, [event])
+    assert len(failures(verdict)) == (1 if same else 2)
+    assert by in red(verdict)
+    if same:
+        (finding,) = verdict.of_kind("fail")
+        assert finding.quote == event.text
+        assert measurement in words.of(finding)
+        assert finding.also_in == (() if by == BURN else (by,))
+
+
+def test_more_errors_than_the_kernel_told_of_are_a_fault_of_their_own() -> None:
+    events = [kernel("edac", None, "mc0")]
+    verdict = run({("memory_errors_uncorrected", MEMORY): 2.0}, events)
+    assert len(failures(verdict)) == 2
