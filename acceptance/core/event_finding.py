@@ -13,7 +13,6 @@ from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.finding import Finding
 from acceptance.core.load_xid import Grade, moment_s, works_on
 from acceptance.core.message import Listed, Message, Quantity, Values, known, translatable
-from acceptance.core.parts import GPUS
 from acceptance.core.plan import Plan
 from acceptance.core.record import HARMFUL, Entry, Event
 from acceptance.core.spans import CheckSpans
@@ -94,11 +93,13 @@ def owners_of(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tupl
 
 def _counts(finding: Finding, event: Event) -> bool:
     """Whether a finding counts the wrong results of which the load reported the first."""
-    if event.source != "load" or finding.kind != "fail":
+    part = event.component
+    if event.source != "load" or finding.kind != "fail" or finding.component is None:
         return False
     # The journal of an older rigproof does not name the counts.
     names = event.counts or (f"burn_{event.code}_miscompares", f"{event.code}_miscompares")
-    return finding.measurement in names and finding.component in (event.component, GPUS)
+    of_it = finding.component == part or (part is not None and finding.component.holds(part))
+    return finding.measurement in names and of_it
 
 
 def with_first(judged: Sequence[Finding], events: Sequence[OwnedEvent]) -> list[Finding]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acceptance.core import duplicates, foreign_process, load_xid, repeat, whole_run
+from acceptance.core import foreign_process, load_xid, repeat, whole_run
 from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of, with_first
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import judge
@@ -68,9 +68,9 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
     ]
     grades = load_xid.grades(plan, entries, {entry: owning for entry, _, owning in owned})
     for entry, event, owning in owned:
-        beside = owning if len(owning) > 1 else ()
         at_s = load_xid.moment_s(entry, event)
         after_s = spans.seconds_into(owning[0], entry.boot, at_s) if owning else None
+        beside = owning if len(owning) > 1 else ()
         one = OwnedEvent(event, beside, grades.get(entry), after_s)
         for name in owning:
             events.setdefault(name, []).append(one)
@@ -113,7 +113,6 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
             raise ValueError("the plan holds the facts of a baseline, and nothing compares them")
         changed = compare(plan, entries)
     findings += changed.findings
-    checks, told_of_run = duplicates.mark(checks, findings, [event for _, event, _ in owned])
     kinds = {finding.kind for finding in findings} | {
         finding.kind for check in checks for finding in check.findings
     }
@@ -124,7 +123,7 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
     word: VerdictWord = (
         "FAIL" if "fail" in kinds else "UNJUDGED" if kinds & {"error", "skip"} else "PASS"
     )
-    return _verdict(start, word, checks, told_of_run, changed=changed.notes)
+    return _verdict(start, word, checks, tuple(findings), changed=changed.notes)
 
 
 def beginnings(entries: Sequence[Entry]) -> list[RunStarted]:

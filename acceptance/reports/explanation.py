@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from acceptance.core.advice import Advice
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Message
 from acceptance.diagnosis import causes
 from acceptance.reports import advice
 from acceptance.reports.locations import Location, Locations
@@ -108,11 +109,13 @@ def _advice(finding: Finding, places: Locations) -> Advice | None:
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
-    """The lines of a finding's note, if it has one.
+    """The lines of a finding's note, if it has one, and the first of the wrong results it counts.
 
     At most MOST_NOTES lines; a last line says how many were left out.
     """
     lines = words.lines(words.note_beside(finding) or "", language)
+    first = finding.values.get("first")
+    lines += [words.message(first, language)] if isinstance(first, Message) else []
     rest = len(lines) - MOST_NOTES
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
     if rest < 1:

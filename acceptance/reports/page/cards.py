@@ -173,11 +173,7 @@ def _card(
             )
         ),
         tuple(map(one_line, texts)),
-        tuple(
-            line
-            for finding in {_note(one): one for one in found}.values()
-            for line in note_lines(finding, language)
-        ),
+        tuple(dict.fromkeys(line for finding in found for line in note_lines(finding, language))),
         tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
         lesson,
         tuple(map(one_line, waiver_lines.recommended(found))),
@@ -237,8 +233,6 @@ def _besides(finding: Finding) -> Iterator[Message]:
         yield Message("only_unusual")
     if finding.code == "worse_than_waived":
         yield Message("waiver_bound", finding.values)
-    if isinstance(first := finding.values.get("first"), Message):
-        yield first
     yield from words.other_checks(finding)
 
 

@@ -10,17 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message, Quantity, known
+from acceptance.core.parts import Gpu
 from acceptance.core.record import HARMFUL, Event
-from acceptance.core.verdict import CheckResult
+from acceptance.core.verdict import Verdict
 
 RUN = "run"
 # The check of the kernel's log reads again what the watch saw at its moment.
 KERNEL_FAULTS = "kernel_faults_during"
-# What is counted after the run of the whole machine, and events of the kernel that say the same.
+# What is counted after the run, and the kernel's events of the same component that say the same.
 _OF_EVENTS: Mapping[str, frozenset[str]] = {
     "filesystems_read_only": frozenset({"disk.read-only"}),
+    "gpu_ecc_uncorrected_new": frozenset({"xid.48", "xid.94", "xid.95"}),
+    "gpu_remapped_new": frozenset({"xid.63", "xid.64"}),
+    "gpu_retired_new": frozenset({"xid.63", "xid.64"}),
     "memory_errors_uncorrected": frozenset({"edac"}),
     "raid_faults": frozenset({"disk.raid"}),
 }
@@ -42,21 +47,21 @@ _Places = Mapping[_Place, Finding]
 
 
 def mark(
-    checks: Sequence[CheckResult], whole: Sequence[Finding], events: Sequence[Event]
-) -> tuple[tuple[CheckResult, ...], tuple[Finding, ...]]:
-    """The checks and the findings of the run, of each fault one finding that counts.
+    verdict: Verdict, events: Sequence[Event], functions: Mapping[Component, Component]
+) -> Verdict:
+    """The verdict, of each fault one finding that counts.
 
-    `events` are those of the whole run.
+    `events` are those of the whole run; `functions` gives the GPU by its PCI function.
     """
-    places = {(RUN, number): finding for number, finding in enumerate(whole)}
-    for check in checks:
+    places = {(RUN, number): finding for number, finding in enumerate(verdict.findings)}
+    for check in verdict.checks:
         places |= {(check.id, number): finding for number, finding in enumerate(check.findings)}
-    after = frozenset(check.id for check in checks if check.session == "host-after")
+    after = frozenset(check.id for check in verdict.checks if check.session == "host-after")
     originals: dict[_Place, list[_Place]] = {}
     for place in places:
         originals[place] = [
             *_beside(place, places),
-            *_of_events(place, places, events),
+            *_of_events(place, places, events, functions),
             *_of_disk(place, places),
             *_measured_again(place, places, after),
             *_follows(place, places),
@@ -67,16 +72,15 @@ def mark(
             marked[first] = _pointing(marked[first], places[place])
             if marked[place].duplicate_of is None:
                 marked[place] = replace(marked[place], duplicate_of=first[0])
-    return (
-        tuple(
-            replace(
-                check,
-                findings=tuple(marked[check.id, number] for number in range(len(check.findings))),
-            )
-            for check in checks
-        ),
-        tuple(marked[RUN, number] for number in range(len(whole))),
+    checks = tuple(
+        replace(
+            check,
+            findings=tuple(marked[check.id, number] for number in range(len(check.findings))),
+        )
+        for check in verdict.checks
     )
+    whole = tuple(marked[RUN, number] for number in range(len(verdict.findings)))
+    return replace(verdict, checks=checks, findings=whole)
 
 
 def _pointing(first: Finding, again: Finding) -> Finding:
@@ -113,8 +117,13 @@ def _beside(place: _Place, places: _Places) -> Iterator[_Place]:
         yield first
 
 
-def _of_events(place: _Place, places: _Places, events: Sequence[Event]) -> Iterator[_Place]:
-    """The failures of the kernel's messages that a check of the whole machine counts once more.
+def _of_events(
+    place: _Place,
+    places: _Places,
+    events: Sequence[Event],
+    functions: Mapping[Component, Component],
+) -> Iterator[_Place]:
+    """The failures of the kernel's messages that a count made after the run has once more.
 
     None where it counts more of them than the watch saw.
     """
@@ -124,16 +133,22 @@ def _of_events(place: _Place, places: _Places, events: Sequence[Event]) -> Itera
     whole = finding.measurement == KERNEL_FAULTS
     if finding.kind != "fail" or not isinstance(measured, Quantity):
         return
+
+    def is_of(part: Component | None) -> bool:
+        named = None if part is None else functions.get(part, part)
+        return not isinstance(finding.component, Gpu) or named == finding.component
+
     seen = [
         one.text
         for one in events
         if one.source == "kernel-log" and one.hardware and one.severity in HARMFUL
-        if whole or kinds & {one.kind, f"{one.kind}.{one.code}"}
+        if whole or (kinds & {one.kind, f"{one.kind}.{one.code}"} and is_of(one.component))
     ]
     if not seen or measured.value > len(seen):
         return
     for other, one in places.items():
-        if one.kind == "fail" and one.event is not None and one.quote in seen:
+        of_kind = one.kind == "fail" and one.event is not None
+        if of_kind and one.quote in seen and (whole or is_of(one.component)):
             yield other
 
 

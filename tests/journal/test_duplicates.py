@@ -18,10 +18,12 @@ from acceptance.core.parts import GPUS, MEMORY, SYSTEM, Function, Gpu, Named, Pa
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckStarted, Event, Measured
 from acceptance.core.verdict import Verdict
+from acceptance.journal.duplicates import mark
+from acceptance.reports.explanation import note_lines
 from acceptance.wording import words
 
 BEFORE, BURN, AFTER, LOG = "gpu.health", "together.burn", "watch.health", "kernel_log.during_run"
-GPU = Function("0000:01:00.0")
+GPU, FUNCTION = Function("0000:01:00.0"), Function("0000:61:00.0")
 SHARE = Limit("ratio", "a basis", low=1.0)
 NET = Part("net", "ens7")
 DISK = Part("disk", "nvme7n1")
@@ -60,6 +62,12 @@ PLAN = journals.plan(
     ),
     journals.check(LOG, count("kernel_faults_during", SYSTEM), session="host-after"),
     journals.check(
+        "watch.counters",
+        count("gpu_ecc_uncorrected_new", Gpu(3)),
+        count("gpu_remapped_new", Gpu(3)),
+        session="host-after",
+    ),
+    journals.check(
         "memory.errors", count("memory_errors_uncorrected", MEMORY), session="host-after"
     ),
     journals.check(
@@ -76,7 +84,12 @@ def run(values: Mapping[tuple[str, Component], float], during: Sequence[Event] =
     found: list[Body] = []
     for body in journals.bodies(PLAN, values):
         found += [body, *during] if body == CheckStarted(BURN) else [body]
-    return fold(journals.entries(found))
+    return judged(found)
+
+
+def judged(records: Sequence[Body]) -> Verdict:
+    events = [one for one in records if isinstance(one, Event)]
+    return mark(fold(journals.entries(records)), events, {FUNCTION: Gpu(3)})
 
 
 def failures(verdict: Verdict) -> list[tuple[str, str | None]]:
@@ -126,13 +139,11 @@ def test_a_wrong_result_and_its_count_are_one_failure_with_the_first_place_and_t
     first = finding.values["first"]
     assert isinstance(first, Message)
     assert first.values == {"after": Quantity(1.0, "s"), "meaning": event.meaning}
-    assert words.of(finding).endswith(f"the first one 1 s after the check began: {first_of(event)}")
+    *_, told = note_lines(finding)
+    assert "1 s after" in told
+    assert told.endswith(words.text(event.meaning))
     own = next(check for check in verdict.checks if check.id == BURN)
     assert own.events == (event, late)
-
-
-def first_of(event: Event) -> str:
-    return words.text(event.meaning)
 
 
 @each(
@@ -227,7 +238,7 @@ def test_a_value_that_is_worse_after_the_load_is_a_failure_of_its_own() -> None:
         else one
         for one in records
     ]
-    assert len(failures(fold(journals.entries(worse)))) == len(failures(verdict)) + 1
+    assert len(failures(judged(worse))) == len(failures(verdict)) + 1
 
 
 @pytest.mark.parametrize(
@@ -305,6 +316,27 @@ def test_what_the_kernel_says_and_a_check_measures_is_one_fault_with_both(
         assert finding.quote == event.text
         assert measurement in words.of(finding)
         assert finding.also_in == (() if by == BURN else (by,))
+
+
+@each(
+    "measurement, code, function, counted, same",
+    [
+        ("gpu_ecc_uncorrected_new", 48, FUNCTION, 1.0, True),
+        ("gpu_ecc_uncorrected_new", 94, FUNCTION, 1.0, True),
+        ("gpu_ecc_uncorrected_new", 48, GPU, 1.0, False),  # of another GPU
+        ("gpu_ecc_uncorrected_new", 48, None, 1.0, False),
+        ("gpu_ecc_uncorrected_new", 48, FUNCTION, 2.0, False),
+        ("gpu_ecc_uncorrected_new", 79, FUNCTION, 1.0, False),
+        ("gpu_remapped_new", 64, FUNCTION, 1.0, True),
+    ],
+)
+def test_an_error_of_gpu_memory_is_one_fault_by_its_xid_and_its_counter(
+    measurement: str, code: int, function: Function | None, counted: float, same: bool
+) -> None:
+    event = replace(xid(code), component=function)
+    verdict = run({(measurement, Gpu(3)): counted}, [event])
+    assert len(failures(verdict)) == (1 if same else 2)
+    assert red(verdict) == [BURN, "watch.counters"]
 
 
 def test_more_errors_than_the_kernel_told_of_are_a_fault_of_their_own() -> None:
