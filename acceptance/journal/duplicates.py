@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message, Quantity, known
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Gpu, Part
 from acceptance.core.record import HARMFUL, Event
 from acceptance.core.verdict import Verdict
 
@@ -155,14 +155,14 @@ def _of_events(
 def _of_disk(place: _Place, places: _Places) -> Iterator[_Place]:
     """What the kernel said of a disk, or of its controller, in the check whose operation failed."""
     finding = places[place]
-    if finding.kind != "fail" or finding.measurement != _DISK_FAILED:
+    disk = finding.component
+    if finding.kind != "fail" or finding.measurement != _DISK_FAILED or not isinstance(disk, Part):
         return
-    disk = str(finding.component).removeprefix("disk:")
     for other, one in places.items():
         of_disk = one.kind == "fail" and (one.event or "").startswith(_OF_DISK)
         if of_disk and other[0] == place[0] and one.component is not None:
-            part = str(one.component)
-            if part == disk or re.fullmatch(rf"{re.escape(part)}n[0-9]+", disk):
+            part = re.escape(str(one.component))
+            if re.fullmatch(rf"{part}(n[0-9]+)?", disk.name):
                 yield other
                 return
 
