@@ -98,7 +98,7 @@ def _pointing(first: Finding, again: Finding) -> Finding:
             measurement=again.measurement,
             component=str(again.component),
             measured=measured,
-            note=again.note,
+            note=again.note if again.note != first.note else None,
         )
         before = values.get("too", ())
         assert isinstance(before, tuple)
