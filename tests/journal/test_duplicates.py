@@ -200,6 +200,28 @@ def test_what_the_watch_did_not_see_as_a_fault_is_one_of_the_log(
     assert LOG in red(verdict)
 
 
+def test_an_event_of_two_checks_side_by_side_is_counted_at_the_first() -> None:
+    sound = run({})
+    first, second, *others = sound.checks
+    event = Event("oom", "fatal", "text", "it broke", "a", 7)
+    beside = (first.id, second.id)
+    both = [
+        replace(
+            one,
+            outcome="fail",
+            findings=tuple(event_findings([OwnedEvent(event, beside)], one.id)),
+        )
+        for one in (first, second)
+    ]
+    verdict = mark(replace(sound, checks=(*both, *others)), [event], {})
+    (finding,) = verdict.of_kind("fail")
+    assert (finding.check, finding.also_in) == (first.id, (second.id,))
+    assert red(verdict) == [first.id, second.id]
+    assert words.of(finding).count(second.id) == 1
+    (again,) = verdict.checks[1].findings
+    assert again.duplicate_of == first.id
+
+
 def test_lines_that_come_again_are_one_finding_with_their_number() -> None:
     lines = [xid(63, f"NVRM: Xid 63 row {row}") for row in range(3)]
     verdict = run({("kernel_faults_during", SYSTEM): 4.0}, [*lines, xid()])
