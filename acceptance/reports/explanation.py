@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from acceptance.core.advice import Advice
+from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message
@@ -197,7 +197,8 @@ def of_one_cause(groups: Sequence[Sequence[Finding]], places: Locations) -> list
 
     Groups of unrelated components do not belong together, nor do any without such a cause.
     """
-    confirmed = [_confirmed_cause(group[0], places) for group in groups]
+    causes_found = [_confirmed_cause(group[0], places) for group in groups]
+    confirmed = [cause and (cause.fault or cause.what) for cause in causes_found]
     found: list[list[int]] = []
     for number, group in enumerate(groups):
         own, apart = [number], []
@@ -212,10 +213,10 @@ def of_one_cause(groups: Sequence[Sequence[Finding]], places: Locations) -> list
     return sorted(map(tuple, found))
 
 
-def _confirmed_cause(finding: Finding, places: Locations) -> str | None:
+def _confirmed_cause(finding: Finding, places: Locations) -> LikelyCause | None:
     known = _advice(finding, places) if finding.kind in ("fail", "warn") else None
     found = () if known is None else causes.ordered(known.causes, finding, places.measured)
-    return next((cause.what for cause, measured in found if measured), None)
+    return next((cause for cause, measured in found if measured), None)
 
 
 def _are_related(one: Finding, other: Finding, places: Locations) -> bool:
@@ -248,6 +249,8 @@ def group_findings(
             continue
         others = [groups[number][1][0] for number in numbers[1:]]
         notes = dict.fromkeys(line for one in others for line in note_lines(one, language))
-        cause = language.text(_confirmed_cause(found[0], places) or "")
-        one_cause = language("one cause of all of these, as measured: {cause}", cause=cause)
+        cause = _confirmed_cause(found[0], places)
+        assert cause is not None  # as it is of one cause
+        what = language.text(cause.what)
+        one_cause = language("one cause of all of these, as measured: {cause}", cause=what)
         yield found, (one_cause, *told, *notes)

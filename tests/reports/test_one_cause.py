@@ -19,10 +19,11 @@ from acceptance.reports.explanation import group_findings, of_one_cause
 from acceptance.reports.locations import Locations
 from acceptance.reports.page import cards
 
-LOST = LikelyCause(
-    "writes go nowhere", "elsewhere", Condition("without_peers", is_="zero", of="any")
-)
+NONE = Condition("without_peers", is_="zero", of="any")
+LOST = LikelyCause("writes go nowhere", "elsewhere", NONE)
 OTHER = LikelyCause("another one", "try")
+OF_PEERS = LikelyCause("peers lose it", "elsewhere", NONE, fault="peers")
+IN_A_VM = LikelyCause("a VM's peers lose it", "elsewhere", NONE, fault="peers")
 PATH = Pair(Gpu(0), Gpu(1))
 FUNCTION = Function("0000:01:00.0")
 
@@ -36,6 +37,8 @@ ADVICE = MappingProxyType(
         "copied": advice("Copies are wrong.", OTHER, LOST),
         "burned": advice("The burn is wrong.", LOST, OTHER),
         "summed": advice("Sums are wrong.", LOST, OTHER),
+        "sent": advice("What is sent is wrong.", OTHER, OF_PEERS),
+        "written": advice("What is written is wrong.", IN_A_VM, OTHER),
         "slow": advice("It is slow.", OTHER, OTHER),
     }
 )
@@ -65,6 +68,9 @@ def finding(
         (finding("copied", PATH), finding("summed", GPUS), 0.0, True),
         (finding("copied", PATH), finding("summed", FUNCTION), 0.0, True),
         (finding("copied", PATH, kind="warn"), finding("summed", GPUS, kind="warn"), 0.0, True),
+        (finding("sent", PATH), finding("written", GPUS), 0.0, True),
+        (finding("sent", PATH), finding("written", GPUS), 1.0, False),
+        (finding("sent", PATH), finding("copied", PATH), 0.0, False),
         (finding("copied", Gpu(0)), finding("summed", Gpu(1)), 0.0, False),
         (finding("copied", PATH), finding("summed", None), 0.0, False),
         (finding("copied", PATH), finding("summed", GPUS, kind="error"), 0.0, False),
