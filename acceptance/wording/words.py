@@ -68,7 +68,9 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
     about = {"measurement": finding.measurement, "component": shown or finding.component}
     named = {name: str(value) for name, value in about.items() if value is not None}
     told = _worded(finding.code, values(finding), named, language)
-    return _clauses([told, *(message(one, language) for one in other_checks(finding))], language)
+    for one in other_checks(finding):
+        told = message(Message("aside", {"text": told, "aside": one}), language)
+    return told
 
 
 def other_checks(finding: Finding) -> Iterator[Message]:
