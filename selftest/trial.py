@@ -125,7 +125,12 @@ def _finding(expect: Expect, run: Run, case: CaseResult) -> dict[str, Any] | Non
     found = run.verdict
     rows = {
         junit.safe_line(row["text"]): row
-        for row in (*found["violations"], *found["unjudged"], *found["waivers"])
+        for row in (
+            *found["violations"],
+            *found.get("duplicates", ()),
+            *found["unjudged"],
+            *found["waivers"],
+        )
         if row["check"] == expect.check
     }
     places: list[tuple[int, dict[str, Any]]] = []

@@ -79,3 +79,8 @@ class Verdict(msgspec.Struct, frozen=True):
             for finding in found
             if finding.kind in kinds and finding.duplicate_of is None
         )
+
+    def duplicates(self) -> tuple[Finding, ...]:
+        """The findings of faults that another check's finding counts, check by check."""
+        every = (self.findings, *(check.findings for check in self.checks))
+        return tuple(one for found in every for one in found if one.duplicate_of is not None)

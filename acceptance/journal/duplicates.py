@@ -53,9 +53,10 @@ def mark(
 
     `events` are those of the whole run; `functions` gives the GPU by its PCI function.
     """
-    places = {(RUN, number): finding for number, finding in enumerate(verdict.findings)}
+    every = {(RUN, number): finding for number, finding in enumerate(verdict.findings)}
     for check in verdict.checks:
-        places |= {(check.id, number): finding for number, finding in enumerate(check.findings)}
+        every |= {(check.id, number): finding for number, finding in enumerate(check.findings)}
+    places = {place: finding for place, finding in every.items() if finding.kind == "fail"}
     after = frozenset(check.id for check in verdict.checks if check.session == "host-after")
     originals: dict[_Place, list[_Place]] = {}
     for place in places:
@@ -66,7 +67,7 @@ def mark(
             *_measured_again(place, places, after),
             *_follows(place, places),
         ]
-    marked = dict(places)
+    marked = dict(every)
     for place, found in originals.items():
         for first in [one for one in found if not originals[one]]:
             marked[first] = _pointing(marked[first], places[place])
@@ -131,7 +132,7 @@ def _of_events(
     measured = finding.values.get("measured")
     kinds = _OF_EVENTS.get(finding.measurement or "", frozenset())
     whole = finding.measurement == KERNEL_FAULTS
-    if finding.kind != "fail" or not isinstance(measured, Quantity):
+    if not isinstance(measured, Quantity):
         return
 
     def is_of(part: Component | None) -> bool:
@@ -147,8 +148,7 @@ def _of_events(
     if not seen or measured.value > len(seen):
         return
     for other, one in places.items():
-        of_kind = one.kind == "fail" and one.event is not None
-        if of_kind and one.quote in seen and (whole or is_of(one.component)):
+        if one.event is not None and one.quote in seen and (whole or is_of(one.component)):
             yield other
 
 
@@ -156,10 +156,10 @@ def _of_disk(place: _Place, places: _Places) -> Iterator[_Place]:
     """What the kernel said of a disk, or of its controller, in the check whose operation failed."""
     finding = places[place]
     disk = finding.component
-    if finding.kind != "fail" or finding.measurement != _DISK_FAILED or not isinstance(disk, Part):
+    if finding.measurement != _DISK_FAILED or not isinstance(disk, Part):
         return
     for other, one in places.items():
-        of_disk = one.kind == "fail" and (one.event or "").startswith(_OF_DISK)
+        of_disk = (one.event or "").startswith(_OF_DISK)
         if of_disk and other[0] == place[0] and one.component is not None:
             part = re.escape(str(one.component))
             if re.fullmatch(rf"{part}(n[0-9]+)?", disk.name):
@@ -180,24 +180,23 @@ def _measured_again(place: _Place, places: _Places, after: frozenset[str]) -> It
 
 def _same_value(one: Finding, other: Finding) -> bool:
     def judged(finding: Finding) -> tuple[object, ...]:
-        named = finding.kind, finding.code, finding.measurement, finding.component
+        named = finding.code, finding.measurement, finding.component
         return (*named, finding.values.get("measured"))
 
-    return one.kind in ("fail", "warn") and judged(one) == judged(other)
+    return judged(one) == judged(other)
 
 
 def _follows(place: _Place, places: _Places) -> Iterator[_Place]:
     """The failures of the same component from which this one follows."""
     finding = places[place]
-    if finding.kind != "fail" or finding.measurement is None:
+    if finding.measurement is None:
         return
     names = _FOLLOWS.get(finding.measurement, ())
     slowed = finding.measurement == _SLOWDOWN
     found = [
         (other, one)
         for other, one in places.items()
-        if one.kind == "fail"
-        and one.component == finding.component
+        if one.component == finding.component
         and one.measurement in (_SLOWDOWN_REASONS if slowed else names)
     ]
     if slowed and sum(_amount(one) for _, one in found) < _amount(finding):

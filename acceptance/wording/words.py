@@ -113,6 +113,8 @@ def values(finding: Finding) -> Values:
     found = finding.values if finding.drift is None else drift.values(finding.drift)
     if finding.also_in:
         found = {**found, "also_in": Listed(finding.also_in)}
+    if finding.duplicate_of is not None:
+        found = {**found, "counted_in": finding.duplicate_of}
     inline = finding.note is not None and note_beside(finding) is None
     return {**found, "note": finding.note} if inline and finding.note else found
 

@@ -180,6 +180,8 @@ def test_an_xid_of_the_watch_is_not_counted_again_by_the_check_of_the_log() -> N
     assert (again.also_in, again.duplicate_of) == ((), BURN)
     assert LOG in words.of(first)
     assert BURN in words.of(again)
+    assert verdict.duplicates() == (again,)
+    assert words.values(again)["counted_in"] == BURN
 
 
 @each(
