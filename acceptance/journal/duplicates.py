@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
-from acceptance.core.message import Message, Quantity, known
+from acceptance.core.message import Message, Quantity, Range, known
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.record import HARMFUL, Event
 from acceptance.core.verdict import Verdict
@@ -37,6 +37,8 @@ _FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "gpu_pci_id_differs": ("gpu_model_differs",),
     "network_rate_share": ("network_port_lost",),
 }
+# How many parts there are, and which of the declared ones is there.
+_NUMBERS: Mapping[str, str] = {"dimm_count": "dimm_present"}
 # NVML's slowdown by hardware is set as long as one of its two reasons is.
 _SLOWDOWN = "gpu_hw_slowdown"
 _SLOWDOWN_REASONS = ("gpu_hw_thermal_slowdown", "gpu_power_brake")
@@ -66,6 +68,7 @@ def mark(
             *_of_disk(place, places),
             *_measured_again(place, places, after),
             *_follows(place, places),
+            *_missing(place, places),
         ]
     marked = dict(every)
     for place, found in originals.items():
@@ -202,6 +205,18 @@ def _follows(place: _Place, places: _Places) -> Iterator[_Place]:
     if slowed and sum(_amount(one) for _, one in found) < _amount(finding):
         return
     yield from (other for other, _ in found[:1])
+
+
+def _missing(place: _Place, places: _Places) -> Iterator[_Place]:
+    """The missing parts, where a number of parts is short by no more than these."""
+    finding = places[place]
+    limit = finding.values.get("limit")
+    if finding.measurement not in _NUMBERS or not isinstance(limit, Range) or limit.low is None:
+        return
+    name = _NUMBERS[finding.measurement]
+    parts = [other for other, one in places.items() if one.measurement == name]
+    if 0 < limit.low - _amount(finding) <= len(parts):
+        yield from parts
 
 
 def _amount(finding: Finding) -> float:

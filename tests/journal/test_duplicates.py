@@ -27,6 +27,7 @@ GPU, FUNCTION = Function("0000:01:00.0"), Function("0000:61:00.0")
 SHARE = Limit("ratio", "a basis", low=1.0)
 NET = Part("net", "ens7")
 DISK = Part("disk", "nvme7n1")
+DIMM_A, DIMM_B = Part("dimm", "A1"), Part("dimm", "B1")
 
 
 def count(measurement: str, component: Component = Gpu(0)) -> Due:
@@ -66,6 +67,19 @@ PLAN = journals.plan(
         count("gpu_ecc_uncorrected_new", Gpu(3)),
         count("gpu_remapped_new", Gpu(3)),
         session="host-after",
+    ),
+    journals.check(
+        "inventory.memory",
+        journals.due("dimm_count", MEMORY, "count", Limit("count", "a basis", low=4.0, high=4.0)),
+        session="host-before",
+    ),
+    journals.check(
+        "inventory.dimms",
+        *(
+            journals.due("dimm_present", dimm, "count", Limit("count", "a basis", low=1.0))
+            for dimm in (DIMM_A, DIMM_B)
+        ),
+        session="host-before",
     ),
     journals.check(
         "memory.errors", count("memory_errors_uncorrected", MEMORY), session="host-after"
@@ -367,3 +381,23 @@ def test_more_errors_than_the_kernel_told_of_are_a_fault_of_their_own() -> None:
     events = [kernel("edac", None, "mc0")]
     verdict = run({("memory_errors_uncorrected", MEMORY): 2.0}, events)
     assert len(failures(verdict)) == 2
+
+
+@each(
+    "count, missing, left",
+    [
+        (3.0, [DIMM_A], ["dimm_present"]),
+        (2.0, [DIMM_A, DIMM_B], ["dimm_present", "dimm_present"]),
+        (2.0, [DIMM_A], ["dimm_count", "dimm_present"]),  # one more, of which nobody says where
+        (3.0, [], ["dimm_count"]),
+        (5.0, [DIMM_A], ["dimm_count", "dimm_present"]),  # more than are declared
+    ],
+)
+def test_a_number_of_parts_says_no_more_than_the_missing_ones(
+    count: float, missing: Sequence[Part], left: Sequence[str]
+) -> None:
+    verdict = run(
+        {("dimm_count", MEMORY): count, **{("dimm_present", one): 0.0 for one in missing}}
+    )
+    assert [name for _, name in failures(verdict)] == left
+    assert "inventory.memory" in red(verdict)
