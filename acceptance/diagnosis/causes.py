@@ -164,13 +164,17 @@ def belongs(part: Component, condition: Condition, finding: Finding, found: Evid
     own = finding.component
     if condition.of == "any" or own is None:
         return condition.of != "others"
-    related = are_related(by_name(own, found), by_name(part, found))
+    related = are_related(_by_name(own, found), _by_name(part, found))
     return related if condition.of == "its" else not related and type(part) is type(own)
 
 
-def by_name(component: Component, found: Evidence) -> Component:
-    """The part of a PCI function that the kernel names; any other component as it is."""
+def _by_name(component: Component, found: Evidence) -> Component:
     return found.functions.get(component, component)
+
+
+def share_a_part(one: Component, other: Component, found: Evidence) -> bool:
+    """Whether two components are related, by the parts of their PCI functions."""
+    return are_related(_by_name(one, found), _by_name(other, found))
 
 
 def are_related(one: Component, other: Component) -> bool:

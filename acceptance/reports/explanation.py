@@ -222,10 +222,7 @@ def _confirmed_cause(finding: Finding, places: Locations) -> LikelyCause | None:
 def _are_related(one: Finding, other: Finding, places: Locations) -> bool:
     if one.component is None or other.component is None:
         return False
-    return causes.are_related(
-        causes.by_name(one.component, places.measured),
-        causes.by_name(other.component, places.measured),
-    )
+    return causes.share_a_part(one.component, other.component, places.measured)
 
 
 def group_findings(
