@@ -172,6 +172,11 @@ def _by_name(component: Component, found: Evidence) -> Component:
     return found.functions.get(component, component)
 
 
+def share_a_part(one: Component, other: Component, found: Evidence) -> bool:
+    """Whether two components are related, by the parts of their PCI functions."""
+    return are_related(_by_name(one, found), _by_name(other, found))
+
+
 def are_related(one: Component, other: Component) -> bool:
     """Whether one is the other, ends at it, has it among its own, or the other way around."""
     return _has(one, other) or _has(other, one)

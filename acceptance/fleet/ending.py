@@ -94,7 +94,7 @@ def failure(file: File, proof: Proof) -> Failure:
         tuple(
             dict.fromkeys(
                 Violation(row.check, *map(_text, (row.measurement, row.component, row.event)))
-                for row in file.violations
+                for row in file.failures
             )
         ),
         proof,

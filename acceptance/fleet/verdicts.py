@@ -593,7 +593,7 @@ def _component(name: str) -> Component:
 def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:
     """The checks of a verdict that are a reason against PASS, by id; fail is worse than error."""
     found: dict[str, NotPassed] = {row.check: "error" for row in file.unjudged}
-    found.update({row.check: "fail" for row in file.violations})
+    found.update({row.check: "fail" for row in file.failures})
     return tuple(sorted(found.items()))
 
 

@@ -400,6 +400,17 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     provenance: Annotated[
         dict[str, str], Meta(description="where the run came from: versions, host, image, commands")
     ]
+    duplicates: (
+        Annotated[
+            tuple[Row, ...],
+            Meta(
+                min_length=1,
+                description="failures of other checks that see a fault of `violations` too; "
+                "`values.counted_in` is the check that lists it",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     limits: (
         Annotated[Limits, Meta(description="absent where the run was of an older rigproof")]
         | UnsetType
@@ -454,6 +465,11 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[Head, Meta(description="absent of a PASS, and of a run of an older rigproof")]
         | UnsetType
     ) = UNSET
+
+    @property
+    def failures(self) -> tuple[Row, ...]:
+        """Every failure of every check, those too of which another check's is counted."""
+        return self.violations + (() if self.duplicates is UNSET else self.duplicates)
 
 
 def _verdict(
@@ -622,6 +638,7 @@ def render(run: Run) -> bytes:
         exit_code=summary.exit_code(verdict),
         run_id=verdict.run_id,
         violations=rows("fail"),
+        duplicates=tuple(_row(finding, where) for finding in verdict.duplicates()) or UNSET,
         unjudged=rows("error", "skip"),
         warnings=rows("warn"),
         waivers=rows("waived"),

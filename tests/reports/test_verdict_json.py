@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from test_junit import HOSTILE
 from thoroughness import examples
 
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Reduction
 from acceptance.core.record import RunClosed
 from acceptance.core.unmeasured import Unmeasured
@@ -336,3 +337,23 @@ def test_what_is_not_known_of_a_cause_is_absent() -> None:
     READER.validate(content)
     content["violations"][0]["causes"] = [{"what": "a dead card", "tell": ""}]
     assert not READER.is_valid(content)
+
+
+def test_a_fault_that_two_checks_see_is_one_violation_and_the_other_is_kept_whole() -> None:
+    """The check after the load measures what the one before it did."""
+    made = journals.plan(
+        journals.check("link.before", session="host-before"),
+        journals.check("link.after", session="host-after"),
+    )
+    whole = journals.bodies(made, {("copy", Gpu(0)): 50.0})
+    content = read(verdict_json.render(samples.run(whole)))
+    (row,) = content["violations"]
+    (again,) = content["duplicates"]
+    assert (row["check"], row["values"]["also_in"]["items"]) == ("link.before", ["link.after"])
+    assert (again["check"], again["values"]["counted_in"]) == ("link.after", "link.before")
+    assert again["measurement"] == row["measurement"]
+    assert [one["outcome"] for one in content["checks"]] == ["fail", "fail"]
+    assert [one.check for one in verdict_json.read(json.dumps(content).encode()).failures] == [
+        "link.before",
+        "link.after",
+    ]
