@@ -15,9 +15,11 @@ from acceptance.core.advice import Condition, LikelyCause, Side
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
+from acceptance.core.message import Listed, Message, Value
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Named, Part, Socket
 from acceptance.core.record import Event
 from acceptance.core.verdict import Verdict
+from acceptance.diagnosis import note_rules
 
 Standing = Literal["confirmed", "open", "excluded"]
 # Whether the kernel's messages of the run were read: without them a missing event proves nothing.
@@ -30,7 +32,8 @@ _ONE_SUFFICES: frozenset[Side] = frozenset({"not zero", "failed", "low", "high",
 class Evidence:
     """What a run measured, by measurement, and the events that it recorded, in their order.
 
-    `functions` gives the GPU, or another part, by the PCI function that the kernel names.
+    `functions` gives the GPU, or another part, by what the kernel's messages call it: its PCI
+    function, or its name.
     """
 
     values: Mapping[str, Sequence[Judgement]] = field(default_factory=lambda: MappingProxyType({}))
@@ -52,8 +55,16 @@ def evidence(verdict: Verdict, functions: Mapping[Component, Component]) -> Evid
         for one in check.judged:
             values.setdefault(one.due.measurement, []).append(one)
         events += check.events
+    # Those of no check are in the findings of the run alone, without their time.
+    events += (_event_of(one) for one in verdict.findings if one.event and one.quote)
     events.sort(key=lambda one: (one.boot_s is None, one.boot_s or 0.0))
     return Evidence(values, tuple(dict.fromkeys(events)), functions)
+
+
+def _event_of(finding: Finding) -> Event:
+    kind, _, code = (finding.event or "").partition(".")
+    text = finding.quote or ""
+    return Event(kind, "error", text, text, "", code or None, finding.component)
 
 
 def standing(cause: LikelyCause, finding: Finding, found: Evidence) -> Standing:
@@ -132,9 +143,7 @@ def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | No
     there = [
         one
         for one in found.events
-        if _named(one) & set(condition.events)
-        and one.component is not None
-        and belongs(one.component, condition, finding, found)
+        if _named(one) & set(condition.events) and _concerns(one, condition, finding, found)
     ]
     if condition.is_ == "before":
         own = [one for one in found.events if _is_own(one, finding)]
@@ -145,6 +154,13 @@ def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | No
     if absent and not _log_was_read(found):
         return None
     return absent if condition.is_ == "not there" else not absent
+
+
+def _concerns(event: Event, condition: Condition, finding: Finding, found: Evidence) -> bool:
+    """Whether an event is of a part that the condition is about; one that names none is of any."""
+    if event.component is None:
+        return condition.of == "any"
+    return belongs(event.component, condition, finding, found)
 
 
 def _named(event: Event) -> set[str]:
@@ -197,6 +213,106 @@ def ordered(
         yield from ((one, wanted == "confirmed") for one, stands in standings if stands == wanted)
 
 
+_Rule = Callable[[Finding, Evidence], bool | None]
+
+
+def _one_of(*conditions: Condition) -> _Rule:
+    """Whether at least one of several conditions is met."""
+
+    def rule(finding: Finding, found: Evidence) -> bool | None:
+        answers = [_answer(one, finding, found) for one in conditions]
+        return True if True in answers else None if None in answers else False
+
+    return rule
+
+
+def _of_the_finding(rule: note_rules.NoteRule) -> _Rule:
+    return lambda finding, _: rule(finding)
+
+
+def _after_another_xid(finding: Finding, found: Evidence) -> bool | None:
+    """Whether an Xid of another number, of the same GPU, came before the finding's own."""
+    xids = [one for one in found.events if one.kind == "xid"]
+    own = next((one for one in xids if _is_own(one, finding)), None)
+    if own is None or own.boot_s is None:
+        return None
+    for one in xids:
+        same = one.component == own.component and str(one.code) != str(own.code)
+        if same and one.boot_s is not None and one.boot_s < own.boot_s:
+            return True
+    return False if _log_was_read(found) else None
+
+
+def _medium_error(finding: Finding, found: Evidence) -> bool | None:
+    """Whether the kernel or the disk's own report names errors of its medium."""
+    disk = Condition(event="disk")
+    mine = [
+        one
+        for one in found.events
+        if one.kind == "disk"
+        and one.component is not None
+        and belongs(one.component, disk, finding, found)
+    ]
+    if any(one.code in _MEDIUM or "critical medium error" in one.text for one in mine):
+        return True
+    reports = (one for name in _REPORTS for one in found.values.get(name, ()))
+    bad = any(
+        one.value
+        and belongs(one.due.component, disk, finding, found)
+        and note_rules.disk_fails(note_rules.codes(one.note))
+        for one in reports
+    )
+    return True if bad else None
+
+
+def _declared_disk_is_there(finding: Finding, found: Evidence) -> bool | None:
+    """Whether as many disks of a declared model are there as all its declarations need."""
+    model, note = _declared_model(finding.values.get("basis")), finding.note
+    disks = note.values.get("disks") if isinstance(note, Message) else None
+    if model is None or not isinstance(disks, Listed):
+        return None
+    there = [one for one in disks.items if isinstance(one, Message)]
+    same = sum(repr(one.values.get("model")) == model for one in there)
+    limits = [one.due.limit for one in found.values.get("disk_count", ())]
+    needed = sum(
+        limit.low or 0
+        for limit in limits
+        if limit is not None and _declared_model(limit.basis) == model
+    )
+    return True if 0 < needed <= same else None
+
+
+def _declared_model(basis: Value | None) -> Value | None:
+    return basis.values.get("model") if isinstance(basis, Message) else None
+
+
+_MEDIUM, _REPORTS = ("media", "sense"), ("disk_faults", "disk_growth")
+_ROWS = (
+    "gpu_remap_pending",
+    "gpu_retirement_pending",
+    "gpu_ecc_uncorrected",
+    "gpu_ecc_uncorrected_new",
+)
 # The conditions that a value and its side cannot express, by name: a pure function of the finding
 # and the evidence, which answers None where it cannot tell.
-RULES: Mapping[str, Callable[[Finding, Evidence], bool | None]] = MappingProxyType({})
+RULES: Mapping[str, _Rule] = MappingProxyType(
+    {
+        **{name: _of_the_finding(rule) for name, rule in note_rules.NOTE_RULES.items()},
+        "after_another_xid": _after_another_xid,
+        "declared_disk_is_there": _declared_disk_is_there,
+        "fault_since_reset": _one_of(
+            Condition(measurement=_ROWS, is_="not zero"), Condition(event="xid")
+        ),
+        "link_errors": _one_of(
+            Condition(measurement="gpu_pcie_replays", is_="not zero"), Condition(event="aer")
+        ),
+        "medium_error": _medium_error,
+        "no_spare_row": _one_of(
+            Condition(measurement="gpu_remap_failed", is_="not zero"), Condition(event="xid.64")
+        ),
+        "wrong_in_our_own_loads": _one_of(
+            Condition(measurement="vram_miscompares", is_="not zero"),
+            Condition(rule="in_several_loads"),
+        ),
+    }
+)
