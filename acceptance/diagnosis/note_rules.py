@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from acceptance.core.finding import Finding
 from acceptance.core.message import Listed, Message, Quantity, Value
-from acceptance.core.parts import Part
+from acceptance.core.parts import Gpu, Part
 
 NoteRule = Callable[[Finding], bool | None]
 
@@ -181,7 +181,15 @@ def _kernel_lines(value: Value | None) -> Iterator[Message]:
 
 
 def _kernel_kinds(note: Value | None) -> frozenset[str]:
-    return frozenset(str(one.values["event"]).partition(" ")[0] for one in _kernel_lines(note))
+    return frozenset(_kernel_kind(str(one.values["event"])) for one in _kernel_lines(note))
+
+
+def _kernel_kind(event: str) -> str:
+    """The kind of an event; of a report of the firmware that of the part that it names."""
+    kind, _, code = event.partition(" ")
+    if kind != "apei":
+        return kind
+    return "pcie" if "PCIe" in code else "mce" if "processor" in code or "memory" in code else kind
 
 
 def _is_whole(finding: Finding) -> bool:
@@ -235,6 +243,12 @@ NOTE_RULES: Mapping[str, NoteRule] = MappingProxyType(
             "apei.general processor error",
             "apei.IA32/X64 processor error",
             "apei.ARM processor error",
+        ),
+        "not_of_a_gpu": lambda finding: False if isinstance(finding.component, Gpu) else None,
+        "not_of_a_memory_module": lambda finding: (
+            False
+            if isinstance(finding.component, Part) and finding.component.kind == "dimm"
+            else None
         ),
         "of_one_load_alone": lambda finding: (
             False if finding.code == "xid_again_in_loads" else None

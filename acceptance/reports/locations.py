@@ -105,9 +105,9 @@ def kernel_names(inventory: Inventory) -> Mapping[Component, Component]:
         for name in (disk.name, *([controller[0]] if controller else [])):
             found.setdefault(parse(name), disk.component)
     for link in inventory.links or ():
-        for name in (link.name, link.pci_address):
-            if name:
-                found.setdefault(parse(name), link.component)
+        for known in (link.name, link.pci_address):
+            if known:
+                found.setdefault(parse(known), link.component)
     return found
 
 

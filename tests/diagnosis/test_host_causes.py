@@ -28,6 +28,7 @@ from acceptance.diagnosis.causes import NO_EVIDENCE, RULES, standing
 from acceptance.expect import measurements
 from acceptance.reports import advice
 
+SLOWDOWNS = ("gpu_hw_thermal_slowdown", "gpu_sw_thermal_slowdown", "gpu_temperature_margin")
 LOST = ("gpu-lost", "nvml", "0000:41:00.0", 50.0)
 
 
@@ -73,10 +74,10 @@ CASES = [
         (("gpu_remapped_uncorrected", "gpu0", 1, None),),
     ),
     Case(
-        "gpu_in_nvml", 2, "gpu1", "confirmed", events=(("rm-init", "power", "0000:41:00.0", 9.0),)
+        "gpu_in_nvml", 1, "gpu1", "confirmed", events=(("rm-init", "power", "0000:41:00.0", 9.0),)
     ),
-    Case("gpu_in_nvml", 2, "gpu0", "open", (READ,), (("rm-init", "power", "0000:41:00.0", 9.0),)),
-    Case("gpu_in_nvml", 1, "gpu1", "confirmed", events=(("driver", "mismatch", None, 9.0),)),
+    Case("gpu_in_nvml", 1, "gpu0", "open", (READ,), (("rm-init", "power", "0000:41:00.0", 9.0),)),
+    Case("gpu_in_nvml", 4, "gpu1", "confirmed", events=(("driver", "mismatch", None, 9.0),)),
     Case(
         "gpu_model_differs",
         2,
@@ -333,17 +334,17 @@ CASES = [
     Case("disk_faults", 4, "disk:sda", "confirmed", note=clauses(low("Airflow_Temperature_Cel"))),
     Case("disk_faults", 1, "disk:sda", "confirmed", note=clauses(low("Reallocated_Sector_Ct"))),
     Case("disk_faults", 4, "disk:sda", "open", note=Message("disk_not_shown")),
-    Case("disk_growth", 3, "disk:nvme0n1", "confirmed", note=clauses(grew("disk_power_cycles"))),
-    Case("disk_growth", 2, "disk:sda", "confirmed", note=clauses(grew("disk_crc_errors"))),
+    Case("disk_growth", 1, "disk:nvme0n1", "confirmed", note=clauses(grew("disk_power_cycles"))),
+    Case("disk_growth", 4, "disk:sda", "confirmed", note=clauses(grew("disk_crc_errors"))),
     Case(
         "disk_growth",
-        2,
+        4,
         "disk:sda",
         "excluded",
         note=clauses(grew("disk_crc_errors"), grew("disk_media_errors")),
     ),
-    Case("disk_growth", 1, "disk:sda", "excluded", note=clauses(grew("disk_media_errors"))),
-    Case("disk_growth", 4, "disk:sda", "open", note=Message("disk_not_shown")),
+    Case("disk_growth", 3, "disk:sda", "excluded", note=clauses(grew("disk_media_errors"))),
+    Case("disk_growth", 2, "disk:sda", "open", note=Message("disk_not_shown")),
     Case("disk_warnings", 1, "disk:sda", "confirmed", note=clauses("disk_used_up")),
     Case("disk_warnings", 1, "disk:sda", "excluded", note=clauses("disk_status_alone")),
     Case(
@@ -518,6 +519,13 @@ CASES = [
     Case("driver.mismatch", 2, None, "excluded"),
     Case("apei.PCIe error", 2, "0000:c9:02.0", "confirmed"),
     Case("apei.PCIe error", 1, "0000:c9:02.0", "excluded"),
+    Case("inventory.less", 1, "gpu0", "excluded"),
+    Case("inventory.less", 1, "memory", "open"),
+    Case("inventory.link", 1, "dimm:A1", "excluded"),
+    Case("inventory.link", 1, "gpu0", "open"),
+    Case("kernel_faults_before", 1, "system", "confirmed", note=kernel("apei PCIe error")),
+    Case("kernel_faults_before", 2, "system", "confirmed", note=kernel("apei memory error")),
+    Case("kernel_faults_before", 2, "system", "open", note=kernel("apei None")),
     Case("mce.bank6", 2, "cpu15", "confirmed", events=(("edac", "UE", None, 9.0),)),
     Case("oom.4544", 2, None, "confirmed", (("memory_total", "memory", 0, ALL),)),
     Case("oom.4544", 2, None, "excluded", (("memory_total", "memory", 9, ALL),)),
