@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal
 
-from acceptance.core.advice import Condition, LikelyCause, Side
+from acceptance.core.advice import Condition, LikelyCause, Side, Whose
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.message import Listed, Message, Value
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Named, Part, Socket
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Named, Part, Socket
 from acceptance.core.record import Event
 from acceptance.core.verdict import Verdict
 from acceptance.diagnosis import note_rules
@@ -43,6 +44,12 @@ class Evidence:
     def __hash__(self) -> int:
         return hash((len(self.values), len(self.events)))
 
+    def of(self, name: str) -> Iterator[Judgement]:
+        """The values of a measurement, or of all whose names fit a pattern (`burn_*_kept`)."""
+        for measurement, values in self.values.items():
+            if fnmatchcase(measurement, name):
+                yield from values
+
 
 NO_EVIDENCE = Evidence()
 
@@ -68,15 +75,15 @@ def _event_of(finding: Finding) -> Event:
 
 
 def standing(cause: LikelyCause, finding: Finding, found: Evidence) -> Standing:
-    """Whether the run confirms a cause of a finding, excludes it, or leaves it open."""
-    if not cause.conditions:
-        return "open"
+    """Whether the run confirms a cause of a finding, excludes it, or leaves it open.
+
+    Conditions that only exclude have no say in what confirms it: the others must all be met.
+    """
     answers = [(one, _answer(one, finding, found)) for one in cause.conditions]
     if any(met is False and one.settles != "confirms" for one, met in answers):
         return "excluded"
-    if all(met is True and one.settles != "excludes" for one, met in answers):
-        return "confirmed"
-    return "open"
+    confirming = [met for one, met in answers if one.settles != "excludes"]
+    return "confirmed" if confirming and all(met is True for met in confirming) else "open"
 
 
 def _answer(condition: Condition, finding: Finding, found: Evidence) -> bool | None:
@@ -95,12 +102,18 @@ def _value(condition: Condition, finding: Finding, found: Evidence) -> bool | No
     for name in condition.measurements:
         of_name = [
             _on_side(one, condition)
-            for one in found.values.get(name, ())
+            for one in found.of(name)
             if belongs(one.due.component, condition, finding, found)
         ]
         answers += of_name or [None]
-    if side in _ONE_SUFFICES:
-        return True if True in answers else None if None in answers else False
+    return _any(answers) if side in _ONE_SUFFICES else _all(answers)
+
+
+def _any(answers: Sequence[bool | None]) -> bool | None:
+    return True if True in answers else None if None in answers else False
+
+
+def _all(answers: Sequence[bool | None]) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
@@ -293,6 +306,135 @@ _ROWS = (
     "gpu_ecc_uncorrected",
     "gpu_ecc_uncorrected_new",
 )
+
+
+def _measured(side: Side, *names: str, of: Whose = "its") -> _Rule:
+    """A rule that is met as a condition on these measurements is."""
+    condition = Condition(measurement=names, is_=side, of=of)
+    return lambda finding, found: _value(condition, finding, found)
+
+
+def _recorded(*events: str) -> _Rule:
+    """A rule that is met where one of these events of the finding's component is there."""
+    condition = Condition(event=events)
+    return lambda finding, found: _event(condition, finding, found)
+
+
+def _note(*codes: str, other: tuple[str, ...] = ()) -> _Rule:
+    """A rule that is met where the finding's note says one of `codes`.
+
+    It is not met where the note says one of `other`, and else cannot tell.
+    """
+
+    def rule(finding: Finding, _: Evidence) -> bool | None:
+        said = note_rules.codes(finding.note)
+        return True if said & set(codes) else False if said & set(other) else None
+
+    return rule
+
+
+def _either(*rules: _Rule) -> _Rule:
+    """A rule that is met where one of these is."""
+    return lambda finding, found: _any([rule(finding, found) for rule in rules])
+
+
+def _unless(proof: _Rule, trace: _Rule) -> _Rule:
+    """A rule that `proof` meets, and that is not met where there is no `trace` either."""
+
+    def rule(finding: Finding, found: Evidence) -> bool | None:
+        if proof(finding, found):
+            return True
+        return False if trace(finding, found) is False else None
+
+    return rule
+
+
+# Packets that came broken are sent again and counted: without any the link changed no data.
+_PCIE = ("gpu_pcie_replays",)
+_NVLINK = ("gpu_nvlink_crc_errors", "gpu_nvlink_replays", "gpu_nvlink_recoveries")
+_aer, _nvlink_error = _recorded("aer"), _recorded("xid.74", "sxid")
+_pcie_packets_broken = _unless(
+    _either(_measured("failed", *_PCIE), _aer), _either(_measured("not zero", *_PCIE), _aer)
+)
+_nvlink_packets_broken = _unless(
+    _either(_measured("failed", *_NVLINK), _nvlink_error),
+    _either(_measured("not zero", *_NVLINK), _nvlink_error),
+)
+
+_ARMS = tuple(
+    f"collective_{what}" for what in ("miscompares", "send_receive_miscompares", "disagreements")
+)
+_default_right = _measured("zero", *_ARMS)
+_off_right = _measured("zero", *(f"{name}_p2p_off" for name in _ARMS))
+_peer_access = _measured("not zero", "p2p_supported")
+# The results of a GPU by itself; one that is wrong spoils those of all.
+_own_wrong = _measured(
+    "not zero",
+    "gemm_*_miscompares",
+    "burn_[bfit]*_miscompares",  # of its formats, not of its copies and peers
+    "gpu_burn_errors_*",
+    "vram_miscompares",
+    of="any",
+)
+
+
+def _only_through_host(finding: Finding, found: Evidence) -> bool | None:
+    """Whether only the data that goes through host memory arrives wrong.
+
+    Where no peer access is offered the data of both arms goes that way.
+    """
+    right = _default_right(finding, found)
+    if _off_right(finding, found) or (right is False and _peer_access(finding, found)):
+        return False
+    return right or None
+
+
+def _gpu_wrong_alone(finding: Finding, found: Evidence) -> bool | None:
+    """Whether a GPU itself computes or stores wrongly.
+
+    Its results without other GPUs prove it. Where they do not, and data arrives wrong by one way
+    between the GPUs and right by the other, it is the way.
+    """
+    if _own_wrong(finding, found):
+        return True
+    one_way = {_default_right(finding, found), _off_right(finding, found)} == {True, False}
+    return False if one_way else None
+
+
+def _between_gpus(finding: Finding, _: Evidence) -> bool | None:
+    """Whether the finding is about several GPUs, and not about one alone."""
+    return None if finding.component is None else not isinstance(finding.component, Gpu)
+
+
+def _joined_by_pcie(finding: Finding, found: Evidence) -> bool | None:
+    """Whether no NVLink joins the GPUs, as the paths say that were found with peer access."""
+    notes = [
+        one.note
+        for one in found.of("p2p_supported")
+        if belongs(one.due.component, _ITS, finding, found)
+    ]
+    paths = [str(note.values.get("path")) for note in notes if isinstance(note, Message)]
+    return not any(path.startswith("NV") for path in paths) if paths else None
+
+
+def _two_differ(finding: Finding, found: Evidence) -> bool | None:
+    """Whether just two GPUs were compared, and differ: neither has a majority."""
+    values = [one.value for one in found.of(finding.measurement or "")]
+    return None if None in values or not values else len(values) == 2 and 0 not in values
+
+
+_ITS = Condition(measurement="p2p_supported", is_="not zero")
+_MEMORY = ("means_memory_bit", "means_inputs", "means_address_line")
+_CHIP = ("means_datapath", "means_thermal", "means_repeatable")
+_MEMORY_COUNTS = (
+    "vram_miscompares",
+    "gpu_ecc_uncorrected",
+    "gpu_ecc_uncorrected_new",
+    "gpu_remapped_new",
+    "gpu_retired_new",
+)
+_WAYS = ("transport_nvlink_host", "transport_peer_refused", "transport_peer_though_off")
+
 # The conditions that a value and its side cannot express, by name: a pure function of the finding
 # and the evidence, which answers None where it cannot tell.
 RULES: Mapping[str, _Rule] = MappingProxyType(
@@ -314,5 +456,31 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             Condition(measurement="vram_miscompares", is_="not zero"),
             Condition(rule="in_several_loads"),
         ),
+        "pcie_packets_broken": _pcie_packets_broken,
+        "nvlink_packets_broken": _nvlink_packets_broken,
+        "only_through_host": _only_through_host,
+        "gpu_wrong_alone": _gpu_wrong_alone,
+        "between_gpus": _between_gpus,
+        "joined_by_pcie": _joined_by_pcie,
+        "two_differ": _two_differ,
+        "memory_is_bad": _either(_note(*_MEMORY), _measured("not zero", *_MEMORY_COUNTS)),
+        "chip_by_note": _note(*_CHIP, other=_MEMORY),
+        "memory_cell": _note("means_memory_bit", other=("means_address_line",)),
+        "address_line": _note(
+            "means_address_line", other=("means_memory_bit", "means_one_bit_once")
+        ),
+        "copy_lost": _note("means_lost_copies", other=("means_copies",)),
+        "inputs_differ": _note("inputs_differ", other=("result_differs",)),
+        "persistent": _note("digest_persistent", other=("digest_transient",)),
+        "transient": _note(
+            "digest_transient", other=("digest_persistent", "digest_persistent_of_two")
+        ),
+        "either_of_two": _note(
+            "digest_persistent_of_two", other=("digest_persistent", "digest_transient")
+        ),
+        "slow_card": _note("slow_path_card", other=("slow_path_link",)),
+        "slow_link": _note("slow_path_link", other=("slow_path_card",)),
+        "peer_access_switched_off": _note("transport_cause_setting"),
+        "through_network": _note("transport_net", other=_WAYS),
     }
 )
