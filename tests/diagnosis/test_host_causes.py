@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+
 from cases import each
 from host_cases import (
     ALL,
