@@ -71,7 +71,15 @@ def evidence(verdict: Verdict, functions: Mapping[Component, Component]) -> Evid
 def _event_of(finding: Finding) -> Event:
     kind, _, code = (finding.event or "").partition(".")
     text = finding.quote or ""
-    return Event(kind, "error", text, text, "", code or None, finding.component)
+    return Event(
+        kind=kind,
+        severity="error",
+        text=text,
+        meaning=text,
+        action="",
+        code=code or None,
+        component=finding.component,
+    )
 
 
 def standing(cause: LikelyCause, finding: Finding, found: Evidence) -> Standing:
@@ -271,7 +279,7 @@ def _medium_error(finding: Finding, found: Evidence) -> bool | None:
         and one.component is not None
         and belongs(one.component, disk, finding, found)
     ]
-    if any(one.code in _MEDIUM or "critical medium error" in one.text for one in mine):
+    if any(one.code in _MEDIUM or _BAD_MEDIUM in one.text for one in mine):
         return True
     reports = (one for name in _REPORTS for one in found.values.get(name, ()))
     bad = any(
@@ -304,6 +312,7 @@ def _declared_model(basis: Value | None) -> Value | None:
     return basis.values.get("model") if isinstance(basis, Message) else None
 
 
+_BAD_MEDIUM = "critical medium error"  # the kernel's words in the event `disk.io`
 _MEDIUM, _REPORTS = ("media", "sense"), ("disk_faults", "disk_growth")
 _ROWS = (
     "gpu_remap_pending",
