@@ -27,8 +27,8 @@ _EVENTS = {
     r"\bEDAC\b": "edac",
     r"\b(MCEs?|machine checks?)\b": "mce",
 }
-# The event that begins a finding: its kind, and its code where it has one.
-_EVENT = re.compile(r"([a-z]+(?:-[a-z]+)*)(?: ([\w-]+))?")
+# The event that a finding begins with: its kind, and its code or what follows in its place.
+_EVENT = re.compile(r"([a-z]+(?:-[a-z]+)*) ([\w-]+)")
 
 
 def names(text: str, known: Collection[str]) -> tuple[str, ...]:
@@ -106,11 +106,15 @@ def _causes(book: AdviceBook) -> Iterator[tuple[str, LikelyCause]]:
     return ((name, cause) for name, entry in entries(book) for cause in entry.causes)
 
 
-def without_cause(faults: Iterable[Named]) -> Iterator[str]:
-    """Each [[expect]] of a failure that does not say which cause comes first."""
+def without_cause(faults: Iterable[Named], book: AdviceBook) -> Iterator[str]:
+    """Each [[expect]] of a finding that has causes, which does not say which of them comes first.
+
+    That is a failure, or an error that is an event.
+    """
     for named in faults:
         for expect in named.fault.expect:
-            if expect.outcome == "fail" and expect.cause is None:
+            of_event = expect.outcome == "error" and _of_event(expect, book) is not None
+            if (expect.outcome == "fail" or of_event) and expect.cause is None:
                 yield f"{_file(named)}: {expect.name or expect.check}: {expect.says}"
 
 
@@ -128,12 +132,17 @@ def _offered(expect: Expect, book: AdviceBook) -> frozenset[str]:
     All that there are, where it does not begin with a measurement or an event.
     """
     own = [one for name, one in book.measurements.items() if re.match(rf"{name}\b", expect.says)]
-    begins = _EVENT.match(expect.says)
-    if not own and begins is not None and begins[1] in book.by_event:
-        of_event = book.of_event(f"{begins[1]}.{begins[2]}")
-        own = [] if of_event is None else [of_event]
+    of_event = _of_event(expect, book)
+    if of_event is not None:
+        own.append(of_event)
     entries_ = own or (*book.measurements.values(), *book.by_event.values())
     return frozenset(cause.what for entry in entries_ for cause in entry.causes)
+
+
+def _of_event(expect: Expect, book: AdviceBook) -> Advice | None:
+    """The advice for the event whose name the awaited words begin with."""
+    begins = _EVENT.match(expect.says)
+    return begins and book.of_event(f"{begins[1]}.{begins[2]}")
 
 
 def _file(named: Named) -> str:
@@ -147,7 +156,7 @@ def main() -> int:
         "causes that name a measurement or an event, without a condition": without_condition(book),
         "conditions on what there is not": of_nothing(book),
         "measured, by a text about something else (give `seen`)": about_another(book),
-        "[[expect]] of a failure without a `cause`": without_cause(faults),
+        "[[expect]] without the `cause` that comes first": without_cause(faults, book),
         "a `cause` that the finding's advice does not have": not_offered(faults, book),
     }
     count = 0
