@@ -29,7 +29,8 @@ _Names = Line | Annotated[tuple[Line, ...], msgspec.Meta(min_length=1)]
 class Condition(Strict, frozen=True, rename={"is_": "is"}):
     """What must have been measured in the run if a cause is the right one.
 
-    It is about exactly one of: `measurement`, one or several of ours, of which one suffices;
+    It is about exactly one of: `measurement`, one or several of ours, of which one suffices, also
+    by a pattern of those that the run measured (`burn_*_kept`);
     `event`, likewise (`xid`, `xid.79`); `rule`, a function of `acceptance.diagnosis.causes` by its
     name. `is` is the side on which the value must be: `failed` and `sound` are its limit's, `low`
     and `high` the side of the limit that failed, `below` and `above` that of `value`. Of an event
