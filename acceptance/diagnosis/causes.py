@@ -6,6 +6,7 @@ measured. What nobody can tell neither confirms nor excludes a cause.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -128,13 +129,13 @@ def _all(answers: Sequence[bool | None]) -> bool | None:
 def _on_side(one: Judgement, condition: Condition) -> bool | None:
     """Whether one value is on the side; None for one that was not measured or is no number.
 
-    A failure that a waiver covers was not judged: nobody can tell whether it failed.
+    So is one with an error, such as a rate that cannot be: it proves nothing. A failure that a
+    waiver covers was not judged: nobody can tell whether it failed.
     """
-    value = one.value
-    if value is None or one.skipped:
+    value, kinds = one.value, {finding.kind for finding in one.findings}
+    if value is None or not math.isfinite(value) or "error" in kinds:
         return None
-    failed = any(finding.kind == "fail" for finding in one.findings)
-    limit = one.due.limit
+    failed, limit = "fail" in kinds, one.due.limit
     match condition.is_:
         case "zero":
             return value == 0
@@ -144,9 +145,9 @@ def _on_side(one: Judgement, condition: Condition) -> bool | None:
             if one.waived or (limit is None and not failed):
                 return None
             return failed == (condition.is_ == "failed")
-        case "low" if limit is not None and limit.low is not None:
+        case "low" if limit is not None and limit.low is not None and not one.waived:
             return value < limit.low
-        case "high" if limit is not None and limit.high is not None:
+        case "high" if limit is not None and limit.high is not None and not one.waived:
             return value > limit.high
         case "below" if condition.value is not None:
             return value < condition.value
@@ -159,20 +160,20 @@ def _on_side(one: Judgement, condition: Condition) -> bool | None:
 def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | None:
     """Whether such an event was recorded of these components.
 
-    An event that is not there proves nothing where the kernel's log was not read to its end.
+    An event that is not there proves nothing where the kernel's log was not read to its end, or
+    where there is one without a component, or for `before` one without a time.
     """
-    there = [
-        one
-        for one in found.events
-        if _named(one) & set(condition.events) and _concerns(one, condition, finding, found)
-    ]
+    such = [one for one in found.events if _named(one) & set(condition.events)]
+    there = [one for one in such if _concerns(one, condition, finding, found)]
+    vague = any(one.component is None for one in such if one not in there)
     if condition.is_ == "before":
         own = [one for one in found.events if _is_own(one, finding)]
         if not own or own[0].boot_s is None:
             return None
+        vague = vague or any(one.boot_s is None for one in there)
         there = [one for one in there if one.boot_s is not None and one.boot_s < own[0].boot_s]
     absent = not there
-    if absent and not _log_was_read(found):
+    if absent and (vague or not _log_was_read(found)):
         return None
     return absent if condition.is_ == "not there" else not absent
 
@@ -201,7 +202,8 @@ def belongs(part: Component, condition: Condition, finding: Finding, found: Evid
     own = finding.component
     if condition.of == "any" or own is None:
         return condition.of != "others"
-    related = are_related(_by_name(own, found), _by_name(part, found))
+    own, part = _by_name(own, found), _by_name(part, found)
+    related = are_related(own, part)
     return related if condition.of == "its" else not related and type(part) is type(own)
 
 
