@@ -148,8 +148,8 @@ def _where(finding: Finding, places: Locations) -> dict[str, Value]:
         check = note.values.get("checks", check)
     if part is None or part in (MACHINE, SYSTEM):
         return known(check=check)
-    name = str(places.measured.functions.get(part, part))
-    place = places.of(part)
+    own = places.measured.functions.get(part, part)  # the kernel names a GPU by its address
+    name, place = str(own), places.of(own)
     serial, uuid = (one and one_line(one, _SERIAL) for one in (place.serial, place.uuid))
     return known(
         check=check, part=one_line(name, _NAME), serial=serial, uuid=None if serial else uuid
