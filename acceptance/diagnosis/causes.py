@@ -72,7 +72,15 @@ def evidence(verdict: Verdict, functions: Mapping[Component, Component]) -> Evid
 def _event_of(finding: Finding) -> Event:
     kind, _, code = (finding.event or "").partition(".")
     text = finding.quote or ""
-    return Event(kind, "error", text, text, "", code or None, finding.component)
+    return Event(
+        kind=kind,
+        severity="error",
+        text=text,
+        meaning=text,
+        action="",
+        code=code or None,
+        component=finding.component,
+    )
 
 
 def standing(cause: LikelyCause, finding: Finding, found: Evidence) -> Standing:
