@@ -87,13 +87,16 @@ class LikelyCause(Strict, frozen=True):
     """One likely cause: `what` it is, and how to `tell` it from the others.
 
     `when` are the conditions that this run's own measurements must meet, all of them. If they
-    confirm the cause the report says `seen`, or where there is none `tell`, as measured.
+    confirm the cause the report says `seen`, or where there is none `tell`, as measured. `fault` is
+    one name for a cause that families word each in its own way: what it is confirmed of is of one
+    fault of the machine.
     """
 
     what: Line
     tell: Line
     when: Condition | tuple[Condition, ...] = ()
     seen: Line | None = None
+    fault: Line | None = None
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -211,6 +211,11 @@ def _by_name(component: Component, found: Evidence) -> Component:
     return found.functions.get(component, component)
 
 
+def share_a_part(one: Component, other: Component, found: Evidence) -> bool:
+    """Whether two components are related, by the parts of their PCI functions."""
+    return are_related(_by_name(one, found), _by_name(other, found))
+
+
 def are_related(one: Component, other: Component) -> bool:
     """Whether one is the other, ends at it, has it among its own, or the other way around."""
     return _has(one, other) or _has(other, one)
@@ -276,7 +281,7 @@ def _medium_error(finding: Finding, found: Evidence) -> bool | None:
         and one.component is not None
         and belongs(one.component, disk, finding, found)
     ]
-    if any(one.code in _MEDIUM or "critical medium error" in one.text for one in mine):
+    if any(one.code in _MEDIUM or _BAD_MEDIUM in one.text for one in mine):
         return True
     reports = (one for name in _REPORTS for one in found.values.get(name, ()))
     bad = any(
@@ -309,6 +314,7 @@ def _declared_model(basis: Value | None) -> Value | None:
     return basis.values.get("model") if isinstance(basis, Message) else None
 
 
+_BAD_MEDIUM = "critical medium error"  # the kernel's words in the event `disk.io`
 _MEDIUM, _REPORTS = ("media", "sense"), ("disk_faults", "disk_growth")
 _ROWS = (
     "gpu_remap_pending",

@@ -23,7 +23,7 @@ _HEAT = frozenset(
         "disk_light_throttles",
         "disk_heavy_throttles",
         "nvme_temperature_outside",
-        "attribute temperature",
+        "attribute-temperature",
     }
 )
 _FAILURE = frozenset(
@@ -50,7 +50,7 @@ _FAILURE = frozenset(
         "attribute",
     }
 )
-_LINK = frozenset({"disk_grew disk_crc_errors", "attribute crc"})
+_LINK = frozenset({"disk_grew disk_crc_errors", "attribute-crc"})
 _POWER = frozenset({"disk_grew disk_unsafe_shutdowns", "disk_grew disk_power_cycles"})
 _STATUS_FAILED, _STATUS_ALONE = "smart_status_failed", "disk_status_alone"
 _WORN, _USED = "disk_used_up", "disk_used_new"
@@ -72,7 +72,7 @@ def codes(value: Value | None) -> frozenset[str]:
     """The codes of a note and of what it says, a counter's also with that of what it does:
     `disk_grew disk_crc_errors`.
 
-    An attribute of a drive's report is `attribute crc` or `attribute temperature` by its name, and
+    An attribute of a drive's report is `attribute-crc` or `attribute-temperature` by its name, and
     any other `attribute`.
     """
     return frozenset(_codes(value))
@@ -102,8 +102,8 @@ def _names(message: Message) -> Iterator[str]:
 def _attribute(name: str) -> str:
     words = name.lower()
     if "crc" in words:
-        return "attribute crc"
-    return "attribute temperature" if "temperature" in words else "attribute"
+        return "attribute-crc"
+    return "attribute-temperature" if "temperature" in words else "attribute"
 
 
 def _says(

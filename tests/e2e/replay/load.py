@@ -343,7 +343,9 @@ def train_parallel(words: list[str]) -> None:
     if fault in ("wrong", "drop", "die", "hang"):
         real = f"{sys.executable}.real"
         argv = [real if Path(real).exists() else sys.executable, "-m", name, "--backend", "gloo"]
-        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--inject", fault]
+        # The faults are made in the first of its arms: the other would only train once more.
+        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--arm", "default"]
+        argv += ["--inject", fault]
         argv += ["--ways", ways, "--accumulate", accumulate, "--grace", "120"]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
         status = done.returncode
