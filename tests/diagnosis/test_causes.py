@@ -29,6 +29,7 @@ from acceptance.diagnosis.causes import (
     are_related,
     evidence,
     ordered,
+    share_a_part,
     standing,
 )
 
@@ -216,6 +217,8 @@ def test_a_pci_function_is_its_gpu() -> None:
     assert stands(when("failed", of="others"), found, finding(BUS)) == "open"
     others = gathered(judged(50.0, "fail", Gpu(0)), functions=functions)
     assert stands(when("failed", of="others"), others, finding(BUS)) == "confirmed"
+    assert share_a_part(BUS, Gpu(1), found)
+    assert not share_a_part(BUS, Gpu(0), found)
 
 
 @each(
