@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from acceptance.core.language import Language
 from acceptance.core.message import Message
-from acceptance.reports.text import CODE, degrees, one_line
+from acceptance.reports.text import CODE, degrees, one_line, quoted_code
 
 
 def harmless(value: object) -> object:
@@ -34,6 +34,11 @@ def verbatim(value: object) -> Markup:
     return Markup("{}").format(one_line(f"{value}"))
 
 
+def plain(value: object) -> Markup:
+    """Text for a place that holds no elements, such as a line of a picture."""
+    return Markup("{}").format(degrees(quoted_code(one_line(f"{value}"))))
+
+
 def gap(language: Language) -> Markup:
     """The blank after a label or a sentence; Chinese has none."""
     return Markup(" " if language("{label}: {text}", label="", text="").endswith(" ") else "")
@@ -53,6 +58,6 @@ def environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,  # a page is of one version, even if rigproof is updated meanwhile
     )
-    found.filters["verbatim"] = verbatim
+    found.filters.update(verbatim=verbatim, plain=plain)
     found.globals["gap"] = gap
     return found
