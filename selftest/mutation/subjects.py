@@ -45,6 +45,8 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/core/unmeasured.py",
     "acceptance/core/verdict.py", "acceptance/core/version.py",
     "acceptance/core/waiver.py", "acceptance/core/whole_run.py",
+    "acceptance/diagnosis/causes.py", "acceptance/diagnosis/note_rules.py",
+    "acceptance/diagnosis/wrong_result.py",
     "acceptance/diagnosis/connector.py", "acceptance/diagnosis/diagnosis.py",
     "acceptance/diagnosis/gpu_history.py",
     "acceptance/diagnosis/gpu_settings.py", "acceptance/diagnosis/gpu_work.py",
@@ -140,6 +142,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "diagnosis": {
         "agreement": "agreement | suites/compute_suite",
+        "causes": "causes gpu_causes host_causes | reports/explanation",
         "digest_agreement": "suites/train_digests",
         "connector": "suites/connector_suite",
         "diagnosis": "diagnosis | recorded_burns suites/together_suite",
@@ -148,6 +151,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "gpu_work": "gpu_work | suites/watch_suite suites/thermal_suite",
         "gravity": "gravity | reports/headline",
         "laps": "laps | recorded_burns suites/together_suite",
+        "note_rules": "causes gpu_causes",
         "peer_paths": "peer_paths | suites/peers_suite",
         "ring_pattern": "ring_pattern | diagnosis recorded_burns",
         "series": "core/limit | core/judgement expect/limits",
@@ -156,6 +160,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "time_weight": "time_weight | recorded_burns suites/together_suite",
         "slow_paths": "slow_paths",
         "transports": "transports",
+        "wrong_result": "wrong_result",
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },
     "loads": {
