@@ -211,9 +211,9 @@ def _missing(place: _Place, places: _Places) -> Iterator[_Place]:
     """The missing parts, where a number of parts is short by no more than these."""
     finding = places[place]
     limit = finding.values.get("limit")
-    if finding.measurement not in _NUMBERS or not isinstance(limit, Range) or limit.low is None:
+    name = _NUMBERS.get(finding.measurement or "")
+    if name is None or not isinstance(limit, Range) or limit.low is None:
         return
-    name = _NUMBERS[finding.measurement]
     parts = [other for other, one in places.items() if one.measurement == name]
     if 0 < limit.low - _amount(finding) <= len(parts):
         yield from parts
