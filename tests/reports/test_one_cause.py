@@ -14,6 +14,7 @@ from acceptance.core.language import ENGLISH
 from acceptance.core.parts import GPUS, Function, Gpu, Pair
 from acceptance.core.plan import Due
 from acceptance.diagnosis.causes import Evidence
+from acceptance.expect import measurements
 from acceptance.reports import closing
 from acceptance.reports.explanation import group_findings, of_one_cause
 from acceptance.reports.locations import Locations
@@ -122,3 +123,16 @@ def test_a_card_names_the_others_of_its_cause() -> None:
         ("gpus · check.summed", (f"{PATH} · check.copied",)),
     ]
     assert [card.same_cause for card in cards.cards(findings, {}, places(5.0), ENGLISH)] == [()] * 3
+
+
+def test_a_fault_with_a_name_is_one_that_several_families_word() -> None:
+    """So that its failures stand together: of copies, of the burn, of collectives, of training."""
+    families = measurements.shipped().by_name
+    named = {
+        name: {cause.fault for cause in one.advice.causes if cause.fault is not None}
+        for name, one in families.items()
+    }
+    for fault in {fault for found in named.values() for fault in found}:
+        assert len({id(families[name].advice) for name in named if fault in named[name]}) > 1
+    for name in ("copy_own_p2p", "burn_peer", "collective", "parallel"):
+        assert "peer access" in named[f"{name}_miscompares"]
