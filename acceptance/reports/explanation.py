@@ -126,6 +126,15 @@ def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...
     )
 
 
+def notes_of(findings: Iterable[Finding], language: Language) -> Iterator[str]:
+    """The lines of the notes of several findings; what an earlier one has said is told once."""
+    told: set[str] = set()
+    for finding in findings:
+        lines = note_lines(finding, language)
+        yield from (line for line in lines if line not in told)
+        told.update(lines)
+
+
 def labelled_lines(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> tuple[tuple[str, str], ...]:
@@ -245,7 +254,7 @@ def group_findings(
             yield found, told
             continue
         others = [groups[number][1][0] for number in numbers[1:]]
-        notes = dict.fromkeys(line for one in others for line in note_lines(one, language))
+        notes = notes_of(others, language)
         cause = _confirmed_cause(found[0], places)
         assert cause is not None  # as it is of one cause
         what = language.text(cause.what)

@@ -18,7 +18,7 @@ from acceptance.core.message import Message, Quantity
 from acceptance.core.verdict import Verdict
 from acceptance.machine import waiver_lines
 from acceptance.reports import explanation, summary
-from acceptance.reports.explanation import Explanation, explain, note_lines
+from acceptance.reports.explanation import Explanation, explain, notes_of
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
@@ -174,7 +174,7 @@ def _card(
             )
         ),
         tuple(map(one_line, texts)),
-        tuple(dict.fromkeys(line for finding in found for line in note_lines(finding, language))),
+        tuple(notes_of(found, language)),
         tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
         lesson,
         tuple(map(one_line, waiver_lines.recommended(found))),
