@@ -62,6 +62,7 @@ class Within(_Criterion, frozen=True, tag="limit"):
             basis=translatable(limit.basis),
         )
         if grade == "warn":
+            values["usual"] = Range(limit.unit, limit.warn_low, limit.warn_high)
             return about.finding("warn", "outside_usual", values, note)
         code = "outside_limit"
         for waiver in about.excuses:
@@ -77,27 +78,25 @@ class Within(_Criterion, frozen=True, tag="limit"):
 
 
 class Plausible(_Criterion, frozen=True, tag="plausible"):
-    """The most that is physically possible: the high bound of `limit`.
+    """The most, or the least, that is physically possible: the bounds of `limit`.
 
-    A value above it proves nothing, and no waiver excuses it. Raises ValueError without that bound,
-    which would let everything pass.
+    A value beyond one proves nothing, and no waiver excuses it.
     """
 
     limit: Limit
 
-    def __post_init__(self) -> None:
-        if self.limit.high is None:
-            raise ValueError("the most that is possible needs high")
-
     def judge(self, about: About, value: float) -> Finding | None:
-        """An error where the value is above what is possible."""
-        if self.limit.grade(value) != "fail":
+        """An error where the value is beyond what is possible."""
+        limit = self.limit
+        if limit.grade(value) != "fail":
             return None
-        assert self.limit.high is not None
+        below = limit.low is not None and value < limit.low
+        bound = limit.low if below else limit.high
+        assert bound is not None
         values: Values = {
-            "measured": _quantity(value, self.limit),
-            "possible": Quantity(self.limit.high, about.unit),
-            "basis": translatable(self.limit.basis),
+            "measured": _quantity(value, limit),
+            "least" if below else "possible": Quantity(bound, about.unit),
+            "basis": translatable(limit.basis),
         }
         return about.finding("error", "implausible", values)
 
