@@ -197,6 +197,61 @@ def ordered(
         yield from ((one, wanted == "confirmed") for one, stands in standings if stands == wanted)
 
 
+def _wrong_results_beside(finding: Finding, found: Evidence) -> bool | None:
+    """Whether a count of wrong results of the same check and part failed."""
+    failed = any(
+        one.kind == "fail" and one.code == "outside_limit"
+        for judged in _beside(finding, found)
+        if not judged.due.waivable and judged.due.limit and judged.due.limit.high == 0
+        for one in judged.findings
+    )
+    return True if failed else None
+
+
+def _impossible_on_others(finding: Finding, found: Evidence) -> bool | None:
+    """Whether this value was impossible on each other part; None where it has no other."""
+    others = [
+        any(told.code == finding.code for told in one.findings)
+        for one in found.values.get(finding.measurement or "", ())
+        if one.due.component != finding.component and one.value is not None
+    ]
+    return all(others) if others else None
+
+
+def _event_of_the_part(finding: Finding, found: Evidence) -> bool | None:
+    """Whether an event of the finding's part was recorded."""
+    part = finding.component
+    if part is None:
+        return None
+    own = _by_name(part, found)
+    events = (one.component for one in found.events if one.component is not None)
+    return True if any(are_related(own, _by_name(one, found)) for one in events) else None
+
+
+def _unproven_beside(finding: Finding, found: Evidence) -> bool | None:
+    """Whether a value that a ratio is made of cannot be or is missing, of any of its parts."""
+    of = finding.values.get("of")
+    if not isinstance(of, str):
+        return False
+    made_of = found.values.get(of, ())
+    unproven = (one.value is None or any(told.kind == "error" for told in one.findings) for one in made_of)
+    return any(unproven) if made_of else None
+
+
+def _beside(finding: Finding, found: Evidence) -> Iterator[Judgement]:
+    """What failed in the same check, of the finding's part and those related to it."""
+    part = finding.component
+    for judged in (one for ones in found.values.values() for one in ones):
+        same = any(told.check == finding.check for told in judged.findings)
+        if same and part is not None and are_related(part, judged.due.component):
+            yield judged
+
+
 # The conditions that a value and its side cannot express, by name: a pure function of the finding
 # and the evidence, which answers None where it cannot tell.
-RULES: Mapping[str, Callable[[Finding, Evidence], bool | None]] = MappingProxyType({})
+RULES: Mapping[str, Callable[[Finding, Evidence], bool | None]] = MappingProxyType({
+    "event_of_the_part": _event_of_the_part,
+    "impossible_on_others": _impossible_on_others,
+    "unproven_beside": _unproven_beside,
+    "wrong_results_beside": _wrong_results_beside,
+})

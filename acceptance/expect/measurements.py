@@ -396,7 +396,8 @@ def assemble(sheets: Iterable[tuple[str, Sheet]], known: Container[str] = ()) ->
 
 def _conditions(advice: Advice, *known: Container[str]) -> None:
     """Raise ValueError for a condition on a measurement that is not known."""
-    for condition in (one for cause in advice.causes for one in cause.conditions):
+    every = [cause for one in (advice, *advice.instead) for cause in one.causes]
+    for condition in (one for cause in every for one in cause.conditions):
         for name in condition.measurements:
             if not any(name in names for names in known):
                 raise ValueError(f"a cause's condition names {name}, which no family has")

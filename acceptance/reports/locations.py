@@ -18,6 +18,7 @@ from acceptance.expect.site_families import SiteFileError
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
+from acceptance.reports.advice import sided
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # Commands are copied and typed: a text that does not look like a name counts as unknown, so that no
@@ -93,7 +94,7 @@ def locate(inventory: Inventory, site: SiteChecks | None = None) -> Locations:
     if site is not None:
         with contextlib.suppress(SiteFileError):
             known = site_families.parse(site.families).measurements.by_name
-            advice = {name: one.advice for name, one in known.items()}
+            advice = {name: sided(one) for name, one in known.items()}
     return Locations(dict(_all(inventory)), advice)
 
 
