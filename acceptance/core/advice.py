@@ -26,10 +26,8 @@ _SIDES: tuple[Side, ...] = ("below", "above")
 _Names = Line | Annotated[tuple[Line, ...], msgspec.Meta(min_length=1)]
 
 
-# The kind of symptom that a value shows: on which side of its limit it is, or why it proves nothing.
-Symptom = Literal[
-    "low", "high", "better", "impossible", "vanished", "not finite", "contradiction"
-]
+# The kind of symptom of a value: on which side of its limit it is, or why it proves nothing.
+Symptom = Literal["low", "high", "better", "impossible", "vanished", "not finite", "contradiction"]
 
 
 SIDES: tuple[Symptom, ...] = ("low", "high")

@@ -234,7 +234,9 @@ def _unproven_beside(finding: Finding, found: Evidence) -> bool | None:
     if not isinstance(of, str):
         return False
     made_of = found.values.get(of, ())
-    unproven = (one.value is None or any(told.kind == "error" for told in one.findings) for one in made_of)
+    unproven = (
+        one.value is None or any(told.kind == "error" for told in one.findings) for one in made_of
+    )
     return any(unproven) if made_of else None
 
 
@@ -249,9 +251,11 @@ def _beside(finding: Finding, found: Evidence) -> Iterator[Judgement]:
 
 # The conditions that a value and its side cannot express, by name: a pure function of the finding
 # and the evidence, which answers None where it cannot tell.
-RULES: Mapping[str, Callable[[Finding, Evidence], bool | None]] = MappingProxyType({
-    "event_of_the_part": _event_of_the_part,
-    "impossible_on_others": _impossible_on_others,
-    "unproven_beside": _unproven_beside,
-    "wrong_results_beside": _wrong_results_beside,
-})
+RULES: Mapping[str, Callable[[Finding, Evidence], bool | None]] = MappingProxyType(
+    {
+        "event_of_the_part": _event_of_the_part,
+        "impossible_on_others": _impossible_on_others,
+        "unproven_beside": _unproven_beside,
+        "wrong_results_beside": _wrong_results_beside,
+    }
+)

@@ -19,8 +19,8 @@ from acceptance import resources
 from acceptance.core.advice import Advice
 from acceptance.core.limit import UNITS, Limit, Worse
 from acceptance.core.strict import Strict, Text
-from acceptance.expect.collected import Measures
 from acceptance.expect import loosest
+from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds, Loosest, Possible, possible
 
 _Spread = Annotated[float, msgspec.Meta(ge=0)]
@@ -312,9 +312,7 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
         loosest=entry.loosest,
     )
     plausible = (
-        None
-        if entry.fact
-        else loosest.plausible(entry.unit, own.possible, entry.possible_basis)
+        None if entry.fact else loosest.plausible(entry.unit, own.possible, entry.possible_basis)
     )
     classes = [entry.per] * len(entry.names) if isinstance(entry.per, str) else entry.per
     bases = entry.ratio_of or [None] * len(entry.names)

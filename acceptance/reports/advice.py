@@ -1,8 +1,8 @@
 """Causes and cures as data: what a finding means, its usual causes, and the next command.
 
-Those of a measurement stand in its family (`fixtures/measurements`), those of a kind of event, and
-of a kind of symptom that all families share, in `fixtures/causes.toml`, read strictly. Both are English; a reader's language has each text in its
-catalogue (`Language.text`).
+Those of a measurement stand in its family (`fixtures/measurements`). Those of a kind of event, and
+of a kind of symptom that all families share, stand in `fixtures/causes.toml`, read strictly. Both
+are English; a reader's language has each text in its catalogue (`Language.text`).
 """
 
 from __future__ import annotations

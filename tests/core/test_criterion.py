@@ -162,7 +162,9 @@ def test_the_impossibly_fast_one_of_two_does_not_make_the_other_slow() -> None:
     values |= {("copy_ratio", Gpu(0)): 178_481 / 200, ("copy_ratio", Gpu(1)): 200 / 178_481}
     verdict = fold(entries(bodies(made, values)))
     assert verdict.verdict == "UNJUDGED"
-    assert [(one.code, one.measurement, one.component) for one in verdict.of_kind("error", "fail")] == [
+    assert [
+        (one.code, one.measurement, one.component) for one in verdict.of_kind("error", "fail")
+    ] == [
         ("implausible", "copy", Gpu(0)),
         ("not_the_ratio", "copy_ratio", Gpu(0)),
         ("not_the_ratio", "copy_ratio", Gpu(1)),

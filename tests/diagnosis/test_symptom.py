@@ -92,7 +92,9 @@ def test_an_older_warning_is_on_the_side_of_the_only_bound(
     limit: Range | None, kind: str | None
 ) -> None:
     values = {"measured": Quantity(50.0, "GB/s")} | ({} if limit is None else {"limit": limit})
-    assert symptom(About("c", "copy", Gpu(0), "GB/s").finding("warn", "outside_usual", values)) == kind
+    assert (
+        symptom(About("c", "copy", Gpu(0), "GB/s").finding("warn", "outside_usual", values)) == kind
+    )
 
 
 LOW, HIGH = Bounds(low=10.0), Bounds(high=10.0)

@@ -61,7 +61,13 @@ def test_wrong_results_show_that_the_work_was_not_done(
 
 @each(
     "others, found",
-    [((5000.0, 6000.0), True), ((5000.0, 6.0), False), ((6.0,), False), ((None,), None), ((), None)],
+    [
+        ((5000.0, 6000.0), True),
+        ((5000.0, 6.0), False),
+        ((6.0,), False),
+        ((None,), None),
+        ((), None),
+    ],
 )
 def test_what_one_part_alone_shows_is_no_unit_of_the_program(
     others: tuple[float | None, ...], found: bool | None

@@ -116,9 +116,20 @@ def test_what_has_a_ceiling() -> None:
     assert set(found) == rates | {"vram_rate"} | efficiencies
     latencies = {name for name, one in found.items() if one.unit in ("us", "ns")}
     lows = {name for name, one in found.items() if one.ceiling and one.ceiling.low is not None}
-    assert lows == latencies == {"collective_latency", "collective_latency_p2p_off", "latency_host_device", "p2p_latency"}
+    assert (
+        lows
+        == latencies
+        == {
+            "collective_latency",
+            "collective_latency_p2p_off",
+            "latency_host_device",
+            "p2p_latency",
+        }
+    )
     # What its link, its memory or its cores allow comes before what the unit allows.
-    general = {name for name, one in found.items() if one.ceiling and isinstance(one.ceiling.basis, str)}
+    general = {
+        name for name, one in found.items() if one.ceiling and isinstance(one.ceiling.basis, str)
+    }
     assert general - latencies == {
         "bandwidth_test_d2d", "memory_copy", "memory_triad", "memory_random",
         "stressapptest_copy", "parallel_ddp",

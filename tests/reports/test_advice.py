@@ -15,7 +15,7 @@ from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
-from acceptance.core.advice import SIDES, PLACEHOLDERS, Advice, LikelyCause, Symptom, placeholders
+from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements
@@ -339,7 +339,7 @@ def test_each_finding_of_each_measurement_gets_fitting_advice(name: str) -> None
         assert not TOO_LITTLE.search(own.symptom) or name in SLOW_AND_HIGH, own.symptom
 
 
-# A time that is too long is what slows; heat and a brake slow down, a card short of power draws less.
+# A time that is too long slows, heat and a brake slow down, a card short of power draws less.
 SLOW_AND_HIGH = {
     name
     for name, one in FAMILIES.by_name.items()

@@ -129,7 +129,9 @@ def test_drift_has_the_causes_of_its_measurement_on_their_side_alone() -> None:
 
 @each("code", ["not_measured", "no_answer", "not_finite", "wrong_unit", "not_the_ratio"])
 def test_a_value_that_proves_nothing_has_causes_whatever_it_measures(code: str) -> None:
-    first, other = (Finding("error", "c", code, {}, name, Gpu(0)) for name in ("gemm_bf16", "copy_h2d"))
+    first, other = (
+        Finding("error", "c", code, {}, name, Gpu(0)) for name in ("gemm_bf16", "copy_h2d")
+    )
     assert told(first) == told(other)
     assert explain(msgspec.structs.replace(first, kind="waived"), HERE) is None
 
