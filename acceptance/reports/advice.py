@@ -8,7 +8,7 @@ are English; a reader's language has each text in its catalogue (`Language.text`
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -44,6 +44,11 @@ class AdviceBook:
     measurements: Mapping[str, Advice]
     by_event: Mapping[str, Advice]
     by_kind: Mapping[Symptom, Advice]
+
+    def entries(self) -> Iterator[Advice]:
+        """Every entry once, and those in place of it for another kind of symptom."""
+        told = (*self.measurements.values(), *self.by_event.values(), *self.by_kind.values())
+        yield from dict.fromkeys(other for one in told for other in (one, *one.instead))
 
     def of_event(self, event: str) -> Advice | None:
         """The entry of an event: that of its code if there is one, else that of its kind."""

@@ -149,12 +149,6 @@ def test_advice_of_a_measurement_may_be_that_of_an_event(tmp_path: Path) -> None
 # --- what is shipped ---
 
 
-def entries(found: AdviceBook) -> set[Advice]:
-    """Every entry once, and those in place of it."""
-    all_ = {*found.measurements.values(), *found.by_event.values(), *found.by_kind.values()}
-    return all_ | {other for one in all_ for other in one.instead}
-
-
 @functools.cache
 def event_kinds() -> set[str]:
     """Every kind of event that the product's code makes, found in its source, and in the table
@@ -270,7 +264,7 @@ def test_what_is_next_is_a_command_line() -> None:
         "apt",
         "rigproof",
     }
-    for one in entries(advice.shipped()):
+    for one in advice.shipped().entries():
         for command in (one.next, one.next_anywhere):
             if command is None:
                 continue
@@ -285,7 +279,7 @@ def test_what_is_next_is_a_command_line() -> None:
 
 
 def test_the_english_sentences_are_sentences() -> None:
-    for one in entries(advice.shipped()):
+    for one in advice.shipped().entries():
         assert one.symptom[0].isupper(), one.symptom
         assert one.symptom.endswith("."), one.symptom
         for text in (

@@ -61,12 +61,7 @@ def test_the_code_fits_what_is_expected() -> None:
 
 
 def test_a_cause_that_must_be_shown_first_is_one_that_rigproof_has() -> None:
-    book = advice.shipped()
-    known = {
-        cause.what
-        for entry in (*book.measurements.values(), *book.by_event.values())
-        for cause in entry.causes
-    }
+    known = {cause.what for entry in advice.shipped().entries() for cause in entry.causes}
     unknown = [
         f"{named.family.replace(' ', '-')}/{named.name}.toml: {expect.cause}"
         for named in read()
