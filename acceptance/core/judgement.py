@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import matches_patterns
 from acceptance.core.component import Component
-from acceptance.core.criterion import About, Plausible, Within
+from acceptance.core.criterion import About, Peers, Plausible, Within
 from acceptance.core.finding import DRIFT, Finding, FindingKind
 from acceptance.core.message import NO_VALUES, Text, known
 from acceptance.core.past import DriftJudgement
@@ -43,8 +43,8 @@ class Judgement(msgspec.Struct, frozen=True):
     unmeasured: Unmeasured | None = None
 
 
-def peers(check: PlannedCheck, due: Due, figures: Figures) -> dict[Component, float]:
-    """The plausible values, by component, of the measurement that a ratio is made of.
+def peers(check: PlannedCheck, due: Due, figures: Figures) -> Peers:
+    """The values, by component, of the measurement that a ratio is made of.
 
     Of several values of a component none counts: a ratio of one of them proves nothing.
     """
@@ -52,10 +52,9 @@ def peers(check: PlannedCheck, due: Due, figures: Figures) -> dict[Component, fl
         return {}
     dues = {one.component: one for one in check.due if one.measurement == equal.of}
     return {
-        component: told[0].value
-        for (measurement, component), told in figures.items()
-        if measurement == equal.of and len(told) == 1 and told[0].value is not None
-        if component not in dues or is_possible(dues[component], told[0].value)
+        one: value if one not in dues or is_possible(dues[one], value) else None
+        for (measurement, one), told in figures.items()
+        if measurement == equal.of and len(told) == 1 and (value := told[0].value) is not None
     }
 
 
@@ -101,7 +100,7 @@ def judge_due(
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
-    made_of: tuple[Mapping[Component, float], Mapping[Component, float]] = ({}, {}),
+    made_of: tuple[Peers, Peers] = ({}, {}),
 ) -> Judgement:
     """Judge one due measurement from its values and what its check skipped.
 
@@ -149,9 +148,7 @@ def is_possible(due: Due, value: float) -> bool:
     return due.ceiling is None or due.ceiling.grade(value) != "fail"
 
 
-def _judge_value(
-    due: Due, about: About, value: float, of: Mapping[Component, float]
-) -> Iterator[Finding]:
+def _judge_value(due: Due, about: About, value: float, of: Peers) -> Iterator[Finding]:
     """The findings from one value; one that cannot be proves nothing.
 
     Neither does a ratio to one: the impossibly fast of two equals does not make the other slow.
@@ -163,9 +160,8 @@ def _judge_value(
         if made is None or due.limit is None or due.limit.grade(made) == "pass":
             return
     kind = Within if is_possible(due, value) else Plausible
-    for one in due.criteria:
-        if isinstance(one, kind):
-            yield from filter(None, [one.judge(about, value)])
+    found = (one.judge(about, value) for one in due.criteria if isinstance(one, kind))
+    yield from filter(None, found)
 
 
 def _finite(about: About, values: Sequence[Measured], findings: list[Finding]) -> list[Measured]:

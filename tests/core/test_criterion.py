@@ -166,8 +166,8 @@ def test_the_impossibly_fast_one_of_two_does_not_make_the_other_slow() -> None:
         (one.code, one.measurement, one.component) for one in verdict.of_kind("error", "fail")
     ] == [
         ("implausible", "copy", Gpu(0)),
-        ("not_the_ratio", "copy_ratio", Gpu(0)),
-        ("not_the_ratio", "copy_ratio", Gpu(1)),
+        ("ratio_of_impossible", "copy_ratio", Gpu(0)),
+        ("ratio_of_impossible", "copy_ratio", Gpu(1)),
     ]
 
 
