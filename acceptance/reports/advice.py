@@ -57,7 +57,8 @@ class AdviceBook:
     def of_value(self, own: Advice | None, kind: Symptom | None) -> Advice | None:
         """The advice for a value with this symptom; `own` is that of its measurement.
 
-        The other side of a limit than its usual one is the better one.
+        The other side of a limit than its usual one is the better one; of a measurement that this
+        version does not know nobody can tell which that is.
         """
         if own is not None:
             if own.fits(kind):
@@ -65,7 +66,9 @@ class AdviceBook:
             for one in own.instead:
                 if kind in one.kinds:
                     return one
-        return None if kind is None else self.by_kind.get("better" if kind in SIDES else kind)
+        if kind in SIDES:
+            return None if own is None else self.by_kind.get("better")
+        return None if kind is None else self.by_kind.get(kind)
 
 
 class _Sheet(Strict, frozen=True):

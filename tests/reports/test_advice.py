@@ -358,5 +358,6 @@ def test_a_measurement_has_another_advice_for_another_kind_or_that_of_all() -> N
     ]  # fmt: skip
     assert book.of_value(replace(own, side="both"), "high") is not better
     assert book.of_value(None, "vanished") is better
+    assert book.of_value(None, "low") is None
     assert none.of_value(own, "high") is None
     assert none.of_value(None, None) is None
