@@ -6,12 +6,12 @@ again: the kind selects the advice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from acceptance.core.advice import Symptom
 from acceptance.core.finding import Finding
-from acceptance.core.message import Quantity, Range
+from acceptance.core.message import Message, Quantity, Range, Value
 from acceptance.core.past import Bounds, DriftFinding
 
 # Findings of a value that proves nothing, by code.
@@ -25,12 +25,9 @@ _PROVES_NOTHING: Mapping[str, Symptom] = MappingProxyType({
     "measured_again": "contradiction",
     "not_the_ratio": "contradiction",
 })  # fmt: skip
+# What a check says at its end where what it read before the run is not there after it.
+_LOST = "reading_lost"
 _OUTSIDE = frozenset({"outside_limit", "outside_usual", "worse_than_waived"})
-
-
-def proves_nothing(finding: Finding) -> bool:
-    """Whether a finding is of a value that proves nothing of the hardware."""
-    return finding.code in _PROVES_NOTHING
 
 
 def symptom(finding: Finding) -> Symptom | None:
@@ -38,8 +35,8 @@ def symptom(finding: Finding) -> Symptom | None:
 
     A value below its limit, or below what is usual, is `low`, and one above it `high`.
     """
-    if finding.code in _PROVES_NOTHING:
-        return _PROVES_NOTHING[finding.code]
+    if (unproven := unproven_value(finding)) is not None:
+        return unproven
     if finding.drift is not None:
         return _of_drift(finding.drift)
     measured = finding.values.get("measured")
@@ -54,6 +51,21 @@ def symptom(finding: Finding) -> Symptom | None:
     if not isinstance(limit, Range) or (limit.low is None) == (limit.high is None):
         return None
     return "high" if limit.low is None else "low"
+
+
+def unproven_value(finding: Finding) -> Symptom | None:
+    """The kind of symptom of a value that proves nothing of the hardware; None for any other."""
+    if _LOST in set(_codes(finding.values.get("text"))):
+        return "vanished"
+    return _PROVES_NOTHING.get(finding.code)
+
+
+def _codes(told: Value | None) -> Iterator[str]:
+    """The codes of a message, and of those within it."""
+    if isinstance(told, Message):
+        yield told.code
+        for one in told.values.values():
+            yield from _codes(one)
 
 
 def _of_drift(found: DriftFinding) -> Symptom | None:

@@ -63,7 +63,7 @@ def explain(
     None for other errors and for skips, whose own text names the cure.
     """
     told_of = finding.kind in ("fail", "warn") or finding.event is not None
-    if not told_of and not (finding.kind == "error" and symptom.proves_nothing(finding)):
+    if not told_of and not (finding.kind == "error" and symptom.unproven_value(finding)):
         return None
     known = _advice(finding, places)
     told = words.action(finding, language)

@@ -8,7 +8,7 @@ from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Wit
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import judge_due
 from acceptance.core.limit import Limit
-from acceptance.core.message import Quantity, Range
+from acceptance.core.message import Message, Quantity, Range
 from acceptance.core.parts import Gpu
 from acceptance.core.past import (
     Bounds,
@@ -24,7 +24,7 @@ from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.waiver import Waiver
-from acceptance.diagnosis.symptom import proves_nothing, symptom
+from acceptance.diagnosis.symptom import symptom, unproven_value
 
 BOTH = Limit("GB/s", "b", low=10.0, warn_low=20.0, warn_high=80.0, high=90.0)
 MOST = Limit("GB/s", "b", low=1.0, high=1000.0)
@@ -128,6 +128,20 @@ def test_a_counter_only_grows() -> None:
     assert symptom(Finding("warn", "c", "counter_grew", drift=drift)) == "high"
 
 
-def test_what_proves_nothing_is_told_by_its_code() -> None:
-    codes = {"implausible": True, "no_answer": True, "outside_limit": False, "skipped": False}
-    assert {one: proves_nothing(Finding("error", "c", one)) for one in codes} == codes
+@each(
+    "text, kind",
+    [
+        (Message("reading_lost", {"what": "ce_count"}), "vanished"),
+        (Message("line_below", {"line": "a", "next": Message("reading_lost")}), "vanished"),
+        (Message("line_below", {"line": "a", "next": "b"}), None),
+        ("reading_lost", None),
+    ],
+)
+def test_what_a_check_says_is_gone_after_the_run_has_vanished(text: Any, kind: str | None) -> None:
+    assert symptom(Finding("error", "c", "ended", {"text": text})) == kind
+
+
+def test_a_value_outside_its_limit_proves_something() -> None:
+    values = {"measured": Quantity(5.0, "GB/s"), "limit": Range("GB/s", low=9.0)}
+    finding = Finding("fail", "c", "outside_limit", values)
+    assert (symptom(finding), unproven_value(finding)) == ("low", None)
