@@ -231,7 +231,8 @@ class Fault(_Strict, frozen=True):
     `machine` is a description of fixtures/nvml; without it this machine is taken, without GPUs.
 
     `also` are checks that may speak too, as regular expressions of their ids: every other check of
-    the run must pass. `code` is rigproof's exit status. `station` is where the load session runs.
+    the run must pass. `fails` is how many failures the verdict lists, each fault once. `code` is
+    rigproof's exit status. `station` is where the load session runs.
     `timeline_from` is the check with whose beginning the timeline of the described machine begins,
     for all programs of the host. `cards_during` is the check with whose beginning network cards and
     files change. `pipe` makes the machine file a named pipe that nobody writes to.
@@ -265,6 +266,7 @@ class Fault(_Strict, frozen=True):
     arguments: tuple[str, ...] = ()
     image_steps: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    fails: Annotated[int, msgspec.Meta(ge=1)] | None = None
     long: bool = False
     within_s: Annotated[float, msgspec.Meta(gt=0)] = 90.0
 

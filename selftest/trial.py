@@ -125,7 +125,12 @@ def _finding(expect: Expect, run: Run, case: CaseResult) -> dict[str, Any] | Non
     found = run.verdict
     rows = {
         junit.safe_line(row["text"]): row
-        for row in (*found["violations"], *found["unjudged"], *found["waivers"])
+        for row in (
+            *found["violations"],
+            *found.get("duplicates", ()),
+            *found["unjudged"],
+            *found["waivers"],
+        )
         if row["check"] == expect.check
     }
     places: list[tuple[int, dict[str, Any]]] = []
@@ -170,6 +175,10 @@ def whole(fault: Fault, run: Run) -> str:
         run.assert_agrees()
     except AssertionError as error:
         return f"its reports do not agree: {' '.join(str(error).split())[:300]}"
+    failures = [one["text"] for one in run.verdict["violations"]]
+    if fault.fails not in (None, len(failures)):
+        listed = " | ".join(failures)
+        return f"the verdict lists {len(failures)} failures, not {fault.fails}: {listed[:600]}"
     own = [WHOLE_RUN if one.check == "run" else one.check for one in fault.expect]
     for name, case in told(run).items():
         if (

@@ -20,6 +20,9 @@ _HEX = re.compile(r"\b(?=[0-9a-f-]*[0-9])[0-9a-f-]{12,}\b")
 _LAST = re.compile(r"its last lines: .*", re.DOTALL)
 _NUMBER = re.compile(r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
+# How many more findings there are, as a closing line has it after the headline.
+_MORE = re.compile(r" \(\d+ more (?:failure|finding)s?(?:; |(?=\)))")
+
 Statement = dict[str, Any]
 
 
@@ -39,7 +42,11 @@ def of(folder: Path, screen: str) -> Statement:
         "verdict": verdict["verdict"],
         "exit_code": verdict["exit_code"],
         "scope": verdict.get("scope"),
-        "closing": [line for line in screen.splitlines() if line.startswith(verdict["verdict"])],
+        "closing": [
+            paperwork(line, verdict)
+            for line in screen.splitlines()
+            if line.startswith(verdict["verdict"])
+        ],
         "outcomes": {check["id"]: check["outcome"] for check in verdict["checks"]},
         "findings": findings,
         "notes": verdict["notes"],
@@ -50,6 +57,15 @@ def of(folder: Path, screen: str) -> Statement:
             if "value" in one
         },
     }
+
+
+def paperwork(line: str, verdict: dict[str, Any]) -> str:
+    """A closing line without its headline: the verdict, what it does not cover, and the counts."""
+    head = verdict.get("headline", {})
+    for said in filter(None, (head.get("to_do"), head.get("text"))):
+        line = line.replace(f": {said} (", " (", 1).replace(f": {said}: ", ": ", 1)
+    line = _MORE.sub(" (", line, count=1)
+    return line.replace(" (): ", ": ")
 
 
 def masked(text: str) -> str:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acceptance import resources
@@ -24,7 +24,10 @@ from acceptance.history.errors import BaselineUnsound
 from acceptance.history.store import Store
 from acceptance.history.trend import TrendSeries
 from acceptance.journal import clock, reader, run_folder
-from acceptance.reports import trend_terminal, trend_words
+from acceptance.journal import run as journal_run
+from acceptance.journal.segment import JournalError
+from acceptance.machine.changes import UnreadableRun
+from acceptance.reports import headline, trend_terminal, trend_words
 from acceptance.reports.terminal import Terminal
 from acceptance.run import lock
 from acceptance.wording import words
@@ -185,6 +188,8 @@ class HistoryCommand:
             )
             if not found.rows and (asked.measurement or asked.component):
                 raise self._unknown(store)
+        if found.shown:
+            found = replace(found, headline=self._headline(found.shown[-1].run_id))
         one = asked.measurement is not None
         trend_terminal.show(found, self._screen, self._language, one=one)
         if page is not None:
@@ -196,6 +201,14 @@ class HistoryCommand:
             content = nights.render(found, self._language).encode("utf-8")
             run_folder.write_whole(page, content, then=run_folder.START_AGAIN)
             self._screen.path(str(page))
+
+    def _headline(self, run_id: str) -> str | None:
+        """Why the last run did not pass; None where its folder has gone or cannot be read."""
+        try:
+            first = headline.of_run(journal_run.read(self._asked.out / run_id), self._language)
+        except (JournalError, UnreadableRun, OSError):
+            return None
+        return None if first is None else first.line(self._language)
 
     def export(self, form: str) -> None:
         """Write every value to standard output.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 from dataclasses import replace
-from pathlib import Path
 
 from msgspec import structs
 
@@ -19,8 +18,10 @@ from acceptance.cli.errors import SYSTEM_ERRORS, USER_ERRORS
 from acceptance.core.exit_code import SKIPPED
 from acceptance.core.language import Language
 from acceptance.core.message import Message
+from acceptance.journal.run import Run
 from acceptance.notify import notices, targets
 from acceptance.notify.schedule import failure_note
+from acceptance.reports import headline
 from acceptance.reports.terminal import Terminal
 from acceptance.run import idle_gate, lock, profile, signals
 from acceptance.run.profile import IdlePolicy
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     settings = targets.read(args.textfile, args.on_fail, args.webhook, args.webhook_secret_file)
     screen = Terminal.on_stdout(language)
     try:
-        code, run_dir, troubles = _night(args, screen, language, settings)
+        code, night, troubles = _night(args, screen, language, settings)
     except lock.MachineBusy as error:
         # No notification: the run that has just taken the machine is this night's, and sends its
         # own.
@@ -66,19 +67,26 @@ def run(args: argparse.Namespace) -> int:
         troubles = notices.notify_no_run(_why(error), settings)
         _write_note(args, None, screen, language, troubles)
         raise
-    _write_note(args, run_dir, screen, language, troubles)
+    _write_note(args, night, screen, language, troubles)
     return code
 
 
 def _write_note(
     args: argparse.Namespace,
-    run_dir: Path | None,
+    night: Run | None,
     screen: Terminal,
     language: Language,
     troubles: tuple[Message, ...],
 ) -> None:
     """Print failed notifications, and leave a note saying whether the failure unit must notify."""
-    failure_note.write_note(args.out, os.environ, run_dir, told=not troubles)
+    first = None if night is None else headline.of_run(night)
+    failure_note.write_note(
+        args.out,
+        os.environ,
+        None if night is None else night.folder,
+        told=not troubles,
+        headline=None if first is None else first.line(),
+    )
     for told in troubles:
         screen.say(words.message(told, language), "yellow")
 
@@ -97,8 +105,8 @@ def _night(
     screen: Terminal,
     language: Language,
     settings: targets.NotificationTargets,
-) -> tuple[int, Path, tuple[Message, ...]]:
-    """Run the night; returns the exit code, the run's folder, and the failed notifications."""
+) -> tuple[int, Run, tuple[Message, ...]]:
+    """Run the night; returns the exit code, the run, and the failed notifications."""
     nights = _nights(args)
     options = replace(
         run_options.read(args), niceness=nights.niceness, run_dir_file=args.run_dir_file
@@ -113,8 +121,8 @@ def _night(
         )
     code = closing.show_verdict(screen, night)
     if night.verdict.postponed is not None and night.verdict.verdict != "FAIL":
-        return SKIPPED, night.folder, notices.notify_skipped(night, settings)
-    return code, night.folder, notices.notify_run(night, settings)
+        return SKIPPED, night, notices.notify_skipped(night, settings)
+    return code, night, notices.notify_run(night, settings)
 
 
 def _nights(args: argparse.Namespace) -> IdlePolicy:

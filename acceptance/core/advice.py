@@ -36,7 +36,8 @@ SIDES: tuple[Symptom, ...] = ("low", "high")
 class Condition(Strict, frozen=True, rename={"is_": "is"}):
     """What must have been measured in the run if a cause is the right one.
 
-    It is about exactly one of: `measurement`, one or several of ours, of which one suffices;
+    It is about exactly one of: `measurement`, one or several of ours, of which one suffices, also
+    by a pattern of those that the run measured (`burn_*_kept`);
     `event`, likewise (`xid`, `xid.79`); `rule`, a function of `acceptance.diagnosis.causes` by its
     name. `is` is the side on which the value must be: `failed` and `sound` are its limit's, `low`
     and `high` the side of the limit that failed, `below` and `above` that of `value`. Of an event
@@ -93,13 +94,16 @@ class LikelyCause(Strict, frozen=True):
     """One likely cause: `what` it is, and how to `tell` it from the others.
 
     `when` are the conditions that this run's own measurements must meet, all of them. If they
-    confirm the cause the report says `seen`, or where there is none `tell`, as measured.
+    confirm the cause the report says `seen`, or where there is none `tell`, as measured. `fault` is
+    one name for a cause that families word each in its own way: what it is confirmed of is of one
+    fault of the machine.
     """
 
     what: Line
     tell: Line
     when: Condition | tuple[Condition, ...] = ()
     seen: Line | None = None
+    fault: Line | None = None
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec.structs import replace
+
 from acceptance.core import plain_text
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
 from acceptance.core.finding import Finding
 from acceptance.core.load_xid import Grade, moment_s, works_on
-from acceptance.core.message import Listed, Values, known, translatable
+from acceptance.core.message import Listed, Message, Quantity, Values, known, translatable
 from acceptance.core.plan import Plan
 from acceptance.core.record import HARMFUL, Entry, Event
 from acceptance.core.spans import CheckSpans
@@ -31,11 +33,13 @@ class OwnedEvent:
 
     `beside` names every check that it belongs to, where several ran side by side and it names no
     part that one of them loads. `grade` is what an Xid is worth that a good load never causes.
+    `after_s` is how many seconds after the start of its check it came.
     """
 
     event: Event
     beside: tuple[str, ...] = ()
     grade: Grade | None = None
+    after_s: float | None = None
 
 
 def loaded_side(event: Event, plan: Plan) -> Session | None:
@@ -88,21 +92,36 @@ def owners_of(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tupl
 
 
 def _counts(finding: Finding, event: Event) -> bool:
-    """Whether a finding counts the wrong results of which the load reported the first.
+    """Whether a finding counts the wrong results of which the load reported the first."""
+    part = event.component
+    if event.source != "load" or finding.kind != "fail" or finding.component is None:
+        return False
+    # The journal of an older rigproof does not name the counts.
+    names = event.counts or (f"burn_{event.code}_miscompares", f"{event.code}_miscompares")
+    of_it = finding.component == part or (part is not None and finding.component.holds(part))
+    return finding.measurement in names and of_it
 
-    `burn_bf16_miscompares` does so for an event with the code bf16.
-    """
-    name = f"_{finding.measurement}"
-    same = (
-        event.source == "load" and finding.kind == "fail" and finding.component == event.component
+
+def with_first(judged: Sequence[Finding], events: Sequence[OwnedEvent]) -> list[Finding]:
+    """The findings of measurements; those of wrong results with the first one of a load."""
+    return [_with_first(finding, events) for finding in judged]
+
+
+def _with_first(finding: Finding, events: Sequence[OwnedEvent]) -> Finding:
+    first = next((one for one in events if _counts(finding, one.event)), None)
+    if first is None:
+        return finding
+    after = None if first.after_s is None else Quantity(first.after_s, "s")
+    told = Message(
+        "first_wrong_result", known(after=after, meaning=translatable(first.event.meaning))
     )
-    return same and name.endswith("_miscompares") and f"_{event.code}_" in name
+    return replace(finding, values={**finding.values, "first": told})
 
 
 def event_findings(
     events: Sequence[OwnedEvent], check: str, judged: Sequence[Finding] = ()
 ) -> list[Finding]:
-    """The findings from the events of a check, or of the run.
+    """The findings from the events of a check, or of the run; what came again is one of them.
 
     `judged` are the findings of its measurements. An event of a load that its check counts as
     miscompares is left out: the count says how often it happened.
@@ -119,7 +138,18 @@ def event_findings(
             found.append(_finding(kind, check, owned))
         elif event.severity == "warning":
             found.append(_finding("warn", check, owned))
-    return found
+    return _each_once(found)
+
+
+def _each_once(found: Sequence[Finding]) -> list[Finding]:
+    """The first of the findings that differ in the kernel's line alone, and how many they are."""
+    alike: dict[str, list[Finding]] = {}
+    for one in found:
+        alike.setdefault(repr(replace(one, quote=None)), []).append(one)
+    return [
+        replace(one[0], values={**one[0].values, "times": len(one)}) if len(one) > 1 else one[0]
+        for one in alike.values()
+    ]
 
 
 def _finding(kind: Literal["fail", "error", "warn"], check: str, owned: OwnedEvent) -> Finding:

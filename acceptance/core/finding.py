@@ -13,6 +13,7 @@ from acceptance.core.past import DriftFinding
 FindingKind = Literal["fail", "error", "skip", "warn", "waived"]
 # Findings of drift have this event kind, such as `drift.step`.
 DRIFT = "drift"
+RUN = "run"  # the check of what concerns the whole run
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -23,6 +24,9 @@ class Finding(msgspec.Struct, frozen=True):
     what was observed, where that is too long for the line. For an event, `event` is its kind and
     code (`xid.79`, `oom`), which selects its causes, `action` is what to do about it, and `quote`
     the kernel's own line. A finding of drift has `drift` in place of values.
+
+    Of several findings of one fault the first counts, and names the checks of the others in
+    `also_in`; each of these has its check (or "run") as `duplicate_of`.
     """
 
     kind: FindingKind
@@ -36,6 +40,8 @@ class Finding(msgspec.Struct, frozen=True):
     note: Text | None = None
     event: str | None = None
     drift: DriftFinding | None = None
+    also_in: tuple[str, ...] = ()
+    duplicate_of: str | None = None
     # an error only because the value is missing: a better reason replaces it
     unmeasured: bool = False
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acceptance.core import foreign_process, load_xid, repeat, whole_run
-from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of
+from acceptance.core.event_finding import OwnedEvent, event_findings, owners_of, with_first
 from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import judge
 from acceptance.core.message import Message, Single, Text, known
@@ -68,7 +68,10 @@ def fold(entries: Sequence[Entry], compare: CompareWithBaseline | None = None) -
     ]
     grades = load_xid.grades(plan, entries, {entry: owning for entry, _, owning in owned})
     for entry, event, owning in owned:
-        one = OwnedEvent(event, owning if len(owning) > 1 else (), grades.get(entry))
+        at_s = load_xid.moment_s(entry, event)
+        after_s = spans.seconds_into(owning[0], entry.boot, at_s) if owning else None
+        beside = owning if len(owning) > 1 else ()
+        one = OwnedEvent(event, beside, grades.get(entry), after_s)
         for name in owning:
             events.setdefault(name, []).append(one)
         if not owning:
@@ -208,7 +211,8 @@ def _check(
         if body.outcome != "pass" and not waived and not repeat.is_known(body, findings):
             findings.append(repeat.end_of(body))
     findings += repeat.repeat_findings(check.id, second, findings)
-    findings += [*event_findings(events, check.id, findings), *shared]
+    unseen = event_findings(events, check.id, findings)
+    findings = [*with_first(findings, events), *unseen, *shared]
     outcome = worst([finding.kind for finding in findings if finding.kind in _RANK])
     if outcome == "pass" and judged and all(one.skipped for one in judged):
         outcome = "skip"  # waived, so the run may pass; the check itself did not

@@ -135,7 +135,8 @@ class Event(Body, frozen=True, tag="event"):
     `hardware` says whether an error of this kind proves a hardware fault; otherwise it leaves the
     hardware unjudged (out of memory, a kernel bug). `action` and a plain `meaning` are texts
     of rigproof's tables, which each language translates. `suspicion` is that of an Xid that a good
-    load never causes; None for any other event, and in older journals.
+    load never causes; None for any other event, and in older journals. `counts` are the
+    measurements that may count a wrong result of a load.
     """
 
     kind: str
@@ -150,6 +151,7 @@ class Event(Body, frozen=True, tag="event"):
     source: str = "kernel-log"
     catalog: tuple[str, ...] = ()
     suspicion: Suspicion | None = None
+    counts: tuple[str, ...] = ()
 
 
 class ForeignProcess(Body, frozen=True, tag="foreign-process"):

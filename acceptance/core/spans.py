@@ -90,6 +90,11 @@ class CheckSpans:
         running = (span for span in self.spans if _runs(span, entry.boot, moment_s))
         return next((span.check for span in running if span.segment == entry.segment), None)
 
+    def seconds_into(self, check: str, boot: int, moment_s: float) -> float | None:
+        """How many seconds after the start of a check a moment was; None where it was not then."""
+        own = (span for span in self.spans if span.check == check and _runs(span, boot, moment_s))
+        return next((moment_s - span.began_s for span in own), None)
+
 
 def _runs(span: CheckSpan, boot: int, moment_s: float) -> bool:
     return span.boot == boot and span.began_s <= moment_s <= span.ended_s

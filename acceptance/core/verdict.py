@@ -71,6 +71,16 @@ class Verdict(msgspec.Struct, frozen=True):
         return hash((self.run_id, self.verdict))
 
     def of_kind(self, *kinds: str) -> tuple[Finding, ...]:
-        """Every finding of these kinds: the run's own first, then check by check."""
+        """The findings of these kinds, each fault once: the run's own, then check by check."""
         every = (self.findings, *(check.findings for check in self.checks))
-        return tuple(finding for found in every for finding in found if finding.kind in kinds)
+        return tuple(
+            finding
+            for found in every
+            for finding in found
+            if finding.kind in kinds and finding.duplicate_of is None
+        )
+
+    def duplicates(self) -> tuple[Finding, ...]:
+        """The findings of faults that another check's finding counts, check by check."""
+        every = (self.findings, *(check.findings for check in self.checks))
+        return tuple(one for found in every for one in found if one.duplicate_of is not None)

@@ -6,18 +6,22 @@ measured. What nobody can tell neither confirms nor excludes a cause.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Literal
 
-from acceptance.core.advice import Condition, LikelyCause, Side
+from acceptance.core.advice import Condition, LikelyCause, Side, Whose
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Named, Part, Socket
+from acceptance.core.message import Listed, Message, Value
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Named, Part, Socket
 from acceptance.core.record import Event
 from acceptance.core.verdict import Verdict
+from acceptance.diagnosis import note_rules
 
 Standing = Literal["confirmed", "open", "excluded"]
 # Whether the kernel's messages of the run were read: without them a missing event proves nothing.
@@ -30,7 +34,8 @@ _ONE_SUFFICES: frozenset[Side] = frozenset({"not zero", "failed", "low", "high",
 class Evidence:
     """What a run measured, by measurement, and the events that it recorded, in their order.
 
-    `functions` gives the GPU, or another part, by the PCI function that the kernel names.
+    `functions` gives the GPU, or another part, by what the kernel's messages call it: its PCI
+    function, or its name.
     """
 
     values: Mapping[str, Sequence[Judgement]] = field(default_factory=lambda: MappingProxyType({}))
@@ -39,6 +44,12 @@ class Evidence:
 
     def __hash__(self) -> int:
         return hash((len(self.values), len(self.events)))
+
+    def of(self, name: str) -> Iterator[Judgement]:
+        """The values of a measurement, or of all whose names fit a pattern (`burn_*_kept`)."""
+        for measurement, values in self.values.items():
+            if fnmatchcase(measurement, name):
+                yield from values
 
 
 NO_EVIDENCE = Evidence()
@@ -52,20 +63,36 @@ def evidence(verdict: Verdict, functions: Mapping[Component, Component]) -> Evid
         for one in check.judged:
             values.setdefault(one.due.measurement, []).append(one)
         events += check.events
+    # Those of no check are in the findings of the run alone, without their time.
+    events += (_event_of(one) for one in verdict.findings if one.event and one.quote)
     events.sort(key=lambda one: (one.boot_s is None, one.boot_s or 0.0))
     return Evidence(values, tuple(dict.fromkeys(events)), functions)
 
 
+def _event_of(finding: Finding) -> Event:
+    kind, _, code = (finding.event or "").partition(".")
+    text = finding.quote or ""
+    return Event(
+        kind=kind,
+        severity="error",
+        text=text,
+        meaning=text,
+        action="",
+        code=code or None,
+        component=finding.component,
+    )
+
+
 def standing(cause: LikelyCause, finding: Finding, found: Evidence) -> Standing:
-    """Whether the run confirms a cause of a finding, excludes it, or leaves it open."""
-    if not cause.conditions:
-        return "open"
+    """Whether the run confirms a cause of a finding, excludes it, or leaves it open.
+
+    Conditions that only exclude have no say in what confirms it: the others must all be met.
+    """
     answers = [(one, _answer(one, finding, found)) for one in cause.conditions]
     if any(met is False and one.settles != "confirms" for one, met in answers):
         return "excluded"
-    if all(met is True and one.settles != "excludes" for one, met in answers):
-        return "confirmed"
-    return "open"
+    confirming = [met for one, met in answers if one.settles != "excludes"]
+    return "confirmed" if confirming and all(met is True for met in confirming) else "open"
 
 
 def _answer(condition: Condition, finding: Finding, found: Evidence) -> bool | None:
@@ -84,25 +111,31 @@ def _value(condition: Condition, finding: Finding, found: Evidence) -> bool | No
     for name in condition.measurements:
         of_name = [
             _on_side(one, condition)
-            for one in found.values.get(name, ())
+            for one in found.of(name)
             if belongs(one.due.component, condition, finding, found)
         ]
         answers += of_name or [None]
-    if side in _ONE_SUFFICES:
-        return True if True in answers else None if None in answers else False
+    return _any(answers) if side in _ONE_SUFFICES else _all(answers)
+
+
+def _any(answers: Sequence[bool | None]) -> bool | None:
+    return True if True in answers else None if None in answers else False
+
+
+def _all(answers: Sequence[bool | None]) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
 def _on_side(one: Judgement, condition: Condition) -> bool | None:
     """Whether one value is on the side; None for one that was not measured or is no number.
 
-    A failure that a waiver covers was not judged: nobody can tell whether it failed.
+    So is one with an error, such as a rate that cannot be: it proves nothing. A failure that a
+    waiver covers was not judged: nobody can tell whether it failed.
     """
-    value = one.value
-    if value is None or one.skipped:
+    value, kinds = one.value, {finding.kind for finding in one.findings}
+    if value is None or not math.isfinite(value) or "error" in kinds:
         return None
-    failed = any(finding.kind == "fail" for finding in one.findings)
-    limit = one.due.limit
+    failed, limit = "fail" in kinds, one.due.limit
     match condition.is_:
         case "zero":
             return value == 0
@@ -112,9 +145,9 @@ def _on_side(one: Judgement, condition: Condition) -> bool | None:
             if one.waived or (limit is None and not failed):
                 return None
             return failed == (condition.is_ == "failed")
-        case "low" if limit is not None and limit.low is not None:
+        case "low" if limit is not None and limit.low is not None and not one.waived:
             return value < limit.low
-        case "high" if limit is not None and limit.high is not None:
+        case "high" if limit is not None and limit.high is not None and not one.waived:
             return value > limit.high
         case "below" if condition.value is not None:
             return value < condition.value
@@ -127,24 +160,29 @@ def _on_side(one: Judgement, condition: Condition) -> bool | None:
 def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | None:
     """Whether such an event was recorded of these components.
 
-    An event that is not there proves nothing where the kernel's log was not read to its end.
+    An event that is not there proves nothing where the kernel's log was not read to its end, or
+    where there is one without a component, or for `before` one without a time.
     """
-    there = [
-        one
-        for one in found.events
-        if _named(one) & set(condition.events)
-        and one.component is not None
-        and belongs(one.component, condition, finding, found)
-    ]
+    such = [one for one in found.events if _named(one) & set(condition.events)]
+    there = [one for one in such if _concerns(one, condition, finding, found)]
+    vague = any(one.component is None for one in such if one not in there)
     if condition.is_ == "before":
         own = [one for one in found.events if _is_own(one, finding)]
         if not own or own[0].boot_s is None:
             return None
+        vague = vague or any(one.boot_s is None for one in there)
         there = [one for one in there if one.boot_s is not None and one.boot_s < own[0].boot_s]
     absent = not there
-    if absent and not _log_was_read(found):
+    if absent and (vague or not _log_was_read(found)):
         return None
     return absent if condition.is_ == "not there" else not absent
+
+
+def _concerns(event: Event, condition: Condition, finding: Finding, found: Evidence) -> bool:
+    """Whether an event is of a part that the condition is about; one that names none is of any."""
+    if event.component is None:
+        return condition.of == "any"
+    return belongs(event.component, condition, finding, found)
 
 
 def _named(event: Event) -> set[str]:
@@ -164,12 +202,18 @@ def belongs(part: Component, condition: Condition, finding: Finding, found: Evid
     own = finding.component
     if condition.of == "any" or own is None:
         return condition.of != "others"
-    related = are_related(_by_name(own, found), _by_name(part, found))
+    own, part = _by_name(own, found), _by_name(part, found)
+    related = are_related(own, part)
     return related if condition.of == "its" else not related and type(part) is type(own)
 
 
 def _by_name(component: Component, found: Evidence) -> Component:
     return found.functions.get(component, component)
+
+
+def share_a_part(one: Component, other: Component, found: Evidence) -> bool:
+    """Whether two components are related, by the parts of their PCI functions."""
+    return are_related(_by_name(one, found), _by_name(other, found))
 
 
 def are_related(one: Component, other: Component) -> bool:
@@ -232,7 +276,7 @@ def _unproven_beside(finding: Finding, found: Evidence) -> bool | None:
     """Whether a value that a ratio is made of cannot be or is missing, of any of its parts."""
     of = finding.values.get("of")
     if not isinstance(of, str):
-        return False
+        return False if found.values else None
     made_of = found.values.get(of, ())
     unproven = (
         one.value is None or any(told.kind == "error" for told in one.findings) for one in made_of
@@ -249,10 +293,263 @@ def _beside(finding: Finding, found: Evidence) -> Iterator[Judgement]:
             yield judged
 
 
+_Rule = Callable[[Finding, Evidence], bool | None]
+
+
+def _one_of(*conditions: Condition) -> _Rule:
+    """Whether at least one of several conditions is met."""
+
+    def rule(finding: Finding, found: Evidence) -> bool | None:
+        answers = [_answer(one, finding, found) for one in conditions]
+        return True if True in answers else None if None in answers else False
+
+    return rule
+
+
+def _of_the_finding(rule: note_rules.NoteRule) -> _Rule:
+    return lambda finding, _: rule(finding)
+
+
+def _after_another_xid(finding: Finding, found: Evidence) -> bool | None:
+    """Whether an Xid of another number, of the same GPU, came before the finding's own."""
+    xids = [one for one in found.events if one.kind == "xid"]
+    own = next((one for one in xids if _is_own(one, finding)), None)
+    if own is None or own.boot_s is None:
+        return None
+    for one in xids:
+        same = one.component == own.component and str(one.code) != str(own.code)
+        if same and one.boot_s is not None and one.boot_s < own.boot_s:
+            return True
+    return False if _log_was_read(found) else None
+
+
+def _medium_error(finding: Finding, found: Evidence) -> bool | None:
+    """Whether the kernel or the disk's own report names errors of its medium."""
+    disk = Condition(event="disk")
+    mine = [
+        one
+        for one in found.events
+        if one.kind == "disk"
+        and one.component is not None
+        and belongs(one.component, disk, finding, found)
+    ]
+    if any(one.code in _MEDIUM or _BAD_MEDIUM in one.text for one in mine):
+        return True
+    reports = (one for name in _REPORTS for one in found.values.get(name, ()))
+    bad = any(
+        one.value
+        and belongs(one.due.component, disk, finding, found)
+        and note_rules.disk_fails(note_rules.codes(one.note))
+        for one in reports
+    )
+    return True if bad else None
+
+
+def _declared_disk_is_there(finding: Finding, found: Evidence) -> bool | None:
+    """Whether as many disks of a declared model are there as all its declarations need."""
+    model, note = _declared_model(finding.values.get("basis")), finding.note
+    disks = note.values.get("disks") if isinstance(note, Message) else None
+    if model is None or not isinstance(disks, Listed):
+        return None
+    there = [one for one in disks.items if isinstance(one, Message)]
+    same = sum(repr(one.values.get("model")) == model for one in there)
+    limits = [one.due.limit for one in found.values.get("disk_count", ())]
+    needed = sum(
+        limit.low or 0
+        for limit in limits
+        if limit is not None and _declared_model(limit.basis) == model
+    )
+    return True if 0 < needed <= same else None
+
+
+def _declared_model(basis: Value | None) -> Value | None:
+    return basis.values.get("model") if isinstance(basis, Message) else None
+
+
+_BAD_MEDIUM = "critical medium error"  # the kernel's words in the event `disk.io`
+_MEDIUM, _REPORTS = ("media", "sense"), ("disk_faults", "disk_growth")
+_ROWS = (
+    "gpu_remap_pending",
+    "gpu_retirement_pending",
+    "gpu_ecc_uncorrected",
+    "gpu_ecc_uncorrected_new",
+)
+
+
+def _measured(side: Side, *names: str, of: Whose = "its") -> _Rule:
+    """A rule that is met as a condition on these measurements is."""
+    condition = Condition(measurement=names, is_=side, of=of)
+    return lambda finding, found: _value(condition, finding, found)
+
+
+def _recorded(*events: str) -> _Rule:
+    """A rule that is met where one of these events of the finding's component is there."""
+    condition = Condition(event=events)
+    return lambda finding, found: _event(condition, finding, found)
+
+
+def _note(*codes: str, other: tuple[str, ...] = ()) -> _Rule:
+    """A rule that is met where the finding's note says one of `codes`.
+
+    It is not met where the note says one of `other`, and else cannot tell.
+    """
+
+    def rule(finding: Finding, _: Evidence) -> bool | None:
+        said = note_rules.codes(finding.note)
+        return True if said & set(codes) else False if said & set(other) else None
+
+    return rule
+
+
+def _either(*rules: _Rule) -> _Rule:
+    """A rule that is met where one of these is."""
+    return lambda finding, found: _any([rule(finding, found) for rule in rules])
+
+
+def _unless(proof: _Rule, trace: _Rule) -> _Rule:
+    """A rule that `proof` meets, and that is not met where there is no `trace` either."""
+
+    def rule(finding: Finding, found: Evidence) -> bool | None:
+        if proof(finding, found):
+            return True
+        return False if trace(finding, found) is False else None
+
+    return rule
+
+
+# Packets that came broken are sent again and counted: without any the link changed no data.
+_PCIE = ("gpu_pcie_replays",)
+_NVLINK = ("gpu_nvlink_crc_errors", "gpu_nvlink_replays", "gpu_nvlink_recoveries")
+_aer, _nvlink_error = _recorded("aer"), _recorded("xid.74", "sxid")
+_pcie_packets_broken = _unless(
+    _either(_measured("failed", *_PCIE), _aer), _either(_measured("not zero", *_PCIE), _aer)
+)
+_nvlink_packets_broken = _unless(
+    _either(_measured("failed", *_NVLINK), _nvlink_error),
+    _either(_measured("not zero", *_NVLINK), _nvlink_error),
+)
+
+_ARMS = tuple(
+    f"collective_{what}" for what in ("miscompares", "send_receive_miscompares", "disagreements")
+)
+_default_right = _measured("zero", *_ARMS)
+_off_right = _measured("zero", *(f"{name}_p2p_off" for name in _ARMS))
+_peer_access = _measured("not zero", "p2p_supported")
+# The results of a GPU by itself; one that is wrong spoils those of all.
+_own_wrong = _measured(
+    "not zero",
+    "gemm_*_miscompares",
+    "burn_[bfit]*_miscompares",  # of its formats, not of its copies and peers
+    "gpu_burn_errors_*",
+    "vram_miscompares",
+    of="any",
+)
+
+
+def _only_through_host(finding: Finding, found: Evidence) -> bool | None:
+    """Whether only the data that goes through host memory arrives wrong.
+
+    Where no peer access is offered the data of both arms goes that way.
+    """
+    right = _default_right(finding, found)
+    if _off_right(finding, found) or (right is False and _peer_access(finding, found)):
+        return False
+    return right or None
+
+
+def _gpu_wrong_alone(finding: Finding, found: Evidence) -> bool | None:
+    """Whether a GPU itself computes or stores wrongly.
+
+    Its results without other GPUs prove it. Where they do not, and data arrives wrong by one way
+    between the GPUs and right by the other, it is the way.
+    """
+    if _own_wrong(finding, found):
+        return True
+    one_way = {_default_right(finding, found), _off_right(finding, found)} == {True, False}
+    return False if one_way else None
+
+
+def _between_gpus(finding: Finding, _: Evidence) -> bool | None:
+    """Whether the finding is about several GPUs, and not about one alone."""
+    return None if finding.component is None else not isinstance(finding.component, Gpu)
+
+
+def _joined_by_pcie(finding: Finding, found: Evidence) -> bool | None:
+    """Whether no NVLink joins the GPUs, as the paths say that were found with peer access."""
+    notes = [
+        one.note
+        for one in found.of("p2p_supported")
+        if belongs(one.due.component, _ITS, finding, found)
+    ]
+    paths = [str(note.values.get("path")) for note in notes if isinstance(note, Message)]
+    return not any(path.startswith("NV") for path in paths) if paths else None
+
+
+def _two_differ(finding: Finding, found: Evidence) -> bool | None:
+    """Whether just two GPUs were compared, and differ: neither has a majority."""
+    values = [one.value for one in found.of(finding.measurement or "")]
+    return None if None in values or not values else len(values) == 2 and 0 not in values
+
+
+_ITS = Condition(measurement="p2p_supported", is_="not zero")
+_MEMORY = ("means_memory_bit", "means_inputs", "means_address_line")
+_CHIP = ("means_datapath", "means_thermal", "means_repeatable")
+_MEMORY_COUNTS = (
+    "vram_miscompares",
+    "gpu_ecc_uncorrected",
+    "gpu_ecc_uncorrected_new",
+    "gpu_remapped_new",
+    "gpu_retired_new",
+)
+_WAYS = ("transport_nvlink_host", "transport_peer_refused", "transport_peer_though_off")
+
 # The conditions that a value and its side cannot express, by name: a pure function of the finding
 # and the evidence, which answers None where it cannot tell.
-RULES: Mapping[str, Callable[[Finding, Evidence], bool | None]] = MappingProxyType(
+RULES: Mapping[str, _Rule] = MappingProxyType(
     {
+        **{name: _of_the_finding(rule) for name, rule in note_rules.NOTE_RULES.items()},
+        "after_another_xid": _after_another_xid,
+        "declared_disk_is_there": _declared_disk_is_there,
+        "fault_since_reset": _one_of(
+            Condition(measurement=_ROWS, is_="not zero"), Condition(event="xid")
+        ),
+        "link_errors": _one_of(
+            Condition(measurement="gpu_pcie_replays", is_="not zero"), Condition(event="aer")
+        ),
+        "medium_error": _medium_error,
+        "no_spare_row": _one_of(
+            Condition(measurement="gpu_remap_failed", is_="not zero"), Condition(event="xid.64")
+        ),
+        "wrong_in_our_own_loads": _one_of(
+            Condition(measurement="vram_miscompares", is_="not zero"),
+            Condition(rule="in_several_loads"),
+        ),
+        "pcie_packets_broken": _pcie_packets_broken,
+        "nvlink_packets_broken": _nvlink_packets_broken,
+        "only_through_host": _only_through_host,
+        "gpu_wrong_alone": _gpu_wrong_alone,
+        "between_gpus": _between_gpus,
+        "joined_by_pcie": _joined_by_pcie,
+        "two_differ": _two_differ,
+        "memory_is_bad": _either(_note(*_MEMORY), _measured("not zero", *_MEMORY_COUNTS)),
+        "chip_by_note": _note(*_CHIP, other=_MEMORY),
+        "memory_cell": _note("means_memory_bit", other=("means_address_line",)),
+        "address_line": _note(
+            "means_address_line", other=("means_memory_bit", "means_one_bit_once")
+        ),
+        "copy_lost": _note("means_lost_copies", other=("means_copies",)),
+        "inputs_differ": _note("inputs_differ", other=("result_differs",)),
+        "persistent": _note("digest_persistent", other=("digest_transient",)),
+        "transient": _note(
+            "digest_transient", other=("digest_persistent", "digest_persistent_of_two")
+        ),
+        "either_of_two": _note(
+            "digest_persistent_of_two", other=("digest_persistent", "digest_transient")
+        ),
+        "slow_card": _note("slow_path_card", other=("slow_path_link",)),
+        "slow_link": _note("slow_path_link", other=("slow_path_card",)),
+        "peer_access_switched_off": _note("transport_cause_setting"),
+        "through_network": _note("transport_net", other=_WAYS),
         "event_of_the_part": _event_of_the_part,
         "impossible_on_others": _impossible_on_others,
         "unproven_beside": _unproven_beside,

@@ -7,8 +7,9 @@ to do if it is wrong.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -360,7 +361,7 @@ def read(folder: Path) -> Measurements:
     return found
 
 
-def assemble(sheets: Iterable[tuple[str, Sheet]], known: Container[str] = ()) -> Measurements:
+def assemble(sheets: Iterable[tuple[str, Sheet]], known: Collection[str] = ()) -> Measurements:
     """The measurements of files, each with its name; `known` are those of other files.
 
     Raises EntryError, and for a name that stands twice, or that a cause's condition names and that
@@ -392,12 +393,12 @@ def assemble(sheets: Iterable[tuple[str, Sheet]], known: Container[str] = ()) ->
     return Measurements(found, tuple(families))
 
 
-def _conditions(advice: Advice, *known: Container[str]) -> None:
-    """Raise ValueError for a condition on a measurement that is not known."""
+def _conditions(advice: Advice, *known: Collection[str]) -> None:
+    """Raise ValueError for a condition on a measurement, or a pattern of them, that no file has."""
     every = [cause for one in (advice, *advice.instead) for cause in one.causes]
     for condition in (one for cause in every for one in cause.conditions):
         for name in condition.measurements:
-            if not any(name in names for names in known):
+            if not any(name in names or fnmatch.filter(names, name) for names in known):
                 raise ValueError(f"a cause's condition names {name}, which no family has")
 
 

@@ -19,13 +19,12 @@ from typing import NamedTuple
 from msgspec import UNSET, UnsetType
 
 from acceptance.core.declared import Fact
-from acceptance.core.finding import DRIFT
+from acceptance.core.finding import DRIFT, RUN
 from acceptance.core.message import Message, known
 from acceptance.core.record import Outcome
 from acceptance.machine.changes import CHANGES
 from acceptance.reports.verdict_json import Bounds, Check, Declaration, DeclaredWaiver, Figure, File
 
-RUN = "run"  # the check of what concerns the whole run
 POSTPONED = "postponed"  # the event of nights that were skipped: any run ends them
 LOG = "kernel_log."  # the checks that see what no other one reports
 Key = tuple[str, str]  # measurement and component
@@ -95,7 +94,7 @@ def failure(file: File, proof: Proof) -> Failure:
         tuple(
             dict.fromkeys(
                 Violation(row.check, *map(_text, (row.measurement, row.component, row.event)))
-                for row in file.violations
+                for row in file.failures
             )
         ),
         proof,

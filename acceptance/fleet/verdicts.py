@@ -35,6 +35,7 @@ from acceptance.fleet.identity import MachineRun
 from acceptance.journal import run_folder
 from acceptance.process.command import CommandError
 from acceptance.reports import verdict_json
+from acceptance.reports.text import one_line
 from acceptance.reports.verdict_json import File, UnreadableVerdict
 from acceptance.run import signature
 from acceptance.wording.errors import said
@@ -81,14 +82,14 @@ class MachineVerdict:
 
     `began` is when the run began, by the machine's clock in its run id; None where that is of
     another form. `written` is when the file was written, by the clock of the file system.
-    `reason` is the first finding of a run that did not pass; `check` and `component` are what it is
-    about. `signer` names the signer or the key, None of an unsigned verdict. `checks` is how many
-    were planned; `not_passed` are those that failed (fail) or left something unjudged (error),
-    `run` among them for what concerns the whole run. `parts` are serial numbers and UUIDs of GPUs.
-    `places` are the columns of `values` in the collection's series; only measured values are there.
-    `seconds` are those of its checks, but for those beside others: the run took longer. `failed` is
-    what failed, of a FAIL. `baseline` is the run that the machine was compared with. `caveats` are
-    what the verdict does not cover.
+    `reason` is the headline of a run that did not pass, with its likeliest cause and what to do;
+    `check` and `component` are what it is about. `signer` names the signer or the key, None of an
+    unsigned verdict. `checks` is how many were planned; `not_passed` are those that failed (fail)
+    or left something unjudged (error), `run` among them for what concerns the whole run. `parts`
+    are serial numbers and UUIDs of GPUs. `places` are the columns of `values` in the collection's
+    series; only measured values are there. `seconds` are those of its checks, but for those beside
+    others: the run took longer. `failed` is what failed, of a FAIL. `baseline` is the run that the
+    machine was compared with. `caveats` are what the verdict does not cover.
     """
 
     machine: str
@@ -520,7 +521,7 @@ class _Reader:
             for _, part, one in figures
             if isinstance(part, Gpu) and one.serial is not UNSET
         )
-        reasons = (*file.violations, *file.unjudged)
+        first = verdict_json.head(file)
         groups = {key: file.provenance[key] for key in GROUP_KEYS if file.provenance.get(key)}
         return MachineVerdict(
             name,
@@ -531,7 +532,7 @@ class _Reader:
             file.verdict,
             file.scope != "full",
             None if file.profile is UNSET else file.profile,
-            f"{reasons[0].check}: {reasons[0].text}" if reasons else None,
+            None if first is None else one_line(first.to_do),
             signer,
             digest,
             groups,
@@ -540,8 +541,8 @@ class _Reader:
             frozenset(gpus),
             np.array(places, np.int32),
             np.array(list(measured.values()), np.float64),
-            reasons[0].check if reasons else None,
-            None if not reasons or reasons[0].component is UNSET else reasons[0].component,
+            None if first is None else first.check,
+            None if first is None or first.component is UNSET else first.component,
             _seconds(file),
             ending.failure(file, ending.proof(file)) if file.verdict == "FAIL" else None,
             None if file.baseline is UNSET else file.baseline,
@@ -592,7 +593,7 @@ def _component(name: str) -> Component:
 def _not_passed(file: File) -> tuple[tuple[str, NotPassed], ...]:
     """The checks of a verdict that are a reason against PASS, by id; fail is worse than error."""
     found: dict[str, NotPassed] = {row.check: "error" for row in file.unjudged}
-    found.update({row.check: "fail" for row in file.violations})
+    found.update({row.check: "fail" for row in file.failures})
     return tuple(sorted(found.items()))
 
 

@@ -18,6 +18,8 @@ from acceptance.core.past import Past
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import Entry, Measured
 from acceptance.core.verdict import Verdict
+from acceptance.diagnosis.gravity import by_gravity
+from acceptance.expect import measurements
 from acceptance.history.noise import NoiseBook
 from acceptance.journal import older
 from acceptance.journal.run import Run
@@ -166,7 +168,8 @@ def make(
 def _require_pass(verdict: Verdict) -> None:
     """Raise RunRejected unless the whole machine passed."""
     if verdict.verdict != "PASS":
-        first, *others = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
+        reasons = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
+        first, *others = by_gravity(reasons, measurements.shipped().by_name)
         why, more = words.as_message(first), len(others) or None
         raise RunRejected("run_not_passed", verdict=verdict.verdict, why=why, more=more)
     if verdict.shortened:

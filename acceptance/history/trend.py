@@ -168,6 +168,7 @@ class TrendReport:
 
     `shown` are its last nights, `recorded` is how many there are in all, `others` are machines with
     a history in the same folder. `baseline` is the run that accepted the machine, None if none did.
+    `headline` is why the last of them did not pass, as far as its folder is still there.
     """
 
     machine_id: str
@@ -176,6 +177,7 @@ class TrendReport:
     rows: tuple[TrendRow, ...]
     others: tuple[str, ...] = ()
     baseline: str | None = None
+    headline: str | None = None
 
     def can_tell(self) -> bool:
         """Whether any series has enough nights to show a change.

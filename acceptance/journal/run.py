@@ -13,14 +13,16 @@ import msgspec
 from acceptance.core.finding import Finding
 from acceptance.core.message import Message
 from acceptance.core.notes import run_notes
+from acceptance.core.parts import parse
 from acceptance.core.plan import Plan
-from acceptance.core.record import Entry, RunStarted
+from acceptance.core.record import Entry, Event, RunStarted
 from acceptance.core.spans import first_record, run_seconds
 from acceptance.core.verdict import Verdict, VerdictWord
-from acceptance.journal import older, reader, seal
+from acceptance.journal import duplicates, older, reader, seal
 from acceptance.journal.reader import Journal
 from acceptance.journal.seal import Seal
 from acceptance.machine import changes, matching, observation
+from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 
 if TYPE_CHECKING:
@@ -118,11 +120,13 @@ def _judged(
     troubles = [*found.troubles]
     if found.digest is not None:
         troubles += seal.other_parts(entries, matching.identities(inventory))
+    functions = {parse(gpu.pci_address): gpu.name for gpu in gpus(inventory)}
+    events = [entry.body for entry in entries if isinstance(entry.body, Event)]
     return Run(
         folder=folder,
         entries=entries,
         torn=torn,
-        verdict=_with_evidence(verdict, troubles),
+        verdict=_with_evidence(duplicates.mark(verdict, events, functions), troubles),
         seal=found,
         troubles=tuple(troubles),
         first=first,

@@ -17,6 +17,7 @@ from acceptance.reports.text import one_line
 LOG = "on-fail.txt"  # beside the views: what lies in logs/ is sealed before this
 CAP_BYTES = 64 * 1024  # of the command's output
 RUN_DIR, VERDICT = "RIGPROOF_RUN_DIR", "RIGPROOF_VERDICT"
+HEADLINE = "RIGPROOF_HEADLINE"
 
 
 def start(
@@ -24,16 +25,20 @@ def start(
     verdict_file: Path,
     word: VerdictWord,
     run_dir: Path | None,
+    closing: str,
     deadline: Deadline,
 ) -> Message | None:
     """Start the command once and wait for it.
 
     Returns why it failed, or None. The command reads verdict.json from standard
-    input. `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED; `RIGPROOF_RUN_DIR` is the run's folder,
-    absent if no run was started. Its output goes to `on-fail.txt` in that folder, its errors to
-    `on-fail.txt.err`. Processes that it leaves running are ended with it.
+    input. `RIGPROOF_VERDICT` is PASS, FAIL or UNJUDGED, `RIGPROOF_HEADLINE` the run's closing line;
+    `RIGPROOF_RUN_DIR` is the run's folder, absent if no run was started. Its output goes to
+    `on-fail.txt` in that folder, its errors to `on-fail.txt.err`. Processes that it leaves running
+    are ended with it.
     """
-    environment = {VERDICT: word} | ({RUN_DIR: str(run_dir)} if run_dir is not None else {})
+    environment = {VERDICT: word, HEADLINE: closing} | (
+        {RUN_DIR: str(run_dir)} if run_dir is not None else {}
+    )
     log = run_dir / LOG if run_dir is not None else None
     name = one_line(argv[0], 200)
     try:

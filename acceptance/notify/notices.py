@@ -23,7 +23,7 @@ from acceptance.notify import textfile as notify_textfile
 from acceptance.notify import webhook
 from acceptance.notify.targets import NotificationTargets
 from acceptance.process.deadline import Deadline
-from acceptance.reports import verdict_json
+from acceptance.reports import summary, verdict_json
 from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.errors import said
@@ -37,11 +37,12 @@ NO_RUN = "no-run"  # the run id if no run was started
 class _News:
     """A verdict to send.
 
-    `file` is verdict.json. `run_dir` is None if no run was started.
+    `closing` is the closing line, `file` is verdict.json. `run_dir` is None if no run was started.
     """
 
     word: VerdictWord
     run_id: str
+    closing: str
     file: Path
     run_dir: Path | None
     metrics: bytes
@@ -58,6 +59,7 @@ def notify_run(run: Run, settings: NotificationTargets) -> tuple[Message, ...]:
     news = _News(
         run.verdict.verdict,
         run.start.run_id,
+        one_line(summary.closing_line(run)),
         run.folder / run_folder.VERDICT,
         run.folder,
         notify_textfile.run_metrics(run),
@@ -102,7 +104,15 @@ def notify_no_run(reason: str, settings: NotificationTargets) -> tuple[Message, 
             file = Path(folder) / run_folder.VERDICT
             file.write_bytes(verdict_json.unreadable(NO_RUN, reason))
             return _everybody(
-                _News("UNJUDGED", NO_RUN, file, None, notify_textfile.no_run_metrics(), None),
+                _News(
+                    "UNJUDGED",
+                    NO_RUN,
+                    f"UNJUDGED: {one_line(reason)}",
+                    file,
+                    None,
+                    notify_textfile.no_run_metrics(),
+                    None,
+                ),
                 settings,
             )
     except OSError as error:
@@ -168,7 +178,12 @@ def _written(path: Path, content: bytes) -> Message | None:
 
 def _hook(news: _News, settings: NotificationTargets) -> Message | None:
     return notify_hook.start(
-        settings.on_fail, news.file, news.word, news.run_dir, Deadline.after(TOLD_S)
+        settings.on_fail,
+        news.file,
+        news.word,
+        news.run_dir,
+        news.closing,
+        Deadline.after(TOLD_S),
     )
 
 

@@ -17,6 +17,7 @@ from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.journal.run import Run
 from acceptance.machine import changes
 from acceptance.machine.changes import CHANGES
+from acceptance.reports import headline
 from acceptance.reports.exposition import Metric, metric, render
 
 # Worst first, except for `recorded`, which decides nothing.
@@ -90,6 +91,13 @@ def _run(run: Run) -> Iterator[Metric]:
         "The last run; a partial one is no acceptance of the machine.",
         ((about, 1.0),),
     )
+    if (first := headline.of_run(run)) is not None:
+        told = {"check": first.check, "component": first.part, "text": first.text}
+        yield Metric(
+            "rigproof_run_headline",
+            "1 for the gravest reason why the last run was no PASS; absent after a PASS.",
+            ((told, 1.0),),
+        )
     began = run.first
     ended = next((entry for entry in run.entries if isinstance(entry.body, RunEnded)), None)
     yield metric(

@@ -97,14 +97,15 @@ def entries(
         if one.address and str(name) != one.address
     }
     for told in findings:
-        finding = replace(told, values=words.values(told), drift=None)
+        checks = [told.check, *told.also_in]
+        finding = replace(told, values=words.values(told), drift=None, also_in=())
         own = finding.component
         rest = {name: value for name, value in finding.values.items() if name != "measured"}
         kept = rest if own else finding.values
         what = replace(finding, check="", component=own and ITSELF, values=kept)
         group = same.setdefault(repr(what), _Same(finding, [], [], [], []))
         group.told.append(told)
-        group.checks.append(finding.check)
+        group.checks += checks
         group.components += [own] if own and own not in group.components else []
         if isinstance(value := finding.values.get("measured"), Quantity):
             group.measured.append(value)

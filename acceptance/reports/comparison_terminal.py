@@ -33,6 +33,8 @@ def show(
 ) -> None:
     """Print a comparison; `everything` also shows the rows within the noise."""
     _grid(screen, [("", row) for row in words.heads(comparison, language)], right=5)
+    for line in words.headlines(comparison, language):
+        screen.say(line)
     for line in words.opening(comparison, language):
         screen.say(line, "bold yellow")
     letters = [words.letter(place) for place in range(len(comparison.runs))]

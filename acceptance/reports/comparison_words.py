@@ -15,7 +15,8 @@ from acceptance.history.comparison import (
     ValueChange,
 )
 from acceptance.history.noise import Spread
-from acceptance.reports import summary
+from acceptance.reports import headline, summary
+from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import duration
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
@@ -153,6 +154,18 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
             ),
             NONE if run.seconds is None else duration(run.seconds),
         )
+
+
+def headlines(comparison: Comparison, language: Language = ENGLISH) -> Iterator[str]:
+    """What each run that did not pass found, by the run's letter."""
+    for place, run in enumerate(comparison.runs):
+        verdict = run.verdict
+        found = verdict.of_kind("fail") or verdict.of_kind("error", "skip")
+        places = Locations({part: Location(serial=one) for part, one in run.identities.items()})
+        if (first := headline.of_findings(found, places, language)) is not None:
+            text = first.line(language)
+            about = language("{label}: {text}", label=verdict.verdict, text=text)
+            yield language("{label}: {text}", label=letter(place), text=about)
 
 
 def rest(comparison: Comparison, language: Language = ENGLISH) -> str:

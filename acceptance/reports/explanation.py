@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from acceptance.core.advice import Advice
+from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
+from acceptance.core.message import Message
 from acceptance.diagnosis import causes, symptom
 from acceptance.reports import advice
 from acceptance.reports.locations import Location, Locations
@@ -109,11 +110,13 @@ def _advice(finding: Finding, places: Locations) -> Advice | None:
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:
-    """The lines of a finding's note, if it has one.
+    """The lines of a finding's note, if it has one, and the first of the wrong results it counts.
 
     At most MOST_NOTES lines; a last line says how many were left out.
     """
     lines = words.lines(words.note_beside(finding) or "", language)
+    first = finding.values.get("first")
+    lines += [words.message(first, language)] if isinstance(first, Message) else []
     rest = len(lines) - MOST_NOTES
     shown = tuple(one_line(part) for part in lines[:MOST_NOTES])
     if rest < 1:
@@ -190,17 +193,62 @@ def details(finding: Finding, places: Locations, language: Language = ENGLISH) -
     )
 
 
+def of_one_cause(groups: Sequence[Sequence[Finding]], places: Locations) -> list[tuple[int, ...]]:
+    """The numbers of the groups that have one cause: the first one of each, which the run confirms.
+
+    Groups of unrelated components do not belong together, nor do any without such a cause.
+    """
+    causes_found = [_confirmed_cause(group[0], places) for group in groups]
+    confirmed = [cause and (cause.fault or cause.what) for cause in causes_found]
+    found: list[list[int]] = []
+    for number, group in enumerate(groups):
+        own, apart = [number], []
+        for numbers in found:
+            kin = confirmed[number] is not None and confirmed[numbers[0]] == confirmed[number]
+            others = [one for other in numbers for one in groups[other]]
+            if kin and any(_are_related(one, other, places) for one in group for other in others):
+                own += numbers
+            else:
+                apart.append(numbers)
+        found = [*apart, sorted(own)]
+    return sorted(map(tuple, found))
+
+
+def _confirmed_cause(finding: Finding, places: Locations) -> LikelyCause | None:
+    known = _advice(finding, places) if finding.kind in ("fail", "warn") else None
+    found = () if known is None else causes.ordered(known.causes, finding, places.measured)
+    return next((cause for cause, measured in found if measured), None)
+
+
+def _are_related(one: Finding, other: Finding, places: Locations) -> bool:
+    if one.component is None or other.component is None:
+        return False
+    return causes.share_a_part(one.component, other.component, places.measured)
+
+
 def group_findings(
     findings: Iterable[Finding], places: Locations, language: Language = ENGLISH
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
-    """Findings grouped by explanation, in the order of each group's first, with their details.
+    """Findings grouped by cause and explanation, in the order of each group's first, with details.
 
     The details name the location if the group is of one component; for several they are general.
+    Of several explanations with one confirmed cause they are the first, below a line that says so.
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         alike.setdefault(details(finding, places.nowhere(), language), []).append(finding)
-    for shared, group in alike.items():
-        found = tuple(group)
+    groups = list(alike.items())
+    for numbers in of_one_cause([group for _, group in groups], places):
+        found = tuple(finding for number in numbers for finding in groups[number][1])
         alone = len({finding.component for finding in found}) == 1
-        yield found, details(found[0], places, language) if alone else shared
+        told = details(found[0], places, language) if alone else groups[numbers[0]][0]
+        if len(numbers) == 1:
+            yield found, told
+            continue
+        others = [groups[number][1][0] for number in numbers[1:]]
+        notes = dict.fromkeys(line for one in others for line in note_lines(one, language))
+        cause = _confirmed_cause(found[0], places)
+        assert cause is not None  # as it is of one cause
+        what = language.text(cause.what)
+        one_cause = language("one cause of all of these, as measured: {cause}", cause=what)
+        yield found, (one_cause, *told, *notes)

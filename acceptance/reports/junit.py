@@ -33,7 +33,7 @@ from acceptance.core.limit import number
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult
 from acceptance.journal.run import Run
-from acceptance.reports import explanation, summary
+from acceptance.reports import explanation, headline, summary
 from acceptance.reports.locations import Locations, find_locations
 from acceptance.reports.text import one_line
 from acceptance.wording import words
@@ -126,6 +126,8 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     verdict = run.verdict
     yield "verdict", verdict.verdict
     yield "closing_line", summary.closing_line(run)
+    if (first := headline.of_run(run)) is not None:
+        yield "headline", first.to_do()
     yield "run_id", verdict.run_id
     yield "profile", verdict.profile
     yield "scope", summary.scope(verdict)
@@ -172,9 +174,11 @@ def _lack(findings: Sequence[Finding]) -> str:
 
 
 def _finding_text(findings: Sequence[Finding], where: Locations) -> str:
-    return "\n".join(
-        _limit_lines(list(map(safe_line, summary.finding_lines(findings, where))), RESULT)
-    )
+    """The findings of a testcase below their headline, where they decided its outcome."""
+    judged = [finding for finding in findings if finding.kind in ("fail", "error")]
+    first = headline.of_findings(judged, where)
+    lines = [*([first.line()] if first else []), *summary.finding_lines(findings, where)]
+    return "\n".join(_limit_lines(list(map(safe_line, lines)), RESULT))
 
 
 def _limit_lines(lines: Sequence[str], size: int) -> Sequence[str]:

@@ -21,6 +21,7 @@ from acceptance.machine.inventory import Inventory
 from acceptance.reports.advice import sided
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_CONTROLLER = re.compile(r"nvme\d+(?=n\d)")  # of nvme0n1 it is nvme0
 # Commands are copied and typed: a text that does not look like a name counts as unknown, so that no
 # quote, `$` or blank line gets into one.
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/#+ -]{0,79}")
@@ -80,9 +81,35 @@ NO_LOCATIONS = Locations()
 
 def find_locations(run: Run) -> Locations:
     """The location of each component of a run, and what else only the run has."""
-    functions = {parse(gpu.pci_address): gpu.name for gpu in gpus(run.inventory)}
     found = locate(run.inventory, run.plan.site)
-    return replace(found, measured=evidence(run.verdict, functions))
+    return replace(found, measured=evidence(run.verdict, kernel_names(run.inventory)))
+
+
+def kernel_names(inventory: Inventory) -> Mapping[Component, Component]:
+    """The GPUs, disks and network ports by the names that the kernel's messages have for them.
+
+    A bridge is the GPU's where it is above no other GPU. Of several ports of one card the first has
+    its PCI function.
+    """
+    found: dict[Component, Component] = {}
+    below: dict[str, list[Component]] = {}
+    for gpu in gpus(inventory):
+        found[parse(gpu.pci_address)] = gpu.name
+        place = inventory.places.get(gpu.pci_address)
+        for bridge in place.bridges if place else ():
+            below.setdefault(bridge, []).append(gpu.name)
+    for bridge, above in below.items():
+        if len(above) == 1:
+            found.setdefault(parse(bridge), above[0])
+    for disk in inventory.disks or ():
+        controller = _CONTROLLER.match(disk.name)
+        for name in (disk.name, *([controller[0]] if controller else [])):
+            found.setdefault(parse(name), disk.component)
+    for link in inventory.links or ():
+        for known in (link.name, link.pci_address):
+            if known:
+                found.setdefault(parse(known), link.component)
+    return found
 
 
 def locate(inventory: Inventory, site: SiteChecks | None = None) -> Locations:

@@ -20,7 +20,8 @@ from acceptance.expect.limit_book import NO_ARCHITECTURE, NO_SHEET
 from acceptance.journal import older
 from acceptance.journal.run import Run
 from acceptance.machine import waiver_lines
-from acceptance.reports import explanation, languages
+from acceptance.reports import explanation, headline, languages
+from acceptance.reports.headline import Headline
 from acceptance.reports.locations import Locations
 from acceptance.reports.text import one_line
 from acceptance.wording import quantities, words
@@ -30,13 +31,37 @@ ExitCode = Literal[0, 1, 3]
 
 
 def closing_line(run: Run, language: Language = ENGLISH) -> str:
-    """The closing line: the verdict, what it does not cover, and the counts."""
+    """The closing line: the verdict, what made it so, what it does not cover, and the counts.
+
+    It begins with the verdict's word and ends with the counts, whatever stands between.
+    """
     word, text = run.verdict.verdict, counts(run.verdict, language)
-    if about := language("; ").join(reservations(run, language)):
-        return language(
-            "{verdict} ({reservations}): {counts}", verdict=word, reservations=about, counts=text
-        )
-    return language("{verdict}: {counts}", verdict=word, counts=text)
+    first = headline.of_run(run, language)
+    about = language("; ").join(paperwork(run, first, language))
+    values = {"verdict": word, "counts": text}
+    if first is not None:
+        values["headline"] = first.line(language)
+        if about:
+            return language(
+                "{verdict}: {headline} ({reservations}): {counts}", reservations=about, **values
+            )
+        return language("{verdict}: {headline}: {counts}", **values)
+    if about:
+        return language("{verdict} ({reservations}): {counts}", reservations=about, **values)
+    return language("{verdict}: {counts}", **values)
+
+
+def paperwork(run: Run, first: Headline | None, language: Language = ENGLISH) -> tuple[str, ...]:
+    """What follows the headline: how many more findings there are, and the reservations."""
+    more = () if first is None or not first.more else (more_findings(run, first, language),)
+    return (*more, *reservations(run, language))
+
+
+def more_findings(run: Run, first: Headline, language: Language = ENGLISH) -> str:
+    """How many findings there are beside that of the headline."""
+    if run.verdict.verdict == "FAIL":
+        return language.ngettext("{n} more failure", "{n} more failures", first.more)
+    return language.ngettext("{n} more finding", "{n} more findings", first.more)
 
 
 class Caveat(NamedTuple):

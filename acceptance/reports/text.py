@@ -41,6 +41,14 @@ def one_line(text: str, limit: int = 2_000) -> str:
     return " ".join(clean(text, limit).split())
 
 
+def middle_cut(text: str, most: int) -> str:
+    """A text of at most about `most` letters: of a longer one the beginning and the end."""
+    if len(text) <= most:
+        return text
+    end = most // 2
+    return f"{text[: most - end].rstrip()} ... {text[-end:].lstrip()}"
+
+
 def first_line(text: str) -> str:
     """The first of several lines, as it is."""
     return text.split("\n", 1)[0]

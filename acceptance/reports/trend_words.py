@@ -37,13 +37,10 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
         else:
             lines.append(language("from {first} to {last}", **dates))
         lines.append(verdicts(report, language))
-        lines.append(
-            language(
-                "the last run: {run}: {verdict}",
-                run=last.run_id,
-                verdict=_verdict(last, language),
-            )
-        )
+        verdict = _verdict(last, language)
+        if report.headline is not None:
+            verdict = language("{label}: {text}", label=verdict, text=report.headline)
+        lines.append(language("the last run: {run}: {verdict}", run=last.run_id, verdict=verdict))
     if report.baseline:
         lines.append(language("accepted as the baseline: {run}", run=report.baseline))
     if report.others:

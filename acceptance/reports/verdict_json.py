@@ -5,18 +5,19 @@ Its shape is declared here and published in `docs/verdict.schema.json`.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from acceptance.core import message
+from acceptance.core import message, parts
 from acceptance.core.collection import Session
 from acceptance.core.declared import Declared, Fact
-from acceptance.core.finding import Finding
+from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
 from acceptance.core.limit_set import LimitSet
@@ -25,11 +26,15 @@ from acceptance.core.record import Outcome, Postponed
 from acceptance.core.unmeasured import Unmeasured
 from acceptance.core.verdict import CheckResult, Verdict, VerdictWord
 from acceptance.core.waiver import Waiver
+from acceptance.diagnosis.gravity import by_gravity
+from acceptance.expect import measurements
 from acceptance.journal.run import Run
 from acceptance.machine import changes
-from acceptance.reports import plain_json, summary, verified_load
-from acceptance.reports.explanation import Explanation, explain
-from acceptance.reports.locations import Locations, find_locations
+from acceptance.reports import headline, plain_json, summary, verified_load
+from acceptance.reports.explanation import Explanation, ShownCause, explain
+from acceptance.reports.headline import Headline
+from acceptance.reports.locations import Location, Locations, find_locations
+from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.errors import WordedError
 
@@ -341,6 +346,24 @@ class Caveat(Struct, frozen=True, forbid_unknown_fields=True):
     text: Text
 
 
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
+    """The gravest reason for a FAIL or an UNJUDGED, for whoever shows one line of a run."""
+
+    text: Annotated[Text, Meta(description="what happened, on which part, in which check")]
+    closing: Annotated[
+        Text,
+        Meta(description="the closing line: the verdict, this, what it does not cover, counts"),
+    ]
+    check: Annotated[str, Meta(description="the check's id; `run` for what concerns the whole run")]
+    to_do: Annotated[Text, Meta(description="`text`, the likeliest cause, and what to do")]
+    more: Annotated[int, Meta(ge=0, description="how many more reasons of its kind there are")]
+    component: Annotated[str, Meta(description="the component it is about")] | UnsetType = UNSET
+    cause: Annotated[Text, Meta(description="the likeliest cause")] | UnsetType = UNSET
+    next: (
+        Annotated[Text, Meta(description="the next command to type, or what to do")] | UnsetType
+    ) = UNSET
+
+
 class File(Struct, frozen=True, forbid_unknown_fields=True):
     """The verdict of a run of rigproof and every reason for it.
 
@@ -377,6 +400,17 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     provenance: Annotated[
         dict[str, str], Meta(description="where the run came from: versions, host, image, commands")
     ]
+    duplicates: (
+        Annotated[
+            tuple[Row, ...],
+            Meta(
+                min_length=1,
+                description="failures of other checks that see a fault of `violations` too; "
+                "`values.counted_in` is the check that lists it",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     limits: (
         Annotated[Limits, Meta(description="absent where the run was of an older rigproof")]
         | UnsetType
@@ -427,6 +461,15 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    headline: (
+        Annotated[Head, Meta(description="absent of a PASS, and of a run of an older rigproof")]
+        | UnsetType
+    ) = UNSET
+
+    @property
+    def failures(self) -> tuple[Row, ...]:
+        """Every failure of every check, those too of which another check's is counted."""
+        return self.violations + (() if self.duplicates is UNSET else self.duplicates)
 
 
 def _verdict(
@@ -595,6 +638,7 @@ def render(run: Run) -> bytes:
         exit_code=summary.exit_code(verdict),
         run_id=verdict.run_id,
         violations=rows("fail"),
+        duplicates=tuple(_row(finding, where) for finding in verdict.duplicates()) or UNSET,
         unjudged=rows("error", "skip"),
         warnings=rows("warn"),
         waivers=rows("waived"),
@@ -626,8 +670,78 @@ def render(run: Run) -> bytes:
         declared=_declared(run.start.declared, verdict.waivers),
         baseline=_known(baseline.run_id if baseline is not None else None),
         caveats=tuple(Caveat(one.code, one.text) for one in summary.caveats(run)),
+        headline=_head(run),
     )
     return plain_json.render(content)
+
+
+def _head(run: Run) -> Head | UnsetType:
+    found = headline.of_run(run)
+    return UNSET if found is None else _as_head(found, one_line(summary.closing_line(run)))
+
+
+def _as_head(found: Headline, closing: str) -> Head:
+    return Head(
+        found.text,
+        closing,
+        found.check,
+        found.to_do(),
+        found.more,
+        _known(found.part),
+        _known(found.cause),
+        _known(found.next or found.action),
+    )
+
+
+def head(file: File) -> Head | None:
+    """The headline of a verdict, of an older version too; None of a PASS."""
+    if file.headline is not UNSET:
+        return file.headline
+    kind: FindingKind = "fail" if file.violations else "error"
+    rows = [(_found(kind, row), row) for row in file.violations or file.unjudged]
+    if not rows:
+        return None
+    first = by_gravity((finding for finding, _ in rows), measurements.shipped().by_name)[0]
+    row = next(row for finding, row in rows if finding is first)
+    found = headline.headline(first, _lesson(row), row.text, _places(first, file), len(rows) - 1)
+    return _as_head(found, f"{file.verdict}: {found.text}")
+
+
+def _found(kind: FindingKind, row: Row) -> Finding:
+    """What a row says, as a finding; a component that no version knows is left out."""
+    measurement, event = (None if one is UNSET else one for one in (row.measurement, row.event))
+    part = None
+    if row.component is not UNSET:
+        with contextlib.suppress(ValueError):
+            part = parts.parse(row.component)
+    return Finding(kind, row.check, row.code, row.values, measurement, part, event=event)
+
+
+def _lesson(row: Row) -> Explanation | None:
+    """The explanation that a row holds."""
+    if row.symptom is UNSET:
+        return None
+    causes = () if row.causes is UNSET else row.causes
+    told = tuple(
+        ShownCause(one.what, "" if one.tell is UNSET else one.tell, one.measured is True)
+        for one in causes
+    )
+    return Explanation(row.symptom, told, None if row.next is UNSET else row.next, None)
+
+
+def _places(finding: Finding, file: File) -> Locations:
+    """Where the part of a finding is, as far as a verdict says it: its serial number or UUID."""
+    part = finding.component
+    serial = next(
+        (
+            one.serial
+            for check in file.checks
+            for one in check.measurements
+            if part is not None and one.component == str(part) and one.serial is not UNSET
+        ),
+        None,
+    )
+    return Locations({} if part is None else {part: Location(serial=serial)})
 
 
 def _declared(declared: Declared | None, waivers: Iterable[Waiver]) -> Declaration | UnsetType:
@@ -790,7 +904,8 @@ def unreadable(run_id: str, reason: Message | str) -> bytes:
     text = words.text(reason)
     refusal = Row("run", text, "unreadable", {"text": text})
     content = File(SCHEMA, "UNJUDGED", 3, run_id, (), (refusal,), (), (), (), (), (), {})
-    return plain_json.render(content)
+    found = head(content)
+    return plain_json.render(structs.replace(content, headline=_known(found)))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from acceptance.core.message import Listed, Message, Quantity, Value, known
 from acceptance.core.parts import Gpu, renamed
 from acceptance.core.record import Event, Note
 from acceptance.journal import clock
+from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import (
     FailedFile,
     UnreadMiscompare,
@@ -98,7 +99,7 @@ class _Listening:
         self._now_s = now_s
         self._began_s = now_s()
         self._noted_s = float("-inf")
-        self._told: set[tuple[Component, str]] = set()
+        self._told: set[tuple[Component, str, tuple[str, ...]]] = set()
         self._injected: dict[int, str] = {}
         self._laps: dict[int, Lap] = {}
         self._steps = 0
@@ -139,10 +140,11 @@ class _Listening:
         self._write(Note(Message("power_step_ended", {"step": step, **about}), progress=True))
 
     def _wrong(self, index: int, wrong: WrongResult) -> None:
-        component, code = self._component(index, component_of(wrong)), code_of(wrong)
-        if (component, code) in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
+        component = self._component(index, component_of(wrong))
+        what = component, code_of(wrong), counts_of(wrong)
+        if what in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
             return
-        self._told.add((component, code))
+        self._told.add(what)
         # An impossible time must not attribute the event to another check.
         told_s = (
             wrong.found_s if isinstance(wrong, WrongProduct | WrongCopy | WrongMemory) else None
@@ -238,7 +240,7 @@ def event_of(wrong: WrongResult, component: Component, injected: str | None = No
     match wrong:
         case WrongCopy() | WrongTransfer():
             code = "copy_lost" if wrong.words == wrong.unwritten else "copy_changed"
-            about: dict[str, Value] = {"check": wrong.check}
+            about: dict[str, Value] = known(check=wrong.check, where=_where(wrong, "words"))
             action = _OF_COPIES
         case WrongFile():
             code = "file_changed"
@@ -254,11 +256,11 @@ def event_of(wrong: WrongResult, component: Component, injected: str | None = No
             action = _OF_DISKS
         case WrongMemory():
             code = "memory_does_not_hold"
-            about = {}
+            about = known(where=_where(wrong, "pattern", "pass", "words"))
             action = _ACTION
         case _:
             code = "wrong_result"
-            about = known(where=_where(wrong))
+            about = known(where=_where(wrong, *_PLACES))
             action = _ACTION
     meaning = Message(code, known(component=str(component), injected=injected, **about))
     return Event(
@@ -270,15 +272,31 @@ def event_of(wrong: WrongResult, component: Component, injected: str | None = No
         code_of(wrong),
         component,
         source=SOURCE,
+        counts=counts_of(wrong),
     )
 
 
-def _where(wrong: WrongResult) -> Listed | None:
-    """The keys of a wrong result that say where it was found; None where it has none."""
+# The keys of a wrong result that say where it was, in the order in which they are shown.
+_PLACES = (
+    *("check", "shape", "iteration", "lap", "elements", "of", "words"),
+    *("layer", "model", "option", "way", "arm", "accumulation", "format", "size", "turn"),
+    *("run", "after", "product", "repeat", "step", "part", "tensor", "bit", "operand"),
+    *("difference", "error", "bound"),
+)
+
+_OF_ELEMENT = ("index", "word", "address", "expected", "got")
+
+
+def _where(wrong: WrongResult, *keys: str) -> Listed | None:
+    """These keys of a wrong result with their values, and those of its first wrong element.
+
+    None where it has none of them.
+    """
     printed = details(wrong)
-    parts = tuple(
-        f"{key} {printed[key]}"[:60]
-        for key in ("check", "shape", "iteration", "lap", "elements")
-        if key in printed
-    )
+    first = printed.get("first")
+    element = first[0] if isinstance(first, list) and first else None
+    element = element if isinstance(element, dict) else {}
+    told = {key: printed[key] for key in keys if key in printed}
+    told |= {key: element[key] for key in _OF_ELEMENT if key in element}
+    parts = tuple(f"{key} {value}"[:60] for key, value in told.items())
     return Listed(parts) if parts else None

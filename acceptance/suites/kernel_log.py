@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Text
 from acceptance.core.parts import SYSTEM
 from acceptance.core.record import HARMFUL, Event
 from acceptance.observe import kernel_log, kmsg
@@ -39,14 +39,17 @@ def records(root: Path) -> list[kmsg.KmsgRecord]:
         raise CheckSkipped(error.gap) from error
 
 
-def faults(events: tuple[KernelEvent, ...]) -> list[str]:
-    """One line for each event that proves a hardware fault, storms of corrected errors included."""
+def faults(events: tuple[KernelEvent, ...]) -> list[Text]:
+    """One text for each event that proves a hardware fault, storms of corrected errors included."""
     harmful = (event for event in events if event.hardware and event.severity in HARMFUL)
     return [*kernel_log.storms(events), *_lines(harmful)]
 
 
-def _lines(events: Iterable[KernelEvent]) -> list[str]:
-    return [f"{event.kind} {event.code}: {event.text}" for event in events]
+def _lines(events: Iterable[KernelEvent]) -> list[Message]:
+    return [
+        Message("kernel_fault", {"event": f"{event.kind} {event.code}", "text": event.text})
+        for event in events
+    ]
 
 
 @pytest.mark.session("host-before")
@@ -111,5 +114,5 @@ def test_during_run(
     check(
         "kernel_faults_during",
         {SYSTEM: float(len(seen))},
-        notes={SYSTEM: "; ".join(seen[:3]) or None},
+        notes={SYSTEM: Message("clauses", {"why": tuple(seen[:3])}) if seen else None},
     )

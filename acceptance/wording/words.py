@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import gettext
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from string import Formatter
 from typing import assert_never
 
@@ -67,7 +67,21 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
     """
     about = {"measurement": finding.measurement, "component": shown or finding.component}
     named = {name: str(value) for name, value in about.items() if value is not None}
-    return _worded(finding.code, values(finding), named, language)
+    told = _worded(finding.code, values(finding), named, language)
+    for one in other_checks(finding):
+        told = message(Message("aside", {"text": told, "aside": one}), language)
+    return told
+
+
+def other_checks(finding: Finding) -> Iterator[Message]:
+    """What other findings of the same fault say, or which one counts it."""
+    too = finding.values.get("too", ())
+    if isinstance(too, tuple):
+        yield from (one for one in too if isinstance(one, Message))
+    if finding.duplicate_of is not None:
+        yield Message("same_fault_as", {"check": finding.duplicate_of})
+    elif finding.also_in and "beside" not in finding.values:  # which names them itself
+        yield Message("seen_by_too", {"checks": Listed(finding.also_in)})
 
 
 def action(finding: Finding, language: Language = ENGLISH) -> str | None:
@@ -97,6 +111,10 @@ def as_message(finding: Finding) -> Message:
 def values(finding: Finding) -> Values:
     """What a finding's wording is filled with, by name; a brief note stands in the line."""
     found = finding.values if finding.drift is None else drift.values(finding.drift)
+    if finding.also_in:
+        found = {**found, "also_in": Listed(finding.also_in)}
+    if finding.duplicate_of is not None:
+        found = {**found, "counted_in": finding.duplicate_of}
     inline = finding.note is not None and note_beside(finding) is None
     return {**found, "note": finding.note} if inline and finding.note else found
 

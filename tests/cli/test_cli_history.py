@@ -18,6 +18,8 @@ from acceptance.core.parts import Gpu
 from acceptance.history import location
 from acceptance.history.store import Store
 from acceptance.journal import clock
+from acceptance.journal import run as journal_run
+from acceptance.reports import headline
 from acceptance.run import lock
 
 __all__ = ["call"]  # a fixture
@@ -68,6 +70,17 @@ def test_it_is_up_to_date_with_the_runs_that_are_there(call: Call, out: Path) ->
     assert any(line.startswith("copy_h2d gpu1 GB/s 4 150 0 120 - ") for line in told)
     write_run(out, "run-4", plan=PLAN)
     assert "5 nights recorded" in call("history")[1]
+
+
+def test_why_the_last_run_did_not_pass_as_long_as_it_is_there(call: Call, out: Path) -> None:
+    values = {("copy_h2d", Gpu(0)): 150.0, ("copy_h2d", Gpu(1)): 1.0}
+    run = write_run(out, "run-4", values, plan=PLAN)
+    first = headline.of_run(journal_run.read(run))
+    assert first is not None
+    assert first.part == "gpu1"
+    assert call("history")[1].splitlines()[3] == f"the last run: run-4: FAIL: {first.text}"
+    shutil.rmtree(run)
+    assert call("history")[1].splitlines()[3] == "the last run: run-4: FAIL"
 
 
 def test_one_measurement_and_component_by_pattern(call: Call, out: Path) -> None:

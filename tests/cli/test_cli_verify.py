@@ -82,7 +82,10 @@ def test_what_comes_after_the_signature_is_no_evidence(run: Run, key: Path) -> N
     (run.folder / "logs").mkdir()
     signature.sign(run, key)
     verdict = run.folder / run_folder.VERDICT
-    assert hook.start(["/bin/cat"], verdict, "FAIL", run.folder, Deadline.after(10.0)) is None
+    assert (
+        hook.start(["/bin/cat"], verdict, "FAIL", run.folder, "FAIL: gpu0", Deadline.after(10.0))
+        is None
+    )
     outputs.write(run)
     assert (run.folder / hook.LOG).read_bytes() == verdict.read_bytes()
     assert signature.verify(run.folder).whole

@@ -28,6 +28,9 @@ from acceptance.station.image import engine as image_engine
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(3600)]
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("RIGPROOF_TORCH_PYTHON")
+# Pairs side by side, so that the slow link and the silent node are waited for beside the others;
+# not all, as twelve nodes that load torch at once take seconds from the turns of the first.
+AT_ONCE = 4
 
 
 @contextmanager
@@ -61,8 +64,8 @@ def outcome(made: Network) -> tuple[int, dict[str, Any]]:
     argv = [sys.executable, "-m", "acceptance", "fleet", "pairs", str(nodes)]
     launch = shlex.join([sys.executable, str(made.launcher())])
     argv += ["--launch", f"{launch} {{node}}", "--backend", "gloo"]
-    argv += ["--python", PYTHON or "python", "--locations", str(addresses), "--grace", "60"]
-    argv += ["--most", "2097152", "--at-once", "3", "--out", str(made.folder)]
+    argv += ["--python", PYTHON or "python", "--locations", str(addresses)]
+    argv += ["--most", "2097152", "--at-once", str(AT_ONCE), "--out", str(made.folder)]
     environ = network_nodes.ENVIRONMENT
     done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=environ, timeout=1700)
     assert done.returncode in (0, 1, 3), done.stderr
@@ -76,17 +79,18 @@ def test_sound_nodes_pass_in_one_round(tmp_path: Path) -> None:
         code, found = outcome(made)
     assert (code, found["verdict"], len(found["tests"])) == (0, "PASS", 3)
     for one in found["tests"]:
-        # The wire carries 1.25 MB/s.
-        assert all(0 < rate < 0.00126 for rate in one["rates"].values())
+        # In GB/s: what the wire and its bucket carry, not what two processes of a host exchange.
+        wire = network_nodes.WIRE_MBIT / 8 / 1000
+        assert all(0 < rate < 1.01 * wire for rate in one["rates"].values())
 
 
 def test_a_node_and_two_links_are_named(tmp_path: Path) -> None:
     """One link is slow, one goes down in the middle, and one node has a wrong result."""
     with network(12, tmp_path) as made:
         nodes = made.nodes
-        made.link(nodes[2], nodes[3], network_nodes.SLOW)
+        made.link(nodes[2], nodes[3], network_nodes.SLOW_MBIT)
         made.more[nodes[4]] = ("--inject", "wrong")
-        made.link(nodes[6], nodes[7], network_nodes.WIRE)
+        made.link(nodes[6], nodes[7], network_nodes.WIRE_MBIT)
         made.cut.append(nodes[6])
         code, found = outcome(made)
     assert (code, found["verdict"]) == (1, "FAIL")

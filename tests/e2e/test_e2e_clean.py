@@ -1,9 +1,12 @@
 """A plain machine with the real tools passes, and everything about that run can be had again
 from its journal.
+
+RIGPROOF_TEST_OUT=FOLDER leaves the run there, for a baseline.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.tools, pytest.mark.timeout(400)]
 def test_smoke_on_a_machine_without_gpus(rig: Rig) -> None:
     rig.machine = resources.locate("machines") / "cpu-only.toml"
     rig.variables.clear()
+    rig.out = Path(os.environ.get("RIGPROOF_TEST_OUT", rig.out)).resolve()
     run = rig.accept(burn=None)
     run.assert_agrees()
     assert run.verdict["verdict"] == "PASS", run.out

@@ -88,7 +88,7 @@ def test_missing_gpus_fail_within_seconds(rig: Rig, declared: bool) -> None:
     others = {outcome for check, outcome in run.outcomes().items() if check != "gpu.present"}
     assert others == {"skip"}
     assert " not run" in run.out.splitlines()[-1]
-    assert ("(inventory not declared)" in run.out.splitlines()[-1]) is not declared
+    assert ("inventory not declared)" in run.out.splitlines()[-1]) is not declared
     assert (run.path / "machine.toml").is_file() is not declared
 
 

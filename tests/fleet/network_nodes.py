@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-WIRE, SLOW = "10mbit", "4mbit"
+WIRE_MBIT, SLOW_MBIT = 16, 6
 # Between the program of a node and rigproof: it cuts a link after the first reading, and adds
 # arguments on one node.
 LAUNCHER = """\
@@ -42,9 +42,9 @@ def command(*argv: str) -> None:
     assert done.returncode == 0, f"{argv}: {done.stderr}"
 
 
-def wire(namespace: str, device: str, rate: str) -> None:
+def wire(namespace: str, device: str, mbit: int) -> None:
     """Send at this rate at most. The queue holds all of it, as a lost packet would cost 200 ms."""
-    shape = ("root", "tbf", "rate", rate, "burst", "16kb", "limit", "16mb")
+    shape = ("root", "tbf", "rate", f"{mbit}mbit", "burst", "16kb", "limit", "16mb")
     command("tc", "-n", namespace, "qdisc", "add", "dev", device, *shape)
 
 
@@ -93,12 +93,12 @@ class Network:
         command("ip", "-n", node, "link", "set", "lo", "up")
         command("ip", "-n", node, "address", "add", f"{self.address(node)}/24", "dev", "eth0")
         command("ip", "-n", node, "link", "set", "eth0", "up")
-        wire(node, "eth0", WIRE)
+        wire(node, "eth0", WIRE_MBIT)
 
     def address(self, node: str) -> str:
         return f"10.77.0.{self.nodes.index(node) + 1}"
 
-    def link(self, first: str, second: str, rate: str) -> None:
+    def link(self, first: str, second: str, mbit: int) -> None:
         """A wire of their own between two nodes; without it there is none between them."""
         peer = ("peer", "name", "direct", "netns", second)
         command("ip", "-n", first, "link", "add", "direct", "type", "veth", *peer)
@@ -109,7 +109,7 @@ class Network:
             command("ip", "-n", here, "route", "add", *way)
             lost = ("blackhole", f"{self.address(there)}/32", "metric", "100")
             command("ip", "-n", here, "route", "add", *lost)
-            wire(here, "direct", rate)
+            wire(here, "direct", mbit)
 
     def launcher(self) -> Path:
         path = self.folder / "launcher.py"

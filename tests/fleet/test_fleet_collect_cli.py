@@ -65,7 +65,9 @@ def test_the_missing_come_first_then_failures_with_their_finding(
     assert code == 1
     assert out[0] == "UNJUDGED z: there is no verdict"
     assert out[1].startswith("FAIL b: gemm.rate[bf16]: measured 1, limit >= 600 (20")
-    assert out[2].startswith("UNJUDGED c: gemm.rate[bf16]: no result (20")
+    assert out[2].startswith(
+        "UNJUDGED c: gemm.rate[bf16]: no result; next: `rigproof accept --only gemm.rate[bf16]` (20"
+    )
     assert out[3].startswith("fleet/torn/verdict.json is no verdict of rigproof")
     assert out[4:] == [
         "not due: torn: UNJUDGED, which does not count",

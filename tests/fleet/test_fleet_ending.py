@@ -165,6 +165,13 @@ def test_what_a_version_before_says_ends_nothing(name: str) -> None:
     assert ending.obstacle(Failure(), ending.proof(file()), None) is not None
 
 
+def test_what_another_check_saw_of_the_fault_must_pass_too() -> None:
+    log = row("kernel_log.during_run", measurement="kernel_faults_during", component="system")
+    failed = file(FAILS["an Xid in a check"], duplicates=(log,))
+    assert why(failed, file()) == []
+    assert why(failed, file(checks=without("kernel_log.during_run"))) == ["end_not_measured"]
+
+
 SHORT = changed(lambda one: replace(one, load_s=5.0) if one.id == GEMM else one)
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from fleet_verdicts import LESS, verdict
 from kustomized import DEPLOY, build, one
+from msgspec import structs
 
 from acceptance.core.verdict import VerdictWord
 from acceptance.fleet import night, reader_file, verdicts
 from acceptance.reports import plain_json
-from acceptance.reports.verdict_json import File, Row
+from acceptance.reports.verdict_json import File, Head, Row
 
 ACCEPT = DEPLOY / "base" / "accept"
 PLUGIN = """\
@@ -302,6 +303,23 @@ def test_a_partial_pass_is_unknown(tmp_path: Path) -> None:
     lay(tmp_path, file)
     said = f"the newest run, {shown_time(file)}, is of a part of the node, or shortened"
     assert read(tmp_path) == (2, said)
+
+
+@pytest.mark.parametrize(("word", "code"), [("FAIL", 1), ("UNJUDGED", 2)])
+def test_the_part_and_the_check_of_the_headline(
+    tmp_path: Path, word: VerdictWord, code: int
+) -> None:
+    head = Head("x", "y", "together.burn", "z", 2, "gpu3")
+    file = structs.replace(made(word, 1), headline=head)
+    lay(tmp_path, file)
+    assert read(tmp_path) == (code, f"{word}, {shown_time(file)}: gpu3 together.burn")
+
+
+def test_a_strange_headline_tells_nothing(tmp_path: Path) -> None:
+    head = Head("x", "y", "$(reboot)", "z", 2, "gpu3\n  }")
+    file = structs.replace(made("FAIL", 1), headline=head)
+    lay(tmp_path, file)
+    assert read(tmp_path) == (1, f"FAIL, {shown_time(file)}: gemm.rate[bf16]")
 
 
 def test_a_long_check_is_cut(tmp_path: Path) -> None:

@@ -512,7 +512,7 @@ def test_mistakes_in_settings_are_logged(readers: Path, tmp_path: Path) -> None:
     assert logged("healthcheck") == (0, "", wrong)
     assert logged("prolog") == (0, "", wrong)
     run, _ = hold(tmp_path / "runs", "FAIL")
-    failed = f"rigproof FAIL: {run}\n"
+    failed = f"rigproof FAIL: {run} gemm.rate[bf16]\n"
     assert logged("healthcheck") == (0, "", wrong + failed)
     assert logged("prolog") == (1, failed, f"{wrong}job 7 not admitted: {failed}")
     (readers / "gate").unlink()
@@ -531,7 +531,7 @@ def test_the_check_of_nhc(readers: Path, tmp_path: Path) -> None:
 
     assert checked() == (0, "")
     run, _ = hold(tmp_path / "runs", "FAIL")
-    assert checked() == (1, f"die: check_rigproof: rigproof FAIL: {run}\n")
+    assert checked() == (1, f"die: check_rigproof: rigproof FAIL: {run} gemm.rate[bf16]\n")
 
 
 # The job itself, without Slurm.

@@ -73,6 +73,17 @@ def test_how_a_night_ended(
 
 
 def test_of_a_users_own_units() -> None:
+    for told in (True, False):
+        found = failure_note.ending(
+            {
+                failure_note.RESULT: "exit-code",
+                failure_note.CODE: "exited",
+                failure_note.STATUS: "1",
+            },
+            failure_note.FailureNote("a1", "/run", told, "gpu0 in watch.heat: hot"),
+            user=False,
+        )
+        assert " FAIL: gpu0 in watch.heat: hot" in words.message(found.message)
     assert words.message(failure_note.ending({}, None, user=True).message).endswith(
         "see `journalctl --user --unit rigproof-nightly.service`"
     )

@@ -170,9 +170,8 @@ def test_a_run_that_never_gives_the_machine_back_comes_to_light(
     assert (here / "reports/latest").resolve() == other
     folder = here / "reports" / told["run_id"]
     assert (here / "made").read_text() == f"{folder}\n"
-    assert failure_note.find(
-        here / "reports", {failure_note.OTHERS: "a1"}
-    ) == failure_note.FailureNote("a1", str(folder), told=True)
+    note = failure_note.find(here / "reports", {failure_note.OTHERS: "a1"})
+    assert note == failure_note.FailureNote("a1", str(folder), True, told["headline"]["text"])
     suite = next(iter(JUnitXml.fromstring((folder / "junit.xml").read_bytes())))
     (failed,) = [
         case for case in suite if any(isinstance(result, Failure) for result in case.result)

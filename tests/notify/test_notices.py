@@ -22,6 +22,7 @@ from acceptance.journal.run import Run
 from acceptance.notify import hook as notify_hook
 from acceptance.notify import notices, webhook
 from acceptance.notify.targets import NotificationTargets, Webhook
+from acceptance.reports import summary
 from acceptance.wording import words
 
 # Keeps what it was told beside itself: its environment and its standard input.
@@ -29,6 +30,7 @@ HOOK = """#!/bin/sh
 here=$(dirname "$0")
 echo "$RIGPROOF_VERDICT" >>"$here/called"
 printf %s "${RIGPROOF_RUN_DIR-none}" >"$here/run_dir"
+printf %s "$RIGPROOF_HEADLINE" >"$here/headline"
 cat >"$here/verdict"
 echo "told the pager"
 """
@@ -75,6 +77,7 @@ def test_everybody_is_told_of_a_failure(tmp_path: Path, hook: Path, there: Recei
     )
     assert (tmp_path / "called").read_text() == "FAIL\n"
     assert (tmp_path / "run_dir").read_text() == str(run.folder)
+    assert (tmp_path / "headline").read_text() == summary.closing_line(run)
     verdict = (run.folder / run_folder.VERDICT).read_bytes()
     assert (tmp_path / "verdict").read_bytes() == verdict == there.seen[0][2]
     assert there.seen[0][1]["X-Rigproof-Run"] == "run-1"
@@ -169,6 +172,7 @@ def test_a_run_that_never_came_about_is_told(tmp_path: Path, hook: Path, there: 
     verdict = json.loads((tmp_path / "verdict").read_text())
     assert (verdict["verdict"], verdict["exit_code"]) == ("UNJUDGED", 3)
     assert [row["text"] for row in verdict["unjudged"]] == ["the engine does not answer"]
+    assert (tmp_path / "headline").read_text().startswith("UNJUDGED: ")
     assert (tmp_path / "called").read_text() == "UNJUDGED\n"
     assert (tmp_path / "run_dir").read_text() == "none", "there is no folder, and none is made up"
     assert json.loads(there.seen[0][2]) == verdict

@@ -507,6 +507,7 @@ def run() -> list[Body]:
             source="load",
             hardware=False,
             catalog=("RESET_GPU",),
+            counts=("burn_bf16_miscompares",),
         ),
         Event(
             "aer",

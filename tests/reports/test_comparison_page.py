@@ -108,7 +108,7 @@ def test_every_table_has_a_name_and_its_heads_a_scope() -> None:
 
 def test_another_language() -> None:
     shown = comparison_page.render(
-        compared_samples.one_machine(), translated.language({"The runs": "Läufe"})
+        compared_samples.one_machine(), translated.language({"The runs": "Läufe"}, "zh-CN")
     )
-    assert '<html lang="xx">' in shown
+    assert '<html lang="zh-CN">' in shown
     assert "<h2>Läufe</h2>" in shown

@@ -75,7 +75,8 @@ def test_another_machine_is_told_first() -> None:
         "number "
         "in common"
     )
-    assert shown[2] == told
+    assert [line[:8] for line in shown[2:4]] == ["A: FAIL:", "B: FAIL:"]
+    assert shown[4] == told
 
 
 def test_a_mark_is_a_word_and_colour_only_adds_to_it() -> None:
@@ -112,7 +113,7 @@ def test_hostile_text_stays_text(text: str) -> None:
 def test_another_language() -> None:
     terminal, out = piped()
     words = translated.language(
-        {"worse": "schlechter", "Measurements outside the noise": "Messwerte"}
+        {"worse": "schlechter", "Measurements outside the noise": "Messwerte"}, "zh-CN"
     )
     comparison_terminal.show(compared_samples.one_machine(), terminal, language=words)
     shown = out.getvalue()

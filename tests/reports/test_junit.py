@@ -65,11 +65,12 @@ def test_a_run_with_every_outcome() -> None:
         junit.RUN: [Error],
     }
     assert read["gpu.present"].classname == "rigproof.gpu"
-    assert (
-        read["gpu.present"].result[0].message
-        == "gpu_count on machine: measured 0, limit = 1; basis: declared"
-    )
-    assert read["gpu.present"].result[0].text.splitlines()[1:] == [
+    message, first, *rest = read["gpu.present"].result[0].text.splitlines()
+    assert read["gpu.present"].result[0].message == message
+    assert message.startswith("gpu.present: ")
+    assert message.endswith(": gpu_count 0, limit = 1")
+    assert first == "gpu_count on machine: measured 0, limit = 1; basis: declared"
+    assert rest == [
         *samples.LOOKED.splitlines(),
         *(
             f"{label}: {text}"
@@ -215,7 +216,7 @@ def test_every_core_of_a_large_machine_keeps_its_line_and_its_log() -> None:
     low = {("rate", Core(n)): 1.0 for n in range(512)}
     found = samples.run(journals.bodies(made, low))
     case = cases(junit.render(found))["cpu.gemm"]
-    assert len(case.result[0].text.splitlines()) == 512
+    assert len(case.result[0].text.splitlines()) == 1 + 512
     assert "rate on core:511: 1 GB/s, limit >= 100 GB/s" in case.system_out
 
 

@@ -6,7 +6,7 @@ from site_box import family
 from acceptance.core.parts import Gpu, Pair, Part, parse
 from acceptance.core.site import FamilyFile, SiteChecks
 from acceptance.machine.observation import decode
-from acceptance.reports.locations import NO_LOCATIONS, Location, locate
+from acceptance.reports.locations import NO_LOCATIONS, Location, kernel_names, locate
 
 INVENTORY = {
     "memory": {"dimms": [{"slot": "DIMM_A1", "serial": "S1"}], "dimms_unread": None},
@@ -94,3 +94,35 @@ def test_the_advice_of_a_sites_own_measurements_is_the_runs() -> None:
     assert not found.nowhere().found
     unread = SiteChecks("/etc/checks", "abc", (FamilyFile("mount.toml", "title = 7"),))
     assert not locate(decode(INVENTORY), unread).advice
+
+
+def test_the_kernels_names_of_parts_lead_to_them() -> None:
+    def laid(*above: tuple[str, ...]) -> dict[str, object]:
+        names = ("0000:01:00.0", "0000:81:00.0")
+        return {
+            name: {
+                "address": name,
+                "host_bridge": "pci0000:00",
+                "bridges": list(bridges),
+                "numa_node": None,
+                "cpus": None,
+            }
+            for name, bridges in zip(names, above, strict=True)
+        }
+
+    port, switch, below = "0000:00:01.1", "0000:00:02.0", "0000:80:01.1"
+    alone = decode({**INVENTORY, "places": laid((port,), (switch, below))})
+    both = decode({**INVENTORY, "places": laid((port,), (switch, port))})
+    names = kernel_names(alone)
+    for name, part in {
+        "0000:01:00.0": "gpu0",
+        "0000:00:01.1": "gpu0",
+        "0000:80:01.1": "gpu1",
+        "nvme0n1": "disk:nvme0n1",
+        "nvme0": "disk:nvme0n1",
+        "sda": "disk:sda",
+        "eth0": "net:eth0",
+        "0000:05:00.0": "net:eth0",
+    }.items():
+        assert names[parse(name)] == parse(part)
+    assert parse("0000:00:01.1") not in kernel_names(both)

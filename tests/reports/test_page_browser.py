@@ -139,7 +139,7 @@ def test_hostile_text_does_nothing_in_a_browser(text: str, tmp_path: Path) -> No
     assert console == []
     assert (told["acting"], told["handlers"]) == (0, 0)
     assert told["wide"] == []
-    assert told["title"].startswith("FAIL · rigproof")
+    assert told["title"].startswith("FAIL: ")
 
 
 @each("width", [PHONE, DESK])

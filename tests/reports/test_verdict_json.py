@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from test_junit import HOSTILE
 from thoroughness import examples
 
+from acceptance.core.parts import Gpu
 from acceptance.core.plan import Reduction
 from acceptance.core.record import RunClosed
 from acceptance.core.unmeasured import Unmeasured
@@ -50,6 +51,7 @@ KEYS = [
     "profile",
     "inventory_declared",
     "caveats",
+    "headline",
 ]
 TAUGHT = {"symptom", "causes", "next", "shows", "vendor"}
 CHECK = ["id", "title", "session", "outcome", "seconds", "measurements"]
@@ -104,7 +106,7 @@ def test_the_schema_is_one_and_tells_its_number() -> None:
 
 def test_every_shape_is_closed_and_said() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    assert len(shapes) == 24
+    assert len(shapes) == 25
     for shape in shapes:
         assert shape["description"]
         if "enum" in shape:
@@ -218,7 +220,7 @@ def test_a_run_without_a_plan_has_the_same_shape() -> None:
     assert content["unjudged"] == [
         {"check": "run", "text": told, "code": "unreadable", "values": values}
     ]
-    assert list(content) == KEYS[:12]
+    assert list(content) == [*KEYS[:12], "headline"]
 
 
 def test_a_run_that_a_later_start_closed() -> None:
@@ -335,3 +337,23 @@ def test_what_is_not_known_of_a_cause_is_absent() -> None:
     READER.validate(content)
     content["violations"][0]["causes"] = [{"what": "a dead card", "tell": ""}]
     assert not READER.is_valid(content)
+
+
+def test_a_fault_that_two_checks_see_is_one_violation_and_the_other_is_kept_whole() -> None:
+    """The check after the load measures what the one before it did."""
+    made = journals.plan(
+        journals.check("link.before", session="host-before"),
+        journals.check("link.after", session="host-after"),
+    )
+    whole = journals.bodies(made, {("copy", Gpu(0)): 50.0})
+    content = read(verdict_json.render(samples.run(whole)))
+    (row,) = content["violations"]
+    (again,) = content["duplicates"]
+    assert (row["check"], row["values"]["also_in"]["items"]) == ("link.before", ["link.after"])
+    assert (again["check"], again["values"]["counted_in"]) == ("link.after", "link.before")
+    assert again["measurement"] == row["measurement"]
+    assert [one["outcome"] for one in content["checks"]] == ["fail", "fail"]
+    assert [one.check for one in verdict_json.read(json.dumps(content).encode()).failures] == [
+        "link.before",
+        "link.after",
+    ]

@@ -10,7 +10,6 @@ import pytest
 from cases import each
 from synthetic_machines import collected
 
-from acceptance.reports import advice
 from selftest.fault import FAULTS, CatalogueError, read
 from selftest.row import FAMILIES
 
@@ -58,17 +57,6 @@ def test_the_code_fits_what_is_expected() -> None:
         assert ("refused" in outcomes) == any(one.check == "start" for one in named.fault.expect), (
             named.name
         )
-
-
-def test_a_cause_that_must_be_shown_first_is_one_that_rigproof_has() -> None:
-    known = {cause.what for entry in advice.shipped().entries() for cause in entry.causes}
-    unknown = [
-        f"{named.family.replace(' ', '-')}/{named.name}.toml: {expect.cause}"
-        for named in read()
-        for expect in named.fault.expect
-        if expect.cause and expect.cause not in known
-    ]
-    assert not unknown
 
 
 def laid(folder: Path, text: str, family: str = "links") -> Path:

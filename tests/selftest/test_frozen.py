@@ -5,6 +5,7 @@ that every run is terminal_run.
 from __future__ import annotations
 
 import pytest
+import statement
 
 from selftest import clean, frozen
 from selftest.__main__ import WHOLE
@@ -35,6 +36,24 @@ def run(
         "findings": sorted(findings or (SLOW, HOT)),
         "values": {GAIN: 2.0, HEAT: None} if values is None else values,
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("FAIL: gpu0 in a.b: hot: 1 passed", "FAIL: 1 passed"),
+        ("FAIL: gpu0 in a.b: hot (1 more failure): 1 passed", "FAIL: 1 passed"),
+        ("FAIL: gpu0 in a.b: hot (partial): 1 passed", "FAIL (partial): 1 passed"),
+        ("FAIL: gpu0 in a.b: hot (7 more failures; partial): 1 passed", "FAIL (partial): 1 passed"),
+        ("UNJUDGED: gpu0 in a.b: hot; next: x (2 more findings): 1 error", "UNJUDGED: 1 error"),
+        ("PASS (partial): 1 passed", "PASS (partial): 1 passed"),
+    ],
+)
+def test_a_closing_line_is_compared_without_its_headline(line: str, kept: str) -> None:
+    """What happened stands in the findings, which are compared."""
+    head = {"text": "gpu0 in a.b: hot", "to_do": "gpu0 in a.b: hot; next: x"}
+    assert statement.paperwork(line, {"headline": head}) == kept
+    assert statement.paperwork(kept, {}) == kept
 
 
 @pytest.mark.parametrize(

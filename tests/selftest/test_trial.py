@@ -114,6 +114,15 @@ def test_a_check_that_is_accused_too_spoils_the_row_unless_it_may_be(tmp_path: P
     assert row(run, Fault("", FAULT.expect, 1, also=("link\\.other.*",))).caught
 
 
+@each(
+    "fails, wrong", [(None, ""), (2, ""), (1, "lists 2 failures, not 1"), (3, "2 failures, not 3")]
+)
+def test_one_failure_too_many_spoils_the_row(tmp_path: Path, fails: int | None, wrong: str) -> None:
+    fault = Fault("", FAULT.expect, 1, also=("link\\.other.*",), fails=fails)
+    found = row(made(tmp_path, 50.0, 60.0), fault)
+    assert (found.caught, wrong in found.wrong) == (not wrong, True)
+
+
 def test_reports_that_do_not_agree_spoil_the_row(tmp_path: Path) -> None:
     run = made(tmp_path)
     page = run.path / "report.html"

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 import journals
 import pytest
 
+from acceptance.core.component import Component
 from acceptance.core.fold import fold
 from acceptance.core.notes import run_notes
+from acceptance.core.parts import Gpu, Pair
 from acceptance.core.record import (
     Body,
     CheckEnded,
@@ -26,16 +28,17 @@ from acceptance.core.verdict import Verdict
 from acceptance.wording import words
 
 BURN = "together.burn"
+PATH = Pair(Gpu(0), Gpu(1))
 DUES = tuple(
     journals.due(
         f"burn_{name}_miscompares", component, "count", journals.NONE_ALLOWED, waivable=False
     )
     for name, component in (
-        ("bf16", "gpu0"),
-        ("f64", "gpu0"),
-        ("copy", "gpu0"),
-        ("peer", "gpu0->gpu1"),
-        ("bf16", "gpu1"),
+        ("bf16", Gpu(0)),
+        ("f64", Gpu(0)),
+        ("copy", Gpu(0)),
+        ("peer", PATH),
+        ("bf16", Gpu(1)),
     )
 )
 PLAN = journals.plan(
@@ -43,7 +46,7 @@ PLAN = journals.plan(
 )
 
 
-def told(code: str = "bf16", component: str = "gpu0", source: str = "load") -> Event:
+def told(code: str = "bf16", component: Component = Gpu(0), source: str = "load") -> Event:
     return Event(
         "miscompare",
         "fatal",
@@ -64,7 +67,7 @@ def lap(number: int) -> Note:
 def run(
     during: Sequence[Body],
     *,
-    wrong: dict[tuple[str, str], float] | None = None,
+    wrong: dict[tuple[str, Component], float] | None = None,
     ends: bool = True,
 ) -> Verdict:
     return fold(recorded(during, wrong=wrong, ends=ends))
@@ -73,7 +76,7 @@ def run(
 def recorded(
     during: Sequence[Body],
     *,
-    wrong: dict[tuple[str, str], float] | None = None,
+    wrong: dict[tuple[str, Component], float] | None = None,
     ends: bool = True,
     after: Sequence[Body] = (),
 ) -> list[Entry]:
@@ -93,7 +96,7 @@ def recorded(
     return journals.entries([*whole[:place], *during, *(after or stop)])
 
 
-def failures(verdict: Verdict) -> list[tuple[str, str | None, str | None]]:
+def failures(verdict: Verdict) -> list[tuple[str, str | None, Component | None]]:
     return [
         (finding.check, finding.measurement, finding.component)
         for finding in verdict.of_kind("fail")
@@ -111,7 +114,7 @@ def test_a_healthy_burn() -> None:
 def test_what_was_told_fails_though_the_burn_was_stopped() -> None:
     verdict = run([told(), lap(1)], ends=False)
     assert verdict.verdict == "FAIL"
-    assert failures(verdict) == [(BURN, None, "gpu0")]
+    assert failures(verdict) == [(BURN, None, Gpu(0))]
     (finding,) = verdict.of_kind("fail")
     assert words.of(finding) == "miscompare bf16 on gpu0: gpu0 gave a wrong result"
     assert finding.quote == "{...}"
@@ -123,7 +126,7 @@ def test_what_was_told_fails_though_the_harness_was_killed() -> None:
     closed = RunClosed(BURN, True, {}, "the machine was restarted before it came to its end")
     verdict = fold(recorded([told(), lap(3)], ends=False, after=[closed]))
     assert verdict.verdict == "FAIL"
-    assert failures(verdict) == [(BURN, None, "gpu0")]
+    assert failures(verdict) == [(BURN, None, Gpu(0))]
     texts = [words.of(finding) for finding in verdict.of_kind("error")]
     assert "did not finish: proved until then: gpu0: lap 3 of 9" in texts
 
@@ -131,14 +134,14 @@ def test_what_was_told_fails_though_the_harness_was_killed() -> None:
 @pytest.mark.parametrize(
     ("code", "component", "measurement"),
     [
-        ("bf16", "gpu0", "burn_bf16_miscompares"),
-        ("f64", "gpu0", "burn_f64_miscompares"),
-        ("copy", "gpu0", "burn_copy_miscompares"),
-        ("peer", "gpu0->gpu1", "burn_peer_miscompares"),
+        ("bf16", Gpu(0), "burn_bf16_miscompares"),
+        ("f64", Gpu(0), "burn_f64_miscompares"),
+        ("copy", Gpu(0), "burn_copy_miscompares"),
+        ("peer", PATH, "burn_peer_miscompares"),
     ],
 )
 def test_what_the_check_counts_is_not_told_twice(
-    code: str, component: str, measurement: str
+    code: str, component: Component, measurement: str
 ) -> None:
     verdict = run([told(code, component)], wrong={(measurement, component): 7.0})
     assert failures(verdict) == [(BURN, measurement, component)]
@@ -152,15 +155,15 @@ def test_what_the_check_counts_is_not_told_twice(
     ("event", "wrong"),
     [
         (told(), {}),  # the load told of one, and counted none
-        (told("f64"), {("burn_bf16_miscompares", "gpu0"): 7.0}),
-        (told("bf16", "gpu1"), {("burn_bf16_miscompares", "gpu0"): 7.0}),
-        (told("16"), {("burn_bf16_miscompares", "gpu0"): 7.0}),
+        (told("f64"), {("burn_bf16_miscompares", Gpu(0)): 7.0}),
+        (told("bf16", Gpu(1)), {("burn_bf16_miscompares", Gpu(0)): 7.0}),
+        (told("16"), {("burn_bf16_miscompares", Gpu(0)): 7.0}),
         (told("miscompares"), {}),
-        (told(source="kernel-log"), {("burn_bf16_miscompares", "gpu0"): 7.0}),
+        (told(source="kernel-log"), {("burn_bf16_miscompares", Gpu(0)): 7.0}),
     ],
 )
 def test_what_the_check_does_not_count_is_told_beside_it(
-    event: Event, wrong: dict[tuple[str, str], float]
+    event: Event, wrong: dict[tuple[str, Component], float]
 ) -> None:
     verdict = run([event], wrong=wrong)
     assert verdict.verdict == "FAIL"
@@ -204,6 +207,6 @@ def test_an_event_with_its_own_moment_goes_to_the_check_of_that_moment() -> None
     bodies = journals.bodies(PLAN)
     entries: list[Entry] = journals.entries(bodies)
     begun = next(entry.boot_s for entry in entries if getattr(entry.body, "check", None) == BURN)
-    late = Event("miscompare", "fatal", "t", "m", "a", "bf16", "gpu0", begun + 0.5, source="load")
+    late = Event("miscompare", "fatal", "t", "m", "a", "bf16", Gpu(0), begun + 0.5, source="load")
     verdict = fold(journals.entries([*bodies[:-1], late, bodies[-1]]))
-    assert failures(verdict) == [(BURN, None, "gpu0")]
+    assert failures(verdict) == [(BURN, None, Gpu(0))]

@@ -13,8 +13,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from thoroughness import ALL
-from wrong_results import COPIED, FAILED, FILE, INPUTS, TRANSFERRED, VECTOR, one_bit, vram
+from wrong_results import (
+    COLLECTIVE,
+    COPIED,
+    DIGESTS,
+    FAILED,
+    FILE,
+    INPUTS,
+    LAYER,
+    REPEATED,
+    RUN,
+    TRAINED,
+    TRANSFERRED,
+    UNEQUAL,
+    VECTOR,
+    one_bit,
+    vram,
+)
 
+from acceptance.core.component import Component
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import GPUS, Gpu, Pair, Part
 from acceptance.core.record import Body, Event, Note
 from acceptance.journal import clock
@@ -133,17 +151,17 @@ def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], co
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        ({"words": 9, "unwritten": 9}, "data never arrived (copy_p2p) while gpu0 was under load"),
-        (
-            {"words": 9, "unwritten": 8},
-            "data was changed on its way (copy_p2p) while gpu0 was under load",
-        ),
-        ({"words": 9}, "data was changed on its way (copy_p2p) while gpu0 was under load"),
+        ({"words": 9, "unwritten": 9}, "copy_lost"),
+        ({"words": 9, "unwritten": 8}, "copy_changed"),
+        ({"words": 9}, "copy_changed"),
     ],
 )
 def test_a_copy_that_never_arrived_is_told_apart(found: dict[str, Any], said: str) -> None:
     older = {key: value for key, value in COPIED.items() if key != "unwritten"}
-    assert meaning_of(load_events.event_of(read({**older, **found}), Gpu(0))) == said
+    meaning = load_events.event_of(read({**older, **found}), Gpu(0)).meaning
+    assert isinstance(meaning, Message)
+    where = Listed(("words 9", "word 3", "expected 00", "got 01"))
+    assert (meaning.code, meaning.values["where"]) == (said, where)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +201,47 @@ def test_components_are_named_as_in_the_run(index: int, told: object, component:
     heard = Heard(Gpu(2), Gpu(4), Gpu(7))
     heard(index, wrong(component=told))
     assert [event.component for event in heard.events()] == [component]
+
+
+@pytest.mark.parametrize(
+    ("found", "count", "component", "place"),
+    [
+        (COLLECTIVE, "collective_miscompares_p2p_off", Gpu(4), ["size 4096", "index [7]"]),
+        (
+            {**COLLECTIVE, "check": "send_receive", "component": "gpu0->gpu1"},
+            "collective_send_receive_miscompares_p2p_off",
+            Pair(Gpu(2), Gpu(4)),
+            ["index [7]", "expected 12.0", "got 11.0"],
+        ),
+        (UNEQUAL, "parallel_miscompares", Gpu(4), ["step 1", "difference 0.000191347"]),
+        (DIGESTS, "parallel_disagreements", GPUS, ["check digest"]),
+        (TRAINED, "step_miscompares", Gpu(2), ["tensor tokens.weight", "index [0, 7]"]),
+        (LAYER, "layer_miscompares", Gpu(2), ["layer bert", "index [0, 0]"]),
+        (RUN, "digest_repeats_differ", Gpu(2), ["step 7", "bit 12"]),
+        (REPEATED, "power_step_miscompares", Gpu(2), ["after short", "index [1, 2]"]),
+        (vram([(64, 0, 4)]), "vram_miscompares", Gpu(2), ["pass 1", "address 64"]),
+    ],
+)
+def test_the_event_of_a_wrong_result_names_its_count_and_its_place(
+    found: dict[str, Any], count: str, component: Component, place: list[str]
+) -> None:
+    heard = Heard(GPUS, shown={GPUS: [Gpu(2), Gpu(4)]})
+    heard(0, {"miscompare": found})
+    (event,) = heard.events()
+    assert count in event.counts
+    assert event.component == component
+    for one in place:
+        assert one in meaning_of(event)
+
+
+def test_each_arm_of_a_collective_has_an_event_of_its_own() -> None:
+    heard = Heard(GPUS, shown={GPUS: [Gpu(0), Gpu(1)]})
+    for arm in ("default", "p2p_off", "default"):
+        heard(0, {"miscompare": {**COLLECTIVE, "arm": arm}})
+    assert [event.counts for event in heard.events()] == [
+        ("collective_miscompares",),
+        ("collective_miscompares_p2p_off",),
+    ]
 
 
 @pytest.mark.parametrize("moment", [999.0, 1011.1, -5, 10**400, True, "1005", None])

@@ -70,7 +70,7 @@ def test_what_sound_machines_print_is_noted_before_the_run(tmp_path: Path) -> No
     assert (found.count, events) == (0, [])
     since, *noted = found.told
     assert since.code == "messages_since"
-    assert noted == [f"iommu dmar: {REFUSED}"]
+    assert noted == [Message("kernel_fault", {"event": "iommu dmar", "text": REFUSED})]
 
 
 def test_of_a_part_under_test_it_warns_once(tmp_path: Path) -> None:

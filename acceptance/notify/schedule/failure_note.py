@@ -49,7 +49,7 @@ def ending(environment: Mapping[str, str], note: FailureNote | None, *, user: bo
     if not result:
         message = Message("night_not_passed", {"see": see})
     elif code == "exited" and note is not None and status in _WORDS:
-        about = {"verdict": _WORDS[status], "see": see}
+        about = known(verdict=_WORDS[status], headline=note.headline, see=see)
         message = Message("night_told", about) if is_reported else Message("night_untold", about)
     elif code == "exited":
         message = Message("night_without_verdict", {"code": status, "see": see})
@@ -69,16 +69,22 @@ class FailureNote(msgspec.Struct, frozen=True):
     """The note of one start.
 
     `run_dir` is the run's folder, None if no run was started; `told` says whether every target was
-    notified.
+    notified; `headline` is what the run found.
     """
 
     invocation: str
     run_dir: str | None
     told: bool
+    headline: str | None = None
 
 
 def write_note(
-    out: Path, environment: Mapping[str, str], run_dir: Path | None, *, told: bool
+    out: Path,
+    environment: Mapping[str, str],
+    run_dir: Path | None,
+    *,
+    told: bool,
+    headline: str | None = None,
 ) -> None:
     """Leave the note if systemd started the night.
 
@@ -89,7 +95,9 @@ def write_note(
         # a folder's name may not be UTF-8
         with contextlib.suppress(JournalError, OSError, UnicodeError):
             content = msgspec.json.encode(
-                FailureNote(invocation, str(run_dir) if run_dir is not None else None, told)
+                FailureNote(
+                    invocation, str(run_dir) if run_dir is not None else None, told, headline
+                )
             )
             out.mkdir(parents=True, exist_ok=True)  # a night that could not begin leaves none
             run_folder.write_whole(out / NAME, content, then=run_folder.START_AGAIN)

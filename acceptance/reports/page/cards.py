@@ -6,8 +6,8 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding
@@ -17,7 +17,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message, Quantity
 from acceptance.core.verdict import Verdict
 from acceptance.machine import waiver_lines
-from acceptance.reports import summary
+from acceptance.reports import explanation, summary
 from acceptance.reports.explanation import Explanation, explain, note_lines
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
@@ -51,7 +51,7 @@ class FindingCard:
     `faults` are values outside a limit, `texts` all other findings. `where` is the component's
     location in pairs of label and value; `bases` are the bases of the limits in pairs of
     measurements and basis. `waiver` are the lines to paste into a machine file, where a message
-    recommends that.
+    recommends that. `same_cause` has the titles of the cards with the same confirmed cause.
     """
 
     kind: str
@@ -65,6 +65,13 @@ class FindingCard:
     quotes: tuple[str, ...]
     teaching: Explanation | None
     waiver: tuple[str, ...] = ()
+    same_cause: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The part, and the checks that found it."""
+        checks = ", ".join(self.checks)
+        return checks if self.component is None else f"{self.component} · {checks}"
 
 
 def margin(limit: Limit, value: float, language: Language) -> str | None:
@@ -114,50 +121,63 @@ def cards(
     """Findings grouped into cards, in the order of each card's first finding.
 
     A card is about one component. Its findings share an explanation; without one they are of one
-    check, or of several with the same text.
+    check, or of several with the same text. Each names the others of the same confirmed cause.
     """
+    groups = list(_groups(findings, places))
+    found = [_card(group, judged, places, language) for group in groups]
+    kin = {
+        number: tuple(found[other].title for other in numbers if other != number)
+        for numbers in explanation.of_one_cause(groups, places)
+        for number in numbers
+    }
+    for number, card in enumerate(found):
+        yield replace(card, same_cause=kin[number])
+
+
+def _groups(findings: Iterable[Finding], places: Locations) -> Iterator[list[Finding]]:
+    """The findings of each card."""
     alike: dict[tuple[str, str, Component | None, Explanation | None], list[Finding]] = {}
     for finding in findings:
-        lesson = explain(finding, places, language)
+        lesson = explain(finding, places)
         check = finding.check if lesson is None else ""
         alike.setdefault((finding.kind, check, finding.component, lesson), []).append(finding)
     same: dict[object, list[Finding]] = {}
     for key, found in alike.items():
         said = (key[0], key[2], tuple((words.of(one), _note(one), one.quote) for one in found))
         same.setdefault(key if key[3] else said, []).extend(found)
-    for found in same.values():
-        lesson = explain(found[0], places, language)
-        faults = [_fault(finding, judged, language) for finding in found]
-        texts = dict.fromkeys(
-            words.of(one, language)
-            for one, fault in zip(found, faults, strict=True)
-            if fault is None
-        )
-        yield FindingCard(
-            found[0].kind,
-            tuple(dict.fromkeys(finding.check for finding in found)),
-            found[0].component,
-            tuple(_where(places.of(found[0].component), _serial(found[0], judged), language)),
-            tuple(fault for fault in faults if fault),
-            tuple(
-                _bases(
-                    [one for one, fault in zip(found, faults, strict=True) if fault],
-                    judged,
-                    language,
-                )
-            ),
-            tuple(map(one_line, texts)),
-            tuple(
-                line
-                for finding in {_note(one): one for one in found}.values()
-                for line in note_lines(finding, language)
-            ),
-            tuple(
-                map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))
-            ),
-            lesson,
-            tuple(map(one_line, waiver_lines.recommended(found))),
-        )
+    yield from same.values()
+
+
+def _card(
+    found: Sequence[Finding],
+    judged: Mapping[MeasurementKey, Judgement],
+    places: Locations,
+    language: Language,
+) -> FindingCard:
+    lesson = explain(found[0], places, language)
+    faults = [_fault(finding, judged, language) for finding in found]
+    texts = dict.fromkeys(
+        words.of(one, language) for one, fault in zip(found, faults, strict=True) if fault is None
+    )
+    return FindingCard(
+        found[0].kind,
+        tuple(dict.fromkeys(name for one in found for name in (one.check, *one.also_in))),
+        found[0].component,
+        tuple(_where(places.of(found[0].component), _serial(found[0], judged), language)),
+        tuple(fault for fault in faults if fault),
+        tuple(
+            _bases(
+                [one for one, fault in zip(found, faults, strict=True) if fault],
+                judged,
+                language,
+            )
+        ),
+        tuple(map(one_line, texts)),
+        tuple(dict.fromkeys(line for finding in found for line in note_lines(finding, language))),
+        tuple(map(one_line, dict.fromkeys(finding.quote for finding in found if finding.quote))),
+        lesson,
+        tuple(map(one_line, waiver_lines.recommended(found))),
+    )
 
 
 def _note(finding: Finding) -> str:
@@ -213,6 +233,7 @@ def _besides(finding: Finding) -> Iterator[Message]:
         yield Message("only_unusual")
     if finding.code == "worse_than_waived":
         yield Message("waiver_bound", finding.values)
+    yield from words.other_checks(finding)
 
 
 def _bases(

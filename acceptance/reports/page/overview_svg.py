@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from acceptance.core.language import ENGLISH, Language
+from acceptance.diagnosis.gravity import by_gravity
+from acceptance.expect import measurements
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
-from acceptance.reports import closing, summary
+from acceptance.reports import closing, headline, summary
 from acceptance.reports.page import overview, render, run_log
 from acceptance.reports.page.gpu_figures import GpuFigures, Reading
 from acceptance.reports.page.overview import Overview
@@ -75,12 +77,19 @@ def draw(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -
     about = overview.about(run, page.seconds, language)
     return render.template("overview.svg.j2").render(
         language=language,
-        title=" · ".join((run.verdict.verdict, *about)),
+        title=" · ".join((*_title(run, language), *about)),
         width=width,
         height=math.ceil(bottom + MARGIN / 2),
         texts=drawing.texts,
         boxes=drawing.boxes,
     )
+
+
+def _title(run: Run, language: Language) -> Iterator[str]:
+    first = headline.of_run(run, language)
+    yield run.verdict.verdict
+    if first is not None:
+        yield first.text
 
 
 def text_width(text: str, size: float) -> float:
@@ -115,14 +124,17 @@ def _head(drawing: _Drawing, page: PageRun, found: Overview, width: float) -> fl
     drawing.texts.append(Label(width - MARGIN, 62, "rigproof", 18, "strong end soft"))
     y = 90.0
     counts = summary.counts(run.verdict, language)
-    outcome = language("; ").join((*summary.reservations(run, language), counts))
+    first = headline.of_run(run, language)
+    said = first.line(language).replace("`", "") if first else ""
+    outcome = language("; ").join((*summary.paperwork(run, first, language), counts))
     about = " · ".join(overview.about(run, page.seconds, language))
     for text, size, kind in (
+        (said, 18, f"strong {word}"),
         (outcome, 15, "strong"),
         (about, 13, "soft"),
         (found.models, 18, "strong"),
     ):
-        for line in wrapped(text, room, size, 2):
+        for line in wrapped(text, room, size, _MOST_LINES if text is said else 2):
             drawing.texts.append(Label(MARGIN, y, line, size, kind))
             y += size + 7
         y += 8 if kind == "soft" else 0
@@ -195,7 +207,10 @@ def _lines(page: PageRun, found: Overview) -> Iterator[tuple[str, float, str]]:
     if closed := run_log.interruption(run.entries):
         yield f"{_('The run broke off.')} {words.text(closed.detail, _)}", 13, "error"
     kind = "fail" if run.verdict.of_kind("fail") else "error"
-    findings = run.verdict.of_kind(*(("fail",) if kind == "fail" else ("error", "skip")))
+    findings = by_gravity(
+        run.verdict.of_kind(*(("fail",) if kind == "fail" else ("error", "skip"))),
+        measurements.shipped().by_name,
+    )
     texts = [
         text for entry in closing.entries(findings, page.places, _) for _checks, text in entry.lines
     ]

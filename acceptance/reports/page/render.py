@@ -14,7 +14,7 @@ from markupsafe import Markup
 from acceptance.core.language import ENGLISH, Language
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
-from acceptance.reports import summary, templating
+from acceptance.reports import headline, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.page import overview, run_log, topology
 from acceptance.reports.page.sections import SECTIONS, page_run
@@ -71,6 +71,7 @@ def _words(language: Language) -> dict[str, str]:
 def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH) -> str:
     """The page as HTML; `sheets` are the model sheets, for the peaks of bars."""
     page, closed = page_run(run, sheets, language), run_log.interruption(run.entries)
+    first = headline.of_run(run, language)
     shared = {"_": language, "ngettext": language.ngettext, "words": _words(language)}
     contents: list[tuple[str, str]] = []
     shown: list[Markup] = []
@@ -86,7 +87,9 @@ def render(run: Run, sheets: Sequence[Sheet] = (), language: Language = ENGLISH)
         shared,
         language=language,
         verdict=run.verdict,
-        reservations=summary.reservations(run, language),
+        first=first,
+        why=first and first.why(language),
+        paperwork=summary.paperwork(run, first, language),
         counts=summary.counts(run.verdict, language),
         about=overview.about(run, page.seconds, language),
         broke_off=closed and words.text(closed.detail, language),

@@ -205,12 +205,24 @@ def vram(words: list[str]) -> None:
         print(json.dumps(one), flush=True)
 
 
+EVERY_ARM = """
+import argparse, sys
+from acceptance.loads.collective import load
+begin = load.begin_arm
+def every(options, name, *rest):
+    return begin(argparse.Namespace(**{**vars(options), "arms": (name,)}), name, *rest)
+load.begin_arm = every
+sys.exit(load.main())
+"""
+
+
 def collective(words: list[str]) -> None:
     """The real one over gloo, in small, with its own faults; its rates and latencies, and the logs
     of NCCL, are made up for the described machine.
 
     Of the fault "slow PATH" that path has a share of its rate, of "too-soon" every latency has one,
-    of "host-memory" NCCL goes that way whatever joins the GPUs.
+    of "host-memory" NCCL goes that way whatever joins the GPUs. The real faults are in the first
+    arm; with " everywhere" in each.
     """
     import collective_texts
     import nccl_texts
@@ -224,8 +236,10 @@ def collective(words: list[str]) -> None:
     seconds = option(words, "--seconds")
     small = ["--backend", "gloo", "--ranks", str(len(shown)), "--seconds", "0.1", "--turns", "1"]
     argv = [*small, "--most", "4096", "--grace", "120", *own]
-    name = "acceptance.loads.collective.load"
-    done = subprocess.run([*real, "-m", name, *argv], stdout=subprocess.PIPE, text=True)
+    begin = (
+        ["-c", EVERY_ARM] if path == "everywhere" else ["-m", "acceptance.loads.collective.load"]
+    )
+    done = subprocess.run([*real, *begin, *argv], stdout=subprocess.PIPE, text=True)
 
     def rate(arm: str, first: int, second: int) -> float:
         one, other = shown[first], shown[second]
@@ -333,7 +347,9 @@ def train_parallel(words: list[str]) -> None:
     if fault in ("wrong", "drop", "die", "hang"):
         real = f"{sys.executable}.real"
         argv = [real if Path(real).exists() else sys.executable, "-m", name, "--backend", "gloo"]
-        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--inject", fault]
+        # The faults are made in the first of its arms: the other would only train once more.
+        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--arm", "default"]
+        argv += ["--inject", fault]
         argv += ["--ways", ways, "--accumulate", accumulate, "--grace", "120"]
         done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
         status = done.returncode

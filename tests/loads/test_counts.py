@@ -1,0 +1,98 @@
+"""To which count each wrong result of a load belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cases import each
+from wrong_results import (
+    COLLECTIVE,
+    COPIED,
+    DIGESTS,
+    FILE,
+    INPUTS,
+    LAYER,
+    LAYER_REPEATED,
+    REPEATED,
+    RUN,
+    TRAINED,
+    TRANSFERRED,
+    UNEQUAL,
+    VECTOR,
+    one_bit,
+    vram,
+)
+
+from acceptance.core.dtype import DTYPES
+from acceptance.expect import measurements
+from acceptance.loads.counts import counts_of
+from acceptance.loads.miscompare import CollectiveArm, read, read_or_keep
+
+PRODUCT = one_bit(3)
+
+
+@each(
+    "found, count",
+    [
+        (PRODUCT, "burn_bf16_miscompares"),
+        (PRODUCT, "gemm_bf16_miscompares"),
+        (INPUTS, "burn_bf16_miscompares"),
+        ({**REPEATED, "dtype": "f64"}, "gemm_f64_miscompares"),
+        ({**REPEATED, "dtype": "f32"}, "power_step_miscompares"),
+        ({**REPEATED, "dtype": "f32"}, "power_pulses_miscompares"),
+        ({**REPEATED, "dtype": "f32"}, "power_ladder_miscompares"),
+        (COPIED, "burn_peer_miscompares"),
+        ({**COPIED, "check": "copy_h2d"}, "burn_copy_miscompares"),
+        ({**TRANSFERRED, "check": "copy_own_p2p"}, "copy_own_p2p_miscompares"),
+        ({**TRANSFERRED, "check": "copy_own_h2d"}, "copy_own_miscompares"),
+        (VECTOR, "elementwise_miscompares"),
+        (vram([(64, 0, 4)]), "vram_miscompares"),
+        (LAYER, "layer_miscompares"),
+        (LAYER_REPEATED, "layer_miscompares"),
+        (RUN, "digest_repeats_differ"),
+        (TRAINED, "step_miscompares"),
+        (UNEQUAL, "parallel_miscompares"),
+        (DIGESTS, "collective_disagreements"),
+        (DIGESTS, "collective_disagreements_p2p_off"),
+        (DIGESTS, "parallel_disagreements"),
+    ],
+)
+def test_the_count_of_a_wrong_result(found: dict[str, Any], count: str) -> None:
+    assert count in counts_of(read(found))
+
+
+@each("arm, behind", [("default", ""), ("p2p_off", "_p2p_off"), ("multicast", "_multicast")])
+def test_a_collective_belongs_to_the_count_of_its_arm_alone(
+    arm: CollectiveArm, behind: str
+) -> None:
+    found = {**COLLECTIVE, "check": "all_reduce", "arm": arm}
+    assert counts_of(read(found)) == (f"collective_miscompares{behind}",)
+    path = {**found, "check": "send_receive", "component": "gpu0->gpu1"}
+    assert counts_of(read(path)) == (f"collective_send_receive_miscompares{behind}",)
+
+
+@each("found", [FILE, DIGESTS, {"check": "new one"}, {"dtype": 3}])
+def test_what_does_not_say_it_belongs_to_none_of_a_gpu(found: dict[str, Any]) -> None:
+    told = counts_of(read_or_keep(found))
+    assert not [name for name in told if name.startswith(("burn", "gemm", "vram"))]
+
+
+def test_each_count_is_a_measurement() -> None:
+    shipped = measurements.shipped().by_name
+    named = [
+        name
+        for found in (
+            COPIED,
+            TRANSFERRED,
+            VECTOR,
+            LAYER,
+            RUN,
+            TRAINED,
+            UNEQUAL,
+            DIGESTS,
+            COLLECTIVE,
+        )
+        for name in counts_of(read(found))
+    ]
+    named += [name for dtype in DTYPES for name in counts_of(read({**PRODUCT, "dtype": dtype}))]
+    assert [name for name in named if name not in shipped] == []

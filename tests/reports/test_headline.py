@@ -1,0 +1,260 @@
+"""The headline of a run: the failure and the part, the same in every view."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import journals
+import samples
+from cases import each
+from hostile import FRAGMENTS, HARMFUL
+from msgspec import UNSET, structs
+
+from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH
+from acceptance.core.limit import Limit
+from acceptance.core.message import Listed, Message, Quantity, Range
+from acceptance.core.parts import CPU, MACHINE, Function, Gpu, parse
+from acceptance.diagnosis.causes import Evidence
+from acceptance.journal.run import Run
+from acceptance.notify import textfile
+from acceptance.reports import headline, junit, languages, summary, verdict_json
+from acceptance.reports.headline import Headline
+from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
+from acceptance.reports.page import overview_svg, render
+from acceptance.reports.verdict_json import Row
+
+CHINESE = languages.choose("zh-CN", {})
+PLACES = Locations({Gpu(0): Location(address="0000:01:00.0", serial="1320", uuid="GPU-7")})
+
+
+def of(finding: Finding, places: Locations = PLACES) -> Headline:
+    found = headline.of_findings([finding], places)
+    assert found is not None
+    return found
+
+
+def hot(**more: Any) -> Finding:
+    values = {
+        "measured": Quantity(5.9, "s"),
+        "limit": Range("s", high=0.0),
+        "basis": "a basis that no headline has",
+    }
+    about = {"measurement": "gpu_sw_thermal_slowdown", "component": Gpu(0), **more}
+    return Finding("fail", "watch.throttling", "outside_limit", values, **about)
+
+
+def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
+    found = of(hot())
+    assert (found.kind, found.check, found.part, found.more) == (
+        "fail",
+        "watch.throttling",
+        "gpu0",
+        0,
+    )
+    assert found.text.startswith("gpu0 (serial number 1320) in watch.throttling: ")
+    assert found.text.endswith(": gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s")
+    assert "a basis" not in found.to_do()
+    assert found.cause
+    assert found.next == "nvidia-smi -i 0000:01:00.0 -q -d TEMPERATURE,PERFORMANCE"
+    assert found.line() == found.text, "of a failure, causes and commands stand above it"
+
+
+def test_it_happened_in_the_check_that_loaded_the_part() -> None:
+    during = Message("during_checks", {"checks": Listed(("together.burn", "vram.patterns"))})
+    found = of(hot(note=during))
+    assert " in together.burn, vram.patterns: " in found.text
+    assert found.check == "watch.throttling", "that check is red"
+
+
+def test_without_a_serial_number_the_uuid_stands_for_it() -> None:
+    assert of(hot(), Locations({Gpu(0): Location(uuid="GPU-7")})).text.startswith(
+        "gpu0 (GPU-7) in "
+    )
+    assert of(hot(), NO_LOCATIONS).text.startswith("gpu0 in ")
+
+
+def test_an_address_of_the_kernel_is_the_part_that_it_belongs_to() -> None:
+    address = Function("0000:01:00.0")
+    places = Locations(
+        {address: Location(serial="1320")}, measured=Evidence(functions={address: Gpu(0)})
+    )
+    event = Finding(
+        "fail", "run", "event_on", {"event": "xid 79"}, component=address, event="xid.79"
+    )
+    found = of(event, places)
+    assert (found.part, found.check) == ("gpu0", "run")
+    assert found.text.startswith("gpu0 (serial number 1320): ")
+    assert found.text.endswith(": xid 79")
+
+
+def test_the_whole_machine_is_no_part() -> None:
+    found = of(hot(component=MACHINE))
+    assert found.part is None
+    assert found.text.startswith("watch.throttling: ")
+
+
+def test_a_measurement_without_advice_has_its_value() -> None:
+    found = of(hot(measurement="rack_fan_speed"))
+    assert (
+        found.text
+        == "gpu0 (serial number 1320) in watch.throttling: rack_fan_speed 5.9 s, limit <= 0 s"
+    )
+    assert (found.cause, found.next, found.action) == (None, None, None)
+    assert found.to_do() == found.text
+
+
+def test_an_event_that_only_asks_for_something_says_so() -> None:
+    event = Finding(
+        "fail",
+        "cpu.gemm",
+        "event_on",
+        {"event": "novel", "meaning": "a novelty"},
+        component=CPU,
+        action=("reseat it",),
+        event="novel",
+    )
+    found = of(event)
+    assert (found.next, found.action) == (None, "reseat it")
+    assert "reseat it" in found.to_do()
+
+
+def test_unjudged_says_what_was_not_measured_and_what_to_type() -> None:
+    finding = Finding(
+        "error", "together.burn", "not_measured", measurement="burn_bf16", component=Gpu(0)
+    )
+    found = of(finding)
+    assert found.text.endswith("together.burn: burn_bf16 on gpu0 was not measured")
+    assert (found.next, found.cause) == ("rigproof accept --only together.burn", None)
+    assert found.line() == f"{found.text}; next: `{found.next}`"
+    assert of(Finding("error", "run", "nothing_planned")).next == "rigproof accept"
+    assert of(Finding("skip", "a check; reboot", "nothing_planned")).next == "rigproof accept"
+
+
+def test_a_long_error_keeps_its_beginning_and_its_end() -> None:
+    text = f"it began so {'x' * 5000} and ended with the cure: install it"
+    found = of(Finding("error", "cpu.gemm", "ended", {"text": text}))
+    assert found.text.startswith("cpu.gemm: it began so ")
+    assert found.text.endswith(" and ended with the cure: install it")
+    assert len(found.text) < 300
+
+
+@each("text", FRAGMENTS)
+def test_a_strangers_text_stays_one_harmless_line(text: str) -> None:
+    places = Locations({Gpu(0): Location(serial=text, uuid=text)})
+    for finding in (
+        hot(),
+        Finding("error", text, "ended", {"text": text}, component=Gpu(0)),
+        Finding("error", "cpu.gemm", "ended", {"text": text}),
+        Finding("fail", "cpu.gemm", "event", {"event": text}, event="novel"),
+    ):
+        for language in (ENGLISH, CHINESE):
+            found = headline.of_findings([finding], places, language)
+            assert found is not None
+            for told in (found.text, found.line(language), found.to_do(language)):
+                assert not HARMFUL.search(told)
+                assert "\n" not in told
+                assert len(told) < 900
+
+
+def test_a_pass_has_none() -> None:
+    run = samples.passing(journals.check())
+    assert headline.of_run(run) is None
+    assert headline.of_findings([], PLACES) is None
+    content = json.loads(verdict_json.render(run))
+    assert "headline" not in content
+    assert verdict_json.head(verdict_json.read(verdict_json.render(run))) is None
+    assert summary.closing_line(run) == "PASS: 1 passed"
+
+
+def views(run: Run) -> dict[str, str]:
+    suite = ElementTree.fromstring(junit.render(run))[0]
+    return {
+        "page": render.render(run),
+        "picture": overview_svg.draw(run),
+        "closing": summary.closing_line(run),
+        "junit": " ".join(one.get("value", "") for one in suite[0]),
+        "message": " ".join(one.get("message", "") for one in suite.iter("failure")),
+        "verdict.json": verdict_json.render(run).decode(),
+        "metrics": textfile.run_metrics(run).decode(),
+    }
+
+
+def test_every_view_has_the_failure_and_the_part() -> None:
+    run = samples.mixed()
+    first = headline.of_run(run)
+    assert first is not None
+    assert (first.part, first.more) == ("gpu0", 1), "a lost GPU, before what was missing then"
+    start = first.text[:25]
+    assert {name for name, text in views(run).items() if start not in text} == set()
+
+
+def test_the_closing_line_begins_with_the_word_and_ends_with_the_counts() -> None:
+    run = samples.mixed()
+    first = headline.of_run(run)
+    assert first is not None
+    line = summary.closing_line(run)
+    assert line == f"FAIL: {first.text} (1 more failure): {summary.counts(run.verdict)}"
+    told = summary.closing_line(run, CHINESE)
+    assert told.startswith("FAIL\uff1a")
+    assert told.endswith(summary.counts(run.verdict, CHINESE))
+
+
+def test_the_file_has_it_and_of_an_older_file_it_is_the_same() -> None:
+    run = samples.mixed()
+    first = headline.of_run(run)
+    assert first is not None
+    file = verdict_json.read(verdict_json.render(run))
+    head = verdict_json.head(file)
+    assert head is not None
+    assert head is file.headline
+    assert (head.text, head.to_do, head.closing) == (
+        first.text,
+        first.to_do(),
+        summary.closing_line(run),
+    )
+    assert (head.component, head.check, head.more) == (first.part, first.check, first.more)
+    older = verdict_json.head(structs.replace(file, headline=UNSET))
+    assert older is not None
+    assert (older.check, older.component, older.more) == (head.check, head.component, head.more)
+    assert (older.text, older.cause, older.next) == (head.text, head.cause, head.next)
+
+
+@each(
+    "row, part, next_",
+    [
+        (Row("a.b", "it said so", "a_code_of_then", {}), UNSET, UNSET),
+        (Row("a.b", "it said so", "a_code_of_then", {}, component="gpu0->"), UNSET, UNSET),
+        (Row("a.b", "it said so", "a_code_of_then", {}, component="gpu3"), "gpu3", UNSET),
+        (Row("a.b", "x", "code", {}, symptom="it said so", next="lspci"), UNSET, "lspci"),
+    ],
+)
+def test_an_older_file_is_read_as_far_as_it_goes(row: Row, part: object, next_: object) -> None:
+    run = samples.mixed()
+    file = verdict_json.read(verdict_json.render(run))
+    head = verdict_json.head(structs.replace(file, headline=UNSET, violations=(row,)))
+    assert head is not None
+    assert "it said so" in head.text
+    assert (head.component, head.next, head.more) == (part, next_, 0)
+
+
+def test_a_run_that_cannot_be_read_says_why() -> None:
+    content = json.loads(verdict_json.unreadable("run-1", "the journal is empty: run again"))
+    assert content["headline"]["text"] == "the journal is empty: run again"
+    assert content["headline"]["closing"] == "UNJUDGED: the journal is empty: run again"
+
+
+def test_a_slow_disk_is_named_too() -> None:
+    due = journals.due("storage_read", parse("disk:nvme0n1"), "GB/s", Limit("GB/s", "sheet", 5.0))
+    run = samples.run(
+        journals.bodies(
+            journals.plan(journals.check("storage.read", due)),
+            {("storage_read", parse("disk:nvme0n1")): 1.0},
+        )
+    )
+    first = headline.of_run(run)
+    assert first is not None
+    assert first.part == "disk:nvme0n1"
+    assert " in storage.read: " in first.text
