@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from acceptance.reports.text import degrees, quoted_code
+
 VERDICTS = Path(__file__).resolve().parent.parent / "fixtures/verdicts"
 RECORDED = VERDICTS / "recorded.json"
 KINDS = {"fail": "violations", "error": "unjudged", "warn": "warnings", "waived": "waivers"}
@@ -62,7 +64,8 @@ def of(folder: Path, screen: str) -> Statement:
 def paperwork(line: str, verdict: dict[str, Any]) -> str:
     """A closing line without its headline: the verdict, what it does not cover, and the counts."""
     head = verdict.get("headline", {})
-    for said in filter(None, (head.get("to_do"), head.get("text"))):
+    for told in filter(None, (head.get("to_do"), head.get("text"))):
+        said = degrees(quoted_code(told))  # as a terminal shows it
         line = line.replace(f": {said} (", " (", 1).replace(f": {said}: ", ": ", 1)
     line = _MORE.sub(" (", line, count=1)
     return line.replace(" (): ", ": ")

@@ -24,6 +24,7 @@ from acceptance.wording import words
 _AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE]\+?[0-9]{1,2})?)([KMBT]?)")
 _SUFFIX = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _MOST = 1e18
+_LEAST = 1e6  # a smaller number without a suffix or an exponent is a slip: 7 for 7B
 
 
 class NoCapacity(Exception):
@@ -38,6 +39,14 @@ def amount(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no number from 1 to 1e18, such as 7e9, 7B, 350M or 1.4T"
         )
+    return value
+
+
+def model_amount(text: str) -> float:
+    """Parameters or tokens as `amount`; a small number is asked about, as a slip for billions."""
+    value = amount(text)
+    if value < _LEAST and text.replace(".", "", 1).isdigit():
+        raise argparse.ArgumentTypeError(f"{text} is very few: did you mean {text}B?")
     return value
 
 
@@ -58,11 +67,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for name, kind, what, text in (
         (
             "parameters",
-            amount,
+            model_amount,
             "N",
             "parameters of the model: 7e9, 7B (assumed: a usual size that fits)",
         ),
-        ("tokens", amount, "N", "tokens to train on (assumed: 20 a parameter)"),
+        ("tokens", model_amount, "N", "tokens to train on (assumed: 20 a parameter)"),
         ("gpus", options.number, "N", "GPUs of each machine (default: those of the run)"),
         ("machines", options.number, "N", "machines like this one (default: 1)"),
         ("context", options.count, "N", "tokens of a sample (assumed: 4096)"),
@@ -73,6 +82,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("checkpoint-every", options.count, "SECONDS", "time between checkpoints (assumed: 3600)"),
     ):
         parser.add_argument(f"--{name}", metavar=what, type=kind, help=text)
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="also show the formula, inputs, source and assumptions of each line",
+    )
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
     options.language(parser)
 
@@ -111,8 +125,10 @@ def run(args: argparse.Namespace) -> int:
         content = {**plain, "troubles": troubles, **msgspec.to_builtins(made)}
         return stdout.printed(plain_json.render(content, sys.stdout.encoding), code)
     screen = Terminal.on_stdout(language)
-    screen.say(f"{found.verdict.run_id}: {found.verdict.verdict}")
+    run = language("{label}: {text}", label=found.verdict.run_id, text=found.verdict.verdict)
     for trouble in found.troubles:
         screen.say(words.message(trouble, language), "yellow")
-    terminal.show(card.card(told, asked, language), told, screen, language)
+    made = card.card(told, asked, language)
+    terminal.show(made, told, screen, language, why=args.why)
+    screen.say(run)
     return closing.after_output(screen, code)

@@ -318,7 +318,7 @@ def show(
         screen.say(text)
     unsigned = [one.machine for one in judged.due if one.newest and one.newest.signer is None]
     if unsigned:
-        screen.say(language("unsigned: {machines}", machines=", ".join(sorted(unsigned))))
+        screen.say(language("unsigned: {machines}", machines=language.listed(sorted(unsigned))))
     for message in comparison.sentences(compared) if compared is not None else ():
         screen.say(words.message(message, language))
     screen.say(closing_line(judged, language), f"bold {_STYLE[judged.verdict]}")
@@ -326,9 +326,8 @@ def show(
 
 def _line(one: Standing, language: Language) -> str:
     reason = words.text(one.reason or "", language)
-    run = f" ({one.newest.run_id})" if one.newest else ""
-    label = f"{one.verdict} {one.machine}"
-    return language("{label}: {text}", label=label, text=f"{reason}{run}")
+    text = language.noted(reason, one.newest.run_id) if one.newest else reason
+    return language("{label}: {text}", label=f"{one.verdict} {one.machine}", text=text)
 
 
 def closing_line(judged: Judged, language: Language = ENGLISH) -> str:

@@ -133,7 +133,7 @@ def show_failures(args: argparse.Namespace, screen: Terminal, language: Language
         for one in history.open:
             code = FAIL
             why = words.text(night.why_open(one), language)
-            label = f"FAIL {history.machine} ({one.failed.run_id})"
+            label = language.noted(f"FAIL {history.machine}", one.failed.run_id)
             screen.say(language("{label}: {text}", label=label, text=why), "red")
         for run, by in history.ended.items():
             acceptance = history.accepted.get(run)

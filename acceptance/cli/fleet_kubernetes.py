@@ -96,7 +96,8 @@ def submit(args: argparse.Namespace, screen: Terminal, language: Language) -> in
         screen.say(language("submitted: {node}", node=node.name))
         if node.gpus < node.all_gpus:
             fewer = Message("kubernetes_fewer", {"gpus": node.gpus, "all": node.all_gpus})
-            screen.say(f"{node.name}: {words.message(fewer, language)}", "yellow")
+            told = words.message(fewer, language)
+            screen.say(language("{label}: {text}", label=node.name, text=told), "yellow")
     if chosen or refused:
         screen.say(closing_line(len(chosen), len(refused), language), "bold")
     else:

@@ -272,9 +272,10 @@ def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Langu
     for node, half in zip(test.pair, test.halves, strict=True):
         if half.wrong:
             wrong = language.ngettext("{n} wrong element", "{n} wrong elements", half.wrong)
-            screen.say(f"{node}: {wrong}")
+            screen.say(language("{label}: {text}", label=node, text=wrong))
         if half.reason is not None:
-            screen.say(f"{node}: {words.text(half.reason, language)}")
+            why = words.text(half.reason, language)
+            screen.say(language("{label}: {text}", label=node, text=why))
     for slow in judged.slow.get(test.pair, ()):
         screen.say(_slow(slow, language))
 

@@ -17,6 +17,7 @@ from acceptance import resources
 from acceptance.cli import options
 from acceptance.core.exit_code import PASS, UNJUDGED
 from acceptance.core.language import Language
+from acceptance.core.message import Listed
 from acceptance.fleet import night, reader_file, slurm, verdicts
 from acceptance.fleet.night import Judged, Standing
 from acceptance.fleet.slurm import Job, Node, Queued, Reservation
@@ -253,10 +254,10 @@ class _Fleet:
             name = one.machine
             if self._tested(one):
                 about = words.message(one.row.proof, self.language)
-                fresh.append(f"{name} ({about})" if one.verdict == "PASS" else name)
+                fresh.append(self.language.noted(name, about) if one.verdict == "PASS" else name)
             elif name in queued:
                 why = queued[name].reason  # PartitionTimeLimit: it never starts
-                waiting.append(f"{name} ({why})" if queued[name].waits else name)
+                waiting.append(self.language.noted(name, why) if queued[name].waits else name)
                 self.unfinished[name] = queued[name].id
             elif name not in nodes:
                 self.refused.append(name)
@@ -270,7 +271,7 @@ class _Fleet:
                 number = self._done(name, partial(slurm.submit, self.job, name))
                 if number is None:
                     continue
-                sent.append(f"{name} ({number})")
+                sent.append(self.language.noted(name, number))
                 self.unfinished[name] = number
                 # After its job is in the queue: where that is refused, the node stays drained.
                 if not nodes[name].drained:
@@ -279,11 +280,15 @@ class _Fleet:
                     self.resumed[name] = nodes[name].reason
         language = self.language
         if fresh:
-            self._say(language("fresh verdict, not tested again: {nodes}", nodes=", ".join(fresh)))
+            self._say(
+                language("fresh verdict, not tested again: {nodes}", nodes=language.listed(fresh))
+            )
         if waiting:
-            self._say(language("a job waits or runs already: {nodes}", nodes=", ".join(waiting)))
+            self._say(
+                language("a job waits or runs already: {nodes}", nodes=language.listed(waiting))
+            )
         if sent:
-            self._say(language("submitted: {nodes}", nodes=", ".join(sent)))
+            self._say(language("submitted: {nodes}", nodes=language.listed(sent)))
 
     def wait(self, at_once: int | None) -> None:
         """Wait for the jobs of these nodes until each has ended or cannot start, or to the limit.
@@ -335,7 +340,9 @@ class _Fleet:
                 "yellow",
             )
         if going:
-            jobs = ", ".join(f"{job.node} ({job.id}: {job.state})" for job in going)
+            jobs = self.language.listed(
+                self.language.noted(job.node, f"{job.id}: {job.state}") for job in going
+            )
             self._say(
                 self.language(
                     "not tested after {minutes} min, their jobs stay in the queue: {jobs}",
@@ -358,10 +365,10 @@ class _Fleet:
         try:
             return read()
         except (slurm.SlurmError, CommandError) as error:
-            jobs = ", ".join(f"{node} ({job})" for node, job in self.unfinished.items()) or None
+            jobs = tuple(f"{node} ({job})" for node, job in self.unfinished.items())
             tries = len(_PAUSES_S) + 1
             raise slurm.SubmissionError(
-                "slurm_unread", why=said(error), tries=tries, jobs=jobs
+                "slurm_unread", why=said(error), tries=tries, jobs=Listed(jobs) if jobs else None
             ) from error
 
     def drain_again(self, standings: Iterable[Standing], nodes: Mapping[str, Node]) -> None:
@@ -426,7 +433,7 @@ class _Fleet:
         left = self._done(held.name, partial(slurm.release, held, out))
         if left is not None:
             self.reservation = left
-            values = {"nodes": ", ".join(out), "reservation": held.name}
+            values = {"nodes": self.language.listed(out), "reservation": held.name}
             text = self.language("released from the reservation {reservation}: {nodes}", **values)
             self._say(text)
 
@@ -436,7 +443,8 @@ class _Fleet:
             return act()
         except (slurm.SlurmError, CommandError) as error:
             self.refused.append(of)
-            self._say(f"{of}: {words.text(said(error), self.language)}", "red")
+            why = words.text(said(error), self.language)
+            self._say(self.language("{label}: {text}", label=of, text=why), "red")
             return None
 
     def _say(self, text: str, style: str = "") -> None:

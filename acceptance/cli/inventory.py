@@ -17,7 +17,7 @@ from acceptance.observe import draft, filesystem
 from acceptance.observe import inventory as observed
 from acceptance.reports import inventory_terminal, plain_json
 from acceptance.reports.terminal import Terminal
-from acceptance.reports.text import one_line
+from acceptance.reports.text import one_line, quoted_code
 from acceptance.wording import words
 
 
@@ -73,5 +73,5 @@ def run(args: argparse.Namespace) -> int:
             **told,
         )
     )
-    sys.stdout.write(f"{one_line(line, 10_000)}\n")
+    sys.stdout.write(f"{quoted_code(one_line(line, 10_000))}\n")
     return 0

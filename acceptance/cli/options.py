@@ -15,7 +15,7 @@ from typing import Any, NoReturn, cast
 from acceptance.cli import exit_codes
 from acceptance.core.exit_code import USAGE
 from acceptance.core.nearest import nearest
-from acceptance.reports.text import one_line
+from acceptance.reports.text import one_line, quoted_code
 
 FRESH_HOURS = 30.0  # a night a day, and some hours for one that began late
 
@@ -67,22 +67,23 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, file: Any = None) -> None:
         """Print the help; unlike argparse, let an output that fails be known."""
-        (file or sys.stdout).write(self.format_help())
+        (file or sys.stdout).write(quoted_code(self.format_help()))
 
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help; exits with code 2."""
         if self.on_error is not None:
             self.on_error(self._given)
         text = f"{one_line(message)}{self._misspelt()}"
-        self.exit(USAGE, f"rigproof: {text}: see `{self.prog} --help`\n")
+        self.exit(USAGE, quoted_code(f"rigproof: {text}: see `{self.prog} --help`\n"))
 
 
 def say_error(text: str) -> None:
     """Print an error as one line on standard error."""
     # one_line: errors quote foreign text (a key of a machine file, a folder's name, a tool's last
     # lines).
+    shown = quoted_code(one_line(text, 10_000))
     with contextlib.suppress(OSError):  # standard error is gone too: only the exit code is left
-        sys.stderr.write(f"rigproof: {one_line(text, 10_000)}\n")
+        sys.stderr.write(f"rigproof: {shown}\n")
         sys.stderr.flush()
 
 

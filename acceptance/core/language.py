@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gettext
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -35,10 +36,29 @@ class Language:
         """The sentence as it is said under this key, where its words alone are ambiguous."""
         return _filled(self.translations.pgettext(key, sentence), values)
 
+    def listed(self, names: Iterable[str], /) -> str:
+        """Names in a list."""
+        form = self.translations.pgettext("names", "{first}, {next}")
+        return _joined(form, names)
+
+    def noted(self, text: str, note: str, /) -> str:
+        """A text with a note in brackets."""
+        form = self.translations.gettext("{text} ({note})")
+        return form.format(text=text, note=note)
+
+    def sentences(self, texts: Iterable[str], /) -> str:
+        """Whole sentences one after the other: Chinese has no blank between them."""
+        return _joined(self.translations.pgettext("sentences", "{first} {next}"), texts)
+
     def text(self, english: str, /) -> str:
         """A text of a data file: a likely cause, the meaning of an event. Never a format."""
         # Under the empty text a catalogue has its header.
         return self.texts.gettext(english) if english else english
+
+
+def _joined(form: str, texts: Iterable[str]) -> str:
+    first, *others = [*texts] or [""]
+    return functools.reduce(lambda told, one: form.format(first=told, next=one), others, first)
 
 
 def _filled(sentence: str, values: Mapping[str, str | float]) -> str:

@@ -5,22 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_QUOTE_LIMIT = 160
+_QUOTE_LIMIT = 200
+_CUT = " ... "
 # ECMA-48: CSI sequences (colours, cursor), OSC sequences (titles), then the two-character ones.
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BOLD = re.compile(r"^(\s*)\*\*(.*)\*\*$")
 
 
+def shortened(text: str, limit: int) -> str:
+    """The text in at most `limit` characters.
+
+    Its beginning and its end stay: errors tell their cause last.
+    """
+    if len(text) <= limit:
+        return text
+    head = (limit - len(_CUT)) // 2
+    return f"{text[:head].rstrip()}{_CUT}{text[len(text) - (limit - len(_CUT) - head) :].lstrip()}"
+
+
 def quote(line: str, limit: int = _QUOTE_LIMIT) -> str:
-    """A line for use in a message: at most `limit` characters, control characters escaped."""
+    """A line for use in a message: at most `limit` characters of its beginning and its end, and
+    control characters escaped."""
     shown = line.strip()
-    cut = shown[:limit]
-    safe = "".join(
+    return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in cut
+        for letter in shortened(shown, limit)
     )
-    return safe + ("..." if len(shown) > limit else "")
 
 
 def quote_value(value: object) -> str:

@@ -198,6 +198,32 @@ def _is_whole(finding: Finding) -> bool:
     return isinstance(count, Quantity) and count.value == len(list(_kernel_lines(finding.note)))
 
 
+# Fields of the fabric's health in the driver's words, with the value where it matters.
+_FEWER_LINKS = frozenset({"Bandwidth", "Incorrect Configuration: Insufficient Nvlinks"})
+_ROUTE = frozenset({"Route Recovery in progress", "Route Unhealthy", "Access Timeout Recovery"})
+
+
+def _fabric(finding: Finding) -> frozenset[str]:
+    """The fields of the fabric's health that a note names, each also with its value."""
+    note = finding.note
+    if not isinstance(note, Message) or note.code != "driver_says":
+        return frozenset()
+    what = note.values.get("what")
+    said = what.items if isinstance(what, Listed) else ()
+    fields = [one for one in said if isinstance(one, str)]
+    return frozenset({*fields, *(one.partition(":")[0] for one in fields)})
+
+
+def _fabric_says(wanted: Callable[[frozenset[str]], bool]) -> NoteRule:
+    """Whether the fields are such; a summary alone does not say which field it is."""
+
+    def rule(finding: Finding) -> bool | None:
+        found = frozenset(one for one in _fabric(finding) if not one.startswith("Summary"))
+        return wanted(found) if found else None
+
+    return rule
+
+
 def _own(*events: str) -> NoteRule:
     """Whether the finding's own event is one of these."""
     return lambda finding: None if finding.event is None else finding.event in events
@@ -237,6 +263,11 @@ NOTE_RULES: Mapping[str, NoteRule] = MappingProxyType(
         "driver_of_two_versions": _own("driver.mismatch"),
         "driver_that_does_not_fit": _own("driver.open-modules", "driver.unsupported"),
         "driver_beside_another": _own("driver.bound"),
+        "fabric_has_fewer_links": _fabric_says(lambda found: bool(found & _FEWER_LINKS)),
+        "fabric_route_failed": _fabric_says(lambda found: bool(found & _ROUTE)),
+        "fabric_is_set_up_wrong": _fabric_says(
+            lambda found: "Incorrect Configuration" in found and not found & _FEWER_LINKS
+        ),
         "firmware_names_memory": _own("apei.memory error"),
         "firmware_names_pcie": _own("apei.PCIe error"),
         "firmware_names_the_processor": _own(

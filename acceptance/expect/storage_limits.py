@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.limit import Limit
-from acceptance.core.message import Message, Quantity, Values, known
+from acceptance.core.message import Listed, Message, Quantity, Values, known
 from acceptance.expect.disk_sheet import (
     BLOCK_BYTES,
     DiskSheet,
@@ -123,7 +123,7 @@ def limits(facts: StorageFacts, sheets: Sequence[DiskSheet], jobs: int) -> Stora
 def _not_one_disk(facts: StorageFacts) -> Message | None:
     """Why the sheet and the link of one disk say nothing about the filesystem, or None."""
     if facts.layers:
-        return Message("disk_layers", {"layers": ", ".join(facts.layers)})
+        return Message("disk_layers", {"layers": Listed(tuple(facts.layers))})
     if len(facts.disks) != 1:
         return Message("disk_count", {"disks": len(facts.disks)})
     disk = facts.disks[0]

@@ -30,7 +30,7 @@ import msgspec
 from acceptance import resources
 from acceptance.core.bounds import NORMAL
 from acceptance.core.component import Component
-from acceptance.core.message import Message, Text, known
+from acceptance.core.message import Listed, Message, Text, known
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.strict import Strict
 from acceptance.fleet import pairs
@@ -151,10 +151,10 @@ def _reason(
     if any(math.isnan(count) for count in counts):
         unmeasured.append("wrong elements")
     if unmeasured:
-        return Message("pair_unmeasured", {"what": ", ".join(unmeasured)})
+        return Message("pair_unmeasured", {"what": Listed(tuple(unmeasured))})
     due = {*COLLECTIVE_PAIR_OPERATIONS, "send_receive"}
     if missing := sorted(due - _compared(output)):
-        return Message("pair_uncompared", {"what": ", ".join(missing)})
+        return Message("pair_uncompared", {"what": Listed(tuple(missing))})
     return None
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from acceptance.core import plain_text
 from acceptance.loads.card import CardError
 
 FOLDER = Path(__file__).with_name("kernels")
@@ -86,7 +87,8 @@ def compile_cubin(name: str, capability: tuple[int, int]) -> bytes:
             _, size = nvrtc.nvrtcGetProgramLogSize(program)
             log = b" " * size
             nvrtc.nvrtcGetProgramLog(program, log)
-            said = " ".join(log.decode("utf-8", "replace").replace("\0", " ").split())[:300]
+            said = " ".join(log.decode("utf-8", "replace").replace("\0", " ").split())
+            said = plain_text.shortened(said, 300)
             text = (
                 f"NVRTC cannot compile {name}.cu for compute capability "
                 f"{capability[0]}.{capability[1]}"

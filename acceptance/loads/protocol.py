@@ -46,7 +46,7 @@ from typing import Annotated, Any, TextIO
 import msgspec
 from msgspec import Meta, field
 
-from acceptance.core import parts
+from acceptance.core import parts, plain_text
 from acceptance.core.coded import Coded
 from acceptance.core.component import Component
 from acceptance.core.limit import UNITS
@@ -444,7 +444,7 @@ def parse(output: str) -> LoadOutput:
                 )
         except UnusableLine as error:
             raise _unusable(error.message, line) from None
-    raise ProtocolError("load_end_missing", line=_quote(others[-1] if others else first))
+    raise ProtocolError("load_end_missing")
 
 
 def salvage(output: str) -> tuple[WrongResult, ...]:
@@ -506,4 +506,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _quote(line: str) -> str:
-    return repr(line if len(line) <= 200 else line[:200] + " ...")
+    return repr(plain_text.shortened(line, 200))

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acceptance.core import regular_file
+from acceptance.core import plain_text, regular_file
 from acceptance.core.message import Message, Text
 from acceptance.process import reaper
 from acceptance.process.deadline import Deadline
@@ -77,7 +77,20 @@ class ProgramResult:
 
 def _lines(text: str) -> list[str]:
     """The lines that are not empty, each cut to what a message can hold."""
-    return [line[:200] for line in text.replace("\r", "\n").splitlines() if line.strip()]
+    lines = [line for line in text.replace("\r", "\n").splitlines() if line.strip()]
+    return [plain_text.shortened(line, 200) for line in _without_frames(lines)]
+
+
+def _without_frames(lines: Sequence[str]) -> list[str]:
+    """The lines without the frames of Python tracebacks: what was raised stays."""
+    found, inside = [], False
+    for line in lines:
+        inside = line.startswith("Traceback (most recent call last):") or (
+            inside and line.startswith((" ", "\t"))
+        )
+        if not inside:
+            found.append(line)
+    return found
 
 
 def _below(told: Text, line: Text) -> Text:

@@ -74,7 +74,7 @@ def names(components: Iterable[str], language: Language) -> str:
     if alike and sorted(numbers) == list(range(min(numbers), max(numbers) + 1)):
         first, last = min(found, key=_number), max(found, key=_number)
         return language("{first} to {last}", first=first, last=last)
-    shown = ", ".join(found[:_MOST_NAMES])
+    shown = language.listed(found[:_MOST_NAMES])
     rest = len(found) - _MOST_NAMES
     return language("{names} and {number} more", names=shown, number=rest) if rest > 0 else shown
 
@@ -92,7 +92,7 @@ def entries(
     """
     same: dict[str, _Same] = {}
     named = {
-        parse(one.address): f"{name} ({one.address})"
+        parse(one.address): language.noted(str(name), one.address)
         for name, one in places.found.items()
         if one.address and str(name) != one.address
     }

@@ -53,17 +53,20 @@ def values(row: ComparisonRow, language: Language = ENGLISH) -> tuple[str, ...]:
     texts = [text if is_due else NONE for text, is_due in zip(shown, due, strict=True)]
     return (
         texts[0],
-        *(_beside(text, change) for text, change in zip(texts[1:], row.changes, strict=True)),
+        *(
+            _beside(text, change, language)
+            for text, change in zip(texts[1:], row.changes, strict=True)
+        ),
     )
 
 
-def _beside(text: str, change: ValueChange) -> str:
+def _beside(text: str, change: ValueChange, language: Language) -> str:
     if not change.difference:
         return text
     if change.share is None:
-        return f"{text} ({change.difference:+.4g})"
+        return language.noted(text, f"{change.difference:+.4g}")
     share = 100 * change.share
-    return f"{text} ({share:+.0f} %)" if abs(share) >= 100 else f"{text} ({share:+.1f} %)"
+    return language.noted(text, f"{share:+.0f} %" if abs(share) >= 100 else f"{share:+.1f} %")
 
 
 def allowed(row: ComparisonRow, language: Language = ENGLISH) -> str:
@@ -93,7 +96,7 @@ def bases(comparison: Comparison, language: Language = ENGLISH) -> tuple[str, ..
                 basis = language.text(change.spread.basis)
                 found.setdefault(basis, {})[row.measurement] = None
     return tuple(
-        language("{measurements}: {basis}", measurements=", ".join(names), basis=basis)
+        language("{measurements}: {basis}", measurements=language.listed(names), basis=basis)
         for basis, names in found.items()
     )
 
@@ -108,7 +111,7 @@ def opening(comparison: Comparison, language: Language = ENGLISH) -> Iterator[st
             yield language("{label}: {text}", label=letter(place), text=text)
     others = [letter(place) for place in comparison.other_machines]
     if others:
-        names = ", ".join(others)
+        names = language.listed(others)
         yield language(
             "{runs}: another machine than A: parts are compared by name where they have no "
             "serial number in common",
@@ -139,7 +142,7 @@ def heads(comparison: Comparison, language: Language = ENGLISH) -> Iterator[tupl
     """One row per run: letter, name, host, verdict, profile, and duration."""
     for place, run in enumerate(comparison.runs):
         verdict = run.verdict
-        unsealed = f"{verdict.verdict} ({language('not sealed')})"
+        unsealed = language.noted(verdict.verdict, language("not sealed"))
         yield (
             letter(place),
             run.name,
@@ -194,7 +197,7 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
         outcomes=checks,
     )
     if comparison.not_whole:
-        names = ", ".join(map(letter, comparison.not_whole))
+        names = language.listed(map(letter, comparison.not_whole))
         return language(
             "NOTHING PROVED: the evidence of {runs} is incomplete; {counts}",
             runs=names,
@@ -203,7 +206,7 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     if comparison.worse:
         return language("WORSE than A: {counts}", counts=counts)
     if comparison.unrelated:
-        names = ", ".join(map(letter, comparison.unrelated))
+        names = language.listed(map(letter, comparison.unrelated))
         return language(
             "NOTHING PROVED: {runs} measured nothing that A measured too; {counts}",
             runs=names,
@@ -212,7 +215,7 @@ def closing(comparison: Comparison, language: Language = ENGLISH) -> str:
     if comparison.not_repeated:
         return language(
             "NOTHING PROVED: {checks} failed in A, and a later run did not make it; {counts}",
-            checks=", ".join(comparison.not_repeated),
+            checks=language.listed(comparison.not_repeated),
             counts=counts,
         )
     return language("NOTHING WORSE than A: {counts}", counts=counts)

@@ -164,7 +164,8 @@ class Dashboard:
         text = Text(remaining.names() or language("between two checks"), "bold")
         planned = remaining.planned
         if planned and width >= _WIDE:
-            text = Text(f"{phase(planned[0].session, language)}: ").append_text(text)
+            name = phase(planned[0].session, language)
+            text = Text(language("{label}: {text}", label=name, text="")).append_text(text)
         made = Table.grid(padding=(0, 1))
         ends = (
             f"{duration(remaining.elapsed_s())}{self._signs.between}{left}"

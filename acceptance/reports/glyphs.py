@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
+from acceptance.reports.text import degrees, one_line, quoted_code
+
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
@@ -22,6 +24,12 @@ class Glyphs:
 
 UNICODE = Glyphs("\u00b0C", "\u2026", " \u00b7 ", "dots")
 ASCII = Glyphs("C", "...", ", ", "line")
+
+
+def sentence(text: str, signs: Glyphs, limit: int = 2_000) -> str:
+    """A sentence on one line of a terminal, its code in quotation marks."""
+    shown = quoted_code(one_line(text, limit))
+    return degrees(shown) if signs == UNICODE else shown
 
 
 def plain_locale(environ: Mapping[str, str]) -> bool:

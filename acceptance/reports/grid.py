@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from acceptance.reports.text import one_line
+from acceptance.reports.glyphs import glyphs_for, sentence
 
 _WIDE = 10_000  # columns of a file, in which nothing is folded
 _CELL = 200  # characters of a cell: an endless one would make every line endless
@@ -29,12 +29,13 @@ def show(
     table = Table(
         box=None, show_header=bool(head), padding=(0, 2, 0, 0), pad_edge=False, header_style="bold"
     )
+    signs = glyphs_for(console.encoding)
     columns = max((len(cells) for _, cells in rows), default=0)
     for place in range(columns):
-        name = Text(one_line(head[place], _CELL)) if head else ""
+        name = Text(sentence(head[place], signs, _CELL)) if head else ""
         table.add_column(name, justify="right" if place >= right else "left", overflow="fold")
     for style, cells in rows:
-        table.add_row(*(Text(one_line(cell, _CELL)) for cell in cells), style=style or None)
+        table.add_row(*(Text(sentence(cell, signs, _CELL)) for cell in cells), style=style or None)
     lines = console.render_lines(
         table, console.options if watched else console.options.update_width(_WIDE), pad=False
     )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from acceptance.core import plain_text
 from acceptance.core.finding import RUN, Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, Quantity, Range, Value, known
@@ -18,7 +19,7 @@ from acceptance.expect import measurements
 from acceptance.journal.run import Run
 from acceptance.reports.explanation import Explanation, explain
 from acceptance.reports.locations import Locations, find_locations
-from acceptance.reports.text import middle_cut, one_line
+from acceptance.reports.text import one_line
 from acceptance.wording import words
 
 MOST = 240  # letters of what happened
@@ -148,8 +149,8 @@ def _where(finding: Finding, places: Locations) -> dict[str, Value]:
         check = note.values.get("checks", check)
     if part is None or part in (MACHINE, SYSTEM):
         return known(check=check)
-    name = str(places.measured.functions.get(part, part))
-    place = places.of(part)
+    own = places.measured.functions.get(part, part)  # the kernel names a GPU by its address
+    name, place = str(own), places.of(own)
     serial, uuid = (one and one_line(one, _SERIAL) for one in (place.serial, place.uuid))
     return known(
         check=check, part=one_line(name, _NAME), serial=serial, uuid=None if serial else uuid
@@ -167,4 +168,5 @@ def _again(finding: Finding) -> str | None:
 
 def _shortened(text: str, most: int) -> str:
     """A text that stands within a sentence: its cause and its cure, which stand at its ends."""
-    return middle_cut(one_line(middle_cut(text, _READ), 2 * _READ), most).rstrip(".。")
+    short = one_line(plain_text.shortened(text, _READ), 2 * _READ)
+    return plain_text.shortened(short, most).rstrip(".。")

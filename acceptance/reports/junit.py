@@ -35,7 +35,7 @@ from acceptance.core.verdict import CheckResult
 from acceptance.journal.run import Run
 from acceptance.reports import explanation, headline, summary
 from acceptance.reports.locations import Locations, find_locations
-from acceptance.reports.text import one_line
+from acceptance.reports.text import one_line, quoted_code
 from acceptance.wording import words
 
 RUN = "the whole run"
@@ -54,9 +54,10 @@ _ATTACHMENT = "[[ATTACHMENT|"
 def safe_line(text: str) -> str:
     """One line of text from outside, with requests to attach a file disarmed.
 
-    CI would attach any file of the machine it runs on.
+    CI would attach any file of the machine it runs on. Its pages show backticks as they are, so
+    code stands in quotation marks.
     """
-    return one_line(text).replace(_ATTACHMENT, "[ [ATTACHMENT|")
+    return quoted_code(one_line(text)).replace(_ATTACHMENT, "[ [ATTACHMENT|")
 
 
 def safe_name(text: str) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from acceptance.core.language import ENGLISH
-from acceptance.reports.glyphs import glyphs_for
+from acceptance.reports.glyphs import glyphs_for, sentence
 from acceptance.reports.panel import cut
 from acceptance.reports.safe_output import SafeOutput
 from acceptance.reports.text import clean, one_line
@@ -41,7 +41,7 @@ class LineWriter:
 
     def say(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print one sentence on a line of its own, wrapped between words on a terminal."""
-        line = Text(one_line(text), style=style)
+        line = Text(sentence(text, self.signs), style=style)
         room = self.console.width - indent - HANG
         if not self.watched or room < _NARROW or line.cell_len <= room + HANG:
             self.put(Text(" " * indent).append_text(line))
@@ -58,7 +58,7 @@ class LineWriter:
         if self.watched:
             for text in texts:
                 self.say(text, indent=indent)
-        elif lines := [f"{' ' * indent}{one_line(text)}" for text in texts]:
+        elif lines := [f"{' ' * indent}{sentence(text, self.signs)}" for text in texts]:
             self.put(Text("\n".join(lines)))
 
     def path(self, text: str, indent: int = 0) -> None:
@@ -79,8 +79,8 @@ class LineWriter:
         The terminal's edge cuts the last text.
         """
         padded = [
-            one_line(text).rjust(-width) if width < 0 else one_line(text).ljust(width)
-            for text, width in cells
+            shown.rjust(-width) if width < 0 else shown.ljust(width)
+            for shown, width in ((sentence(text, self.signs), width) for text, width in cells)
         ]
         self.cut(Text("  " + "  ".join(padded), style=style))
 

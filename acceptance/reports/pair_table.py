@@ -104,7 +104,7 @@ def _row(
     if wrong:
         verdict = language("sources contradict each other")
     elif path.failed:
-        verdict = language("outside its limit: {names}", names=", ".join(path.failed))
+        verdict = language("outside its limit: {names}", names=language.listed(path.failed))
     elif told is None:
         verdict = language("not compared")
     else:
@@ -128,7 +128,7 @@ def lines(run: Run, language: Language) -> tuple[str, ...]:
     bad = [row for row in rows(run, language) if row.bad]
     found = []
     for row in bad[:MOST_LINES]:
-        rates = ", ".join(
+        rates = language.listed(
             f"{head} {rate}"
             for head, rate in zip(heads(language), row.rates, strict=True)
             if rate != UNKNOWN
@@ -136,8 +136,8 @@ def lines(run: Run, language: Language) -> tuple[str, ...]:
         told = language("no rate")
         if rates:
             told = language("{rates} GB/s", rates=rates)
-        where = f"{' -> '.join(row.slots)}, {row.joined}, {row.driver}"
-        label = language("{label}: {text}", label=f"{row.path} ({where})", text=told)
+        where = language(", ").join((" -> ".join(row.slots), row.joined, row.driver))
+        label = language("{label}: {text}", label=language.noted(row.path, where), text=told)
         found.append(language("{label}: {text}", label=label, text=row.verdict))
     if len(bad) > MOST_LINES:
         more = len(bad) - MOST_LINES

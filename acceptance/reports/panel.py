@@ -199,8 +199,8 @@ def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) ->
     It has the hottest, the slowest, the total power, errors, and the reasons that hold clocks down.
     """
     errors = sum(one.errors for one in gauges)
-    whose = ", ".join(one.name for one in gauges if one.errors)
-    lost = ", ".join(one.name for one in gauges if one.lost)
+    whose = language.listed(one.name for one in gauges if one.errors)
+    lost = language.listed(one.name for one in gauges if one.lost)
     yield Text(language("{number} GPUs", number=len(gauges)))
     if lost:
         yield Text(language("LOST: {names}", names=lost), "bold red")
@@ -216,7 +216,7 @@ def summary_parts(gauges: Sequence[Gauge], language: Language, signs: Glyphs) ->
             )
         )
     for name, words in _held_by(gauges, language).items():
-        text = ", ".join(words)
+        text = language.listed(words)
         yield Text(language("{label}: {text}", label=name, text=text))
     powers = [one.power_w for one in gauges if one.power_w is not None]
     if powers:

@@ -165,7 +165,7 @@ def _waived_whole(verdict: Verdict, language: Language) -> str | None:
         "{n} subject waived whole: {names}",
         "{n} subjects waived whole: {names}",
         len(subjects),
-        names=", ".join(subjects),
+        names=language.listed(subjects),
     )
 
 
@@ -226,7 +226,7 @@ def not_judged(verdict: Verdict, language: Language = ENGLISH) -> str | None:
         return None
     names = list(dict.fromkeys(str(name) for due in found for name in due.component.ends))
     where = (
-        ", ".join(names)
+        language.listed(names)
         if len(names) <= MOST_NAMES
         else language("{number} GPUs", number=len(names))
     )

@@ -12,9 +12,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from acceptance.core import plain_text
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, SESSIONS
 from acceptance.core.component import Component
 from acceptance.core.finding import Finding, FindingKind
@@ -37,7 +39,7 @@ from acceptance.core.verdict import Verdict
 from acceptance.journal.run import Run
 from acceptance.reports import closing, explanation, languages, pair_table, summary
 from acceptance.reports.gauges import Gauges
-from acceptance.reports.glyphs import plain_locale
+from acceptance.reports.glyphs import plain_locale, sentence
 from acceptance.reports.heartbeat import Heartbeat
 from acceptance.reports.lines import HANG, LineWriter
 from acceptance.reports.locations import find_locations
@@ -58,6 +60,9 @@ FRAMES = 1.0
 _STYLE: dict[str, str] = {"pass": "green", "fail": "bold red", "error": "yellow", "skip": "yellow"}
 _VERDICT = {"PASS": "bold green", "FAIL": "bold red", "UNJUDGED": "bold yellow"}
 _SOURCES = {"kernel-log": "kernel", "nvml": "NVML"}  # the source of an event, for people
+_ABOUT = 300  # characters of what came of a check, off a terminal
+_LEAST_ABOUT = 30  # and on a narrow one
+_BEFORE = 46  # columns before it: outcome, check and seconds
 _MOST_EVENTS = 100  # different events printed as they come; the reports have all
 
 
@@ -85,9 +90,11 @@ class _Check:
         self.values: dict[str, list[Measured]] = {}
         self.skips: list[str] = []
 
-    def figures(self) -> str:
+    def figures(self, language: Language) -> str:
         """Its first measurements; a range over several components. The page has them all."""
-        return ", ".join(_figure(name, found) for name, found in list(self.values.items())[:4])
+        return language.listed(
+            _figure(name, found) for name, found in list(self.values.items())[:4]
+        )
 
 
 def _figure(name: str, measured: list[Measured]) -> str:
@@ -195,7 +202,9 @@ class Terminal(LineWriter):
         beside = [check.id for check in plan.share(HOST_LOAD) if plan.share(GPU_LOAD)]
         if beside:
             self.say(
-                language("side by side with the loads of GPUs: {checks}", checks=", ".join(beside))
+                language(
+                    "side by side with the loads of GPUs: {checks}", checks=language.listed(beside)
+                )
             )
         for session in SESSIONS:
             for check in plan.share(session):
@@ -325,7 +334,7 @@ class Terminal(LineWriter):
         message = words.text(body.message, self._language)
         # What an exception says is one sentence, with what a program printed in it.
         about = message if isinstance(body.message, Message) else first_line(message)
-        about = about or seen.figures()
+        about = about or seen.figures(self._language)
         if outcome == "pass" and seen.skips:
             # The session accepts a waived skip, but it is no measurement.
             outcome = "pass" if seen.values else "skip"
@@ -336,8 +345,15 @@ class Terminal(LineWriter):
                 self._shown.calm.reset()
         self._outcome(
             outcome,
-            f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {one_line(about, 300)}".rstrip(),
+            f"{one_line(body.check):<26}  {body.seconds:6.1f} s  {self._fitted(about)}".rstrip(),
         )
+
+    def _fitted(self, about: str) -> str:
+        """What came of a check, on its line; of too long a text the end is kept before the rest."""
+        shown = sentence(about, self.signs)
+        room = max(_LEAST_ABOUT, self.console.width - _BEFORE) if self.watched else _ABOUT
+        wide = sum(cell_len(letter) > 1 for letter in shown)
+        return plain_text.shortened(shown, max(_LEAST_ABOUT, room - min(wide, room // 2)))
 
     def _outcome(self, outcome: Outcome, text: str) -> None:
         self.cut(Text(f"{outcome:<5}", style=_STYLE[outcome]).append(f"  {text}", style="default"))
@@ -352,7 +368,7 @@ class Terminal(LineWriter):
                     self.put(Text(""))  # an entry with its causes is set apart from its neighbours
                 taught, shown = bool(said.below or said.waiver), True
                 for checks, text in said.lines:
-                    label = f"{word} {', '.join(checks)}"
+                    label = f"{word} {language.listed(checks)}"
                     self.say(language("{label}: {text}", label=label, text=text), style)
                 for detail in said.below:
                     self._detail(detail)
@@ -376,7 +392,7 @@ class Terminal(LineWriter):
             if judged.due.limit is None and judged.value is not None
         ]
         if unjudged:
-            names = ", ".join(dict.fromkeys(judged.due.measurement for judged in unjudged))
+            names = language.listed(dict.fromkeys(one.due.measurement for one in unjudged))
             self.say(
                 language(
                     "recorded without a limit: {names} (`rigproof plan` says why)", names=names

@@ -17,6 +17,9 @@ _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\
 _HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+# code in a sentence, as in Markdown
+CODE = re.compile(r"`([^`\n]+)`")
+_DEGREES = re.compile(r"\bdegC\b")
 # line ends to some readers and not to others: all become a line feed
 _BREAKS = re.compile("\r\n|[\r\x85\u2028\u2029]")
 
@@ -41,12 +44,14 @@ def one_line(text: str, limit: int = 2_000) -> str:
     return " ".join(clean(text, limit).split())
 
 
-def middle_cut(text: str, most: int) -> str:
-    """A text of at most about `most` letters: of a longer one the beginning and the end."""
-    if len(text) <= most:
-        return text
-    end = most // 2
-    return f"{text[: most - end].rstrip()} ... {text[-end:].lstrip()}"
+def quoted_code(text: str) -> str:
+    """The text with code in quotation marks, for readers that show backticks as they are."""
+    return CODE.sub(lambda code: f'"{code[1]}"' if "'" in code[1] else f"'{code[1]}'", text)
+
+
+def degrees(text: str) -> str:
+    """The text with the sign of degrees Celsius, whose name in data formats is `degC`."""
+    return _DEGREES.sub("\u00b0C", text) if "degC" in text else text
 
 
 def first_line(text: str) -> str:

@@ -83,7 +83,7 @@ def _grid(screen: Terminal, rows: Sequence[TrendRow], language: Language, *, mov
         drawn = sparkline.line(values, width, plain=plain)
         texts = list(words.cells(row, plain=plain))
         if name in replaced and row.course.serial:
-            texts[1] = f"{texts[1]} ({row.course.serial})"
+            texts[1] = language.noted(texts[1], row.course.serial)
         style = "yellow" if row.summary.outside else ""
         cells.append((style, (*texts, *([words.share(row)] if moved else []), drawn)))
     grid.show(screen.console, cells, head=head, right=3, watched=screen.watched)

@@ -44,7 +44,7 @@ def opening(report: TrendReport, language: Language = ENGLISH) -> list[str]:
     if report.baseline:
         lines.append(language("accepted as the baseline: {run}", run=report.baseline))
     if report.others:
-        machines = ", ".join(report.others)
+        machines = language.listed(report.others)
         lines.append(
             language(
                 "other machines with a history here: {machines} (--machine-id shows one)",
@@ -143,7 +143,9 @@ def wear_lines(report: TrendReport, language: Language = ENGLISH) -> list[str]:
 def _wear(row: TrendRow, found: Wear, language: Language) -> str:
     course = row.course
     values = {
-        "disk": f"{course.component} ({course.serial})" if course.serial else str(course.component),
+        "disk": language.noted(str(course.component), course.serial)
+        if course.serial
+        else str(course.component),
         "used": number(round(100 * found.used, 1)),
         "days": f"{found.days:.0f}",
         "least": f"{found.least_years:.3g}",

@@ -6,16 +6,17 @@ in the journal, on the disk, from the moment it is reported.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from acceptance.core import plain_text
 from acceptance.core.component import Component
 from acceptance.core.evidence import AnyBody
 from acceptance.core.message import Listed, Message, Quantity, Value, known
 from acceptance.core.parts import Gpu, renamed
 from acceptance.core.record import Event, Note
+from acceptance.diagnosis.wrong_result import in_words
 from acceptance.journal import clock
 from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import (
@@ -41,6 +42,7 @@ from acceptance.loads.protocol import (
     StepEnded,
     decode,
 )
+from acceptance.wording import words
 
 Listener = Callable[[int, str], None]
 
@@ -266,7 +268,7 @@ def event_of(wrong: WrongResult, component: Component, injected: str | None = No
     return Event(
         KIND,
         "fatal",
-        json.dumps(details(wrong))[:QUOTED],
+        plain_text.shortened(words.message(in_words(wrong)), QUOTED),
         meaning,
         action,
         code_of(wrong),

@@ -21,7 +21,7 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-from acceptance.core import regular_file
+from acceptance.core import plain_text, regular_file
 from acceptance.core.message import Message, Text
 from acceptance.core.record import Note
 from acceptance.journal import clock
@@ -188,7 +188,7 @@ class DockerStation:
                     raise
                 made, stdin = self._started(context, run_id, argv, memlock=False)
         except ENGINE_ERRORS as error:
-            raise command.CommandError("container_not_started", why=first_line(error)) from error
+            raise command.CommandError("container_not_started", why=in_one_line(error)) from error
         self.client.api.timeout = FOLLOW_S
         running = ContainerSession(
             made,
@@ -198,7 +198,7 @@ class DockerStation:
             log,
             self.room.memory_bytes,
             trouble=ENGINE_ERRORS,
-            reason=first_line,
+            reason=in_one_line,
             bury=lambda: orphans.sweep(run_id, session=context.stem),
         )
         running.read_on()
@@ -250,7 +250,7 @@ def to_sdk(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def first_line(error: BaseException) -> Text:
+def in_one_line(error: BaseException) -> Text:
     """An engine's error in one line; for a failed connection, the root cause."""
     text = getattr(error, "explanation", None)
     if not text:
@@ -259,7 +259,8 @@ def first_line(error: BaseException) -> Text:
                 return Message("engine_connection_mute")
             if isinstance(one, OSError) and one.strerror:
                 return one.strerror
-    return (str(text or error).strip().splitlines() or [type(error).__name__])[0][:300]
+    said = " ".join(str(text or error).split()) or type(error).__name__
+    return plain_text.shortened(said, 300)
 
 
 def _behind(error: BaseException, depth: int = 8) -> Iterator[BaseException]:

@@ -74,7 +74,7 @@ def engine(environment: Mapping[str, str] | None = None, uid: int | None = None)
         try:
             found = docker.connect(address)
         except docker.ENGINE_ERRORS as error:
-            why = docker.first_line(error)
+            why = docker.in_one_line(error)
             forbidden = isinstance(why, str) and "ermission denied" in why
             code = "engine_forbidden" if forbidden else "engine_silent"
             refusals.append(Message(code, {"engine": name, "why": why}))
@@ -188,7 +188,7 @@ def choose(
             docker.image_id(found.engine.client, reference) if reference is not None else None
         )
     except docker.ENGINE_ERRORS as error:
-        raise StationError("engine_fails", why=docker.first_line(error)) from error
+        raise StationError("engine_fails", why=docker.in_one_line(error)) from error
     text = _image(found, reference, identity, say, options.out / "image", root)
     due = gpus(inventory, plan.gpus)
     grant = gpu_grant.choose(

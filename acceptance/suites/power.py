@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import GPUS, MACHINE
 from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.core.unmeasured import Gap, after_fault, not_offered, not_permitted
@@ -134,7 +134,7 @@ def judge_power(
         slowdowns,
         {gpu: float(one.slowdowns) for gpu, one in seen.items() if one.samples},
         notes={
-            gpu: Message("note", {"text": ", ".join(sorted({name for _, name in one.reasons}))})
+            gpu: Message("note", {"text": Listed(tuple(sorted({name for _, name in one.reasons})))})
             for gpu, one in seen.items()
             if one.slowdowns
         },

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import GEMM_READINGS
-from acceptance.core.message import Listed, Message, Value, Values
+from acceptance.core.message import Listed, Message, Text, Value, Values
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import protocol
 from acceptance.loads.miscompare import CollectiveArm, WrongResult
@@ -35,7 +36,7 @@ from acceptance.loads.names import (
     VRAM_READINGS,
     of_arm,
 )
-from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, parse, salvage
+from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, Waits, parse, salvage
 from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 from acceptance.wording.errors import WordedError
@@ -476,12 +477,28 @@ def read(
             if trouble is None and completed.seconds < due_s:
                 trouble = _early(completed, due_s)
     if output is None or trouble is not None:
-        last = completed.last_lines()
         wrong = salvage(completed.stdout)
-        if not last:
+        if not completed.stdout.strip() and not completed.stderr.strip():
             raise LoadFailed("load_failed_silently", wrong, load=load, why=trouble)
+        last = _last_told(completed)
         raise LoadFailed("load_failed", wrong, load=load, why=trouble, last=last)
     return output
+
+
+def _last_told(completed: ProgramResult) -> Text | None:
+    """The last lines it printed in words: the records of the loads' own format are in its log.
+
+    Without any, the turn that it waited for, where a record says so last.
+    """
+    lines = completed.stdout.splitlines()
+    words = "\n".join(line for line in lines if not line.startswith("{"))
+    if told := replace(completed, stdout=words).last_lines():
+        return told
+    try:
+        said = protocol.decode(lines[-1]) if lines else None
+    except ProtocolError:
+        return None
+    return Message("load_waited", {"turn": said.turn}) if isinstance(said, Waits) else None
 
 
 def _cuda_error(completed: ProgramResult) -> Message | None:

@@ -61,7 +61,7 @@ def test_accept_again_and_replace(call: Call, out: Path) -> None:
             ["reports/bad: is FAIL", "copy_h2d on gpu0: measured 50 GB/s", "rigproof accept"],
         ),
         (["accept", "nowhere"], 2, ["nowhere: holds no run"]),
-        (["accept"], 2, ["RUN", "`rigproof baseline accept --help`"]),
+        (["accept"], 2, ["RUN", "'rigproof baseline accept --help'"]),
         (
             ["show"],
             2,

@@ -26,24 +26,28 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_card_of_a_run(call: Call, run: Path) -> None:  # noqa: F811
     code, out, err = call("capacity", str(run), "--lang", "en")
     assert (code, err) == (0, "")
+    assert "PaLM" not in out
+    code, out, err = call("capacity", str(run), "--why", "--lang", "en")
+    assert (code, err) == (0, "")
+    assert out.startswith("1.3 billion parameters, 26 billion tokens, 2 GPUs: ")
     for text in (
-        "What this machine trains\n",
-        "2 x NVIDIA GeForce RTX 3090 Ti, 25.77 GB each",
-        "training: 1.3e9 parameters",
+        "2 x NVIDIA GeForce RTX 3090 Ti, 24 GiB each",
+        "training: 1.3 billion parameters",
         "Days to train: ",
         "(measured: step_gpt2 of gpu0, the least of 2)",
         "source: PaLM, arXiv 2204.02311; assumes: ",
         "The GPUs' own rate is the bottleneck",
     ):
         assert text in out
-    assert out.splitlines()[0].endswith(": PASS")
+    assert out.splitlines()[-1].endswith(": PASS")
 
 
 def test_the_card_of_a_recorded_run(call: Call, tmp_path: Path) -> None:  # noqa: F811
-    code, out, err = call("capacity", str(unpacked(TRAINED, tmp_path / "run")), "--lang", "en")
+    folder = str(unpacked(TRAINED, tmp_path / "run"))
+    code, out, err = call("capacity", folder, "--why", "--lang", "en")
     assert (code, err) == (0, "")
     for text in (
-        "2 x NVIDIA H100 80GB HBM3, 85.52 GB each",
+        "2 x NVIDIA H100 80GB HBM3, 79.65 GiB each",
         "rate = 454.9 TFLOP/s (measured: step_neo of gpu0, the least of 2)",
         "e = 0.9797 (measured: parallel_ddp_efficiency_accumulated of gpus)",
         "Days to train: 76.36 days",  # 6 x 7e9 x 140e9 / (2 x 454.85e12 x 0.9797 x 86400)
@@ -73,8 +77,8 @@ def test_it_is_printed_as_json(call: Call, run: Path) -> None:  # noqa: F811
     card = json.loads(out)
     assert (card["verdict"], card["troubles"]) == ("PASS", [])
     assert card["asked"] == (
-        "3e9 parameters in 32 layers of width 2560, 60e9 tokens, 2 x 4 GPUs, micro-batches of 2 x "
-        "2048 tokens, 8 an update"
+        "3 billion parameters in 32 layers of width 2560, 60 billion tokens, 2 x 4 GPUs, "
+        "micro-batches of 2 x 2048 tokens, 8 an update"
     )
     lines = {line["id"]: line for line in card["lines"]}
     assert lines["batch"]["value"] == 8 * 2 * 4 * 2
@@ -87,7 +91,7 @@ def test_it_is_printed_as_json(call: Call, run: Path) -> None:  # noqa: F811
 def test_in_chinese(call: Call, run: Path) -> None:  # noqa: F811
     code, out, _ = call("capacity", str(run), "--lang", "zh-CN")
     assert code == 0
-    assert "这台机器能训练什么" in out
+    assert out.startswith("13 亿参数\uff0c260 亿 token\uff0c2 块 GPU\uff1a")
     assert "训练天数" in out
 
 
@@ -96,7 +100,7 @@ def test_a_run_whose_evidence_is_not_whole(call: Call, run: Path, tmp_path: Path
     (broken / reader.GPU_TELEMETRY).unlink()
     code, out, err = call("capacity", str(broken))
     assert (code, err) == (3, "")
-    assert reader.GPU_TELEMETRY in out.splitlines()[1]
+    assert reader.GPU_TELEMETRY in out.splitlines()[0]
     assert json.loads(call("capacity", str(broken), "--json")[1])["troubles"]
 
 
@@ -156,6 +160,25 @@ def test_what_is_no_number_is_refused(
     code, out, err = call("capacity", f"{option}={value}")
     assert (code, out) == (2, "")
     assert_one_sentence(err, option, words)
+
+
+@each(
+    "option, value, meant",
+    [
+        ("--parameters", "7", "7B"),
+        ("--parameters", "1.3", "1.3B"),
+        ("--tokens", "300", "300B"),
+    ],
+)
+def test_a_number_without_its_suffix_is_asked_about(
+    call: Call,  # noqa: F811
+    option: str,
+    value: str,
+    meant: str,
+) -> None:
+    code, out, err = call("capacity", option, value)
+    assert (code, out) == (2, "")
+    assert_one_sentence(err, option, f"did you mean {meant}?")
 
 
 @each(

@@ -91,7 +91,7 @@ def test_one_measurement_and_component_by_pattern(call: Call, out: Path) -> None
     code, _, err = call("history", "copy_h2")
     assert code == 2
     assert_one_sentence(
-        err, "no night has a value of copy_h2 (there is copy_h2d)", "`rigproof history` lists all"
+        err, "no night has a value of copy_h2 (there is copy_h2d)", "'rigproof history' lists all"
     )
     code, _, err = call("history", "copy_h2d", "--component", "zzz")
     assert code == 2

@@ -125,11 +125,11 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
 @each(
     "arguments, words",
     [
-        ([], ["VERB", "`rigproof --help`"]),
-        (["acept"], ["'acept'", "accept", "`rigproof --help`"]),
+        ([], ["VERB", "'rigproof --help'"]),
+        (["acept"], ["'acept'", "accept", "'rigproof --help'"]),
         (
             ["accept", "--burn", "soon"],
-            ["--burn", "'soon'", "1 to 2592000", "`rigproof accept --help`"],
+            ["--burn", "'soon'", "1 to 2592000", "'rigproof accept --help'"],
         ),
         (["accept", "--burn", "0"], ["--burn", "'0'"]),
         (["accept", "--burn", "-5"], ["--burn"]),
@@ -157,10 +157,10 @@ def test_what_a_verb_does_not_need_is_not_loaded() -> None:
         (["judge"], ["RUN"]),
         (["read", "gpu-burner", "x"], ["'gpu-burner'", "did you mean gpu-burn?"]),
         (["read", "radeontop", "x"], ["'radeontop'", "choose from", "stress-ng"]),
-        (["acept", "--machine", "x"], ["'acept'", "did you mean accept?", "`rigproof --help`"]),
+        (["acept", "--machine", "x"], ["'acept'", "did you mean accept?", "'rigproof --help'"]),
         (["xyzzy"], ["'xyzzy'", "choose from accept, nightly"]),
         (["--versoin"], ["did you mean --version?"]),
-        (["fleet", "colect", "x"], ["did you mean collect?", "`rigproof fleet --help`"]),
+        (["fleet", "colect", "x"], ["did you mean collect?", "'rigproof fleet --help'"]),
         (["accept", "--machin", "x"], ["--machin x: did you mean --machine?"]),
         (["accept", "-machine", "x"], ["did you mean --machine?"]),
         (["accept", "--profil=smoke"], ["--profil=smoke: did you mean --profile?"]),
@@ -404,7 +404,7 @@ def test_a_run_is_written_as_ocp_output_where_asked(call: Call, tmp_path: Path) 
     code, out, err = call("report", "run", "--ocp", "none/run.jsonl")
     assert (code, out.splitlines()[-1]) == (3, "PASS: 1 passed")
     assert err.startswith("rigproof: none/run.jsonl: cannot be written (")
-    assert "rebuild it with `rigproof report RUN --ocp FILE`" in err
+    assert "rebuild it with 'rigproof report RUN --ocp FILE'" in err
 
 
 def test_a_run_is_told_in_the_language_that_is_asked_for(
@@ -450,7 +450,7 @@ def test_a_catalogue_that_is_wrong_is_told_before_anything(
     finally:
         advice.shipped.cache_clear()
     assert (code, out) == (3, "")
-    assert_one_sentence(err, "causes.toml, the entry of xid: ", "missing required field `symptom`")
+    assert_one_sentence(err, "causes.toml, the entry of xid: ", "missing required field 'symptom'")
 
 
 def test_a_bad_run_has_its_own_exit_codes(call: Call, tmp_path: Path) -> None:
@@ -612,7 +612,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_one_sentence(err, "box.toml", "is there already")
     code, out, _ = call("inventory", "--write", "a b $(x).toml", "--lang", "zh-CN")
     assert (code, "请手工改正" in out) == (0, True)
-    assert out.endswith("`rigproof accept --machine 'a b $(x).toml'`\n")
+    assert out.endswith("\"rigproof accept --machine 'a b $(x).toml'\"\n")
 
 
 # --- whatever else happens ---

@@ -73,3 +73,10 @@ def test_a_value_that_is_missing_is_no_sentence() -> None:
     values: dict[str, Any] = {"of": 1}
     with pytest.raises(KeyError):
         ENGLISH("{n} checks", **values)
+
+
+def test_lists_notes_and_sentences_are_joined_as_the_language_does() -> None:
+    assert ENGLISH.listed(["a", "b", "c"]) == "a, b, c"
+    assert ENGLISH.listed([]) == ""
+    assert ENGLISH.sentences(["One.", "Two."]) == "One. Two."
+    assert ENGLISH.noted("gpu0", "{serial}") == "gpu0 ({serial})"

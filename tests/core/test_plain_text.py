@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
+from acceptance.core import plain_text
 from acceptance.core.plain_text import same_text
 
 
@@ -20,3 +22,20 @@ def test_texts_are_compared_but_for_blanks_and_case(
     declared: str, found: str | None, answer: bool
 ) -> None:
     assert same_text(declared, found) is answer
+
+
+@each(
+    "text, limit, shown",
+    [
+        ("short", 5, "short"),
+        (
+            "RuntimeError: " + "x" * 50 + " out of memory",
+            40,
+            "RuntimeError: xxx ... xxxx out of memory",
+        ),
+        ("a" * 100, 11, "aaa ... aaa"),
+    ],
+)
+def test_a_long_text_keeps_more_of_its_end(text: str, limit: int, shown: str) -> None:
+    assert plain_text.shortened(text, limit) == shown
+    assert len(shown) <= limit

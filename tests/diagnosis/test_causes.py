@@ -19,6 +19,7 @@ from acceptance.core.component import Component
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import Judgement
 from acceptance.core.limit import Limit
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part, parse
 from acceptance.core.record import CheckEnded, Event
 from acceptance.diagnosis.causes import (
@@ -28,6 +29,7 @@ from acceptance.diagnosis.causes import (
     are_related,
     evidence,
     ordered,
+    share_a_part,
     standing,
 )
 
@@ -215,6 +217,8 @@ def test_a_pci_function_is_its_gpu() -> None:
     assert stands(when("failed", of="others"), found, finding(BUS)) == "open"
     others = gathered(judged(50.0, "fail", Gpu(0)), functions=functions)
     assert stands(when("failed", of="others"), others, finding(BUS)) == "confirmed"
+    assert share_a_part(BUS, Gpu(1), found)
+    assert not share_a_part(BUS, Gpu(0), found)
 
 
 @each(
@@ -489,3 +493,31 @@ def test_a_cause_of_several_conditions_is_what_each_of_them_allows(
         confirming = [one for one in conditions if one.settles != "excludes"]
         assert confirming
         assert all(stands(one, found, about) == "confirmed" for one in confirming)
+
+
+# --- the fields of an NVLink fabric's health ---
+
+
+@each(
+    "fields, fewer, route, set_up",
+    [
+        (["Bandwidth: Degraded"], True, False, False),
+        (["Route Recovery in progress: True"], False, True, False),
+        (["Access Timeout Recovery: True", "Summary: Unhealthy"], False, True, False),
+        (["Incorrect Configuration: Insufficient Nvlinks"], True, False, False),
+        (["Incorrect Configuration: Invalid Location"], False, False, True),
+        (["Bandwidth: Degraded", "Route Unhealthy: True"], True, True, False),
+        (["Summary: Limited Capacity"], None, None, None),
+    ],
+)
+def test_the_fields_of_a_fabric_that_is_not_sound(
+    fields: list[str], fewer: bool | None, route: bool | None, set_up: bool | None
+) -> None:
+    about = finding(note=Message("driver_says", {"what": Listed(tuple(fields))}))
+    names = ("fabric_has_fewer_links", "fabric_route_failed", "fabric_is_set_up_wrong")
+    assert [RULES[name](about, NO_EVIDENCE) for name in names] == [fewer, route, set_up]
+
+
+def test_a_note_of_something_else_says_nothing_of_a_fabric() -> None:
+    for note in (None, Message("links_found", {}), Message("driver_says", {"what": "a text"})):
+        assert RULES["fabric_route_failed"](finding(note=note), NO_EVIDENCE) is None

@@ -246,7 +246,7 @@ def test_a_table_without_an_address_of_a_node_is_refused(table: str, site: Site)
     path = site.folder / "places.csv"
     path.write_text(table)
     assert site.run("--locations", str(path), count=2) == 2
-    assert f"--locations {path} has no address of a node: give the columns `machine`" in site.err
+    assert f"--locations {path} has no address of a node: give the columns 'machine'" in site.err
     assert not (site.folder / "log").exists()
 
 

@@ -441,7 +441,7 @@ def test_only_a_maintenance_reservation_in_force(
     reserve(site, **values)
     code, out, err = call("--licence", "rigproof", "--reservation", "repair")
     assert (code, out) == (2, [])
-    assert "repair is no maintenance reservation in force: create it with `scontrol create" in err
+    assert "repair is no maintenance reservation in force: create it with 'scontrol create" in err
 
 
 def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
@@ -453,7 +453,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
     code, out, _ = call("--licence", "rigproof", "--wait")
     assert code == 3
-    assert "n2: its job cannot start (None): end the cause, or `scancel 3`" in out
+    assert "n2: its job cannot start (None): end the cause, or 'scancel 3'" in out
     assert "UNJUDGED n2: there is no verdict" in out
     assert out[-1].startswith("UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED")
 
@@ -463,7 +463,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     [
         (["--licence", "burnin"], "Slurm knows no licence burnin: have the site define it"),
         (["--runtime", "pyxis"], "--runtime pyxis needs an image: give it with --image REF"),
-        (["--nodes", "n9"], "--nodes n9: not among the nodes that Slurm lists: see `sinfo -N`"),
+        (["--nodes", "n9"], "--nodes n9: not among the nodes that Slurm lists: see 'sinfo -N'"),
         (["--minutes", "0"], "no number from 1 to 9999"),
         (["--runtime", "docker"], "invalid choice"),
         (["--kubernetes", "x"], "not allowed with"),
@@ -491,7 +491,7 @@ def test_a_controller_that_does_not_answer(call: Call, site: Slurm) -> None:
     assert "sinfo refused: slurm_load_partitions: Unable to contact slurm controller" in err
     site.says("sinfo -N", "")
     code, _, err = call("--partition", "gpu")
-    assert (code, err) == (2, "rigproof: Slurm lists no nodes in the partition gpu: see `sinfo`\n")
+    assert (code, err) == (2, "rigproof: Slurm lists no nodes in the partition gpu: see 'sinfo'\n")
 
 
 def test_a_shared_folder_that_is_not_there(site: Slurm, call: Call) -> None:
@@ -596,7 +596,7 @@ def test_a_job_that_never_starts_is_named_and_not_waited_for(
     code, out, _ = call("--licence", "rigproof", "--wait")
     assert code == 3
     assert [one for one in out if "cannot start" in one] == [
-        f"n{n}: its job cannot start (PartitionNodeLimit): end the cause, or `scancel {n + 2}`"
+        f"n{n}: its job cannot start (PartitionNodeLimit): end the cause, or 'scancel {n + 2}'"
         for n in (1, 2)
     ]
     assert 180 <= clock.slept < 220

@@ -165,7 +165,7 @@ def test_a_cache_is_no_place_to_run_every_night_from(
     if lasting:
         assert run(here, "install") == 0
     else:
-        assert "`uv tool install rigproof`" in sentence(capsys, "install")
+        assert "'uv tool install rigproof'" in sentence(capsys, "install")
     assert (UnitLocation.system(here / "root").folder / units.SERVICE).exists() is lasting
 
 
@@ -224,7 +224,7 @@ def test_a_language(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["install", "--", "--most-skipped", "0"], "'0' is no number from 1 to 9999"),
         (
             ["show", "--", "--no-such"],
-            "unrecognized arguments: --no-such: see `rigproof nightly --help`",
+            "unrecognized arguments: --no-such: see 'rigproof nightly --help'",
         ),
         (["show", "--", "stray"], "unrecognized arguments: stray"),
         (["show", "--user", "--run-as", "root"], "give one of them"),

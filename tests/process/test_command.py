@@ -266,9 +266,32 @@ def test_a_log_where_something_else_stands_is_not_written(tmp_path: Path) -> Non
 
 def test_last_lines() -> None:
     text = "\n".join(f"line {number}" for number in range(9)) + "\r\n\n  \nprogress 1\rprogress 2\n"
-    done = ProgramResult(("x",), 0, text, "x" * 300, 1.0)
-    assert done.last_lines(4) == f"line 8\nprogress 1\nprogress 2\n{'x' * 200}"
+    done = ProgramResult(("x",), 0, text, "x" * 300 + " the cause", 1.0)
+    *lines, last = done.last_lines(4).split("\n")
+    assert lines == ["line 8", "progress 1", "progress 2"]
+    assert (len(last), last.endswith("x the cause")) == (200, True)
     assert ProgramResult(("x",), 0, "", "", 1.0).last_lines() == ""
+
+
+def test_the_last_lines_leave_out_the_frames_of_a_traceback() -> None:
+    text = """Traceback (most recent call last):
+  File "a.py", line 1, in <module>
+    load()
+ValueError: one
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "b.py", line 2, in <module>
+RuntimeError: CUDA error: an illegal memory access was encountered
+  not a frame
+"""
+    assert ProgramResult(("x",), 1, "", text, 1.0).last_lines().split("\n") == [
+        "ValueError: one",
+        "During handling of the above exception, another exception occurred:",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "  not a frame",
+    ]
 
 
 # --- what it is given ---

@@ -98,8 +98,8 @@ def test_the_table_of_memory() -> None:
     assert {len(row) for row in table} == {len(heads(ENGLISH))}
     assert [row[0] for row in table] == ["none", "ZeRO-1", "ZeRO-2", "ZeRO-3"]
     assert [row[1] for row in table] == ["16", "10", "9", "8"]
-    assert [row[2] for row in table] == ["5e9", "8e9", "8.889e9", "10e9"]
-    assert table[0][3] == "6.667e9"
+    assert [row[2] for row in table] == ["5 billion", "8 billion", "8.9 billion", "10 billion"]
+    assert table[0][3] == "6.7 billion"
     assert [row[-1] for row in table] == ["with checkpointing", "yes", "yes", "yes"]
     assert line(found, "largest_model").value == 10e9
     wide = made(told(), Question(parameters=12e9))
@@ -117,7 +117,7 @@ def test_one_gpu_shards_nothing_and_exchanges_nothing() -> None:
     assert {one.id for one in found.lines}.isdisjoint(
         {"tensor_parallel", "head_on_each", "exchange", "pipeline_bubble"}
     )
-    assert line(found, "largest_model").text == "5e9 parameters"
+    assert line(found, "largest_model").text == "5 billion parameters"
 
 
 def test_memory_that_is_not_shown() -> None:
@@ -251,7 +251,7 @@ def test_the_batch() -> None:
 def test_whether_the_disk_keeps_up() -> None:
     found = line(made(told()), "feed")
     assert found.value == pytest.approx(2 * 400e12 / (6 * 4e9) / 100e6)
-    assert found.text == "keeps up: 33330 tokens/s are needed, the disk feeds 100e6 tokens/s"
+    assert found.text == "keeps up: 33330 tokens/s are needed, the disk feeds 100 million tokens/s"
     slow = made(told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)))
     assert line(slow, "feed").text.startswith("does not keep up: ")
     assert slow.binds == "The disk is the bottleneck: it feeds fewer tokens than the GPUs take."
@@ -333,11 +333,32 @@ def test_the_terminal_shows_the_table_where_memory_is_known(
 ) -> None:
     found, out = told(memory=memory), StringIO()
     screen = Terminal(Console(file=out, highlight=False))
-    terminal.show(made(found), found, screen, ENGLISH)
+    terminal.show(made(found), found, screen, ENGLISH, why=False)
     shown = out.getvalue().splitlines()
     assert sum(line.startswith(("sharding", "none", "ZeRO-")) for line in shown) == lines
-    assert shown[-1] == made(found).binds
-    assert len(shown) == 3 + lines + 3 * len(made(found).lines) + 1
+    assert shown[0] == made(found).answer
+    assert len(shown) == 3 + lines + len(made(found).lines) + 1
+    assert not any(one.formula in line for one in made(found).lines for line in shown)
+    terminal.show(made(found), found, screen, ENGLISH, why=True)
+    explained = out.getvalue().splitlines()[len(shown) :]
+    assert len(explained) == 3 + lines + 3 * len(made(found).lines)
+    assert all(any(one.formula in line for line in explained) for one in made(found).lines)
+
+
+def test_the_answer_stands_first() -> None:
+    found = made(told())
+    days = line(found, "days").text
+    assert found.answer == (
+        f"4 billion parameters, 80 billion tokens, 2 GPUs: {days}. {found.binds}"
+    )
+    bound = made(told(step=None))
+    assert f": {line(bound, 'days_bound').text}. " in bound.answer
+    nothing = made(told(step=None, product=None))
+    assert f": {line(nothing, 'days').text}. " in nothing.answer
+    large = made(told(), Question(parameters=900e9))
+    assert large.answer == large.binds, "a model that does not fit takes no days"
+    chinese = card(told(), FOUR, languages.language("zh-CN")).answer
+    assert " " not in chinese[chinese.index("\u3002") : chinese.index("\u3002") + 2]
 
 
 # --- the question ---
@@ -362,10 +383,15 @@ def test_what_is_not_asked_is_assumed() -> None:
     [
         (1, "GPUs", "1 GPU"),
         (2, "GPUs", "2 GPUs"),
-        (7e9, "parameters", "7e9 parameters"),
+        (7e9, "parameters", "7 billion parameters"),
+        (9.422e9, "parameters", "9.4 billion parameters"),
+        (999_960_000, "tokens", "1 billion tokens"),
+        (1.4e12, "tokens", "1.4 trillion tokens"),
+        (131.4e6, "tokens", "131 million tokens"),
         (6.3e24, "FLOP", "6.3e24 FLOP"),
         (999_999, "tokens", "999999 tokens"),
-        (730.1e9, "B", "730.1 GB"),
+        (150.8e9, "B", "140.4 GiB"),
+        (730.1e9, amounts.FILE, "730.1 GB"),
         (0.5, "ratio", "0.5"),
         (450e9, "B/s", "450 GB/s"),
         (989e12, "FLOP/s", "989 TFLOP/s"),
@@ -373,6 +399,20 @@ def test_what_is_not_asked_is_assumed() -> None:
 )
 def test_amounts(value: float, unit: str, text: str) -> None:
     assert amounts.amount(value, unit, ENGLISH) == text
+
+
+@each(
+    "value, text",
+    [
+        (9.422e9, "94.2 \u4ebf"),
+        (350e6, "3.5 \u4ebf"),
+        (1.4e12, "1.4 \u4e07\u4ebf"),
+        (2.5e6, "250 \u4e07"),
+        (999, "999"),
+    ],
+)
+def test_chinese_counts_in_its_own_sizes(value: float, text: str) -> None:
+    assert amounts.count(value, languages.language("zh-CN")) == text
 
 
 # --- the figures of a run ---

@@ -70,7 +70,7 @@ def test_what_is_worse_stands_first() -> None:
     assert rows(text, "Measurements outside the noise") == [
         "worse vram_miscompares vram.patterns gpu0 count 0 2 (+2) none",
         "worse copy_h2d link.copy gpu0 GB/s 200 150 (-25.0 %) ± 3 %",
-        "changed cpu_temperature watch.heat cpu degC 50 70 (+40.0 %) ± 8 degC",
+        "changed cpu_temperature watch.heat cpu \u00b0C 50 70 (+40.0 %) ± 8 \u00b0C",
         "better copy_h2d link.copy gpu1 GB/s 200 220 (+10.0 %) ± 3 %",
     ]
     assert rows(text, "What the runs do not have in common") == [

@@ -34,7 +34,7 @@ def test_runs_first_then_what_is_worse_then_the_rest_and_one_closing_line() -> N
         "measurement component unit A B noise",
         "worse vram_miscompares gpu0 count 0 2 (+2) none",
         "worse copy_h2d gpu0 GB/s 200 150 (-25.0 %) ± 3 %",
-        "changed cpu_temperature cpu degC 50 70 (+40.0 %) ± 8 degC",
+        "changed cpu_temperature cpu \u00b0C 50 70 (+40.0 %) ± 8 \u00b0C",
         "better copy_h2d gpu1 GB/s 200 220 (+10.0 %) ± 3 %",
     ]
     assert any(line.startswith("noise of copy_h2d: recorded H200 runs") for line in shown)

@@ -79,7 +79,7 @@ def test_without_a_serial_number_the_uuid_stands_for_it() -> None:
 def test_an_address_of_the_kernel_is_the_part_that_it_belongs_to() -> None:
     address = Function("0000:01:00.0")
     places = Locations(
-        {address: Location(serial="1320")}, measured=Evidence(functions={address: Gpu(0)})
+        {Gpu(0): Location(serial="1320")}, measured=Evidence(functions={address: Gpu(0)})
     )
     event = Finding(
         "fail", "run", "event_on", {"event": "xid 79"}, component=address, event="xid.79"

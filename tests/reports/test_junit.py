@@ -28,6 +28,7 @@ from acceptance.machine.changes import UnreadableRun
 from acceptance.reports import junit, summary
 from acceptance.reports.explanation import labelled_lines
 from acceptance.reports.locations import NO_LOCATIONS
+from acceptance.reports.text import quoted_code
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -73,7 +74,7 @@ def test_a_run_with_every_outcome() -> None:
     assert rest == [
         *samples.LOOKED.splitlines(),
         *(
-            f"{label}: {text}"
+            quoted_code(f"{label}: {text}")
             for label, text in labelled_lines(verdict.of_kind("fail")[0], NO_LOCATIONS)
         ),
     ]

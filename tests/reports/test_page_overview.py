@@ -138,11 +138,11 @@ def test_the_figures_that_builders_compare() -> None:
         "memory copy": "3017 GB/s | 90 % of peak | +0.0 %",
         "host link": "52.2 / 55.0 GB/s | PCIe gen 5 x16 | +4.5 %",
         "peer link": "390 GB/s | +2.6 %",
-        "hottest": "78 degC, 709 W | held back: power limit 3 min | +10 degC",
+        "hottest": "78 \u00b0C, 709 W | held back: power limit 3 min | +10 \u00b0C",
         "results": "no error | 2 comparisons, 34,000 burn products",
     }
     assert readings(found, 1)["hottest"] == (
-        "68 degC, 715 W | nothing held the clock back | -10 degC"
+        "68 \u00b0C, 715 W | nothing held the clock back | -10 \u00b0C"
     )
     assert readings(found, 1)["results"] == "no error | 2 comparisons"
     top = shown(found)
@@ -172,7 +172,7 @@ def test_what_was_not_measured_is_said_and_never_guessed() -> None:
 def test_a_part_of_the_comparisons_is_no_whole() -> None:
     values = {("vram_miscompares", Gpu(0)): 0.0, ("gemm_f8_miscompares", Gpu(0)): None}
     found = run(values)
-    assert readings(found)["results"] == "no error ? error | 1 comparison, 1 not made"
+    assert readings(found)["results"] == "no error ? error | 1 comparison, 1 not made (one.check)"
     assert pages.words(shown(found).find_class("state")[0]) == "? 1 value not judged"
     halves = {("cpu_gemm_miscompares_f64", CPU): 0.0, ("stress_ng_failures", CPU): None}
     assert "128 threads: no error, 1 not made" in pages.words(shown(run(halves)))
@@ -187,7 +187,7 @@ def test_a_gpu_is_held_beside_its_equals_alone() -> None:
     ends = [(float(one.get("x")), float(one.get("width"))) for one in bars]
     assert ends == [(50.0, 50.0), (50.0, 50.0), (0.0, 50.0)], "never beyond the strip"
     assert shown(found).find("h2").text == (
-        "3 x NVIDIA H100 80GB HBM3, 80 GiB, 1 x NVIDIA GeForce RTX 4090, 80 GiB"
+        "3 x NVIDIA H100 80GB HBM3, 80 GiB; 1 x NVIDIA GeForce RTX 4090, 80 GiB"
     )
 
 
@@ -275,7 +275,7 @@ def test_samples_tell_the_heat_of_a_run_that_broke_off(held: str | None) -> None
         "reason_hw_thermal": "held back: heat or hardware",
         None: "nothing held the clock back",
     }
-    assert readings(sampled)["hottest"] == f"83 degC, 447 W ? error | {told[held]}"
+    assert readings(sampled)["hottest"] == f"83 \u00b0C, 447 W ? error | {told[held]}"
 
 
 def test_all_that_held_the_clock_back_is_named() -> None:
@@ -331,7 +331,7 @@ def test_a_line_for_each_other_part() -> None:
     texts = [pages.words(one) for one in facts.iterfind("dd")]
     assert dict(zip(names, texts, strict=True)) == {
         "processor": "EPYC 9554, 1 socket, 64 cores, 128 threads: FP64 1322 GFLOP/s, "
-        "hottest 71 degC, no error",
+        "hottest 71 \u00b0C, no error",
         "memory": "24 GiB: copies 78.72 GB/s, 128 GiB tested, 2 errors",
         "disks sda, sdb": "DISK, 1000 GB, ssd: not measured",
         "disk sdc": "DISK, 318 MB, ssd: write 1.9 GB/s, read 1.2 GB/s, no error",

@@ -274,7 +274,7 @@ def test_it_is_on_the_page_and_not_among_the_tables() -> None:
     assert section.xpath(".//svg/@aria-label") == [
         "disk:nvme0n1, read: 0 to 0 GB/s",
         "disk:nvme0n1, written: 2 to 4 GB/s",
-        "disk:nvme0n1, temperature of the disk: 41 to 47 degC",
+        "disk:nvme0n1, temperature of the disk: 41 to 47 \u00b0C",
         "disk:nvme0n1, written: 1 to 5 GB/s",
     ]
     assert [pages.words(one) for one in section.iter("figcaption")] == [

@@ -93,7 +93,7 @@ def test_violations_first_the_verdict_last() -> None:
         if line.startswith(("waived storage.health: ", "warning memory.bandwidth: "))
     ]
     assert "stale waiver, not needed in this run: bandwidth on memory: never needed" in lines
-    assert "recorded without a limit: gemm (`rigproof plan` says why)" in lines
+    assert "recorded without a limit: gemm ('rigproof plan' says why)" in lines
     assert lines[-2] == "/runs/run-1/report.html"
     first = headline.of_run(verdict)
     assert first is not None

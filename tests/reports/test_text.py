@@ -6,7 +6,9 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acceptance.reports.text import clean, duration, one_line
+from acceptance.core.language import ENGLISH
+from acceptance.reports import glyphs, languages, templating
+from acceptance.reports.text import clean, degrees, duration, one_line, quoted_code
 
 
 @each(
@@ -75,3 +77,53 @@ def test_nothing_harmful_is_left(text: str) -> None:
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@each(
+    "text, shown",
+    [
+        ("run `rigproof plan`: see `a b`", "run 'rigproof plan': see 'a b'"),
+        ("`rigproof --machine 'a b'`", "\"rigproof --machine 'a b'\""),
+        ("one ` alone", "one ` alone"),
+        ("none", "none"),
+    ],
+)
+def test_code_in_a_sentence_stands_in_quotation_marks(text: str, shown: str) -> None:
+    assert quoted_code(text) == shown
+
+
+@each(
+    "text, shown",
+    [
+        ("78 degC, its equals 65 degC", "78 \u00b0C, its equals 65 \u00b0C"),
+        ("degC", "\u00b0C"),
+        ("degCelsius and nodegC", "degCelsius and nodegC"),
+    ],
+)
+def test_degrees_have_their_sign(text: str, shown: str) -> None:
+    assert degrees(text) == shown
+
+
+@each(
+    "text, shown",
+    [
+        ("see `a < b` now", "see <code>a &lt; b</code> now"),
+        ("<b>`</b> alone", "&lt;b&gt;`&lt;/b&gt; alone"),
+        ("`78 degC`", "<code>78 \u00b0C</code>"),
+    ],
+)
+def test_a_page_shows_code_as_code(text: str, shown: str) -> None:
+    page = templating.environment("acceptance.reports.page").from_string("{{ text }}")
+    assert page.render(text=text) == shown
+    foreign = templating.environment("acceptance.reports.page").from_string("{{ text | verbatim }}")
+    assert "<code>" not in foreign.render(text=text)
+
+
+def test_a_terminal_without_the_sign_keeps_the_name_of_degrees() -> None:
+    told = "`x` at 78 degC"
+    assert glyphs.sentence(told, glyphs.UNICODE) == "'x' at 78 \u00b0C"
+    assert glyphs.sentence(told, glyphs.ASCII) == "'x' at 78 degC"
+
+
+def test_the_blank_after_a_label_is_the_languages() -> None:
+    assert (templating.gap(ENGLISH), templating.gap(languages.language("zh-CN"))) == (" ", "")

@@ -851,7 +851,7 @@ def with_memory(*, total_gib: int, free_gib: int) -> Inventory:
         # what 0.8 of the free RAM is, all profiles but the short ones fill
         (128, 100, "accept", "80.0 GiB that the memory test fills: 80% of the 100.0 GiB"),
         # a profile that ends before all of it is filled says who fills it, at 0.3 s a GiB
-        (2048, 2000, "accept", "fills 1600.0 GiB, in about 8 min"),
+        (2048, 2000, "accept", "fills 1600.0 GiB, and filling takes about 8 min"),
         (2048, 2000, "smoke", "4.0 GiB that the memory test fills: 0% of the 2000.0 GiB"),
         (2048, 2000, "soak", "1600.0 GiB that the memory test fills: 80% of the 2000.0 GiB"),
         (2048, 2000, "train", None),  # it has no memory test

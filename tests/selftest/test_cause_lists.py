@@ -174,7 +174,6 @@ def test_the_lists_are_printed_with_their_counts(
 # --- what is shipped ---
 
 
-@pytest.mark.xfail(strict=False, reason="the conditions of some families are still to be written")
 def test_each_shipped_cause_that_names_a_measurement_or_an_event_has_a_condition() -> None:
     assert not list(causes.without_condition(BOOK))
 
@@ -187,7 +186,6 @@ def test_each_shipped_cause_that_can_be_measured_says_what_was() -> None:
     assert not list(causes.about_another(BOOK))
 
 
-@pytest.mark.xfail(strict=False, reason="the first causes of some faults are still to be written")
 def test_each_fault_says_which_cause_of_a_failure_must_be_shown_first() -> None:
     assert not list(causes.without_cause(read(), BOOK))
 

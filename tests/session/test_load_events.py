@@ -106,7 +106,7 @@ def test_a_wrong_result_is_an_event_at_once() -> None:
         "wrong result under load: check ring, shape 8192x8192x16384, iteration 17, lap 0, "
         "elements 1" in words.text(event.meaning)
     )
-    assert event.text == json.dumps({**RING, "found_s": 1009.5})[: load_events.QUOTED]
+    assert event.text.endswith("wrong: 1 of 67108864; the first at 150, 5767: 3f88 instead of 3f80")
     assert event.action == "Run it again, cool and alone; if it comes back, replace the card."
 
 

@@ -425,7 +425,7 @@ def test_a_socket_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(station_docker.ENGINE_ERRORS) as caught:
             station_docker.connect(f"unix://{tmp_path}/mute.sock")
     assert (
-        worded(station_docker.first_line(caught.value))
+        worded(station_docker.in_one_line(caught.value))
         == "it takes the connection and does not answer"
     )
 
@@ -445,14 +445,14 @@ def test_an_address_where_nothing_is(tmp_path: Path, address: str, told: str) ->
         dead.bind(str(tmp_path / "dead.sock"))
     with pytest.raises(station_docker.ENGINE_ERRORS) as caught:
         station_docker.connect(address.replace("SOCKET", str(tmp_path / "dead.sock")))
-    assert told in worded(station_docker.first_line(caught.value))
+    assert told in worded(station_docker.in_one_line(caught.value))
 
 
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (APIError("500 Server Error", explanation="no space left\nmore"), "no space left"),
-        (DockerException("first\nsecond"), "first"),
+        (APIError("500 Server Error", explanation="no space left\nmore"), "no space left more"),
+        (DockerException("first\nsecond"), "first second"),
         (
             urllib3.exceptions.ProtocolError(
                 "Connection broken", ConnectionResetError(104, "reset")
@@ -461,8 +461,8 @@ def test_an_address_where_nothing_is(tmp_path: Path, address: str, told: str) ->
         ),
         (NotFound(""), "NotFound"),
         (OSError(), "OSError"),
-        (DockerException("x" * 999), "x" * 300),
+        (DockerException("x" * 999), "x" * 147 + " ... " + "x" * 148),
     ],
 )
 def test_a_complaint_in_one_line(error: Exception, told: str) -> None:
-    assert station_docker.first_line(error) == told
+    assert station_docker.in_one_line(error) == told

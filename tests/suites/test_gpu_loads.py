@@ -6,6 +6,7 @@ from gpu_machine import gpu
 from wrong_results import COPIED, INPUTS, REPEATED, TRANSFERRED, VECTOR, Fact, all_of, one_bit, vram
 
 from acceptance.core.parts import Gpu, Pair
+from acceptance.diagnosis.wrong_result import in_words
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.loads.miscompare import read
@@ -60,7 +61,7 @@ def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
     loads = collect_loads(DUE, {Gpu(0): done, Gpu(2): done}, read)
     assert loads.miscompares("wrong") == (
         {Gpu(0): 0.0, Gpu(2): 2.0},
-        {Gpu(0): None, Gpu(2): "{'product': 7}"},
+        {Gpu(0): None, Gpu(2): in_words(*all_of({"product": 7}))},
     )
     with pytest.raises(LoadFailed, match="gpu2: the load died"):
         loads.raise_failed()
@@ -114,7 +115,7 @@ def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(
         "copy_own_miscompares",
         "elementwise_miscompares",
     ):
-        assert loads.miscompares(reading) == ({Gpu(2): 1.0}, {Gpu(2): str(found)})
+        assert loads.miscompares(reading) == ({Gpu(2): 1.0}, {Gpu(2): in_words(*all_of(found))})
     assert loads.miscompares("copy_own_p2p_miscompares") == ({}, {})
 
 
@@ -126,10 +127,13 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
         miscompares=(OF_PAIR, OF_COPY, {**OF_COPY, "copy": 8}),
     )
     loads = GpuLoads(DUE, {Gpu(0): given})
-    assert loads.miscompares("copy_own_miscompares") == ({Gpu(0): 1.0}, {Gpu(0): str(OF_COPY)})
+    assert loads.miscompares("copy_own_miscompares") == (
+        {Gpu(0): 1.0},
+        {Gpu(0): in_words(*all_of(OF_COPY))},
+    )
     assert loads.miscompares("copy_own_p2p_miscompares") == (
         {Pair(Gpu(0), Gpu(2)): 1.0},
-        {Pair(Gpu(0), Gpu(2)): str(OF_PAIR)},
+        {Pair(Gpu(0), Gpu(2)): in_words(*all_of(OF_PAIR))},
     )
     assert loads.miscompares("elementwise_miscompares") == ({Gpu(0): 0.0}, {Gpu(0): None})
 

@@ -25,6 +25,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
 from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.diagnosis.series import Series
+from acceptance.diagnosis.wrong_result import in_words
 from acceptance.expect import gpu_limits
 from acceptance.loads.miscompare import WrongResult, read
 from acceptance.loads.protocol import LoadOutput, LoadReading
@@ -491,7 +492,7 @@ def test_gemm_passes_on_what_the_load_measured(check: Any) -> None:
     assert check.readings["cpu_gemm_f64"] == {CPU: 90.0}
     assert check.readings["cpu_gemm_core_f64"] == {Core(0): 45.0}
     assert check.readings["cpu_gemm_core_ratio_f64"] == {}
-    assert check.notes["cpu_gemm_miscompares_f64"] == {CPU: str(ARRAY)}
+    assert check.notes["cpu_gemm_miscompares_f64"] == {CPU: in_words(read(ARRAY))}
 
 
 def died(*miscompares: WrongResult) -> Any:

@@ -287,7 +287,7 @@ def test_a_wrong_result_of_a_load_that_died_counts_all_the_same() -> None:
     unread = json.dumps({"miscompare": {"check": "another"}})
     for line, note in (
         (json.dumps({"miscompare": RUN}), "transient: run 4 differs from the first"),
-        (unread, "{'check': 'another'}"),
+        (unread, "a wrong result that cannot be read"),
     ):
         died = ProgramResult(("python",), 1, f"{line}\n", "CUDA error", 9.0)
         loads = train_digests.of_stage(gpus(seen), [died], 20.0)

@@ -159,7 +159,7 @@ def parameter(name: str, value: Any) -> Callable[[Told], None]:
         ),
         (lambda lines: row(lines, "train_step_checks", "matmul", 4, 1.5), "counted none"),
         (lambda lines: row(lines, "train_step_checks", "matmul", 4, "-"), "counted none"),
-        (lambda lines: lines.pop(), "its last line"),
+        (lambda lines: lines.pop(), "without its end line"),
     ],
 )
 def test_what_is_not_as_it_must_be(spoil: Callable[[Told], object], said: str) -> None:

@@ -109,7 +109,7 @@ def passes(rows: Iterable[Row], language: Language, most: int = NAMES) -> list[s
     return [
         language(
             "{label}: {text}",
-            label=f"{text} ({len(machines)})",
+            label=language.noted(text, str(len(machines))),
             text=names(machines, language, most),
         )
         for text, machines in sorted(found.items(), key=lambda one: (-len(one[1]), one[0]))
@@ -128,8 +128,8 @@ def accepted(rows: Iterable[Row], language: Language) -> list[str]:
 def machine_line(row: Row, report: FleetReport, language: Language) -> str:
     """A machine with its reason and its run."""
     reason = words.text(report.reasons.get(row.machine, ""), language)
-    run = f" ({row.run_id})" if row.run_id else ""
-    return language("{label}: {text}", label=row.machine, text=f"{reason}{run}")
+    text = language.noted(reason, row.run_id) if row.run_id else reason
+    return language("{label}: {text}", label=row.machine, text=text)
 
 
 def not_due(report: FleetReport, language: Language, most: int = NAMES) -> str:
@@ -150,7 +150,7 @@ def unsigned(report: FleetReport, language: Language, most: int = NAMES) -> str:
 
 def names(machines: Sequence[str], language: Language, most: int = NAMES) -> str:
     """Some machines by name, and how many there are beside them."""
-    text = ", ".join(machines[:most])
+    text = language.listed(machines[:most])
     if (rest := len(machines) - most) > 0:
         text += language.ngettext(" and {n} more", " and {n} more", rest)
     return text
@@ -200,13 +200,18 @@ def age(since: timedelta | None, language: Language) -> str:
 def changed(found: Changes, language: Language) -> Iterator[str]:
     """What changed, in sentences; the worst turn of verdicts first."""
     for turn in found.verdicts:
-        yield f"{turn.was} -> {turn.now} ({len(turn.machines)}): {names(turn.machines, language)}"
+        yield _counted(f"{turn.was} -> {turn.now}", turn.machines, language)
     if found.gone:
         yield language("no longer there: {machines}", machines=names(found.gone, language))
     if found.new:
         yield language("new: {machines}", machines=names(found.new, language))
     for turn in found.facts:
-        yield f"{fact(turn, language)} ({len(turn.machines)}): {names(turn.machines, language)}"
+        yield _counted(fact(turn, language), turn.machines, language)
+
+
+def _counted(text: str, machines: Sequence[str], language: Language) -> str:
+    label = language.noted(text, str(len(machines)))
+    return language("{label}: {text}", label=label, text=names(machines, language))
 
 
 def fact(turn: Turn, language: Language) -> str:

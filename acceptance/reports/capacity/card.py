@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from acceptance.core.language import Language
 from acceptance.reports.capacity import formulas
-from acceptance.reports.capacity.amounts import amount, count, share
+from acceptance.reports.capacity.amounts import FILE, amount, count, share
 from acceptance.reports.capacity.figures import FEEDS, LINKS, PRODUCTS, STEPS, Figure, Figures
 from acceptance.reports.capacity.formulas import (
     GRADIENT,
@@ -81,10 +81,11 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The whole card. `asked` says in words what training it is about, `binds` which resource
-    binds.
+    """The whole card. `answer` is what was asked for in sentences: how long it takes, and which
+    resource binds. `asked` says in words what training it is about.
     """
 
+    answer: str
     machine: str
     asked: str
     memory: tuple[MemoryRow, ...]
@@ -109,9 +110,9 @@ def rows(told: Card, memory: float | None, language: Language) -> Iterator[tuple
             fits = language("yes")
         yield (
             language("none") if row.stage == 0 else f"ZeRO-{row.stage}",
-            count(row.bytes_a_parameter),
-            count(row.largest),
-            count(row.largest_lean),
+            count(row.bytes_a_parameter, language),
+            count(row.largest, language),
+            count(row.largest_lean, language),
             amount(row.states, "B", language),
             amount(row.kept, "B", language),
             amount(row.checkpointed, "B", language),
@@ -155,6 +156,7 @@ class _Maker:
             ]
         lines += [self._batch(), self._feed(), self._checkpoint()]
         return Card(
+            answer=self._answer(lines),
             machine=self._machine(),
             asked=self._asked(),
             memory=self._memory,
@@ -164,6 +166,22 @@ class _Maker:
         )
 
     # --- what is asked ---
+
+    def _answer(self, lines: Sequence[Line]) -> str:
+        """Days and what binds; where the model does not fit, no days."""
+        _, binds = self._, self._binds()
+        if self._figures.memory is not None and self._stage is None:
+            return binds
+        days = [one for one in lines if one.id in ("days", "days_bound")]
+        told = next((one for one in days if one.value is not None), days[0])
+        asked = _(
+            "{parameters}, {tokens}, {gpus}: {days}.",
+            parameters=amount(self._model.parameters, "parameters", _),
+            tokens=amount(self._training.tokens, "tokens", _),
+            gpus=amount(self._training.gpus, "GPUs", _),
+            days=told.text,
+        )
+        return _.sentences((asked, binds))
 
     def _machine(self) -> str:
         _, figures = self._, self._figures
@@ -254,7 +272,7 @@ class _Maker:
         )
 
     def _missing(self, names: Sequence[str]) -> str:
-        listed = ", ".join(names)
+        listed = self._.listed(names)
         return self._("not measured in this run: needs one of {names}", names=listed)
 
     # --- memory ---
@@ -430,7 +448,9 @@ class _Maker:
             value = formulas.tensor_parallel_limit(self._model.hidden, product.value, link.value)
             text = _("up to {number}", number=amount(value, "GPUs", _))
             if value < 2:
-                text = _("none: two GPUs would wait for the link ({number})", number=count(value))
+                text = _(
+                    "none: two GPUs would wait for the link ({number})", number=count(value, _)
+                )
         return Line(
             "tensor_parallel",
             _("Tensor parallelism without waiting for the link"),
@@ -456,7 +476,7 @@ class _Maker:
                     if figures.peer_access
                     else _("through host memory: no peer access")
                 )
-                origin = f"{origin}, {way}"
+                origin = _(", ").join((origin, way))
             yield Input(one.symbol, one.value, one.unit, one.text, origin)
 
     def _head(self) -> Line:
@@ -534,8 +554,8 @@ class _Maker:
             title,
             _(
                 "{seconds} s beside {computed} s of each micro-batch",
-                seconds=count(cost.seconds),
-                computed=count(of_pass),
+                seconds=count(cost.seconds, _),
+                computed=count(of_pass, _),
             ),
             cost.seconds,
             "s",
@@ -597,8 +617,8 @@ class _Maker:
                 "{samples}, {tokens}; {updates} updates, {passes} passes of each GPU in all",
                 samples=amount(samples, "samples", _),
                 tokens=amount(samples * one.context, "tokens", _),
-                updates=count(batch.updates(seen)),
-                passes=count(batch.passes(seen)),
+                updates=count(batch.updates(seen), _),
+                passes=count(batch.passes(seen), _),
             ),
             samples,
             "samples",
@@ -667,11 +687,11 @@ class _Maker:
             text = _(
                 "{size} in {seconds} s, {share} of the time between two; without gradients {less} "
                 "in {fewer} s",
-                size=amount(size, "B", _),
-                seconds=count(seconds),
+                size=amount(size, FILE, _),
+                seconds=count(seconds, _),
                 share=share(value),
-                less=amount(kept * size, "B", _),
-                fewer=count(kept * seconds),
+                less=amount(kept * size, FILE, _),
+                fewer=count(kept * seconds, _),
             )
         formula, source = "16 N / write / every", _("sizes as in the table of memory")
         if figures.checkpoint is not None:

@@ -10,23 +10,30 @@ from acceptance.reports.lines import HANG
 from acceptance.reports.terminal import Terminal
 
 
-def show(card: Card, figures: Figures, screen: Terminal, language: Language) -> None:
-    """Print the machine, the asked training, the table of memory, every line, and what binds."""
-    screen.say(language("What this machine trains"), "bold")
-    screen.say(card.machine)
+def show(card: Card, figures: Figures, screen: Terminal, language: Language, *, why: bool) -> None:
+    """Print the answer, what was asked, the table of memory, and every line.
+
+    With `why`, each line has its formula, inputs, source and assumptions.
+    """
+    screen.say(card.answer, "bold")
+    screen.say(language("machine: {what}", what=card.machine))
     screen.say(language("training: {what}", what=card.asked))
     if card.memory:
         table = [("", row) for row in rows(card, figures.memory, language)]
         grid.show(screen.console, table, head=heads(language), right=1, watched=screen.watched)
     for line in card.lines:
-        _line(line, screen, language)
+        screen.say(language("{label}: {text}", label=line.title, text=line.text))
+        if why:
+            _why(line, screen, language)
     screen.say_all(card.besides)
-    screen.say(card.binds, "bold")
+    if not why:
+        screen.say(language("`--why` shows formulas, inputs, sources and assumptions"))
 
 
-def _line(line: Line, screen: Terminal, language: Language) -> None:
-    screen.say(language("{label}: {text}", label=line.title, text=line.text))
-    told = language("; ").join(f"{one.symbol} = {one.text} ({one.origin})" for one in line.inputs)
+def _why(line: Line, screen: Terminal, language: Language) -> None:
+    told = language("; ").join(
+        language.noted(f"{one.symbol} = {one.text}", one.origin) for one in line.inputs
+    )
     for text in (
         language("{label}: {text}", label=line.formula, text=told),
         language("source: {source}; assumes: {what}", source=line.source, what=line.assumes),

@@ -107,7 +107,7 @@ def _group(
         limit,
         known[0] if len(set(known)) == 1 else None,
         tuple(_bases(siblings, language)),
-        tuple(_alike(rows)),
+        tuple(_alike(rows, language)),
         matrix,
     )
 
@@ -131,7 +131,10 @@ def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[
         bases = {summary.basis_text(one, language) for one in group}
         basis = summary.basis_text(group[0], language)
         text = basis if len(bases) == 1 else language("{basis}; and so for the others", basis=basis)
-        yield "" if len(found) == 1 else _names([str(one.due.component) for one in group]), text
+        yield (
+            "" if len(found) == 1 else _names([str(one.due.component) for one in group], language),
+            text,
+        )
 
 
 def _unnamed(told: Value | None, name: str) -> Hashable:
@@ -144,8 +147,10 @@ def _unnamed(told: Value | None, name: str) -> Hashable:
     return "" if told == name else repr(told)
 
 
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 9 else f"{names[0]} … {names[-1]} ({len(names)})"
+def _names(names: Sequence[str], language: Language) -> str:
+    if len(names) <= 9:
+        return language.listed(names)
+    return language.noted(f"{names[0]} … {names[-1]}", str(len(names)))
 
 
 def _scale(siblings: Sequence[Judgement], known: Sequence[Peak | None]) -> float:
@@ -208,7 +213,7 @@ def _is_exact(judgement: Judgement) -> bool:
     )
 
 
-def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:
+def _alike(rows: Sequence[BarRow], language: Language) -> Iterator[BarRow]:
     """Rows with equal content merged into one; a row with a finding stays by itself.
 
     If there are bars and the rows differ, none are merged: siblings stay beside each other in
@@ -223,4 +228,4 @@ def _alike(rows: Sequence[BarRow]) -> Iterator[BarRow]:
         return
     for same in found.values():
         names = [name for row in same for name in row.names]
-        yield same[0] if len(same) == 1 else replace(same[0], names=(_names(names),))
+        yield same[0] if len(same) == 1 else replace(same[0], names=(_names(names, language),))

@@ -83,15 +83,16 @@ def margin(limit: Limit, value: float, language: Language) -> str | None:
     within = limit.grade(value) == "warn"
     low, high = (limit.warn_low, limit.warn_high) if within else (limit.low, limit.high)
 
-    def share(bound: float) -> str:
+    def with_share(text: str, bound: float) -> str:
         shown = bound > 0 and limit.unit != "degC"
-        return f" ({100 * (value / bound - 1):+.1f} %)" if shown else ""
+        return language.noted(text, f"{100 * (value / bound - 1):+.1f} %") if shown else text
 
     if low is not None and value < low:
-        return language("{amount} too low", amount=quantity(low - value, limit.unit)) + share(low)
+        amount = quantity(low - value, limit.unit)
+        return with_share(language("{amount} too low", amount=amount), low)
     if high is not None and value > high:
         amount = quantity(value - high, limit.unit)
-        return language("{amount} too high", amount=amount) + share(high)
+        return with_share(language("{amount} too high", amount=amount), high)
     return None
 
 
@@ -247,7 +248,7 @@ def _bases(
         if (found := _judged(finding, judged)) is not None:
             named.setdefault(summary.basis_text(found, language), []).append(found.due.measurement)
     for basis, names in named.items():
-        yield "" if len(named) == 1 else ", ".join(dict.fromkeys(names)), basis
+        yield "" if len(named) == 1 else language.listed(dict.fromkeys(names)), basis
 
 
 def _where(place: Location, serial: str | None, language: Language) -> Iterator[tuple[str, str]]:

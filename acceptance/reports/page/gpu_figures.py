@@ -23,7 +23,7 @@ from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet
 from acceptance.journal.run import Run
 from acceptance.loads.names import BURN_LAPS, LAP_ROWS, LAPS
 from acceptance.machine.gpu import Gpu, gpus
-from acceptance.reports import pair_table
+from acceptance.reports import closing, pair_table
 from acceptance.reports.page import bars, peaks
 from acceptance.reports.page.timeline import Timeline, Track
 from acceptance.reports.text import duration, one_line
@@ -339,7 +339,7 @@ def _peer_link(source: Source, gpu: Gpu) -> Reading:
         source.mark((), gpu.name, beside=("nvlink_active", "nvlink_speed")),
     )
     mark = next((kind for kind in _WORST if kind in marks), "")
-    joined = ", ".join(dict.fromkeys(path.joined for path in own if path.joined != "-"))
+    joined = _(", ").join(dict.fromkeys(path.joined for path in own if path.joined != "-"))
     found = rates(gpu)
     if not found:
         return Reading(label, _("not measured"), joined, mark)
@@ -388,7 +388,7 @@ def _heat(source: Source, gpu: Gpu) -> Reading:
         return value if value is not None else _highest(source.seen.tracks.get(one.name))[0]
 
     spot = source.spot(gpu, hottest, "degC")
-    return Reading(_("hottest"), ", ".join(values), _limited(source, gpu, track), mark, spot)
+    return Reading(_("hottest"), _(", ").join(values), _limited(source, gpu, track), mark, spot)
 
 
 def _highest(track: Track | None) -> tuple[float | None, float | None]:
@@ -450,8 +450,23 @@ def _results(source: Source, gpu: Gpu) -> Reading:
         count = f"{products:,.0f}"
         more.append(_("{number} burn products", number=count))
     if len(values) < len(due):
-        more.append(_("{number} not made", number=len(due) - len(values)))
+        more.append(not_made(source, due))
     return Reading(label, errors(wrong, _), _(", ").join(more), mark)
+
+
+def not_made(source: Source, due: Iterable[Judgement]) -> str:
+    """How many of these counts were not made, and by which checks."""
+    missing = {id(one) for one in due if one.value is None}
+    checks = (
+        check.id
+        for check in source.run.verdict.checks
+        if any(id(one) in missing for one in check.judged)
+    )
+    return source.language(
+        "{number} not made ({checks})",
+        number=len(missing),
+        checks=closing.names(checks, source.language),
+    )
 
 
 def _products(run: Run) -> Iterator[tuple[Component, float]]:

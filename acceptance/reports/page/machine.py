@@ -142,9 +142,9 @@ def _modules(memory: Memory, _: Language) -> Iterator[tuple[str, str]]:
         many = len(slots) > 1
         yield (
             _("{count} modules", count=len(slots)) if many else _("module"),
-            _("{text}, each in {slots}", text=text, slots=", ".join(slots))
+            _("{text}, each in {slots}", text=text, slots=_.listed(slots))
             if many
-            else f"{text}, {slots[0]}",
+            else _(", ").join((text, slots[0])),
         )
     if memory.dimms_unread:
         reason = wording.text(memory.dimms_unread, _)

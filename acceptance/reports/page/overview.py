@@ -23,6 +23,7 @@ from acceptance.reports.page.gpu_figures import (
     GpuFigures,
     Source,
     errors,
+    not_made,
 )
 from acceptance.reports.page.timeline import Timeline
 from acceptance.reports.text import duration, one_line
@@ -56,11 +57,14 @@ def overview(
         return None
     models = Counter(one.model or language("model not shown") for one in source.due)
     several = "{} x " if len(source.due) > 1 else ""
-    title = ", ".join(
-        f"{several.format(count)}{one_line(model)}{_memory(source.due, model)}"
+    each = [
+        language(", ").join(
+            filter(None, (f"{several.format(count)}{one_line(model)}", _memory(source.due, model)))
+        )
         for model, count in models.items()
-    )
-    title = language("; ").join(filter(None, (title or language("No GPU"), _missing(source))))
+    ]
+    found = (*(each or [language("No GPU")]), _missing(source))
+    title = language("; ").join(filter(None, found))
     return Overview(title, cards, lines, _method(source, cards))
 
 
@@ -100,7 +104,7 @@ def _memory(due: Sequence[Gpu], model: str) -> str:
     """The memory of the GPUs of a model, where all have the same."""
     sizes = {one.memory_bytes for one in due if one.model == model}
     size = sizes.pop() if len(sizes) == 1 else None
-    return f", {number(round(size / GIB, 1))} GiB" if size else ""
+    return f"{number(round(size / GIB, 1))} GiB" if size else ""
 
 
 def _method(source: Source, cards: Sequence[GpuFigures]) -> str:
@@ -116,12 +120,13 @@ def _method(source: Source, cards: Sequence[GpuFigures]) -> str:
     )
     if any(reading.spot for card in cards for reading in card.readings):
         ends = f"{100 * SHARE:.0f} %", quantity(DEGREES, "degC")
-        method += " " + _(
+        strip = _(
             "A strip shows the GPU beside the median of the others of its model; its ends are "
             "{share} or {degrees} away.",
             share=ends[0],
             degrees=ends[1],
         )
+        method = _.sentences((method, strip))
     return method
 
 
@@ -168,17 +173,16 @@ def _errors_of(
 ) -> tuple[str, ...]:
     """How many errors were counted, and how many counts were not made; nothing if none was due."""
     _ = source.language
-    values = [
-        one.value
+    due = [
+        one
         for name in names
         for component in components
         for one in source.judged.get((name, component), ())
     ]
-    known = [value for value in values if value is not None]
-    missing = len(values) - len(known)
+    known = [one.value for one in due if one.value is not None]
     return (
         *((errors(sum(known), _),) if known else ()),
-        *((_("{number} not made", number=missing),) if known and missing else ()),
+        *((not_made(source, due),) if known and len(known) < len(due) else ()),
     )
 
 

@@ -20,7 +20,7 @@ from acceptance.reports.page import overview, render, run_log
 from acceptance.reports.page.gpu_figures import GpuFigures, Reading
 from acceptance.reports.page.overview import Overview
 from acceptance.reports.page.sections import PageRun, page_run
-from acceptance.reports.text import one_line
+from acceptance.reports.text import one_line, quoted_code
 from acceptance.wording import words
 
 MARGIN, GAP, PAD = 32, 12, 12
@@ -101,7 +101,7 @@ def text_width(text: str, size: float) -> float:
 def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
     """A text in lines of that width, cut after the last of `most`."""
     lines: list[str] = []
-    rest = one_line(text)
+    rest = quoted_code(one_line(text))  # before a line ends within code
     while rest and len(lines) < most:
         length = len(rest)
         while length > 1 and text_width(rest[:length], size) > width:
@@ -205,7 +205,8 @@ def _rest(drawing: _Drawing, page: PageRun, found: Overview, width: float, top: 
 def _lines(page: PageRun, found: Overview) -> Iterator[tuple[str, float, str]]:
     run, _ = page.run, page.language
     if closed := run_log.interruption(run.entries):
-        yield f"{_('The run broke off.')} {words.text(closed.detail, _)}", 13, "error"
+        told = _.sentences((_("The run broke off."), words.text(closed.detail, _)))
+        yield told, 13, "error"
     kind = "fail" if run.verdict.of_kind("fail") else "error"
     findings = by_gravity(
         run.verdict.of_kind(*(("fail",) if kind == "fail" else ("error", "skip"))),

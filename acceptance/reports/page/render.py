@@ -18,25 +18,16 @@ from acceptance.reports import headline, summary, templating
 from acceptance.reports import text as reports_text
 from acceptance.reports.page import overview, run_log, topology
 from acceptance.reports.page.sections import SECTIONS, page_run
-from acceptance.reports.text import one_line
 from acceptance.wording import words
 from acceptance.wording.quantities import quantity
 
 MOST_ROWS = 60  # of one table; the journal has all
 
 
-def with_code(text: str) -> Markup:
-    """A sentence of the catalogue, with text between backticks as code."""
-    pieces = enumerate(one_line(text).split("`"))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(piece) if place % 2 else piece for place, piece in pieces
-    )
-
-
 @functools.cache  # reading the templates takes longer than filling them in
 def _environment() -> jinja2.Environment:
     environment = templating.environment("acceptance.reports.page")
-    environment.filters.update(duration=reports_text.duration, coded=with_code)
+    environment.filters.update(duration=reports_text.duration)
     environment.globals.update(quantity=quantity, WIDTH=topology.WIDTH, MOST_ROWS=MOST_ROWS)
     return environment
 

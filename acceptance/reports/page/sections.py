@@ -255,7 +255,8 @@ def text_tables(page: PageRun) -> Content | None:
     recorded = (entry.body for entry in page.run.entries if isinstance(entry.body, Table))
     drawn = {train.TABLE, *(storage.DRAWN if storage.scratches(page.run) else ())}
     found = tables.text_tables(
-        table for table in recorded if table.name not in drawn and not training.is_drawn(table)
+        (one for one in recorded if one.name not in drawn and not training.is_drawn(one)),
+        page.language,
     )
     return Content(page.language("Tables"), {"tables": found}) if found else None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from acceptance.core.component import Component
 from acceptance.core.evidence import Table
+from acceptance.core.language import ENGLISH, Language
 from acceptance.core.limit import number
 
 
@@ -22,7 +23,7 @@ class TextTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
+def text_tables(tables: Iterable[Table], language: Language = ENGLISH) -> tuple[TextTable, ...]:
     """Merge tables of one check and component that have the same first column.
 
     They are joined row by row; a missing cell is empty. A table with a repeated first cell stays by
@@ -37,17 +38,28 @@ def text_tables(tables: Iterable[Table]) -> tuple[TextTable, ...]:
                 table
             )
     return tuple(
-        _beside(check, component, key, found) if not alone else _by_itself(found[0])
+        _beside(check, component, key, found, language)
+        if not alone
+        else _by_itself(found[0], language)
         for (check, component, key, alone), found in groups.items()
     )
 
 
-def _by_itself(table: Table) -> TextTable:
+def _by_itself(table: Table, language: Language) -> TextTable:
     rows = tuple(tuple(_cell(cell) for cell in row) for row in table.rows)
-    return TextTable(f"{table.check} on {table.component}: {table.name}", table.columns, rows)
+    title = language(
+        "{label}: {text}", label=_title(table.check, table.component, language), text=table.name
+    )
+    return TextTable(title, table.columns, rows)
 
 
-def _beside(check: str, component: Component, key: str, tables: list[Table]) -> TextTable:
+def _title(check: str, component: Component, language: Language) -> str:
+    return language("{check} on {component}", check=check, component=str(component))
+
+
+def _beside(
+    check: str, component: Component, key: str, tables: list[Table], language: Language
+) -> TextTable:
     first = list(dict.fromkeys(row[0] for table in tables for row in table.rows if row))
     first.sort(key=lambda cell: (isinstance(cell, str), cell))
     head = [key]
@@ -57,7 +69,7 @@ def _beside(check: str, component: Component, key: str, tables: list[Table]) -> 
             head.append(f"{table.name.removesuffix('_by_size')} {name}")
             columns.append({row[0]: row[place] for row in table.rows if len(row) > place})
     rows = tuple((_cell(one), *(_cell(column.get(one, "")) for column in columns)) for one in first)
-    return TextTable(f"{check} on {component}", tuple(head), rows)
+    return TextTable(_title(check, component, language), tuple(head), rows)
 
 
 def _cell(value: float | str) -> str:

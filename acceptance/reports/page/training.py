@@ -339,7 +339,7 @@ def _digest(
     name: str, steps: str, own: Mapping[str, tuple[str, ...]], language: Language
 ) -> Digests:
     gpus = list(own)
-    told = {"format": name, "steps": steps, "gpus": ", ".join(gpus)}
+    told = {"format": name, "steps": steps, "gpus": language.listed(gpus)}
     groups: dict[tuple[str, ...], list[str]] = {}
     for gpu, kept in own.items():
         groups.setdefault(kept, []).append(gpu)
@@ -360,7 +360,10 @@ def _digest(
         return Digests(text, bad=False)
     kinds = (language("losses"), language("gradients"), language("weights"))
     differ = [kind for place, kind in enumerate(kinds) if len({kept[place] for kept in groups}) > 1]
-    parts = language("; ").join(f"{', '.join(same)}: {kept[-1]}" for kept, same in groups.items())
+    parts = language("; ").join(
+        language("{label}: {text}", label=language.listed(same), text=kept[-1])
+        for kept, same in groups.items()
+    )
     return Digests(
         language(
             "{format}, {steps} steps: the GPUs differ in {what}; weights of {parts}",

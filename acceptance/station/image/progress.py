@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from acceptance.core import plain_text
 from acceptance.process import command
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -47,7 +48,12 @@ def worth_showing(line: str) -> str | None:
 
 def tail(texts: Sequence[str], count: int = 8) -> str:
     """The last lines with content."""
-    lines = [plain(line)[:200] for text in texts for line in text.splitlines() if _telling(line)]
+    lines = [
+        plain_text.shortened(plain(line), 200)
+        for text in texts
+        for line in text.splitlines()
+        if _telling(line)
+    ]
     return "\n".join(lines[-count:])
 
 

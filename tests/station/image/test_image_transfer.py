@@ -134,4 +134,4 @@ def test_an_image_that_its_name_belies_is_told(
     assert image_call(capsys, "save", "image.tar")[0] == 0
     (stub / "labels").write_text(json.dumps(LABELS))
     code, _, err = image_call(capsys, "load", "image.tar")
-    assert (code, f"`docker image rm {ours}`" in err) == (3, True)
+    assert (code, f"'docker image rm {ours}'" in err) == (3, True)
