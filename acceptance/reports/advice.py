@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
@@ -43,7 +43,7 @@ class AdviceBook:
 
     measurements: Mapping[str, Advice]
     by_event: Mapping[str, Advice]
-    by_kind: Mapping[Symptom, Advice]
+    by_kind: Mapping[Symptom, Advice] = field(default_factory=lambda: MappingProxyType({}))
 
     def entries(self) -> Iterator[Advice]:
         """Every entry once, and those in place of it for another kind of symptom."""
