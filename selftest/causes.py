@@ -51,8 +51,9 @@ def _is(written: str, name: str) -> bool:
 def entries(book: AdviceBook) -> Iterator[tuple[str, Advice]]:
     """Each advice once, by the first measurement or event that it is for."""
     first: dict[Advice, str] = {}
-    for name, one in (*book.measurements.items(), *book.by_event.items()):
-        first.setdefault(one, name)
+    for name, one in (*book.measurements.items(), *book.by_event.items(), *book.by_kind.items()):
+        for told in (one, *one.instead):
+            first.setdefault(told, name)
     return ((name, one) for one, name in first.items())
 
 
@@ -132,10 +133,12 @@ def _offered(expect: Expect, book: AdviceBook) -> frozenset[str]:
     All that there are, where it does not begin with a measurement or an event.
     """
     own = [one for name, one in book.measurements.items() if re.match(rf"{name}\b", expect.says)]
+    own += [other for one in own for other in one.instead]
+    own += book.by_kind.values() if own else ()
     of_event = _of_event(expect, book)
     if of_event is not None:
         own.append(of_event)
-    entries_ = own or (*book.measurements.values(), *book.by_event.values())
+    entries_ = own or book.entries()
     return frozenset(cause.what for entry in entries_ for cause in entry.causes)
 
 

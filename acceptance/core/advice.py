@@ -26,6 +26,13 @@ _SIDES: tuple[Side, ...] = ("below", "above")
 _Names = Line | Annotated[tuple[Line, ...], msgspec.Meta(min_length=1)]
 
 
+# The kind of symptom of a value: on which side of its limit it is, or why it proves nothing.
+Symptom = Literal["low", "high", "better", "impossible", "vanished", "not finite", "contradiction"]
+
+
+SIDES: tuple[Symptom, ...] = ("low", "high")
+
+
 class Condition(Strict, frozen=True, rename={"is_": "is"}):
     """What must have been measured in the run if a cause is the right one.
 
@@ -112,6 +119,11 @@ class Advice(Strict, frozen=True):
     its output, and what a healthy machine prints. `vendor` is what to send the vendor if the
     trouble stays. `events` are the kinds of events (or codes: `xid.79`) that it is for.
 
+    `side` is the side of the limit whose symptom it explains, where the measurement does not tell
+    (`both`: any value outside). `instead` is the advice for other kinds of symptoms of the same
+    measurements, each with the `kinds` that it is for; without one the advice of that kind applies,
+    which all families share (`fixtures/causes.toml`).
+
     `next` may have placeholders for the component's location; `next_anywhere` is then its general
     form, for an unknown location or several components. Raises ValueError for another placeholder,
     and if one of the two forms is missing.
@@ -124,6 +136,9 @@ class Advice(Strict, frozen=True):
     vendor: Line
     next_anywhere: Line | None = None
     events: tuple[Line, ...] = ()
+    side: Literal["low", "high", "both"] | None = None
+    kinds: tuple[Symptom, ...] = ()
+    instead: tuple[Advice, ...] = ()
 
     def __post_init__(self) -> None:
         used = placeholders(self.next)
@@ -134,6 +149,14 @@ class Advice(Strict, frozen=True):
             raise ValueError(
                 "next_anywhere is for a command with placeholders, and such a command needs it"
             )
+
+        for one in self.instead:
+            if not one.kinds or one.instead or one.events:
+                raise ValueError("instead is of kinds of symptoms, and of nothing else")
+
+    def fits(self, kind: Symptom | None) -> bool:
+        """Whether it explains this kind of symptom; of an unknown kind that is its best guess."""
+        return kind is None or kind == self.side or (self.side == "both" and kind in SIDES)
 
     def command(self, place: Mapping[str, str]) -> str:
         """The next command for this location (values by placeholder).

@@ -62,6 +62,7 @@ class Within(_Criterion, frozen=True, tag="limit"):
             basis=translatable(limit.basis),
         )
         if grade == "warn":
+            values["usual"] = Range(limit.unit, limit.warn_low, limit.warn_high)
             return about.finding("warn", "outside_usual", values, note)
         code = "outside_limit"
         for waiver in about.excuses:
@@ -77,29 +78,30 @@ class Within(_Criterion, frozen=True, tag="limit"):
 
 
 class Plausible(_Criterion, frozen=True, tag="plausible"):
-    """The most that is physically possible: the high bound of `limit`.
+    """The most, or the least, that is physically possible: the bounds of `limit`.
 
-    A value above it proves nothing, and no waiver excuses it. Raises ValueError without that bound,
-    which would let everything pass.
+    A value beyond one proves nothing, and no waiver excuses it.
     """
 
     limit: Limit
 
-    def __post_init__(self) -> None:
-        if self.limit.high is None:
-            raise ValueError("the most that is possible needs high")
-
     def judge(self, about: About, value: float) -> Finding | None:
-        """An error where the value is above what is possible."""
-        if self.limit.grade(value) != "fail":
+        """An error where the value is beyond what is possible."""
+        limit = self.limit
+        if limit.grade(value) != "fail":
             return None
-        assert self.limit.high is not None
+        below = limit.low is not None and value < limit.low
+        bound = (limit.low if below else limit.high) or 0.0
         values: Values = {
-            "measured": _quantity(value, self.limit),
-            "possible": Quantity(self.limit.high, about.unit),
-            "basis": translatable(self.limit.basis),
+            "measured": _quantity(value, limit),
+            "least" if below else "possible": Quantity(bound, about.unit),
+            "basis": translatable(limit.basis),
         }
         return about.finding("error", "implausible", values)
+
+
+# The values that a ratio is made of; None is one that cannot be.
+Peers = Mapping[Component, float | None]
 
 
 class Siblings(_Criterion, frozen=True, tag="siblings"):
@@ -111,24 +113,25 @@ class Siblings(_Criterion, frozen=True, tag="siblings"):
     of: str
     among: tuple[Component, ...]
 
-    def ratio(self, component: Component, values: Mapping[Component, float]) -> float | None:
+    def ratio(self, component: Component, values: Peers) -> float | None:
         """A component's value of `of` divided by the median of its siblings'.
 
         None where it has no value, no sibling has one, or their median is not above 0.
         """
-        others = [values[name] for name in self.among if name != component and name in values]
-        if component not in values or not others or not (middle := median(others)) > 0:
+        found = {name: value for name in self.among if (value := values.get(name)) is not None}
+        own = found.pop(component, None)
+        if own is None or not found or not (middle := median(found.values())) > 0:
             return None
-        return values[component] / middle
+        return own / middle
 
-    def judge(
-        self, about: About, value: float, values: Mapping[Component, float]
-    ) -> Finding | None:
+    def judge(self, about: About, value: float, values: Peers) -> Finding | None:
         """An error where the value is not the ratio that the `values` of `of` give."""
         found = self.ratio(about.component, values)
         # Another order of the same arithmetic may differ in the last digit.
         if found is not None and math.isclose(found, value, rel_tol=1e-9):
             return None
+        if any(values.get(name, value) is None for name in self.among):
+            return about.finding("error", "ratio_of_impossible", {"of": self.of})
         gives = Message("no_ratio") if found is None else Quantity(found, about.unit, exact=True)
         recorded = Quantity(value, about.unit, exact=True)
         told: Values = {"recorded": recorded, "of": self.of, "gives": gives}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from acceptance.core.collection import matches_patterns
 from acceptance.core.component import Component
-from acceptance.core.criterion import About, Plausible, Within
+from acceptance.core.criterion import About, Peers, Plausible, Within
 from acceptance.core.finding import DRIFT, Finding, FindingKind
 from acceptance.core.message import NO_VALUES, Text, known
 from acceptance.core.past import DriftJudgement
@@ -43,19 +43,18 @@ class Judgement(msgspec.Struct, frozen=True):
     unmeasured: Unmeasured | None = None
 
 
-def peers(check: PlannedCheck, due: Due, figures: Figures) -> dict[Component, float]:
-    """The plausible values, by component, of the measurement that a ratio is made of.
+def peers(check: PlannedCheck, due: Due, figures: Figures) -> Peers:
+    """The values, by component, of the measurement that a ratio is made of.
 
     Of several values of a component none counts: a ratio of one of them proves nothing.
     """
     if (equal := due.siblings) is None:
         return {}
-    ceilings = {one.component: one.ceiling for one in check.due if one.measurement == equal.of}
+    dues = {one.component: one for one in check.due if one.measurement == equal.of}
     return {
-        component: told[0].value
-        for (measurement, component), told in figures.items()
-        if measurement == equal.of and len(told) == 1 and told[0].value is not None
-        if (most := ceilings.get(component)) is None or most.grade(told[0].value) != "fail"
+        one: value if one not in dues or is_possible(dues[one], value) else None
+        for (measurement, one), told in figures.items()
+        if measurement == equal.of and len(told) == 1 and (value := told[0].value) is not None
     }
 
 
@@ -101,7 +100,7 @@ def judge_due(
     skips: Sequence[Skipped],
     waivers: Sequence[Waiver],
     repeated: Sequence[Measured] = (),
-    made_of: tuple[Mapping[Component, float], Mapping[Component, float]] = ({}, {}),
+    made_of: tuple[Peers, Peers] = ({}, {}),
 ) -> Judgement:
     """Judge one due measurement from its values and what its check skipped.
 
@@ -121,17 +120,13 @@ def judge_due(
         for body in bodies:
             assert body.value is not None
             noted = about._replace(note=body.note)
-            own = [one for one in due.criteria if isinstance(one, Plausible | Within)]
-            found = [one.judge(noted, body.value) for one in own]
-            if due.siblings is not None:
-                found.append(due.siblings.judge(about, body.value, values_of))
-            findings += filter(None, found)
+            findings += _judge_value(due, noted, body.value, values_of)
     for again in filter(lambda told: len(told) > 1, (measured, repeated)):
         findings.append(about.finding("error", "measured_again", {"times": len(again)}))
     worst, later = _worst_of(due, first), _worst_of(due, second)
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None
-    if due.past is not None and value is not None:
+    if due.past is not None and value is not None and is_possible(due, value):
         drifted = due.past.judge(due.unit, value, other)
         for drift in drifted.findings:
             told = about.finding(drift.kind, drift.code, NO_VALUES)
@@ -146,6 +141,27 @@ def judge_due(
         again=other,
         drift=drifted,
     )
+
+
+def is_possible(due: Due, value: float) -> bool:
+    """Whether a value is within what is physically possible."""
+    return due.ceiling is None or due.ceiling.grade(value) != "fail"
+
+
+def _judge_value(due: Due, about: About, value: float, of: Peers) -> Iterator[Finding]:
+    """The findings from one value; one that cannot be proves nothing.
+
+    Neither does a ratio to one: the impossibly fast of two equals does not make the other slow.
+    """
+    equal = due.siblings
+    if equal is not None and (wrong := equal.judge(about._replace(note=None), value, of)):
+        yield wrong
+        made = equal.ratio(due.component, of)
+        if made is None or due.limit is None or due.limit.grade(made) == "pass":
+            return
+    kind = Within if is_possible(due, value) else Plausible
+    found = (one.judge(about, value) for one in due.criteria if isinstance(one, kind))
+    yield from filter(None, found)
 
 
 def _finite(about: About, values: Sequence[Measured], findings: list[Finding]) -> list[Measured]:

@@ -241,6 +241,58 @@ def ordered(
         yield from ((one, wanted == "confirmed") for one, stands in standings if stands == wanted)
 
 
+def _wrong_results_beside(finding: Finding, found: Evidence) -> bool | None:
+    """Whether a count of wrong results of the same check and part failed."""
+    failed = any(
+        one.kind == "fail" and one.code == "outside_limit"
+        for judged in _beside(finding, found)
+        if not judged.due.waivable and judged.due.limit and judged.due.limit.high == 0
+        for one in judged.findings
+    )
+    return True if failed else None
+
+
+def _impossible_on_others(finding: Finding, found: Evidence) -> bool | None:
+    """Whether this value was impossible on each other part; None where it has no other."""
+    others = [
+        any(told.code == finding.code for told in one.findings)
+        for one in found.values.get(finding.measurement or "", ())
+        if one.due.component != finding.component and one.value is not None
+    ]
+    return all(others) if others else None
+
+
+def _event_of_the_part(finding: Finding, found: Evidence) -> bool | None:
+    """Whether an event of the finding's part was recorded."""
+    part = finding.component
+    if part is None:
+        return None
+    own = _by_name(part, found)
+    events = (one.component for one in found.events if one.component is not None)
+    return True if any(are_related(own, _by_name(one, found)) for one in events) else None
+
+
+def _unproven_beside(finding: Finding, found: Evidence) -> bool | None:
+    """Whether a value that a ratio is made of cannot be or is missing, of any of its parts."""
+    of = finding.values.get("of")
+    if not isinstance(of, str):
+        return False if found.values else None
+    made_of = found.values.get(of, ())
+    unproven = (
+        one.value is None or any(told.kind == "error" for told in one.findings) for one in made_of
+    )
+    return any(unproven) if made_of else None
+
+
+def _beside(finding: Finding, found: Evidence) -> Iterator[Judgement]:
+    """What failed in the same check, of the finding's part and those related to it."""
+    part = finding.component
+    for judged in (one for ones in found.values.values() for one in ones):
+        same = any(told.check == finding.check for told in judged.findings)
+        if same and part is not None and are_related(part, judged.due.component):
+            yield judged
+
+
 _Rule = Callable[[Finding, Evidence], bool | None]
 
 
@@ -498,5 +550,9 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "slow_link": _note("slow_path_link", other=("slow_path_card",)),
         "peer_access_switched_off": _note("transport_cause_setting"),
         "through_network": _note("transport_net", other=_WAYS),
+        "event_of_the_part": _event_of_the_part,
+        "impossible_on_others": _impossible_on_others,
+        "unproven_beside": _unproven_beside,
+        "wrong_results_beside": _wrong_results_beside,
     }
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core.component import Component
@@ -101,6 +101,13 @@ def class_defaults(families: Measurements) -> LimitBook:
             if one.limit is not None or one.no_limit is not None
         )
     )
+
+
+def class_ceilings(families: Measurements) -> Iterator[Override]:
+    """What a value can be at best, of whatever has no nearer ceiling."""
+    for one in families.by_name.values():
+        if one.plausible is not None:
+            yield Override(one.name, CLASS_DEFAULT, one.plausible)
 
 
 def exactly(value: float, unit: str, basis: Text) -> Limit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -83,6 +83,7 @@ class _Unit(Strict, frozen=True):
     unit: Text
     possible: Possible
     basis: Text
+    impossible: Literal["above", "below"] | None = None
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS or not self.possible[0] < self.possible[1]:
@@ -111,6 +112,20 @@ def book() -> Book:
 def possible() -> Mapping[str, Possible]:
     """The values that can occur, by unit. Raises LoosestError."""
     return {one.unit: one.possible for one in book().unit}
+
+
+def plausible(unit: str, range_: Possible, basis: str | None = None) -> Limit | None:
+    """What a value of this unit can be at best; None of a unit that has no better side.
+
+    `range_` and `basis` are the measurement's own; without that the unit's applies.
+    """
+    row = next(one for one in book().unit if one.unit == unit)
+    if row.impossible is None:
+        return None
+    basis = basis or row.basis
+    if row.impossible == "above":
+        return Limit(unit, basis, high=range_[1])
+    return Limit(unit, basis, low=range_[0])
 
 
 def _amount(value: float, limit: Limit) -> str:

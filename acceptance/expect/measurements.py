@@ -20,6 +20,7 @@ from acceptance import resources
 from acceptance.core.advice import Advice
 from acceptance.core.limit import UNITS, Limit, Worse
 from acceptance.core.strict import Strict, Text
+from acceptance.expect import loosest
 from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds, Loosest, Possible, possible
 
@@ -144,6 +145,7 @@ class Entry(Strict, frozen=True, kw_only=True):
     counter: Rate | None = None
     faults: Annotated[float, msgspec.Meta(ge=0)] | None = None
     possible: Possible | None = None
+    possible_basis: Text | None = None
     loosest: Loosest | None = None
 
     def __post_init__(self) -> None:
@@ -164,6 +166,8 @@ class Entry(Strict, frozen=True, kw_only=True):
             raise ValueError("a counter is judged by its nights: it cannot be exempt")
         if self.possible is not None and not self.possible[0] < self.possible[1]:
             raise ValueError("possible is the least that can occur, and the most")
+        if self.possible_basis is not None and self.possible is None:
+            raise ValueError("possible_basis is of possible")
         if self.faults is not None and (self.loosest is not None or not self.waivable):
             raise ValueError("faults needs neither loosest nor waivable = false beside it")
 
@@ -189,7 +193,7 @@ class Measurement:
     the unit's spread applies, `noise_in_vm` where a VM has none of its own. `incomparable` says why
     two runs cannot be compared, `exempt` why its nights cannot. `advice_of` is the measurement,
     perhaps of another family, at whose entry the advice stands. `own` is how far a machine file may
-    go with it.
+    go with it, `plausible` what a value can be at best, where nothing says more.
     """
 
     name: str
@@ -213,6 +217,7 @@ class Measurement:
     advice: Advice
     advice_of: str
     own: Bounds
+    plausible: Limit | None = None
 
     def measured_by(self, check: str) -> Measures:
         """What a check (its id without a parameter) declares if it measures this."""
@@ -307,6 +312,9 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
         faults=entry.faults,
         loosest=entry.loosest,
     )
+    plausible = (
+        None if entry.fact else loosest.plausible(entry.unit, own.possible, entry.possible_basis)
+    )
     classes = [entry.per] * len(entry.names) if isinstance(entry.per, str) else entry.per
     bases = entry.ratio_of or [None] * len(entry.names)
     for name, per, ratio_of in zip(entry.names, classes, bases, strict=True):
@@ -334,6 +342,7 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
             advice=entry.advice,
             advice_of=advice_of,
             own=own,
+            plausible=plausible,
         )
 
 
@@ -386,7 +395,8 @@ def assemble(sheets: Iterable[tuple[str, Sheet]], known: Collection[str] = ()) -
 
 def _conditions(advice: Advice, *known: Collection[str]) -> None:
     """Raise ValueError for a condition on a measurement, or a pattern of them, that no file has."""
-    for condition in (one for cause in advice.causes for one in cause.conditions):
+    every = [cause for one in (advice, *advice.instead) for cause in one.causes]
+    for condition in (one for cause in every for one in cause.conditions):
         for name in condition.measurements:
             if not any(name in names or fnmatch.filter(names, name) for names in known):
                 raise ValueError(f"a cause's condition names {name}, which no family has")

@@ -11,7 +11,7 @@ from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.finding import Finding
 from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message
-from acceptance.diagnosis import causes
+from acceptance.diagnosis import causes, symptom
 from acceptance.reports import advice
 from acceptance.reports.locations import Location, Locations
 from acceptance.reports.text import one_line
@@ -59,11 +59,12 @@ class Explanation:
 def explain(
     finding: Finding, places: Locations, language: Language = ENGLISH
 ) -> Explanation | None:
-    """The explanation of a failure, a warning or an event.
+    """The explanation of a failure, a warning, an event, or a value that proves nothing.
 
-    None for errors and skips, whose own text names the cure.
+    None for other errors and for skips, whose own text names the cure.
     """
-    if finding.kind not in ("fail", "warn") and finding.event is None:
+    told_of = finding.kind in ("fail", "warn") or finding.event is not None
+    if not told_of and not (finding.kind == "error" and symptom.unproven_value(finding)):
         return None
     known = _advice(finding, places)
     told = words.action(finding, language)
@@ -96,16 +97,16 @@ def _advice(finding: Finding, places: Locations) -> Advice | None:
     found = advice.shipped()
     name = finding.measurement or ""
     own = found.measurements.get(name) or places.advice.get(name)
+    kind = symptom.symptom(finding)
     if finding.event is None:
-        return own
+        return found.of_value(own, kind)
     of_event = found.of_event(finding.event)
-    # Drift of a measurement has the causes of its kind first, then those of the measurement, and
-    # the measurement's command, which is about the part.
-    return (
-        replace(own, symptom=of_event.symptom, causes=(*of_event.causes, *own.causes))
-        if of_event and own
-        else of_event
-    )
+    if own is None or of_event is None:
+        return of_event
+    # Drift of a measurement has the causes of its kind first, then those of the measurement if they
+    # explain this side, and the measurement's command, which is about the part.
+    more = own.causes if own.fits(kind) else ()
+    return replace(own, symptom=of_event.symptom, causes=(*of_event.causes, *more))
 
 
 def note_lines(finding: Finding, language: Language = ENGLISH) -> tuple[str, ...]:

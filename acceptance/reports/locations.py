@@ -18,6 +18,7 @@ from acceptance.expect.site_families import SiteFileError
 from acceptance.journal.run import Run
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
+from acceptance.reports.advice import sided
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CONTROLLER = re.compile(r"nvme\d+(?=n\d)")  # of nvme0n1 it is nvme0
@@ -120,7 +121,7 @@ def locate(inventory: Inventory, site: SiteChecks | None = None) -> Locations:
     if site is not None:
         with contextlib.suppress(SiteFileError):
             known = site_families.parse(site.families).measurements.by_name
-            advice = {name: one.advice for name, one in known.items()}
+            advice = {name: sided(one) for name, one in known.items()}
     return Locations(dict(_all(inventory)), advice)
 
 

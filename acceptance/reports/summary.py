@@ -329,10 +329,19 @@ def basis_text(judged: Judgement, language: Language = ENGLISH) -> str:
         if due.limit
         else unlimited_text(due, language)
     )
-    if due.ceiling and due.ceiling.high:
-        most = quantities.quantity(due.ceiling.high, due.unit)
+    return one_line(with_ceiling(told, due, language))
+
+
+def with_ceiling(told: str, due: Due, language: Language) -> str:
+    """A text about a limit, and what is possible at best."""
+    low, high = (due.ceiling.low, due.ceiling.high) if due.ceiling else (None, None)
+    if high is not None:
+        most = quantities.quantity(high, due.unit)
         told = language("{told}; no more than {most} is possible", told=told, most=most)
-    return one_line(told)
+    if low is not None:
+        least = quantities.quantity(low, due.unit)
+        told = language("{told}; no less than {least} is possible", told=told, least=least)
+    return told
 
 
 def unlimited_text(due: Due, language: Language = ENGLISH) -> str:

@@ -250,10 +250,7 @@ class Terminal(LineWriter):
             text = language(
                 "recorded, not judged: {why}", why=summary.unlimited_text(due, language)
             )
-        if due.ceiling is not None:
-            most = quantity(due.ceiling.high or 0.0, due.unit)
-            text = language("{told}; no more than {most} is possible", told=text, most=most)
-        return text
+        return summary.with_ceiling(text, due, language)
 
     def start(
         self,

@@ -281,6 +281,9 @@ def book(
         _host_ceilings(inventory)
     )
     defaults = defaults.after(of_disks[0]).under(of_disks[1])
+    for families in (measurements.shipped(), of_site):
+        if families is not None:
+            defaults = defaults.under(limit_book.class_ceilings(families))
     if declared is None or file is None:
         return defaults
     return defaults.after(overrides(declared, file, inventory))

@@ -13,7 +13,9 @@ from journals import bodies, check, due, entries, plan
 from acceptance.core import parts
 from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
 from acceptance.core.fold import fold
-from acceptance.core.limit import Limit
+from acceptance.core.judgement import judge_due
+from acceptance.core.limit import Limit, number
+from acceptance.core.message import Quantity
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured
@@ -137,6 +139,41 @@ def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
     assert {"gemm_bf16_ratio", "gemm_f64_short_ratio", "copy_own_d2d_ratio"} <= seen, seen
 
 
-def test_a_ceiling_without_a_height_is_none() -> None:
-    with pytest.raises(ValueError, match="needs high"):
-        Plausible(FLOOR)
+@each("value, name", [(0.05, "least"), (2000.0, "possible")])
+def test_what_cannot_be_is_an_error_on_either_side(value: float, name: str) -> None:
+    one = due("copy", GPUS[0], limit=Limit("GB/s", "a floor", low=0.01, warn_low=1000.0))
+    one = one.against(Plausible(Limit("GB/s", "the link", low=0.1, high=1000.0)))
+    bound = 0.1 if name == "least" else 1000.0
+    told = Measured("link.copy", "copy", GPUS[0], "GB/s", value)
+    found = judge_due(one, "link.copy", [told], (), ())
+    assert [(one.kind, one.code) for one in found.findings] == [("error", "implausible")]
+    assert found.findings[0].values[name] == Quantity(bound, "GB/s")
+    assert f"{number(bound)} GB/s is possible" in words.of(found.findings[0])
+
+
+def test_the_impossibly_fast_one_of_two_does_not_make_the_other_slow() -> None:
+    two = GPUS[:2]
+    copies = [due("copy", name).against(MOST) for name in two]
+    ratios = [
+        due("copy_ratio", name, "ratio", FLOOR).against(Siblings("copy", two)) for name in two
+    ]
+    made = plan(check("link.copy", *copies, *ratios))
+    values = {("copy", Gpu(0)): 178_481.0, ("copy", Gpu(1)): 200.0}
+    values |= {("copy_ratio", Gpu(0)): 178_481 / 200, ("copy_ratio", Gpu(1)): 200 / 178_481}
+    verdict = fold(entries(bodies(made, values)))
+    assert verdict.verdict == "UNJUDGED"
+    assert [
+        (one.code, one.measurement, one.component) for one in verdict.of_kind("error", "fail")
+    ] == [
+        ("implausible", "copy", Gpu(0)),
+        ("ratio_of_impossible", "copy_ratio", Gpu(0)),
+        ("ratio_of_impossible", "copy_ratio", Gpu(1)),
+    ]
+
+
+def test_a_slow_one_of_three_fails_beside_an_impossible_one() -> None:
+    rates = {Gpu(0): 178_481.0, Gpu(1): 200.0, Gpu(2): 100.0}
+    verdict = judged(rates, {Gpu(1): 200 / 89_290.5, Gpu(2): 100 / 89_340.5})
+    assert [(one.code, one.component) for one in verdict.of_kind("fail")] == [
+        ("outside_limit", Gpu(2))
+    ]

@@ -600,7 +600,7 @@ def test_a_rule_of_another_version_says_nothing() -> None:
 
 def test_every_condition_is_about_what_there_is() -> None:
     book, names = advice.shipped(), measurements.shipped().by_name
-    every = {id(one): one for one in (*book.measurements.values(), *book.by_event.values())}
+    every = {id(one): one for one in book.entries()}
     unknown = [
         name
         for entry in every.values()

@@ -69,6 +69,14 @@ def alone(file: str, name: str) -> Plan:
     )
 
 
+def edge_of(ceiling: Limit) -> tuple[float, float]:
+    """The bound of what is possible, and where beyond it lies."""
+    if ceiling.high is not None:
+        return ceiling.high, math.inf
+    assert ceiling.low is not None
+    return ceiling.low, -math.inf
+
+
 # The plan of eight GPUs takes as long as all others, and has no ceiling that they have not.
 FILES = ("2x3090ti-bridge.toml", "4090-7950x.toml", *(["8xh200.toml"] if ALL else []))
 
@@ -82,11 +90,11 @@ def cases() -> list[tuple[str, str]]:
 def test_above_its_ceiling_a_reading_leaves_the_run_unjudged(file: str, name: str) -> None:
     due = limited(plan(file))[name]
     assert due.ceiling is not None
-    edge = float(due.ceiling.high or 0.0)
+    edge, beyond = edge_of(due.ceiling)
     key = (due.measurement, due.component)
     made = without_siblings(alone(file, name))
     assert fold(entries(bodies(made, {key: edge}))).verdict == "PASS"
-    above = fold(entries(bodies(made, {key: math.nextafter(edge, math.inf)})))
+    above = fold(entries(bodies(made, {key: math.nextafter(edge, beyond)})))
     assert above.verdict == "UNJUDGED"
     assert [(one.kind, one.measurement, one.component) for one in above.of_kind("error")] == [
         ("error", *key)
@@ -95,19 +103,37 @@ def test_above_its_ceiling_a_reading_leaves_the_run_unjudged(file: str, name: st
 
 
 def test_what_has_a_ceiling() -> None:
-    """Every rate of the GPUs, and of the processors, but for what its cache serves; of the RAM
-    none, whose modules are not known here.
-    """
+    """Every rate has one, every latency a floor: its own, or what its unit can be at best."""
     made = plan("8xh200.toml")
     rates = {
         one.measurement
         for check in made.checks
         for one in check.due
-        if one.unit in ("GB/s", "TFLOP/s", "GFLOP/s")
-        and not str(one.component).startswith(("memory", "socket"))
+        if one.unit in ("GB/s", "TFLOP/s", "GFLOP/s", "Mtokens/s", "us", "ns")
     }
     efficiencies = {"parallel_ddp_efficiency", "parallel_ddp_efficiency_p2p_off"}
-    assert set(limited(made)) == rates - {"bandwidth_test_d2d"} | {"vram_rate"} | efficiencies
+    found = limited(made)
+    assert set(found) == rates | {"vram_rate"} | efficiencies
+    latencies = {name for name, one in found.items() if one.unit in ("us", "ns")}
+    lows = {name for name, one in found.items() if one.ceiling and one.ceiling.low is not None}
+    assert (
+        lows
+        == latencies
+        == {
+            "collective_latency",
+            "collective_latency_p2p_off",
+            "latency_host_device",
+            "p2p_latency",
+        }
+    )
+    # What its link, its memory or its cores allow comes before what the unit allows.
+    general = {
+        name for name, one in found.items() if one.ceiling and isinstance(one.ceiling.basis, str)
+    }
+    assert general - latencies == {
+        "bandwidth_test_d2d", "memory_copy", "memory_triad", "memory_random",
+        "stressapptest_copy", "parallel_ddp",
+    }  # fmt: skip
 
 
 @given(
@@ -121,7 +147,8 @@ def test_no_value_above_its_ceiling_passes(
     made = alone(*case)
     due = limited(made)[case[1]]
     assert due.ceiling is not None
-    value = float(due.ceiling.high or 0.0) * (1 + beyond)
+    edge, side = edge_of(due.ceiling)
+    value = edge * (1 + beyond) if side > 0 else edge / (1 + beyond)
     waivers = (
         (Waiver("known", measurement=due.measurement, component="*", worst=value),)
         if waived

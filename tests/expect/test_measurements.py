@@ -14,7 +14,7 @@ from real_checks import collected
 
 from acceptance.core.advice import Advice, LikelyCause
 from acceptance.core.limit import Limit
-from acceptance.expect import measurements
+from acceptance.expect import loosest, measurements
 from acceptance.expect.collected import Measures
 from acceptance.expect.loosest import Bounds
 from acceptance.expect.measurements import (
@@ -106,6 +106,30 @@ def families(folder: Path, **texts: str) -> Measurements:
     return measurements.read(folder)
 
 
+@each(
+    "unit, more, bound",
+    [
+        ("GB/s", "", ("high", 1e5)),
+        ("GB/s", "possible = [1, 9]", ("high", 9.0)),
+        ("us", "", ("low", 0.05)),
+        ("us", "possible = [2, 9]\npossible_basis = 'why'", ("low", 2.0)),
+        ("degC", "", None),
+    ],
+)
+def test_the_better_side_of_what_can_occur_is_a_ceiling(
+    unit: str, more: str, bound: tuple[str, float] | None, tmp_path: Path
+) -> None:
+    text = FIRST.replace("\nwhat", f"\n{more}\nwhat").replace('unit = "GB/s"', f'unit = "{unit}"')
+    (tmp_path / "a.toml").write_text(HEAD + text, encoding="utf-8")
+    found = next(iter(measurements.read(tmp_path).by_name.values())).plausible
+    if bound is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert {"low": found.low, "high": found.high}[bound[0]] == bound[1]
+        assert (found.basis == "why") == ("why" in more)
+
+
 def test_a_measurement_has_all_that_its_entry_says(tmp_path: Path) -> None:
     found = families(tmp_path, rates=FIRST)
     assert [one.title for one in found.families] == ["Rates"]
@@ -137,6 +161,7 @@ def test_a_measurement_has_all_that_its_entry_says(tmp_path: Path) -> None:
         ),
         advice_of="rate_a",
         own=Bounds(possible=(0.01, 1e5)),
+        plausible=loosest.plausible("GB/s", (0.01, 1e5)),
     )
     assert found.get("rate_c") is None
 
@@ -246,6 +271,7 @@ def test_a_check_may_measure_it_of_other_components(tmp_path: Path) -> None:
             FIRST.replace("\nwhat", "\npossible = [2, 2]\nwhat"),
             "possible is the least that can occur",
         ),
+        (FIRST.replace("\nwhat", "\npossible_basis = 'b'\nwhat"), "possible_basis is of possible"),
         (FIRST + "[measurement.loosest]\nbasis = 'b'\n", "needs low, high, or both.*loosest"),
         (FIRST + SECOND.replace("waivable", "faults = 1\nwaivable"), "faults needs neither"),
         (

@@ -41,6 +41,9 @@ def texts() -> Iterator[tuple[str, str]]:
     for event, entry in advice.shipped().by_event.items():
         if event == entry.events[0]:
             yield from _of_advice(event, entry)
+    for kind, entry in advice.shipped().by_kind.items():
+        if kind == entry.kinds[0]:
+            yield from _of_advice(kind, entry)
     yield from _events()
     for rule in change_rules.read(resources.locate("changes.toml")).change:
         if rule.means != "nothing":
@@ -65,6 +68,7 @@ def _bases(families: Measurements) -> Iterator[tuple[str, str]]:
         bases = {
             "limit": one.limit and one.limit.basis,
             "no_limit": one.no_limit,
+            "possible": one.plausible and one.plausible.basis,
             "counter": one.counter and one.counter.basis,
             "noise": one.noise and one.noise.basis,
             "noise_in_vm": one.noise_in_vm and one.noise_in_vm.basis,
@@ -98,6 +102,8 @@ def _of_advice(key: str, said: Advice) -> Iterator[tuple[str, str]]:
             yield f"{key}.causes.{number}.seen", cause.seen
     yield f"{key}.shows", said.shows
     yield f"{key}.vendor", said.vendor
+    for other in said.instead:
+        yield from _of_advice(f"{key}.{other.kinds[0]}", other)
 
 
 def _events() -> Iterator[tuple[str, str]]:

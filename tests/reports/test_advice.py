@@ -9,12 +9,13 @@ from typing import get_args
 
 import pytest
 from cases import each
+from msgspec.structs import replace
 from synthetic_machines import collected
 from test_every_limit import NAMES, brought
 
 import acceptance
 from acceptance import resources
-from acceptance.core.advice import PLACEHOLDERS, Advice, placeholders
+from acceptance.core.advice import PLACEHOLDERS, SIDES, Advice, LikelyCause, Symptom, placeholders
 from acceptance.core.past import DriftKind
 from acceptance.expect import measurements
 from acceptance.expect.measurements import Measurements
@@ -42,6 +43,8 @@ next = "dmesg"
 shows = "s"
 vendor = "v"
 """
+REST = GENERAL.split("\n", 3)[3]
+KIND = GENERAL.replace('events = ["xid"]', 'kinds = ["vanished"]')
 NOTHING = Measurements({}, ())
 FAMILIES = measurements.shipped()
 
@@ -89,6 +92,9 @@ def test_a_command_may_name_its_place_in_each_of_these_ways(name: str, tmp_path:
         (ENTRY.replace("shows", "looks"), "missing required field `shows`|unknown field `looks`"),
         (ENTRY.replace('["xid.79", "oom"]', "[]"), "entry 1: names no events"),
         (ENTRY.replace('["xid.79", "oom"]', "[1]"), "entry 1: Expected `str`"),
+        (KIND + KIND, "the entry of vanished: vanished stands twice"),
+        (KIND.replace('"vanished"', '"gone"'), "the entry of gone: Invalid enum value 'gone'"),
+        (KIND + "[[cause.instead]]\n" + REST, "instead is of kinds of symptoms"),
         (ENTRY.replace(', { what = "two; three", tell = "listen" }', ""), "length >= 2"),
         (
             ENTRY.replace('{ what = "one"', '{ what = "1", tell = "1" }, ' * 4 + '{ what = "one"'),
@@ -141,11 +147,6 @@ def test_advice_of_a_measurement_may_be_that_of_an_event(tmp_path: Path) -> None
 
 
 # --- what is shipped ---
-
-
-def entries(found: AdviceBook) -> set[Advice]:
-    """Every entry once."""
-    return {*found.measurements.values(), *found.by_event.values()}
 
 
 @functools.cache
@@ -263,7 +264,7 @@ def test_what_is_next_is_a_command_line() -> None:
         "apt",
         "rigproof",
     }
-    for one in entries(advice.shipped()):
+    for one in advice.shipped().entries():
         for command in (one.next, one.next_anywhere):
             if command is None:
                 continue
@@ -278,7 +279,7 @@ def test_what_is_next_is_a_command_line() -> None:
 
 
 def test_the_english_sentences_are_sentences() -> None:
-    for one in entries(advice.shipped()):
+    for one in advice.shipped().entries():
         assert one.symptom[0].isupper(), one.symptom
         assert one.symptom.endswith("."), one.symptom
         for text in (
@@ -288,3 +289,75 @@ def test_the_english_sentences_are_sentences() -> None:
         ):
             assert not text.endswith("."), text
             assert text.count("`") % 2 == 0, text
+
+
+# --- each side of a limit, and each kind of symptom, has advice that fits ---
+
+
+# Words of what is too little, in the symptom of a rate or of a share of one.
+TOO_LITTLE = re.compile(
+    r"\b(slow(er|ly)?|less|fewer|lower|lost speed|loses|takes longer|did not bear)\b", re.IGNORECASE
+)
+TOO_MUCH = re.compile(r"\b(hotter|warmer|too (hot|much|many|fast)|better)\b", re.IGNORECASE)
+
+
+def test_every_kind_of_symptom_has_advice_that_all_families_share() -> None:
+    assert set(advice.shipped().by_kind) == set(get_args(Symptom)) - {"low", "high"}
+
+
+@each("name", lambda: list(FAMILIES.by_name))
+def test_each_finding_of_each_measurement_gets_fitting_advice(name: str) -> None:
+    """The family's own on the side on which it is worse, and another on the other one; what proves
+    nothing has causes of its own.
+    """
+    found = advice.shipped()
+    own = found.measurements[name]
+    assert own.side is not None, "neither limit, sense, unit nor its advice tells the usual side"
+    for kind in get_args(Symptom):
+        if kind == "better":
+            continue
+        told = found.of_value(own, kind)
+        assert told is not None
+        if kind == own.side or (own.side == "both" and kind in SIDES):
+            assert told is own
+        elif kind in SIDES:
+            assert told == found.by_kind["better"] or kind in told.kinds
+            assert told.symptom != own.symptom
+            if kind == "high":
+                assert not TOO_LITTLE.search(told.symptom), told.symptom
+        else:
+            assert kind in told.kinds
+        if kind == "low" and FAMILIES.by_name[name].unit not in ("degC", "count"):
+            assert not TOO_MUCH.search(told.symptom) or told == found.by_kind["better"]
+    if own.side == "high":
+        assert not TOO_LITTLE.search(own.symptom) or name in SLOW_AND_HIGH, own.symptom
+
+
+# A time that is too long slows, heat and a brake slow down, a card short of power draws less.
+SLOW_AND_HIGH = {
+    name
+    for name, one in FAMILIES.by_name.items()
+    if one.unit in ("s", "us", "ns") or re.search("slowdown|throttle|cpu_temperature|short$", name)
+}
+
+
+@each("name", lambda: [one for one in FAMILIES.by_name if FAMILIES.by_name[one].ratio_of])
+def test_a_spread_is_told_as_one_between_equals(name: str) -> None:
+    told = advice.shipped().measurements[name].symptom
+    assert re.search(r"\bequals?'?|\bother (GPUs|cards)|ports like it", told), told
+
+
+def test_a_measurement_has_another_advice_for_another_kind_or_that_of_all() -> None:
+    rule = Advice("s.", (LikelyCause("a", "b"), LikelyCause("c", "d")), "n", "s", "v")
+    lost = replace(rule, symptom="lost.", kinds=("vanished",))
+    own = replace(rule, side="low", instead=(lost,))
+    better, none = replace(rule, kinds=("better",)), AdviceBook({}, {}, {})
+    book = AdviceBook({}, {}, {"better": better, "vanished": better})
+    assert [book.of_value(own, kind) for kind in ("low", "high", "vanished", None)] == [
+        own, better, lost, own,
+    ]  # fmt: skip
+    assert book.of_value(replace(own, side="both"), "high") is not better
+    assert book.of_value(None, "vanished") is better
+    assert book.of_value(None, "low") is None
+    assert none.of_value(own, "high") is None
+    assert none.of_value(None, None) is None

@@ -6,8 +6,9 @@ from cases import each
 from acceptance.core.component import Component
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
-from acceptance.core.message import Message
+from acceptance.core.message import Message, Quantity, Range
 from acceptance.core.parts import MACHINE, Gpu, Part, decode, parse
+from acceptance.core.past import Bounds, DriftFinding, Level, Past
 from acceptance.core.plan import Due
 from acceptance.core.record import Event
 from acceptance.reports import languages
@@ -75,6 +76,64 @@ def test_drift_of_a_measurement_has_the_causes_of_drift_and_then_its_own() -> No
     assert "fan" in " ".join(one.what for one in found.causes[:4])
     assert found.causes[4:] == own.causes
     assert (found.next, found.shows, found.vendor) == (own.next, own.shows, own.vendor)
+
+
+def outside(value: float, limit: Range, measurement: str, **more: object) -> Finding:
+    values = {"measured": Quantity(value, limit.unit), "limit": limit}
+    return fault(measurement=measurement, values=values, **more)
+
+
+def told(finding: Finding) -> str:
+    found = explain(finding, HERE)
+    assert found is not None
+    return str(found.symptom)
+
+
+BETTER = "The value is on the good side of its limit"
+PROVES_NOTHING = "The value is better than the hardware can be"
+
+
+def test_above_a_ceiling_is_not_below_a_floor() -> None:
+    both = Range("GB/s", low=10.0, high=90.0)
+    assert "slower" in told(outside(5.0, both, "copy_own_d2d"))
+    assert told(outside(95.0, both, "copy_own_d2d")).startswith(BETTER)
+    impossible = Finding("error", "c", "implausible", {}, "copy_own_d2d", Gpu(0))
+    assert told(impossible).startswith(PROVES_NOTHING)
+    short = Range("us", low=1.0, high=50.0)
+    assert "longer" in told(outside(60.0, short, "collective_latency"))
+    assert told(outside(0.9, short, "collective_latency")).startswith(BETTER)
+
+
+def test_more_than_declared_is_not_missing() -> None:
+    exact = Range("count", low=2.0, high=2.0)
+    assert "more NVIDIA GPUs" in told(outside(3.0, exact, "gpu_count"))
+    assert "cannot be used" in told(outside(1.0, exact, "gpu_count"))
+
+
+def test_drift_has_the_causes_of_its_measurement_on_their_side_alone() -> None:
+    def drifted(value: float, measurement: str) -> Finding:
+        level = Level(100.0, 9, 1.0, 3.0, Bounds(low=90.0, high=110.0))
+        drift = DriftFinding(
+            "warn", "changed", "drifted", Past(False, 3, 7, level=level), "GB/s", value,
+            beyond=("level",),
+        )  # fmt: skip
+        return fault(measurement=measurement, drift=drift, event="drift.changed")
+
+    down, up = explain(drifted(50.0, "copy_h2d"), HERE), explain(drifted(150.0, "copy_h2d"), HERE)
+    assert down is not None
+    assert up is not None
+    assert down.causes[: len(up.causes)] == up.causes
+    assert len(down.causes) > len(up.causes)
+    assert (down.symptom, down.next) == (up.symptom, up.next)
+
+
+@each("code", ["not_measured", "no_answer", "not_finite", "wrong_unit", "not_the_ratio"])
+def test_a_value_that_proves_nothing_has_causes_whatever_it_measures(code: str) -> None:
+    first, other = (
+        Finding("error", "c", code, {}, name, Gpu(0)) for name in ("gemm_bf16", "copy_h2d")
+    )
+    assert told(first) == told(other)
+    assert explain(msgspec.structs.replace(first, kind="waived"), HERE) is None
 
 
 def test_drift_of_what_has_no_entry_has_that_of_drift() -> None:

@@ -125,7 +125,7 @@ def _bases(siblings: Sequence[Judgement], language: Language) -> Iterator[tuple[
     for one in siblings:
         due, name = one.due, str(one.due.component)
         texts = (due.limit.basis if due.limit else None, due.origin, due.unlimited)
-        most = due.ceiling.high if due.ceiling else None
+        most = (due.ceiling.low, due.ceiling.high) if due.ceiling else None
         found.setdefault((*(_unnamed(told, name) for told in texts), most), []).append(one)
     for group in found.values():
         bases = {summary.basis_text(one, language) for one in group}

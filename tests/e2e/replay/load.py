@@ -220,8 +220,9 @@ def collective(words: list[str]) -> None:
     """The real one over gloo, in small, with its own faults; its rates and latencies, and the logs
     of NCCL, are made up for the described machine.
 
-    Of the fault "slow PATH" that path has a share of its rate, of "host-memory" NCCL goes that way
-    whatever joins the GPUs. The real faults are in the first arm; with " everywhere" in each.
+    Of the fault "slow PATH" that path has a share of its rate, of "too-soon" every latency has one,
+    of "host-memory" NCCL goes that way whatever joins the GPUs. The real faults are in the first
+    arm; with " everywhere" in each.
     """
     import collective_texts
     import nccl_texts
@@ -253,6 +254,9 @@ def collective(words: list[str]) -> None:
     uuids = [gpu.readings["uuid"] for gpu in shown]
     addresses = [gpu.address for gpu in shown]
     made = collective_texts.lines(uuids, addresses, seconds=float(seconds), rate=rate, via=via)
+    for one in made:
+        if fault == "too-soon" and one.get("unit") == "us":
+            one["value"] *= told["share"]
     figures = {
         (one["reading"], one["component"]): one["value"]
         for one in made
