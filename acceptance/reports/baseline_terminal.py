@@ -60,7 +60,7 @@ def show(
     """Print a certificate; `former` are the earlier ones, oldest first."""
     rows = [
         (language("machine"), certificate.machine_id),
-        (language("run"), f"{certificate.birth.run_id} ({certificate.birth.utc})"),
+        (language("run"), language.noted(certificate.birth.run_id, certificate.birth.utc)),
         (language("accepted"), certificate.accepted_utc),
         (language("profile"), certificate.profile),
         (language("rigproof"), certificate.rigproof),

@@ -35,6 +35,7 @@ from acceptance.wording.quantities import quantity, span
 
 DOMAIN = "findings"
 NOTE_INLINE = 100
+_WRONG_RESULT = ("wrong_result_at", "wrong_result_unread")
 _PART = re.compile(r"\[([^\[\]]+)\]")
 _MANY = 2  # stands for a fraction of things, which takes the form of many
 
@@ -115,14 +116,20 @@ def values(finding: Finding) -> Values:
         found = {**found, "also_in": Listed(finding.also_in)}
     if finding.duplicate_of is not None:
         found = {**found, "counted_in": finding.duplicate_of}
-    inline = finding.note is not None and note_beside(finding) is None
+    inline = not _is_wrong_result(finding.note) and note_beside(finding) is None
     return {**found, "note": finding.note} if inline and finding.note else found
 
 
 def note_beside(finding: Finding) -> Text | None:
     """The note of a finding where it would hide the value and its limit in the line."""
+    if _is_wrong_result(finding.note):  # the first one may stand in the line already
+        return None if "first" in finding.values else finding.note
     told = text(finding.note or "")
     return finding.note if "\n" in told or len(told) > NOTE_INLINE else None
+
+
+def _is_wrong_result(note: Text | None) -> bool:
+    return isinstance(note, Message) and note.code in _WRONG_RESULT
 
 
 def message(told: Message, language: Language = ENGLISH) -> str:

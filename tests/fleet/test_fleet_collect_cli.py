@@ -66,7 +66,7 @@ def test_the_missing_come_first_then_failures_with_their_finding(
     assert out[0] == "UNJUDGED z: there is no verdict"
     assert out[1].startswith("FAIL b: gemm.rate[bf16]: measured 1, limit >= 600 (20")
     assert out[2].startswith(
-        "UNJUDGED c: gemm.rate[bf16]: no result; next: `rigproof accept --only gemm.rate[bf16]` (20"
+        "UNJUDGED c: gemm.rate[bf16]: no result; next: 'rigproof accept --only gemm.rate[bf16]' (20"
     )
     assert out[3].startswith("fleet/torn/verdict.json is no verdict of rigproof")
     assert out[4:] == [

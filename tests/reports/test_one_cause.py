@@ -117,7 +117,7 @@ def test_the_failures_of_one_cause_stand_above_it_once() -> None:
 def test_a_card_names_the_others_of_its_cause() -> None:
     findings = [finding("copied", PATH), finding("slow", PATH), finding("summed", GPUS)]
     found = list(cards.cards(findings, {}, places(0.0), ENGLISH))
-    assert [(card.title, card.same_cause) for card in found] == [
+    assert [(card.title(ENGLISH), card.same_cause) for card in found] == [
         (f"{PATH} · check.copied", ("gpus · check.summed",)),
         (f"{PATH} · check.slow", ()),
         ("gpus · check.summed", (f"{PATH} · check.copied",)),

@@ -320,6 +320,6 @@ def test_the_page_in_chinese() -> None:
         "存储",
         "顺序读取",
         "70 亿参数模型的检查点",
-        "经由 lvm, crypt",
+        "经由 lvm、crypt",
     ):
         assert text in section

@@ -211,7 +211,7 @@ def test_a_wrong_product_fails_and_no_waiver_excuses_it(gemm: Machine) -> None:
     gemm.wrong[Gpu(1)] = (read(REPEATED),)
     said = gemm.said()
     assert said.outcome == "fail"
-    assert said.message.startswith("gemm_f16_miscompares on gpu1: measured 1 (")
+    assert said.message.startswith("gemm_f16_miscompares on gpu1: measured 1, limit <= 0")
     (told,) = (
         body.note for body in said.written if isinstance(body, Measured) and body.note is not None
     )

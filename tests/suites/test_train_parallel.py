@@ -136,7 +136,7 @@ def test_what_is_wrong_is_counted_also_of_a_load_that_died(line: Any, name: str)
     seen = linked()
     said = asked(seen, done(seen, counted(line), counts={name: 3.0}))
     assert said.outcome == "fail"
-    assert f"{name} on gpus: measured 3" in said.message
+    assert f"{name} on gpus: measured 3, limit <= 0" in said.message
     (note,) = [
         words.text(body.note)
         for body in said.written

@@ -67,10 +67,9 @@ class FindingCard:
     waiver: tuple[str, ...] = ()
     same_cause: tuple[str, ...] = ()
 
-    @property
-    def title(self) -> str:
+    def title(self, language: Language) -> str:
         """The part, and the checks that found it."""
-        checks = ", ".join(self.checks)
+        checks = language.listed(self.checks)
         return checks if self.component is None else f"{self.component} · {checks}"
 
 
@@ -127,7 +126,7 @@ def cards(
     groups = list(_groups(findings, places))
     found = [_card(group, judged, places, language) for group in groups]
     kin = {
-        number: tuple(found[other].title for other in numbers if other != number)
+        number: tuple(found[other].title(language) for other in numbers if other != number)
         for numbers in explanation.of_one_cause(groups, places)
         for number in numbers
     }

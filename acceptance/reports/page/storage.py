@@ -124,7 +124,7 @@ def scratches(run: Run) -> tuple[Scratch, ...]:
 
 def told(scratch: Scratch, language: Language) -> str:
     """A filesystem in a line, for the machine as found."""
-    layers = language("through {layers}", layers=", ".join(scratch.layers))
+    layers = language("through {layers}", layers=language.listed(scratch.layers))
     free = language("{size} free", size=regular_file.size(scratch.free_bytes))
     source = language("{kind} on {source}", kind=scratch.kind, source=scratch.source)
     return language(", ").join((source, *((layers,) if scratch.layers else ()), free))
