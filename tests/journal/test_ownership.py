@@ -14,6 +14,7 @@ from acceptance.__main__ import main
 from acceptance.cli import read
 from acceptance.history import errors
 from acceptance.journal import ownership, run_folder, segment
+from acceptance.reports import text
 from acceptance.run import supervisor
 
 DENIED = PermissionError(errno.EACCES, "Permission denied")
@@ -89,7 +90,7 @@ def test_every_refusal_names_the_cure(
     assert cure in str(failed.value)
     monkeypatch.setattr(read, "run", refuse)
     assert main(["read", "stress-ng", "x"]) == 3
-    assert cure in capsys.readouterr().err
+    assert text.quoted_code(cure) in capsys.readouterr().err
 
 
 def test_another_trouble_names_no_owner(out: Path) -> None:
