@@ -64,8 +64,9 @@ def _codes(told: Value | None) -> Iterator[str]:
     """The codes of a message, and of those within it."""
     if isinstance(told, Message):
         yield told.code
-        for one in told.values.values():
-            yield from _codes(one)
+        told = tuple(told.values.values())
+    for one in told if isinstance(told, tuple) else ():
+        yield from _codes(one)
 
 
 def _of_drift(found: DriftFinding) -> Symptom | None:

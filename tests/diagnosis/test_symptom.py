@@ -134,6 +134,7 @@ def test_a_counter_only_grows() -> None:
         (Message("reading_lost", {"what": "ce_count"}), "vanished"),
         (Message("line_below", {"line": "a", "next": Message("reading_lost")}), "vanished"),
         (Message("line_below", {"line": "a", "next": "b"}), None),
+        (Message("clauses", {"why": (Message("reading_lost"), Message("other"))}), "vanished"),
         ("reading_lost", None),
     ],
 )
