@@ -60,13 +60,14 @@ def unproven_value(finding: Finding) -> Symptom | None:
     return _PROVES_NOTHING.get(finding.code)
 
 
-def _codes(told: Value | None) -> Iterator[str]:
-    """The codes of a message, and of those within it."""
-    if isinstance(told, Message):
-        yield told.code
-        told = tuple(told.values.values())
-    for one in told if isinstance(told, tuple) else ():
-        yield from _codes(one)
+def _codes(*told: Value | None) -> Iterator[str]:
+    """The codes of messages, and of those within them."""
+    for one in told:
+        if isinstance(one, Message):
+            yield one.code
+            yield from _codes(*one.values.values())
+        elif isinstance(one, tuple):
+            yield from _codes(*one)
 
 
 def _of_drift(found: DriftFinding) -> Symptom | None:
