@@ -188,17 +188,18 @@ class Command(str):
 
 
 def details(finding: Finding, places: Locations, language: Language = ENGLISH) -> tuple[str, ...]:
-    """All lines below a finding's own line."""
-    lines = labelled_lines(finding, places, language)
+    """All lines below a finding's own line: its note, then its explanation."""
+    return (*note_lines(finding, language), *explanation_lines(finding, places, language))
+
+
+def explanation_lines(
+    finding: Finding, places: Locations, language: Language = ENGLISH
+) -> tuple[str, ...]:
+    """The lines of a finding's explanation, each below the other."""
     command = language("next")
-    return (
-        *note_lines(finding, language),
-        *(
-            (Command if label == command else str)(
-                language("{label}: {text}", label=label, text=text)
-            )
-            for label, text in lines
-        ),
+    return tuple(
+        (Command if label == command else str)(language("{label}: {text}", label=label, text=text))
+        for label, text in labelled_lines(finding, places, language)
     )
 
 
@@ -240,24 +241,27 @@ def group_findings(
 ) -> Iterator[tuple[tuple[Finding, ...], tuple[str, ...]]]:
     """Findings grouped by cause and explanation, in the order of each group's first, with details.
 
-    The details name the location if the group is of one component; for several they are general.
-    Of several explanations with one confirmed cause they are the first, below a line that says so.
+    The details are the notes of all, then the explanation, which names the location if the group is
+    of one component; for several it is general. Without an explanation only findings with the same
+    note are a group. Of several explanations with one confirmed cause they are the first, below a
+    line that says so.
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        alike.setdefault(details(finding, places.nowhere(), language), []).append(finding)
-    groups = list(alike.items())
-    for numbers in of_one_cause([group for _, group in groups], places):
-        found = tuple(finding for number in numbers for finding in groups[number][1])
+        shared = explanation_lines(finding, places.nowhere(), language)
+        own = shared or ("", *note_lines(finding, language))
+        alike.setdefault(own, []).append(finding)
+    groups = list(alike.values())
+    for numbers in of_one_cause(groups, places):
+        found = tuple(finding for number in numbers for finding in groups[number])
         alone = len({finding.component for finding in found}) == 1
-        told = details(found[0], places, language) if alone else groups[numbers[0]][0]
+        where = places if alone else places.nowhere()
+        told = (*notes_of(found, language), *explanation_lines(found[0], where, language))
         if len(numbers) == 1:
             yield found, told
             continue
-        others = [groups[number][1][0] for number in numbers[1:]]
-        notes = notes_of(others, language)
         cause = _confirmed_cause(found[0], places)
         assert cause is not None  # as it is of one cause
         what = language.text(cause.what)
         one_cause = language("one cause of all of these, as measured: {cause}", cause=what)
-        yield found, (one_cause, *told, *notes)
+        yield found, (one_cause, *told)
