@@ -511,6 +511,29 @@ def _joined_by_nvlink(finding: Finding, found: Evidence) -> bool | None:
     return None if joined is None else not joined
 
 
+def _hot_in_this_check(finding: Finding, found: Evidence) -> bool | None:
+    """Whether heat slowed the GPU down in the check of the finding.
+
+    Heat in other checks alone proves nothing of this one, and a slowdown that no sample saw is of
+    none that is known.
+    """
+    if _hot(finding, found) is False:
+        return False
+    slowed = [
+        one.note
+        for name in _HEAT
+        for one in found.of(name)
+        if one.value and belongs(one.due.component, _ITS, finding, found)
+    ]
+    during = [
+        note.values.get("checks")
+        for note in slowed
+        if isinstance(note, Message) and note.code == "during_checks"
+    ]
+    here = any(isinstance(one, Listed) and finding.check in one.items for one in during)
+    return True if here else None
+
+
 def _in_exchange(of_pair: _Rule, of_all: _Rule) -> _Rule:
     """A rule about the ways that data takes: of two GPUs those between them, else all.
 
@@ -558,13 +581,10 @@ def _two_differ(finding: Finding, found: Evidence) -> bool | None:
     return None if None in values or not values else len(values) == 2 and 0 not in values
 
 
+_HEAT = ("gpu_sw_thermal_slowdown", "gpu_hw_thermal_slowdown")
+_hot = _measured("not zero", *_HEAT)
 # What holds a GPU's clock back: products that were right may have been made while it was cooler.
-_HELD_BACK = (
-    "gpu_sw_thermal_slowdown",
-    "gpu_hw_thermal_slowdown",
-    "gpu_hw_slowdown",
-    "gpu_power_brake",
-)
+_HELD_BACK = (*_HEAT, "gpu_hw_slowdown", "gpu_power_brake")
 _GPU_FAILED = ("xid.79", "gpu-lost", "xid.62", "xid.119", "xid.120")
 _ITS = Condition(measurement="p2p_supported", is_="not zero")
 _ANY = Condition(measurement="p2p_supported", is_="not zero", of="any")
@@ -656,6 +676,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
             Condition(measurement=_HELD_BACK, is_="not zero"),
             Condition(measurement="gemm_bf16_ratio", is_="failed"),
         ),
+        "hot_in_this_check": _hot_in_this_check,
         "impossible_on_others": _impossible_on_others,
         "unproven_beside": _unproven_beside,
         "wrong_results_beside": _wrong_results_beside,
