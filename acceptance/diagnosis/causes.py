@@ -460,6 +460,7 @@ _OWN_RESULTS = (
     "vram_miscompares",
 )
 _own_wrong = _measured("not zero", *_OWN_RESULTS, of="any")
+_no_peer_access = _measured("zero", "p2p_supported")
 _own_right = _either(
     _measured("zero", "gemm_*_miscompares", of="any"),
     _measured("zero", "burn_[bfit]*_miscompares", of="any"),
@@ -473,6 +474,8 @@ def _only_through_host(finding: Finding, found: Evidence) -> bool | None:
     are joined by PCI Express: NCCL leaves peer access alone where it is far.
     """
     right = _default_right(finding, found)
+    if _no_peer_access(finding, found):
+        return None
     if _off_right(finding, found) or (right is False and _all_by_nvlink(finding, found)):
         return False
     return right or None
@@ -482,10 +485,12 @@ def _gpu_wrong_alone(finding: Finding, found: Evidence) -> bool | None:
     """Whether a GPU itself computes or stores wrongly.
 
     Its results without other GPUs prove it. Where they are right, and data arrives wrong by one way
-    between the GPUs and right by the other, it is the way.
+    between the GPUs and right by the other, it is the way. Without peer access there is one way.
     """
     if _own_wrong(finding, found):
         return True
+    if _no_peer_access(finding, found):
+        return None
     one_way = {_default_right(finding, found), _off_right(finding, found)} == {True, False}
     return False if one_way and _own_right(finding, found) else None
 
@@ -616,7 +621,13 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "no_spare_row": _one_of(
             Condition(measurement="gpu_remap_failed", is_="not zero"), Condition(event="xid.64")
         ),
-        "wrong_by_itself": _measured("not zero", *_OWN_RESULTS, *_MEMORY_COUNTS),
+        "wrong_by_itself": _measured(
+            "not zero",
+            *_OWN_RESULTS,
+            "elementwise_miscompares",
+            "layer_miscompares",
+            *_MEMORY_COUNTS,
+        ),
         "other_end_failed_before": _one_of(
             Condition(event=_GPU_FAILED, is_="before", of="others", settles="confirms"),
             Condition(event=("sxid",), is_="before", of="any"),

@@ -91,6 +91,7 @@ RIGHT_OFF: Facts = {
 RIGHT_ON: Facts = {name.replace("_p2p_off", ""): 0 for name in RIGHT_OFF}
 WRONG_OFF: Facts = {**RIGHT_OFF, "collective_miscompares_p2p_off@gpu0": 2}
 WRONG_ON: Facts = {**RIGHT_ON, "collective_miscompares@gpu0": 2}
+REFUSED: Facts = {f"p2p_supported@{PAIR}": 0}
 OFFERED: Facts = {f"p2p_supported@{PAIR}": 1}
 NO_NVLINK_ERRORS: Facts = {
     "gpu_nvlink_crc_errors@gpu0": 0,
@@ -105,6 +106,8 @@ NOT_HELD: Facts = {**COOL, "gpu_hw_slowdown@gpu0": 0, "gpu_power_brake@gpu0": 0}
 NOTHING_WRONG: Facts = {
     **NO_OWN,
     "gpu_burn_errors_float@gpu0": 0,
+    "elementwise_miscompares@gpu0": 0,
+    "layer_miscompares@gpu0": 0,
     "vram_miscompares@gpu0": 0,
     "gpu_ecc_uncorrected@gpu0": 0,
     "gpu_ecc_uncorrected_new@gpu0": 0,
@@ -337,6 +340,9 @@ BY_VALUES: tuple[Case, ...] = (
     (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, "gemm_f16_miscompares@gpu1": 1}, CONFIRMED),
     (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON, **NO_OWN}, EXCLUDED),
     (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON}, OPEN),
+    # Without peer access both arms go the same way, and one was right by chance.
+    (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON, **NO_OWN, **REFUSED}, OPEN),
+    (WRONG, "gpu0", "RAM", {**RIGHT_OFF, **WRONG_ON, **REFUSED}, OPEN),
     # A GPU that is wrong alone explains all that it takes part in.
     (WRONG, "gpu0", "peer access", {**RIGHT_OFF, "burn_f16_miscompares@gpu1": 1}, OPEN),
     # The data of a GPU comes from all of them, over all their links.
@@ -473,10 +479,20 @@ BY_VALUES: tuple[Case, ...] = (
         {**NOTHING_WRONG, "gpu_burn_errors_tensor@gpu0": 1},
         EXCLUDED,
     ),
+    (
+        "step_miscompares",
+        "gpu0",
+        "the GPU computes",
+        {**NOTHING_WRONG, "layer_miscompares@gpu0": 1},
+        CONFIRMED,
+    ),
     ("step_miscompares", "gpu0", "the GPU computes", NO_OWN, OPEN),
     ("step_miscompares", "gpu0", "library", {"step_miscompares@gpu1": 0}, EXCLUDED),
     ("digest_repeats_differ", "gpu0", "marginal", {"gpu_burn_errors_tensor@gpu0": 1}, CONFIRMED),
     ("digest_repeats_differ", "gpu0", "marginal", {"gpu_burn_errors_tensor@gpu1": 1}, OPEN),
+    # What ECC has corrected changed nothing.
+    ("digest_repeats_differ", "gpu0", "memory of", {"gpu_ecc_corrected_new@gpu0": 4}, OPEN),
+    ("digest_repeats_differ", "gpu0", "memory of", {"gpu_ecc_uncorrected_new@gpu0": 1}, CONFIRMED),
     ("parallel_miscompares", "gpus", "torch", {**RIGHT_ON, **RIGHT_OFF, **NO_OWN}, CONFIRMED),
     ("parallel_miscompares", "gpus", "torch", {**WRONG_ON, **RIGHT_OFF, **NO_OWN}, EXCLUDED),
     ("parallel_miscompares", "gpus", "torch", NO_OWN, OPEN),
