@@ -581,9 +581,15 @@ def _paths(finding: Finding, found: Evidence, of: Condition) -> list[str]:
 
 
 def _two_differ(finding: Finding, found: Evidence) -> bool | None:
-    """Whether just two GPUs were compared, and differ: neither has a majority."""
+    """Whether just two GPUs were compared, and differ: neither has a majority.
+
+    Nobody can tell where there are more, which may be of several models: each is compared alone.
+    """
     values = [one.value for one in found.of(finding.measurement or "")]
-    return None if None in values or not values else len(values) == 2 and 0 not in values
+    if None in values or not values:
+        return None
+    differ = len(values) - values.count(0)
+    return None if len(values) > 2 and differ and differ % 2 == 0 else differ == len(values) == 2
 
 
 _HEAT = ("gpu_sw_thermal_slowdown", "gpu_hw_thermal_slowdown")

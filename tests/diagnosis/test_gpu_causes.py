@@ -269,6 +269,14 @@ BY_VALUES: tuple[Case, ...] = (
         {"burn_digests_differ@gpu0": 1, "burn_digests_differ@gpu1": 1},
         OPEN,
     ),
+    (
+        "burn_digests_differ",
+        "gpu0",
+        "either may",
+        # Two pairs of two models, of which one pair differs.
+        {f"burn_digests_differ@gpu{gpu}": differ for gpu, differ in enumerate((1, 1, 0, 0))},
+        OPEN,
+    ),
     # gpu-burn
     (
         "gpu_burn_compares_float",

@@ -579,6 +579,8 @@ CASES = [
             ("stressapptest_errors", "memory", 0, NONE),
         ),
     ),
+    Case("disk.ata", 2, "sda", "confirmed", events=(("disk", "comreset", "sda", 9.0),)),
+    Case("disk.ata", 2, "sda", "open", (READ,), (("disk", "comreset", "sdb", 9.0),)),
     Case("driver.mismatch", 1, None, "confirmed"),
     Case("driver.mismatch", 2, None, "excluded"),
     Case("apei.PCIe error", 2, "0000:c9:02.0", "confirmed"),
