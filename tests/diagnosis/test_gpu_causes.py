@@ -406,6 +406,13 @@ BY_VALUES: tuple[Case, ...] = (
     ),
     ("collective_all_reduce", "gpus", "one path", {}, OPEN),
     ("transport_faults", PAIR, "driver refuses", {f"p2p_supported@{PAIR}": 0}, CONFIRMED),
+    (
+        "transport_faults",
+        PAIR,
+        "driver refuses",
+        {**REFUSED, "p2p_supported@gpu1->gpu0": 1},  # in one direction alone
+        CONFIRMED,
+    ),
     ("transport_faults", PAIR, "driver refuses", OFFERED, EXCLUDED),
     ("transport_faults", PAIR, "driver refuses", {}, OPEN),
     # training
