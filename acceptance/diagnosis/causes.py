@@ -167,7 +167,7 @@ def _event(condition: Condition, finding: Finding, found: Evidence) -> bool | No
     there = [one for one in such if _concerns(one, condition, finding, found)]
     vague = any(one.component is None for one in such if one not in there)
     if condition.is_ == "before":
-        own = [one for one in found.events if _is_own(one, finding)]
+        own = [one for one in found.events if _is_own(one, finding, found)]
         if not own or own[0].boot_s is None:
             return None
         vague = vague or any(one.boot_s is None for one in there)
@@ -189,8 +189,15 @@ def _named(event: Event) -> set[str]:
     return {event.kind, f"{event.kind}.{event.code}"}
 
 
-def _is_own(event: Event, finding: Finding) -> bool:
-    return finding.event in _named(event) and event.component == finding.component
+def _is_own(event: Event, finding: Finding, found: Evidence) -> bool:
+    return finding.event in _named(event) and _are_one(event.component, finding.component, found)
+
+
+def _are_one(one: Component | None, other: Component | None, found: Evidence) -> bool:
+    """Whether two are one part, which the kernel's messages call by its PCI function."""
+    if one is None or other is None:
+        return one is other
+    return _by_name(one, found) == _by_name(other, found)
 
 
 def _log_was_read(found: Evidence) -> bool:
@@ -313,14 +320,19 @@ def _of_the_finding(rule: note_rules.NoteRule) -> _Rule:
 def _after_another_xid(finding: Finding, found: Evidence) -> bool | None:
     """Whether an Xid of another number, of the same GPU, came before the finding's own."""
     xids = [one for one in found.events if one.kind == "xid"]
-    own = next((one for one in xids if _is_own(one, finding)), None)
+    own = next((one for one in xids if _is_own(one, finding, found)), None)
     if own is None or own.boot_s is None:
         return None
-    for one in xids:
-        same = one.component == own.component and str(one.code) != str(own.code)
-        if same and one.boot_s is not None and one.boot_s < own.boot_s:
-            return True
-    return False if _log_was_read(found) else None
+    others = [
+        one
+        for one in xids
+        if str(one.code) != str(own.code)
+        and (one.component is None or _are_one(one.component, own.component, found))
+    ]
+    times = [None if one.component is None else one.boot_s for one in others]
+    if any(time is not None and time < own.boot_s for time in times):
+        return True
+    return False if _log_was_read(found) and None not in times else None
 
 
 def _medium_error(finding: Finding, found: Evidence) -> bool | None:
@@ -382,9 +394,9 @@ def _measured(side: Side, *names: str, of: Whose = "its") -> _Rule:
     return lambda finding, found: _value(condition, finding, found)
 
 
-def _recorded(*events: str) -> _Rule:
+def _recorded(*events: str, of: Whose = "its") -> _Rule:
     """A rule that is met where one of these events of the finding's component is there."""
-    condition = Condition(event=events)
+    condition = Condition(event=events, of=of)
     return lambda finding, found: _event(condition, finding, found)
 
 
@@ -420,39 +432,51 @@ def _unless(proof: _Rule, trace: _Rule) -> _Rule:
 # Packets that came broken are sent again and counted: without any the link changed no data.
 _PCIE = ("gpu_pcie_replays",)
 _NVLINK = ("gpu_nvlink_crc_errors", "gpu_nvlink_replays", "gpu_nvlink_recoveries")
-_aer, _nvlink_error = _recorded("aer"), _recorded("xid.74", "sxid")
-_pcie_packets_broken = _unless(
-    _either(_measured("failed", *_PCIE), _aer), _either(_measured("not zero", *_PCIE), _aer)
-)
-_nvlink_packets_broken = _unless(
-    _either(_measured("failed", *_NVLINK), _nvlink_error),
-    _either(_measured("not zero", *_NVLINK), _nvlink_error),
-)
+# What a link lost for good, and what it also repaired.
+_AER_LOST = ("aer.fatal", "aer.non-fatal", "aer.unrecovered", "aer.dpc")
+_AER, _NVLINK_ERROR = ("aer",), ("xid.74", "sxid")
+
+
+def _packets_broken(
+    counts: tuple[str, ...], lost: tuple[str, ...], told: tuple[str, ...], of: Whose = "its"
+) -> _Rule:
+    """A rule that is met where a link broke packets, and not met where none was repaired either."""
+    return _unless(
+        _either(_measured("failed", *counts, of=of), _recorded(*lost, of=of)),
+        _either(_measured("not zero", *counts, of=of), _recorded(*told, of=of)),
+    )
+
 
 _ARMS = tuple(
     f"collective_{what}" for what in ("miscompares", "send_receive_miscompares", "disagreements")
 )
 _default_right = _measured("zero", *_ARMS)
 _off_right = _measured("zero", *(f"{name}_p2p_off" for name in _ARMS))
-_peer_access = _measured("not zero", "p2p_supported")
 # The results of a GPU by itself; one that is wrong spoils those of all.
-_own_wrong = _measured(
-    "not zero",
+_OWN_RESULTS = (
     "gemm_*_miscompares",
     "burn_[bfit]*_miscompares",  # of its formats, not of its copies and peers
     "gpu_burn_errors_*",
     "vram_miscompares",
-    of="any",
+)
+_own_wrong = _measured("not zero", *_OWN_RESULTS, of="any")
+_no_peer_access = _measured("zero", "p2p_supported")
+_own_right = _either(
+    _measured("zero", "gemm_*_miscompares", of="any"),
+    _measured("zero", "burn_[bfit]*_miscompares", of="any"),
 )
 
 
 def _only_through_host(finding: Finding, found: Evidence) -> bool | None:
     """Whether only the data that goes through host memory arrives wrong.
 
-    Where no peer access is offered the data of both arms goes that way.
+    Where no peer access is offered the data of both arms goes that way, and it may where the GPUs
+    are joined by PCI Express: NCCL leaves peer access alone where it is far.
     """
     right = _default_right(finding, found)
-    if _off_right(finding, found) or (right is False and _peer_access(finding, found)):
+    if _no_peer_access(finding, found):
+        return None
+    if _off_right(finding, found) or (right is False and _all_by_nvlink(finding, found)):
         return False
     return right or None
 
@@ -460,13 +484,20 @@ def _only_through_host(finding: Finding, found: Evidence) -> bool | None:
 def _gpu_wrong_alone(finding: Finding, found: Evidence) -> bool | None:
     """Whether a GPU itself computes or stores wrongly.
 
-    Its results without other GPUs prove it. Where they do not, and data arrives wrong by one way
-    between the GPUs and right by the other, it is the way.
+    Its results without other GPUs prove it. Where they are right, and data arrives wrong by one way
+    between the GPUs and right by the other, it is the way. Without peer access there is one way.
     """
     if _own_wrong(finding, found):
         return True
+    if _no_peer_access(finding, found):
+        return None
     one_way = {_default_right(finding, found), _off_right(finding, found)} == {True, False}
-    return False if one_way else None
+    return False if one_way and _own_right(finding, found) else None
+
+
+def _no_gpu_wrong_alone(finding: Finding, found: Evidence) -> bool | None:
+    """Whether no result of a GPU without the others is known to be wrong."""
+    return _own_wrong(finding, found) is not True if found.values else None
 
 
 def _between_gpus(finding: Finding, _: Evidence) -> bool | None:
@@ -476,22 +507,98 @@ def _between_gpus(finding: Finding, _: Evidence) -> bool | None:
 
 def _joined_by_pcie(finding: Finding, found: Evidence) -> bool | None:
     """Whether no NVLink joins the GPUs, as the paths say that were found with peer access."""
-    notes = [
-        one.note
-        for one in found.of("p2p_supported")
-        if belongs(one.due.component, _ITS, finding, found)
-    ]
-    paths = [str(note.values.get("path")) for note in notes if isinstance(note, Message)]
+    paths = _paths(finding, found, _ITS)
     return not any(path.startswith("NV") for path in paths) if paths else None
 
 
+def _joined_by_nvlink(finding: Finding, found: Evidence) -> bool | None:
+    joined = _joined_by_pcie(finding, found)
+    return None if joined is None else not joined
+
+
+def _hot_in_this_check(finding: Finding, found: Evidence) -> bool | None:
+    """Whether heat slowed the GPU down in the check of the finding.
+
+    Heat in other checks alone proves nothing of this one, and a slowdown that no sample saw is of
+    none that is known.
+    """
+    if _hot(finding, found) is False:
+        return False
+    slowed = [
+        one.note
+        for name in _HEAT
+        for one in found.of(name)
+        if one.value and belongs(one.due.component, _ITS, finding, found)
+    ]
+    during = [
+        note.values.get("checks")
+        for note in slowed
+        if isinstance(note, Message) and note.code == "during_checks"
+    ]
+    here = any(isinstance(one, Listed) and finding.check in one.items for one in during)
+    return True if here else None
+
+
+def _in_exchange(of_pair: _Rule, of_all: _Rule) -> _Rule:
+    """A rule about the ways that data takes: of two GPUs those between them, else all.
+
+    What arrives wrong at one GPU after an operation of all went wrong on any of them.
+    """
+    return lambda finding, found: (of_pair if _is_pair(finding) else of_all)(finding, found)
+
+
+def _is_pair(finding: Finding) -> bool:
+    return finding.component is not None and len(finding.component.ends) == 2
+
+
+def _nvlink_in_exchange(finding: Finding, found: Evidence) -> bool | None:
+    """Whether an NVLink is among the ways of an exchange."""
+    paths = _paths_of_exchange(finding, found)
+    return any(path.startswith("NV") for path in paths) if paths else None
+
+
+def _all_by_nvlink(finding: Finding, found: Evidence) -> bool:
+    """Whether peer access over NVLink is known of each way of an exchange."""
+    paths = _paths_of_exchange(finding, found)
+    return bool(paths) and all(path.startswith("NV") for path in paths) and _offered(found)
+
+
+def _offered(found: Evidence) -> bool:
+    return all(one.value for one in found.of("p2p_supported"))
+
+
+def _paths_of_exchange(finding: Finding, found: Evidence) -> list[str]:
+    return _paths(finding, found, _ITS if _is_pair(finding) else _ANY)
+
+
+def _paths(finding: Finding, found: Evidence, of: Condition) -> list[str]:
+    notes = [
+        one.note
+        for one in found.of("p2p_supported")
+        if belongs(one.due.component, of, finding, found)
+    ]
+    return [str(note.values.get("path")) for note in notes if isinstance(note, Message)]
+
+
 def _two_differ(finding: Finding, found: Evidence) -> bool | None:
-    """Whether just two GPUs were compared, and differ: neither has a majority."""
+    """Whether just two GPUs were compared, and differ: neither has a majority.
+
+    Nobody can tell where there are more, which may be of several models: each is compared alone.
+    """
     values = [one.value for one in found.of(finding.measurement or "")]
-    return None if None in values or not values else len(values) == 2 and 0 not in values
+    if None in values or not values:
+        return None
+    differ = len(values) - values.count(0)
+    return None if len(values) > 2 and differ and differ % 2 == 0 else differ == len(values) == 2
 
 
+_HEAT = ("gpu_sw_thermal_slowdown", "gpu_hw_thermal_slowdown")
+_hot = _measured("not zero", *_HEAT)
+# What holds a GPU's clock back: products that were right may have been made while it was cooler.
+_HELD_BACK = (*_HEAT, "gpu_hw_slowdown", "gpu_power_brake")
+_GPU_FAILED = ("xid.79", "gpu-lost", "xid.62", "xid.119", "xid.120")
 _ITS = Condition(measurement="p2p_supported", is_="not zero")
+_ANY = Condition(measurement="p2p_supported", is_="not zero", of="any")
 _MEMORY = ("means_memory_bit", "means_inputs", "means_address_line")
 _CHIP = ("means_datapath", "means_thermal", "means_repeatable")
 _MEMORY_COUNTS = (
@@ -520,16 +627,43 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "no_spare_row": _one_of(
             Condition(measurement="gpu_remap_failed", is_="not zero"), Condition(event="xid.64")
         ),
+        "wrong_by_itself": _measured(
+            "not zero",
+            *_OWN_RESULTS,
+            "elementwise_miscompares",
+            "layer_miscompares",
+            *_MEMORY_COUNTS,
+        ),
+        "other_end_failed_before": _one_of(
+            Condition(event=_GPU_FAILED, is_="before", of="others", settles="confirms"),
+            Condition(event=("sxid",), is_="before", of="any"),
+        ),
         "wrong_in_our_own_loads": _one_of(
             Condition(measurement="vram_miscompares", is_="not zero"),
             Condition(rule="in_several_loads"),
         ),
-        "pcie_packets_broken": _pcie_packets_broken,
-        "nvlink_packets_broken": _nvlink_packets_broken,
+        "pcie_packets_broken": _packets_broken(_PCIE, _AER_LOST, _AER),
+        "nvlink_packets_broken": _packets_broken(_NVLINK, _NVLINK_ERROR, _NVLINK_ERROR),
+        "pcie_broken_in_exchange": _in_exchange(
+            _packets_broken(_PCIE, _AER_LOST, _AER),
+            _packets_broken(_PCIE, _AER_LOST, _AER, "any"),
+        ),
+        "nvlink_broken_in_exchange": _in_exchange(
+            _packets_broken(_NVLINK, _NVLINK_ERROR, _NVLINK_ERROR),
+            _packets_broken(_NVLINK, _NVLINK_ERROR, _NVLINK_ERROR, "any"),
+        ),
+        "nvlink_in_exchange": _nvlink_in_exchange,
+        # A sample may miss the last degrees: from where the margin is warned of.
+        "near_its_thermal_limit": _one_of(
+            Condition(measurement="gpu_temperature_margin", is_="below", value=6.0),
+            Condition(measurement="gpu_hw_thermal_slowdown", is_="not zero"),
+        ),
         "only_through_host": _only_through_host,
         "gpu_wrong_alone": _gpu_wrong_alone,
         "between_gpus": _between_gpus,
+        "joined_by_nvlink": _joined_by_nvlink,
         "joined_by_pcie": _joined_by_pcie,
+        "no_gpu_wrong_alone": _no_gpu_wrong_alone,
         "two_differ": _two_differ,
         "memory_is_bad": _either(_note(*_MEMORY), _measured("not zero", *_MEMORY_COUNTS)),
         "chip_by_note": _note(*_CHIP, other=_MEMORY),
@@ -551,6 +685,15 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "peer_access_switched_off": _note("transport_cause_setting"),
         "through_network": _note("transport_net", other=_WAYS),
         "event_of_the_part": _event_of_the_part,
+        "held_back": _one_of(
+            Condition(measurement=_HELD_BACK, is_="not zero"),
+            Condition(measurement=("gemm_bf16", "gemm_bf16_ratio"), is_="failed"),
+        ),
+        "held_back_beside_equals": _one_of(
+            Condition(measurement=_HELD_BACK, is_="not zero"),
+            Condition(measurement="gemm_bf16_ratio", is_="failed"),
+        ),
+        "hot_in_this_check": _hot_in_this_check,
         "impossible_on_others": _impossible_on_others,
         "unproven_beside": _unproven_beside,
         "wrong_results_beside": _wrong_results_beside,

@@ -66,12 +66,9 @@ def stands(
 ) -> Standing:
     """How the one cause of the measurement whose `what` holds `words` stands."""
     (cause,) = [one for one in causes_of(measurement) if words in one.what]
-    kind, _, code = event.partition(".")
-    events = (
-        (Event(kind, "error", "", "", "", int(code) if code else None, component=GPU0),)
-        if event
-        else ()
-    )
+    kind, _, told_code = event.partition(".")
+    code = int(told_code) if told_code.isdecimal() else told_code or None
+    events = (Event(kind, "error", "", "", "", code, component=GPU0),) if event else ()
     told = Message("note", {"text": (Message(note),)}) if note else None
     return standing(cause, failure(measurement, component, told), measured(facts, events))
 
@@ -94,6 +91,7 @@ RIGHT_OFF: Facts = {
 RIGHT_ON: Facts = {name.replace("_p2p_off", ""): 0 for name in RIGHT_OFF}
 WRONG_OFF: Facts = {**RIGHT_OFF, "collective_miscompares_p2p_off@gpu0": 2}
 WRONG_ON: Facts = {**RIGHT_ON, "collective_miscompares@gpu0": 2}
+REFUSED: Facts = {f"p2p_supported@{PAIR}": 0}
 OFFERED: Facts = {f"p2p_supported@{PAIR}": 1}
 NO_NVLINK_ERRORS: Facts = {
     "gpu_nvlink_crc_errors@gpu0": 0,
@@ -104,17 +102,31 @@ NO_NVLINK_ERRORS: Facts = {
 COOL: Facts = {"gpu_sw_thermal_slowdown@gpu0": 0, "gpu_hw_thermal_slowdown@gpu0": 0}
 HOT: Facts = {**COOL, "gpu_sw_thermal_slowdown@gpu0": 0.4}
 NO_OWN: Facts = {"gemm_f16_miscompares@gpu0": 0, "burn_f16_miscompares@gpu0": 0}
+NOT_HELD: Facts = {**COOL, "gpu_hw_slowdown@gpu0": 0, "gpu_power_brake@gpu0": 0}
+NOTHING_WRONG: Facts = {
+    **NO_OWN,
+    "gpu_burn_errors_float@gpu0": 0,
+    "elementwise_miscompares@gpu0": 0,
+    "layer_miscompares@gpu0": 0,
+    "vram_miscompares@gpu0": 0,
+    "gpu_ecc_uncorrected@gpu0": 0,
+    "gpu_ecc_uncorrected_new@gpu0": 0,
+    "gpu_remapped_new@gpu0": 0,
+    "gpu_retired_new@gpu0": 0,
+}
+DRY_PCIE: Facts = {"gpu_pcie_replays@gpu0": 0, **LOG_READ}
+SENT = "collective_send_receive_miscompares"
 Case = tuple[str, str, str, Facts, Standing]
 
 BY_VALUES: tuple[Case, ...] = (
     # gemm
-    ("gemm_bf16_ratio", "gpu0", "back by heat", HOT, CONFIRMED),
+    ("gemm_bf16_ratio", "gpu0", "back by heat", HOT, OPEN),
     ("gemm_bf16_ratio", "gpu0", "back by heat", COOL, EXCLUDED),
     ("gemm_bf16_ratio", "gpu0", "back by heat", {"gpu_sw_thermal_slowdown@gpu0": 0}, OPEN),
     ("gemm_bf16_ratio", "gpu1", "back by heat", HOT, OPEN),
     ("gemm_bf16_ratio", "gpu0", "worst air", COOL, EXCLUDED),
     ("gemm_bf16_ratio", "gpu0", "worst air", HOT, OPEN),
-    ("gemm_bf16", "gpu0", "by heat", {"gpu_temperature_margin@gpu0": "failed"}, CONFIRMED),
+    ("gemm_bf16", "gpu0", "by heat", {"gpu_temperature_margin@gpu0": "failed"}, OPEN),
     (
         "gemm_bf16",
         "gpu0",
@@ -185,7 +197,8 @@ BY_VALUES: tuple[Case, ...] = (
     ("burn_cpu_failures", "cpu", "sag", {"stress_ng_failures@cpu": 1}, EXCLUDED),
     ("burn_cpu_failures", "cpu", "sag", {"stress_ng_failures@cpu": 0}, OPEN),
     ("burn_cpu_failures", "cpu", "overheats", {"cpu_temperature@cpu": "failed"}, CONFIRMED),
-    ("burn_cpu_failures", "cpu", "overheats", {"cpu_temperature@cpu": "sound"}, EXCLUDED),
+    # It slows down some degrees below the limit.
+    ("burn_cpu_failures", "cpu", "overheats", {"cpu_temperature@cpu": "sound"}, OPEN),
     ("burn_memory_errors", "memory", "module", {"memory_errors_corrected@memory": 3}, CONFIRMED),
     ("burn_memory_errors", "memory", "supply", {"stressapptest_errors@memory": 1}, EXCLUDED),
     (
@@ -256,6 +269,14 @@ BY_VALUES: tuple[Case, ...] = (
         {"burn_digests_differ@gpu0": 1, "burn_digests_differ@gpu1": 1},
         OPEN,
     ),
+    (
+        "burn_digests_differ",
+        "gpu0",
+        "either may",
+        # Two pairs of two models, of which one pair differs.
+        {f"burn_digests_differ@gpu{gpu}": differ for gpu, differ in enumerate((1, 1, 0, 0))},
+        OPEN,
+    ),
     # gpu-burn
     (
         "gpu_burn_compares_float",
@@ -268,8 +289,8 @@ BY_VALUES: tuple[Case, ...] = (
         "gpu_burn_compares_float",
         "gpu0",
         "so slow",
-        {"gpu_burn_ratio_float@gpu0": "sound"},
-        EXCLUDED,
+        {"gpu_burn_ratio_float@gpu0": "sound"},  # all of them may be slow
+        OPEN,
     ),
     ("gpu_burn_compares_float", "gpu0", "so slow", {"gpu_burn_ratio_float@gpu1": "failed"}, OPEN),
     # nvbandwidth
@@ -325,12 +346,48 @@ BY_VALUES: tuple[Case, ...] = (
     (WRONG, "gpu0", "NVLink", RIGHT_OFF, OPEN),
     (WRONG, "gpu0", "a GPU", {**WRONG_OFF, "gemm_f16_miscompares@gpu1": 1}, CONFIRMED),
     (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, "gemm_f16_miscompares@gpu1": 1}, CONFIRMED),
-    (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON}, EXCLUDED),
+    (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON, **NO_OWN}, EXCLUDED),
+    (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON}, OPEN),
+    # Without peer access both arms go the same way, and one was right by chance.
+    (WRONG, "gpu0", "a GPU", {**RIGHT_OFF, **WRONG_ON, **NO_OWN, **REFUSED}, OPEN),
+    (WRONG, "gpu0", "RAM", {**RIGHT_OFF, **WRONG_ON, **REFUSED}, OPEN),
+    # A GPU that is wrong alone explains all that it takes part in.
+    (WRONG, "gpu0", "peer access", {**RIGHT_OFF, "burn_f16_miscompares@gpu1": 1}, OPEN),
+    # The data of a GPU comes from all of them, over all their links.
+    (WRONG, "gpu0", "riser", {**DRY_PCIE, "gpu_pcie_replays@gpu1": "failed"}, CONFIRMED),
+    (WRONG, "gpu0", "riser", {**DRY_PCIE, "gpu_pcie_replays@gpu1": 3}, OPEN),
+    (WRONG, "gpu0", "riser", {**DRY_PCIE, "gpu_pcie_replays@gpu1": 0}, EXCLUDED),
+    (
+        WRONG,
+        "gpu0",
+        "NVLink",
+        {**RIGHT_OFF, **NO_NVLINK_ERRORS, "gpu_nvlink_crc_errors@gpu1": "failed"},
+        CONFIRMED,
+    ),
+    (
+        SENT,
+        PAIR,
+        "NVLink",
+        {**RIGHT_OFF, **NO_NVLINK_ERRORS, "gpu_nvlink_crc_errors@gpu2": "failed"},
+        EXCLUDED,
+    ),
     (WRONG, "gpu0", "a GPU", {**WRONG_OFF, **WRONG_ON, **NO_OWN}, OPEN),
     (f"{WRONG}_p2p_off", "gpu0", "RAM", {**RIGHT_ON, "stressapptest_errors@memory": 1}, CONFIRMED),
     (f"{WRONG}_p2p_off", "gpu0", "RAM", RIGHT_ON, OPEN),
     (WRONG, "gpu0", "RAM", RIGHT_OFF, EXCLUDED),
-    (WRONG, "gpu0", "RAM", {**WRONG_ON, **OFFERED}, EXCLUDED),
+    (WRONG, "gpu0", "RAM", {**WRONG_ON, **OFFERED}, OPEN),
+    # multicast
+    (f"{WRONG}_multicast", "gpu0", "NVSwitch", {"collective_miscompares@gpu0": 0}, CONFIRMED),
+    (f"{WRONG}_multicast", "gpu0", "NVSwitch", WRONG_ON, OPEN),
+    (f"{WRONG}_multicast", "gpu0", "a GPU", RIGHT_ON, EXCLUDED),
+    (f"{WRONG}_multicast", "gpu0", "a GPU", WRONG_ON, OPEN),
+    (
+        f"{WRONG}_multicast",
+        "gpu0",
+        "a GPU",
+        {**WRONG_ON, "gemm_f16_miscompares@gpu1": 1},
+        CONFIRMED,
+    ),
     (WRONG, "gpu0", "RAM", {**WRONG_ON, f"p2p_supported@{PAIR}": 0}, OPEN),
     (WRONG, "gpu0", "RAM", WRONG_ON, OPEN),
     (
@@ -349,6 +406,13 @@ BY_VALUES: tuple[Case, ...] = (
     ),
     ("collective_all_reduce", "gpus", "one path", {}, OPEN),
     ("transport_faults", PAIR, "driver refuses", {f"p2p_supported@{PAIR}": 0}, CONFIRMED),
+    (
+        "transport_faults",
+        PAIR,
+        "driver refuses",
+        {**REFUSED, "p2p_supported@gpu1->gpu0": 1},  # in one direction alone
+        CONFIRMED,
+    ),
     ("transport_faults", PAIR, "driver refuses", OFFERED, EXCLUDED),
     ("transport_faults", PAIR, "driver refuses", {}, OPEN),
     # training
@@ -357,12 +421,40 @@ BY_VALUES: tuple[Case, ...] = (
         "layer_bert_ratio",
         "gpu0",
         "as for products",
-        {"gemm_bf16@gpu0": "sound", "gemm_bf16_ratio@gpu0": "sound"},
+        {"gemm_bf16@gpu0": "sound", "gemm_bf16_ratio@gpu0": "sound", **NOT_HELD},
         EXCLUDED,
     ),
+    (
+        "layer_bert_ratio",
+        "gpu0",
+        "as for products",
+        # Heat that came after the products.
+        {"gemm_bf16@gpu0": "sound", "gemm_bf16_ratio@gpu0": "sound", **NOT_HELD, **HOT},
+        OPEN,
+    ),
     ("layer_bert_ratio", "gpu0", "as for products", {"gemm_bf16@gpu0": "sound"}, OPEN),
-    ("step_gpt2_ratio", "gpu0", "by heat", {"gemm_bf16_ratio@gpu0": "sound", **HOT}, EXCLUDED),
-    ("step_gpt2_ratio", "gpu0", "by heat", HOT, CONFIRMED),
+    ("step_gpt2_ratio", "gpu0", "by heat", {"gemm_bf16_ratio@gpu0": "sound", **HOT}, OPEN),
+    (
+        "step_gpt2_ratio",
+        "gpu0",
+        "by heat",
+        {"gemm_bf16_ratio@gpu0": "sound", **NOT_HELD},
+        EXCLUDED,
+    ),
+    (
+        "parallel_ddp",
+        "gpus",
+        "more slowly, and",
+        {"gemm_bf16_ratio@gpu0": "sound", **NOT_HELD},
+        EXCLUDED,
+    ),
+    (
+        "parallel_ddp",
+        "gpus",
+        "more slowly, and",
+        {"gemm_bf16_ratio@gpu0": "sound", **NOT_HELD, "gpu_power_brake@gpu1": 2},
+        OPEN,
+    ),
     ("step_gpt2_ratio", "gpu0", "by heat", COOL, OPEN),
     ("step_miscompares", "gpu0", "only under such", {"gemm_f16_miscompares@gpu0": 0}, CONFIRMED),
     (
@@ -378,13 +470,44 @@ BY_VALUES: tuple[Case, ...] = (
         "step_miscompares",
         "gpu0",
         "the GPU computes",
-        {**NO_OWN, "vram_miscompares@gpu0": 0},
+        NOTHING_WRONG,
         EXCLUDED,
+    ),
+    (
+        "step_miscompares",
+        "gpu0",
+        "the GPU computes",
+        {**NOTHING_WRONG, "gpu_ecc_uncorrected_new@gpu0": 1},
+        CONFIRMED,
+    ),
+    (
+        "step_miscompares",
+        "gpu0",
+        "only under such",
+        {**NOTHING_WRONG, "gpu_ecc_uncorrected_new@gpu0": 1},
+        EXCLUDED,
+    ),
+    (
+        "step_miscompares",
+        "gpu0",
+        "only under such",
+        {**NOTHING_WRONG, "gpu_burn_errors_tensor@gpu0": 1},
+        EXCLUDED,
+    ),
+    (
+        "step_miscompares",
+        "gpu0",
+        "the GPU computes",
+        {**NOTHING_WRONG, "layer_miscompares@gpu0": 1},
+        CONFIRMED,
     ),
     ("step_miscompares", "gpu0", "the GPU computes", NO_OWN, OPEN),
     ("step_miscompares", "gpu0", "library", {"step_miscompares@gpu1": 0}, EXCLUDED),
     ("digest_repeats_differ", "gpu0", "marginal", {"gpu_burn_errors_tensor@gpu0": 1}, CONFIRMED),
     ("digest_repeats_differ", "gpu0", "marginal", {"gpu_burn_errors_tensor@gpu1": 1}, OPEN),
+    # What ECC has corrected changed nothing.
+    ("digest_repeats_differ", "gpu0", "memory of", {"gpu_ecc_corrected_new@gpu0": 4}, OPEN),
+    ("digest_repeats_differ", "gpu0", "memory of", {"gpu_ecc_uncorrected_new@gpu0": 1}, CONFIRMED),
     ("parallel_miscompares", "gpus", "torch", {**RIGHT_ON, **RIGHT_OFF, **NO_OWN}, CONFIRMED),
     ("parallel_miscompares", "gpus", "torch", {**WRONG_ON, **RIGHT_OFF, **NO_OWN}, EXCLUDED),
     ("parallel_miscompares", "gpus", "torch", NO_OWN, OPEN),
@@ -430,7 +553,9 @@ BY_NOTE: tuple[tuple[str, str, str, str, Standing], ...] = (
 )
 
 BY_EVENT: tuple[tuple[str, str, str, Facts, str, Standing], ...] = (
-    ("copy_faults", "gpu0", "riser", {"gpu_pcie_replays@gpu0": 0}, "aer", CONFIRMED),
+    ("copy_faults", "gpu0", "riser", {"gpu_pcie_replays@gpu0": 0}, "aer.fatal", CONFIRMED),
+    # What the link has repaired changed no data, and shows that it is poor.
+    ("copy_faults", "gpu0", "riser", {"gpu_pcie_replays@gpu0": 0}, "aer.corrected", OPEN),
     (WRONG, "gpu0", "NVLink", RIGHT_OFF, "xid.74", CONFIRMED),
     ("gpu_seen_by_cuda", "gpu0", "lost or hangs", {}, "xid.79", CONFIRMED),
     ("gpu_seen_by_cuda", "gpu1", "lost or hangs", LOG_READ, "xid.79", OPEN),
@@ -492,8 +617,80 @@ def test_a_condition_that_only_excludes_has_no_say_in_what_confirms() -> None:
     assert told == [OPEN, CONFIRMED, CONFIRMED]
 
 
+BY_NVLINK = {"p2p_supported": Message("peer_path", {"path": "NV18"})}
+BY_PCIE = {"p2p_supported": Message("peer_path", {"path": "SYS"})}
+
+
+def stands_with(
+    measurement: str, component: str, words: str, facts: Facts, notes: Mapping[str, Text]
+) -> Standing:
+    (cause,) = [one for one in causes_of(measurement) if words in one.what]
+    return standing(cause, failure(measurement, component), measured(facts, notes=notes))
+
+
+def test_ram_is_no_cause_only_where_all_data_goes_over_nvlink() -> None:
+    """NCCL leaves peer access alone that is far: then both arms go through host memory."""
+    wrong = {**WRONG_ON, **WRONG_OFF, **OFFERED}
+    assert stands_with(WRONG, "gpu0", "RAM", wrong, BY_NVLINK) == EXCLUDED
+    assert stands_with(WRONG, "gpu0", "RAM", wrong, BY_PCIE) == OPEN
+    assert (
+        stands_with(WRONG, "gpu0", "RAM", {**wrong, "p2p_supported@gpu0->gpu2": 0}, BY_NVLINK)
+        == OPEN
+    )
+    assert stands_with(SENT, PAIR, "RAM", wrong, BY_NVLINK) == EXCLUDED
+
+
+HEAT_OF = ("gemm_bf16", "gemm_bf16_short_ratio", "gpu_burn_float", "step_gpt2_ratio")
+
+
+@each(
+    "measurement, during, due",
+    [
+        (one, during, due)
+        for one in HEAT_OF
+        for during, due in (
+            (("another check", "a check"), CONFIRMED),
+            (("another check",), OPEN),  # it came later
+            (None, OPEN),
+        )
+    ],
+)
+def test_heat_explains_the_checks_that_it_came_in(
+    measurement: str, during: tuple[str, ...] | None, due: Standing
+) -> None:
+    facts = {**HOT, "gpu_sw_thermal_slowdown@gpu0": "failed"}
+    told = Message("during_checks", {"checks": Listed(during)}) if during else None
+    notes = {"gpu_sw_thermal_slowdown": told} if told else {}
+    words = "heat holds" if measurement == "gpu_burn_float" else "by heat"
+    assert stands_with(measurement, "gpu0", words, facts, notes) == due
+
+
+@each("notes, due", [(BY_NVLINK, OPEN), (BY_PCIE, EXCLUDED)])
+def test_a_machine_without_nvlink_has_no_fault_of_one(
+    notes: Mapping[str, Text], due: Standing
+) -> None:
+    facts = {**WRONG_ON, **RIGHT_OFF, **OFFERED}
+    assert stands_with(WRONG, "gpu0", "NVLink", facts, notes) == due
+    assert stands_with("copy_own_p2p_miscompares", PAIR, "bridge", OFFERED, notes) == due
+
+
+@each("notes, due", [(BY_NVLINK, OPEN), (BY_PCIE, CONFIRMED)])
+def test_copies_over_nvlink_are_not_slow_by_a_narrow_slot(
+    notes: Mapping[str, Text], due: Standing
+) -> None:
+    facts = {**OFFERED, "gpu_link_width@gpu0": "failed"}
+    assert stands_with("copy_d2d_read", PAIR, "narrow", facts, notes) == due
+
+
+def test_nvlink_errors_come_before_the_peer_access_that_uses_it() -> None:
+    facts = {**WRONG_ON, **RIGHT_OFF, **OFFERED, "gpu_nvlink_crc_errors@gpu0": "failed"}
+    found = measured(facts, notes=BY_NVLINK)
+    first, *_ = ordered(causes_of(WRONG), failure(WRONG, "gpu0"), found)
+    assert (first[0].fault, first[1]) == ("NVLink", True)
+
+
 def test_wrong_sums_with_and_without_peer_access_point_to_a_gpu_before_all_else() -> None:
     """Not peer access, no NVLink and no RAM: only a GPU and the way to it are left."""
-    found = measured({**WRONG_ON, **WRONG_OFF, **OFFERED})
+    found = measured({**WRONG_ON, **WRONG_OFF, **OFFERED}, notes=BY_NVLINK)
     left = [one.what for one, _ in ordered(causes_of(WRONG), failure(WRONG, "gpu0"), found)]
     assert [one.split(" that ")[0] for one in left] == ["a GPU", "a riser, slot or cable"]

@@ -32,6 +32,12 @@ from acceptance.reports import advice
 
 SLOWDOWNS = ("gpu_hw_thermal_slowdown", "gpu_sw_thermal_slowdown", "gpu_temperature_margin")
 LOST = ("gpu-lost", "nvml", "0000:41:00.0", 50.0)
+NVLINK = ("xid", 74, "0000:41:00.0", 9.5)
+FAULT = ("xid", 13, "0000:41:00.0", 9.5)
+NEAR = (  # the last sample before it went
+    ("gpu_temperature_margin", "gpu1", 3, ALL),
+    ("gpu_hw_thermal_slowdown", "gpu1", 0, NONE),
+)
 
 
 def there(*models: str) -> Message:
@@ -193,7 +199,7 @@ CASES = [
         "power_step_made",
         5,
         "gpus",
-        "excluded",
+        "open",
         (
             *tuple(
                 (name, "gpu0", 0.0, NONE)
@@ -206,7 +212,6 @@ CASES = [
             ("cpu_temperature", "cpu", 0.0, NONE),
         ),
     ),
-    Case("power_step_made", 5, "gpus", "open", (("gpu_hw_thermal_slowdown", "gpu0", 0, NONE),)),
     # watch
     Case(
         "gpu_hw_slowdown",
@@ -308,7 +313,19 @@ CASES = [
         (("dimm_count", "memory", 4, ALL), ("dimm_present", "dimm:A1", 1, ALL)),
     ),
     Case("memory_total", 1, "memory", "open", (("dimm_count", "memory", 4, ALL),)),
-    Case("dimm_rated_speed", 5, "dimm:A1", "confirmed", (("dimm_rated_speed", "dimm:A1", 0, ALL),)),
+    # Without XMP many firmwares say the base speed for it too.
+    Case("dimm_rated_speed", 5, "dimm:A1", "open", (("dimm_rated_speed", "dimm:A1", 0, ALL),)),
+    Case("dimm_rated_speed", 1, "dimm:A1", "open", (("dimm_rated_speed", "dimm:A1", 0, ALL),)),
+    Case(
+        "dimm_rated_speed",
+        5,
+        "dimm:A1",
+        "confirmed",
+        (
+            ("dimm_rated_speed", "dimm:A1", 0, ALL),
+            ("dimm_part_number_differs", "dimm:A1", 1, NONE),
+        ),
+    ),
     Case("dimm_rated_speed", 5, "dimm:A1", "excluded", (("dimm_rated_speed", "dimm:A1", 9, ALL),)),
     Case("dimm_rated_speed", 5, "dimm:A1", "open", (("dimm_rated_speed", "dimm:B1", 9, ALL),)),
     Case("link_up", 3, "net:eth0", "confirmed", note=links("eth1")),
@@ -428,7 +445,7 @@ CASES = [
         "storage_wrong_blocks",
         3,
         "disk:sda",
-        "excluded",
+        "open",
         tuple(
             (name, "memory", 0.0, NONE)
             for name in (
@@ -442,8 +459,11 @@ CASES = [
         "storage_wrong_blocks",
         3,
         "disk:sda",
-        "open",
-        (("stressapptest_errors", "memory", 0, NONE),),
+        "confirmed",
+        (
+            ("stressapptest_errors", "memory", 0, NONE),
+            ("memory_errors_uncorrected", "memory", 1, NONE),
+        ),
     ),
     Case(
         "storage_failed",
@@ -517,6 +537,50 @@ CASES = [
         "excluded",
         (("gpu_temperature_margin", "gpu1", 30, ALL), ("gpu_hw_thermal_slowdown", "gpu1", 0, NONE)),
     ),
+    Case("xid.79", 3, "0000:41:00.0", "open", NEAR),
+    Case("gpu_hw_slowdown", 3, "gpu1", "open", NEAR),
+    Case("xid.79", 3, "0000:41:00.0", "confirmed", (("gpu_temperature_margin", "gpu1", 0, ALL),)),
+    # the other end of an NVLink: a GPU, or a switch
+    *(
+        Case("xid.74", 2, "0000:41:00.0", stands, events=(before, NVLINK))
+        for before, stands in (
+            (("xid", 79, "0000:01:00.0", 9.0), "confirmed"),
+            (("sxid", 12028, "0000:c0:00.0", 9.0), "confirmed"),
+            (("xid", 79, "0000:41:00.0", 9.0), "open"),
+            (("sxid", 12028, "0000:c0:00.0", 9.9), "open"),
+        )
+    ),
+    # the driver names a GPU as NVML does or by its PCI function
+    Case("xid.13", 2, "0000:41:00.0", "confirmed", (READ,), (("xid", 48, "gpu1", 9.0), FAULT)),
+    Case("xid.13", 2, "0000:41:00.0", "excluded", (READ,), (("xid", 48, "gpu0", 9.0), FAULT)),
+    Case("xid.13", 2, "0000:41:00.0", "excluded", (READ,), (FAULT, ("xid", 48, "gpu1", 9.9))),
+    Case("xid.13", 2, "0000:41:00.0", "open", (READ,), (("xid", 48, None, 9.0), FAULT)),
+    Case("xid.13", 2, "0000:41:00.0", "open", (READ,), (("xid", 48, "gpu1", None), FAULT)),
+    Case(
+        "filesystems_read_only",
+        2,
+        "system",
+        "open",
+        (READ,),
+        (("disk", "io", "sda", 8.0), ("disk", "filesystem", None, 9.0)),
+    ),
+    Case("filesystems_read_only", 3, "system", "open", (READ,), (("disk", "io", "sda", 8.0),)),
+    Case(
+        "power_step_miscompares", 3, "gpu1", "confirmed", (("vram_miscompares", "gpu1", 1, NONE),)
+    ),
+    Case(
+        "power_step_host_failures",
+        3,
+        "machine",
+        "confirmed",
+        (
+            ("cpu_gemm_miscompares_f64", "cpu", 0, NONE),
+            ("cpu_gemm_miscompares_f32", "cpu", 2, NONE),
+            ("stressapptest_errors", "memory", 0, NONE),
+        ),
+    ),
+    Case("disk.ata", 2, "sda", "confirmed", events=(("disk", "comreset", "sda", 9.0),)),
+    Case("disk.ata", 2, "sda", "open", (READ,), (("disk", "comreset", "sdb", 9.0),)),
     Case("driver.mismatch", 1, None, "confirmed"),
     Case("driver.mismatch", 2, None, "excluded"),
     Case("apei.PCIe error", 2, "0000:c9:02.0", "confirmed"),
