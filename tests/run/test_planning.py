@@ -833,8 +833,9 @@ def test_a_described_disk_has_floors_and_ceilings(
     assert read.ceiling.high == pytest.approx(link)
     assert requests.ceiling.high == pytest.approx(link * 1e9 / 4096)
     write = of_disk(made, "storage_write")
-    assert (write.limit, write.ceiling) == (None, best("storage_write"))
+    assert (write.limit, write.ceiling) == (None, read.ceiling)
     assert write.unlimited is not None
+    assert of_disk(made, "storage_write_random").ceiling == requests.ceiling
 
 
 def test_in_a_virtual_machine_a_link_sets_no_ceiling(
