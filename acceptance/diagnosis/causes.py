@@ -26,8 +26,8 @@ from acceptance.diagnosis import note_rules
 Standing = Literal["confirmed", "open", "excluded"]
 # Whether the kernel's messages of the run were read: without them a missing event proves nothing.
 _LOG_READ = "kernel_faults_during"
-# What says that a part was reset, was lost or does not answer. Wrong accesses of a program, corrected
-# errors and heat do not.
+# What says that a part was reset, was lost or does not answer. Wrong accesses of a program,
+# corrected errors and heat do not.
 _LOST = Condition(
     event=(
         *("gpu-lost", "gpu-hang", "rm-init", "xid.62", "xid.79", "xid.119", "xid.120"),

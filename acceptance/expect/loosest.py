@@ -114,9 +114,7 @@ def possible() -> Mapping[str, Possible]:
     return {one.unit: one.possible for one in book().unit}
 
 
-def plausible(
-    unit: str, range_: Possible | None = None, basis: str | None = None
-) -> Limit | None:
+def plausible(unit: str, range_: Possible | None = None, basis: str | None = None) -> Limit | None:
     """What a value of this unit can be at best; None of a unit that has no better side.
 
     `range_` and `basis` are the measurement's own. Without them the unit's apply, but of a time

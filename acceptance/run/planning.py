@@ -235,7 +235,10 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     singles = [Core(core[0]) for group in cpu.core_groups for core in group.cores]
     # Some firmware has the configured speed in MHz, which is half of it.
     rates = [
-        (max(filter(None, (dimm.configured_mts, dimm.rated_mts)), default=None), dimm.data_width_bits)
+        (
+            max(filter(None, (dimm.configured_mts, dimm.rated_mts)), default=None),
+            dimm.data_width_bits,
+        )
         for dimm in modules
     ]
     cores = max(cpu.cores or 0, len(singles)) or known(cpu.threads)

@@ -92,7 +92,9 @@ def test_a_floor_that_nothing_can_fail_is_refused() -> None:
 
 @each("unit", ["s", "us", "ns"])
 def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
-    off = SOUND.replace('unit = "s"', f'unit = "{unit}"').replace("high = 1.0", "low = -5\nhigh = 5")
+    off = SOUND.replace('unit = "s"', f'unit = "{unit}"').replace(
+        "high = 1.0", "low = -5\nhigh = 5"
+    )
     own = parse(off).measurements.by_name["site_mount"]
     assert own.plausible is None
     assert own.limit is not None

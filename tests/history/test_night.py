@@ -289,7 +289,9 @@ def test_a_value_that_cannot_be_is_no_past_of_later_nights(
 ) -> None:
     most = Plausible(Limit("GB/s", "b", high=1000.0))
     due = msgspec.structs.replace(journals.due(), criteria=(most, *journals.due().criteria))
-    told = journals.bodies(journals.plan(journals.check("a.one", due)), {("copy", Gpu(0)): impossible})
+    told = journals.bodies(
+        journals.plan(journals.check("a.one", due)), {("copy", Gpu(0)): impossible}
+    )
     (one,) = night_of(journals.entries(told)).figures
     assert (one.value, one.failed) == (held, False)
 
