@@ -127,7 +127,8 @@ def judge_due(
     value, other = (one.value if one else None for one in (worst, later))
     drifted = None
     if due.past is not None and value is not None and is_possible(due, value):
-        drifted = due.past.judge(due.unit, value, other)
+        repeat = other if other is not None and is_possible(due, other) else None
+        drifted = due.past.judge(due.unit, value, repeat)
         for drift in drifted.findings:
             told = about.finding(drift.kind, drift.code, NO_VALUES)
             findings.append(replace(told, event=f"{DRIFT}.{drift.what}", drift=drift))

@@ -26,6 +26,17 @@ from acceptance.diagnosis import note_rules
 Standing = Literal["confirmed", "open", "excluded"]
 # Whether the kernel's messages of the run were read: without them a missing event proves nothing.
 _LOG_READ = "kernel_faults_during"
+# What says that a part was reset, was lost or does not answer. Wrong accesses of a program,
+# corrected errors and heat do not.
+_LOST = Condition(
+    event=(
+        *("gpu-lost", "gpu-hang", "rm-init", "xid.62", "xid.79", "xid.119", "xid.120"),
+        *("aer.dpc", "aer.unrecovered", "pcie.inaccessible", "pcie.header", "pcie.link-down"),
+        *("pcie.retraining", "pcie.power-fault", "disk.controller", "disk.controller-fault"),
+        *("disk.reset", "disk.offline", "disk.comreset", "disk.identify"),
+        *("network.fatal", "network.health"),
+    )
+)
 # Of these one value decides; of the other sides every value must be so.
 _ONE_SUFFICES: frozenset[Side] = frozenset({"not zero", "failed", "low", "high", "below", "above"})
 
@@ -269,14 +280,9 @@ def _impossible_on_others(finding: Finding, found: Evidence) -> bool | None:
     return all(others) if others else None
 
 
-def _event_of_the_part(finding: Finding, found: Evidence) -> bool | None:
-    """Whether an event of the finding's part was recorded."""
-    part = finding.component
-    if part is None:
-        return None
-    own = _by_name(part, found)
-    events = (one.component for one in found.events if one.component is not None)
-    return True if any(are_related(own, _by_name(one, found)) for one in events) else None
+def _part_was_lost(finding: Finding, found: Evidence) -> bool | None:
+    """Whether an event of the finding's part says that it does not answer."""
+    return _event(_LOST, finding, found) if finding.component is not None else None
 
 
 def _unproven_beside(finding: Finding, found: Evidence) -> bool | None:
@@ -684,7 +690,6 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "slow_link": _note("slow_path_link", other=("slow_path_card",)),
         "peer_access_switched_off": _note("transport_cause_setting"),
         "through_network": _note("transport_net", other=_WAYS),
-        "event_of_the_part": _event_of_the_part,
         "held_back": _one_of(
             Condition(measurement=_HELD_BACK, is_="not zero"),
             Condition(measurement=("gemm_bf16", "gemm_bf16_ratio"), is_="failed"),
@@ -695,6 +700,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         ),
         "hot_in_this_check": _hot_in_this_check,
         "impossible_on_others": _impossible_on_others,
+        "part_was_lost": _part_was_lost,
         "unproven_beside": _unproven_beside,
         "wrong_results_beside": _wrong_results_beside,
     }

@@ -59,6 +59,11 @@ CPU_OPERATIONS = (
 )
 CPU_GHZ = 6.5
 
+# Soldered memory (Grace, GB10, laptops): firmware has one entry for several channels of it.
+_SOLDERED = re.compile("LPDDR|HBM", re.IGNORECASE)
+# Processors whose own memory (HBM) is a cache of what the modules hold: "Xeon(R) CPU Max 9480".
+_OWN_MEMORY = re.compile(r"\bCPU Max\b")
+
 HOST_COPIES = (
     "copy_h2d",
     "copy_d2h",
@@ -323,6 +328,15 @@ def _from_units(card: ComputeFacts, entry: Architecture | None, dtype: str) -> I
     elif dtype == "f32":
         values: Values = {"cores": card.cuda_cores, "clock": f"{clock:g}"}
         yield 2 * card.cuda_cores * clock / 1e6, Message("cuda_cores_rate", values)
+
+
+def are_all_memory(processor: str | None, kinds: Sequence[str | None]) -> bool:
+    """Whether the modules that the firmware lists carry all traffic to RAM.
+
+    `kinds` are their types, such as "DDR5".
+    """
+    beside = processor is not None and _OWN_MEMORY.search(processor) is not None
+    return not beside and not any(kind and _SOLDERED.match(kind) for kind in kinds)
 
 
 def host_ceilings(

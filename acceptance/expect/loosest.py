@@ -114,18 +114,19 @@ def possible() -> Mapping[str, Possible]:
     return {one.unit: one.possible for one in book().unit}
 
 
-def plausible(unit: str, range_: Possible, basis: str | None = None) -> Limit | None:
+def plausible(unit: str, range_: Possible | None = None, basis: str | None = None) -> Limit | None:
     """What a value of this unit can be at best; None of a unit that has no better side.
 
-    `range_` and `basis` are the measurement's own; without that the unit's applies.
+    `range_` and `basis` are the measurement's own. Without them the unit's apply, but of a time
+    nothing is known: it may say how far a clock is off.
     """
     row = next(one for one in book().unit if one.unit == unit)
-    if row.impossible is None:
-        return None
     basis = basis or row.basis
     if row.impossible == "above":
-        return Limit(unit, basis, high=range_[1])
-    return Limit(unit, basis, low=range_[0])
+        return Limit(unit, basis, high=(range_ or row.possible)[1])
+    if row.impossible == "below" and range_ is not None:
+        return Limit(unit, basis, low=range_[0])
+    return None
 
 
 def _amount(value: float, limit: Limit) -> str:

@@ -313,7 +313,7 @@ def _measurements(row: _Row, rows: Mapping[str, _Row]) -> Iterator[Measurement]:
         loosest=entry.loosest,
     )
     plausible = (
-        None if entry.fact else loosest.plausible(entry.unit, own.possible, entry.possible_basis)
+        None if entry.fact else loosest.plausible(entry.unit, entry.possible, entry.possible_basis)
     )
     classes = [entry.per] * len(entry.names) if isinstance(entry.per, str) else entry.per
     bases = entry.ratio_of or [None] * len(entry.names)

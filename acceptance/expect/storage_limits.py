@@ -1,8 +1,9 @@
-"""Floors and ceilings of reading from a disk, from its link and its sheet. Pure.
+"""Floors and ceilings of a disk's rates, from its link and its sheet. Pure.
 
 A floor is a share of the lesser of what the link carries and what the vendor states; without a
-sheet or a link nothing is judged, and the reason is given. Writes have no limit: how fast a sound
-disk writes depends on how full it is and on what it wrote before.
+sheet or a link nothing is judged, and the reason is given. Writes have no floor: how fast a sound
+disk writes depends on how full it is and on what it wrote before. Until their last flush they have
+gone over the link, so its ceiling is theirs too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ HARD_DISK_SHARE = 0.4
 JOB_IOPS = 250_000
 # The protocols of link and disk take several percent of the data rate, so it needs no margin.
 LINK_ERROR = 1.0
+
+WRITES = ("storage_write", "storage_write_first", "storage_write_full")
+RANDOM_WRITES = ("storage_write_random",)
 
 Rate = tuple[float, Message]  # GB/s in one direction, and its derivation
 # Processes that read at random places at once.
@@ -73,7 +77,7 @@ def overrides(
     links: Mapping[str, Rate],
     sheets: Sequence[DiskSheet],
 ) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
-    """The limits and the ceilings of reading from each tested filesystem.
+    """The limits of reading from each tested filesystem, and the ceilings of reads and writes.
 
     `links` has the most that a disk and its slot can have together, by the disk's name, where that
     is known.
@@ -87,16 +91,18 @@ def overrides(
         under = tuple(by_name[name] for name in one.disks if name in by_name)
         link = links.get(one.disks[0]) if len(one.disks) == 1 else None
         own = limits(StorageFacts(under, one.layers, link), sheets, RANDOM_JOBS)
-        for name, floor, ceiling in (
-            ("storage_read", own.read, own.read_ceiling),
-            ("storage_read_random", own.random_read, own.random_ceiling),
+        for name, floor, ceiling, writes in (
+            ("storage_read", own.read, own.read_ceiling, WRITES),
+            ("storage_read_random", own.random_read, own.random_ceiling, RANDOM_WRITES),
         ):
             if isinstance(floor, Limit):
                 found.append(Override(name, own.origin, floor, one.component))
             else:
                 found.append(Override(name, own.origin, None, one.component, unlimited=floor))
             if ceiling is not None:
-                ceilings.append(Override(name, own.origin, ceiling, one.component))
+                ceilings += (
+                    Override(each, own.origin, ceiling, one.component) for each in (name, *writes)
+                )
     return tuple(found), tuple(ceilings)
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from acceptance.core import foreign_process
 from acceptance.core.component import Component
-from acceptance.core.judgement import Judgement
+from acceptance.core.judgement import Judgement, is_possible
 from acceptance.core.parts import GPUS, WAY
 from acceptance.core.plan import Due, Scope
 from acceptance.core.record import RunClosed, RunEnded
@@ -194,7 +194,7 @@ def _figure(
     check: str, judged: Judgement, identities: Mapping[Component, str], gpus: Sequence[Component]
 ) -> NightMeasurement:
     due, drift = judged.due, judged.drift
-    value, again = _finite(judged.value), _finite(judged.again)
+    value, again = _proven(due, judged.value), _proven(due, judged.again)
     broke = due.limit is not None and any(
         due.limit.grade(one) == "fail" for one in (value, again) if one is not None
     )
@@ -208,8 +208,10 @@ def _figure(
     )
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _proven(due: Due, value: float | None) -> float | None:
+    """A value that later nights may be held against: none that is no number or cannot be."""
+    sound = value is not None and math.isfinite(value) and is_possible(due, value)
+    return value if sound else None
 
 
 def series_key(

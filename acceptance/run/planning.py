@@ -228,10 +228,19 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
     A virtual machine's modules are ignored, because its firmware invents them.
     """
     cpu, modules = inventory.cpu, () if inventory.cpu.virtualised else inventory.memory.dimms or ()
+    if not ceiling.are_all_memory(cpu.model, [dimm.kind for dimm in modules]):
+        modules = ()
     if cpu.threads is None and not cpu.core_groups and not cpu.cores:
         return iter(())  # no file declares the processors
     singles = [Core(core[0]) for group in cpu.core_groups for core in group.cores]
-    rates = [(dimm.configured_mts or dimm.rated_mts, dimm.data_width_bits) for dimm in modules]
+    # Some firmware has the configured speed in MHz, which is half of it.
+    rates = [
+        (
+            max(filter(None, (dimm.configured_mts, dimm.rated_mts)), default=None),
+            dimm.data_width_bits,
+        )
+        for dimm in modules
+    ]
     cores = max(cpu.cores or 0, len(singles)) or known(cpu.threads)
     return ceiling.host_ceilings(cores, singles, rates)
 
@@ -239,7 +248,11 @@ def _host_ceilings(inventory: Inventory) -> Iterator[Override]:
 def disk_limits(
     scratches: Sequence[Scratch], inventory: Inventory, root: Path, sheets: Sequence[DiskSheet]
 ) -> tuple[tuple[Override, ...], tuple[Override, ...]]:
-    """The limits and the ceilings of the tested filesystems, from links and sheets of the disks."""
+    """The limits and the ceilings of the tested filesystems, from links and sheets of the disks.
+
+    In a virtual machine a link sets no ceiling: the port above a passed-through disk, and all of an
+    emulated one, is the hypervisor's own, and need not say what it carries.
+    """
     disks = known(inventory.disks)
     tested = {name for one in scratches for name in one.disks}
     seen = {disk.name: disk_links.read(disk, root) for disk in disks if disk.name in tested}
@@ -248,7 +261,8 @@ def disk_limits(
         for name, link in seen.items()
         if link is not None and (most := disk_link.most(link)) is not None
     }
-    return storage_limits.overrides(scratches, disks, links, sheets)
+    found, ceilings = storage_limits.overrides(scratches, disks, links, sheets)
+    return found, () if inventory.cpu.virtualised else ceilings
 
 
 def book(

@@ -7,10 +7,12 @@ import msgspec
 from cases import each
 from journals import FLOOR, NONE_ALLOWED, check, due
 
+from acceptance.core.criterion import Plausible
 from acceptance.core.judgement import Judgement, covers, judge_due
 from acceptance.core.judgement import judge as judge_check
 from acceptance.core.limit import Limit, Worse
 from acceptance.core.parts import Gpu, Part
+from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured
@@ -382,3 +384,19 @@ def test_of_several_skips_the_one_that_no_waiver_covers_counts() -> None:
     for order in (skips, skips[::-1]):
         judged = judge(due(), skips=order, waivers=(COVER,))
         assert [(one.kind, one.code) for one in judged.findings] == [("error", "no_answer")]
+
+
+@each("second, unsteady", [(150.0, True), (1e6, False)])
+def test_a_repeat_that_cannot_be_takes_no_drift_back(second: float, unsteady: bool) -> None:
+    past = Past(True, 3, 7, level=Level(150.0, 10, 1.0, 5.0, Bounds(low=145.0)))
+    most = Plausible(Limit("GB/s", "b", high=1000.0))
+    one = due().against(past)
+    one = msgspec.structs.replace(one, criteria=(most, *one.criteria))
+    told = [
+        Measured("link.copy", one.measurement, one.component, one.unit, value)
+        for value in (120.0, second)
+    ]
+    found = judge_due(one, "link.copy", told[:1], (), (), told[1:])
+    assert found.drift is not None
+    assert (found.drift.unsteady, found.drift.outside) == (unsteady, not unsteady)
+    assert ("error" in kinds(found)) is not unsteady

@@ -94,17 +94,28 @@ def test_a_ratio_contradicts_itself_where_what_it_is_made_of_cannot_be(
 
 
 @each(
-    "part, found",
-    [(Gpu(0), True), (Function("0000:01:00.0"), True), (Gpu(1), None), (None, None)],
+    "kind, code, part, found",
+    [
+        ("xid", 79, Gpu(0), True),
+        ("gpu-lost", None, Function("0000:01:00.0"), True),
+        ("pcie", "link-down", Function("0000:01:00.0"), True),
+        ("xid", 79, Gpu(1), None),
+        # A program's wrong access, a corrected error, heat, and memory that ran out.
+        ("xid", 31, Gpu(0), None),
+        ("aer", "corrected", Function("0000:01:00.0"), None),
+        ("thermal", "throttled", Gpu(0), None),
+        ("oom", "123", None, None),
+    ],
 )
-def test_an_event_of_the_part_shows_that_it_stopped_answering(
-    part: Component | None, found: bool | None
+def test_only_an_event_of_its_loss_shows_that_a_part_stopped_answering(
+    kind: str, code: int | str | None, part: Component | None, found: bool | None
 ) -> None:
-    event = Event("xid", "fatal", "fell off the bus", "m", "a", 79, part)
-    assert answer("event_of_the_part", events=(event,)) is found
+    event = Event(kind, "error", "text", "m", "a", code, part)
+    assert answer("part_was_lost", events=(event,)) is found
 
 
 def test_of_no_part_nobody_can_tell() -> None:
     whole = Finding("error", CHECK, "no_answer", {}, "copy")
-    assert answer("event_of_the_part", finding=whole) is None
+    lost = Event("xid", "fatal", "fell off the bus", "m", "a", 79, Gpu(0))
+    assert answer("part_was_lost", finding=whole, events=(lost,)) is None
     assert RULES["wrong_results_beside"](whole, NO_EVIDENCE) is None

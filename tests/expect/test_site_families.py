@@ -90,6 +90,17 @@ def test_a_floor_that_nothing_can_fail_is_refused() -> None:
             parse(SOUND.replace("high = 1.0", bound))
 
 
+@each("unit", ["s", "us", "ns"])
+def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
+    off = SOUND.replace('unit = "s"', f'unit = "{unit}"').replace(
+        "high = 1.0", "low = -5\nhigh = 5"
+    )
+    own = parse(off).measurements.by_name["site_mount"]
+    assert own.plausible is None
+    assert own.limit is not None
+    assert {own.limit.grade(one) for one in (-1.0, 0.0, 0.01)} == {"pass"}
+
+
 def test_advice_has_two_causes_at_least() -> None:
     start, end = SOUND.index("causes = ["), SOUND.index("next =")
     with pytest.raises(SiteFileError, match=r"advice\.causes must have at least 2 entries"):

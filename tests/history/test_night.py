@@ -19,6 +19,7 @@ from runs import judged
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
+from acceptance.core.criterion import Plausible
 from acceptance.core.evidence import Observed
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
@@ -280,6 +281,19 @@ def test_what_the_past_said_of_a_value_is_kept(
     (one,) = night_of([*made, *journals.entries([last], start_s=900.0)]).figures
     assert (one.value, one.again) == (first, again[0] if again else None)
     assert (one.outside, one.unsteady, one.failed) == ("o" in told, "u" in told, "f" in told)
+
+
+@each("impossible, held", [(1e6, None), (149.0, 149.0)])
+def test_a_value_that_cannot_be_is_no_past_of_later_nights(
+    impossible: float, held: float | None
+) -> None:
+    most = Plausible(Limit("GB/s", "b", high=1000.0))
+    due = msgspec.structs.replace(journals.due(), criteria=(most, *journals.due().criteria))
+    told = journals.bodies(
+        journals.plan(journals.check("a.one", due)), {("copy", Gpu(0)): impossible}
+    )
+    (one,) = night_of(journals.entries(told)).figures
+    assert (one.value, one.failed) == (held, False)
 
 
 def test_a_night_in_use_is_postponed() -> None:

@@ -21,7 +21,7 @@ from real_checks import collected
 import acceptance
 from acceptance import resources
 from acceptance.core.advice import Advice
-from acceptance.expect import architecture, measurements
+from acceptance.expect import architecture, loosest, measurements
 from acceptance.expect.measurements import Measurements
 from acceptance.history import noise
 from acceptance.machine import change_rules
@@ -89,6 +89,9 @@ def _bases(families: Measurements) -> Iterator[tuple[str, str]]:
     for rule in change_rules.read(resources.locate("changes.toml")).change:
         if rule.means != "nothing":
             found.setdefault(rule.basis, f"changes.{rule.event}")
+    for most in loosest.book().unit:  # also of a site's own measurements
+        if most.impossible == "above":
+            found.setdefault(most.basis, f"loosest.{most.unit}")
     for text, key in found.items():
         yield key, text
 

@@ -534,6 +534,41 @@ def test_power_limits_are_held_against_the_supply(
     )
 
 
+@each(
+    "model, module, most",
+    [
+        ("AMD EPYC 9684X", ("DDR5", 4800, 4800), 38.4),
+        # Some firmware has the configured rate in MHz, which is half of it.
+        ("AMD EPYC 7742", ("DDR4", 3200, 1600), 25.6),
+        ("AMD EPYC 7742", ("DDR4", None, 3200), 25.6),
+        (None, ("DDR4", 3200, None), 25.6),
+        # One entry for many channels, and memory in the processor that is a cache of the modules.
+        ("Grace", ("LPDDR5", 6400, 6400), None),
+        ("Intel(R) Xeon(R) CPU Max 9480", ("DDR5", 4800, 4800), None),
+        ("AMD EPYC 7742", ("DDR4", None, None), None),
+    ],
+)
+def test_modules_set_a_ceiling_where_all_memory_is_in_them(
+    model: str | None,
+    module: tuple[str, int | None, int | None],
+    most: float | None,
+    prepare: Callable[..., PreparedRun],
+) -> None:
+    seen = prepare("").inventory
+    dimm = Dimm("A1", 32 * GIB, *module, None, None, None, 64, 64, None)
+    known = replace(
+        seen,
+        cpu=replace(seen.cpu, model=model, virtualised=False),
+        memory=replace(seen.memory, dimms=(dimm,), dimms_unread=None),
+    )
+    held = planning.book(None, None, known, ()).ceiling("memory_copy", MEMORY)
+    if most is None:
+        assert held == best("memory_copy")
+    else:
+        assert held is not None
+        assert held.high == pytest.approx(1.25 * most)
+
+
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One module, and an empty slot on another channel."""
@@ -798,8 +833,26 @@ def test_a_described_disk_has_floors_and_ceilings(
     assert read.ceiling.high == pytest.approx(link)
     assert requests.ceiling.high == pytest.approx(link * 1e9 / 4096)
     write = of_disk(made, "storage_write")
-    assert (write.limit, write.ceiling) == (None, best("storage_write"))
+    assert (write.limit, write.ceiling) == (None, read.ceiling)
     assert write.unlimited is not None
+    assert of_disk(made, "storage_write_random").ceiling == requests.ceiling
+
+
+def test_in_a_virtual_machine_a_link_sets_no_ceiling(
+    prepare: Callable[..., PreparedRun], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observed = planning.observe
+
+    def look(root: Path) -> Inventory:
+        seen = observed(root)
+        return replace(seen, cpu=replace(seen.cpu, virtualised=True))
+
+    monkeypatch.setattr(planning, "observe", look)
+    made = prepare(f'[[scratch]]\npath = "{data}"\n', profile="accept")
+    for name in ("storage_read", "storage_read_random"):
+        found = of_disk(made, name)
+        assert found.limit is not None
+        assert found.ceiling == best(name)
 
 
 def test_a_disk_whose_link_is_not_shown_has_no_limits_and_says_why(
