@@ -184,9 +184,9 @@ def _measured_again(place: _Place, places: _Places, after: frozenset[str]) -> It
 def _same_value(one: Finding, other: Finding) -> bool:
     def judged(finding: Finding) -> tuple[object, ...]:
         named = finding.code, finding.measurement, finding.component
-        return (*named, finding.values.get("measured"))
+        return (*named, finding.values.get("measured"), finding.note)
 
-    return judged(one) == judged(other)
+    return judged(one) == judged(other)  # a note that says another thing is of another fault
 
 
 def _follows(place: _Place, places: _Places) -> Iterator[_Place]:

@@ -26,6 +26,14 @@ MOST = 240  # letters of what happened
 _READ = 5_000  # letters of a text of any length
 _NAME, _SERIAL, _CAUSE = 100, 60, 200
 _DURING = "during_checks"  # the note of a value that the watch took during other checks
+# A symptom is one sentence: what is seen, and after this what it means.
+_CLAUSE_END = re.compile(r"[:;.] |[：；。]")
+# Who is said to have done something, where that is the part itself: it has a name.
+_SUBJECT = re.compile(
+    r"(the|this) (GPU|card|disk|core|processor|module|network port) (?!in )"
+)
+_LONG = re.compile(r", | (than|that) ")  # a clause after which the check stands apart
+_CAPITAL = re.compile(r"[A-Z](?=[a-z']* [A-Za-z])")  # no name of several capital letters
 # Of a site's own check, too; anything else is no name to type.
 _CHECK = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+(\[[A-Za-z0-9_.-]+\])?", re.ASCII)
 
@@ -97,34 +105,46 @@ def headline(
     cause, command, action, measured = None, _again(first), None, False
     if lesson is not None:
         likeliest = lesson.causes[0] if lesson.causes else None
-        cause = _shortened(likeliest.what, _CAUSE) if likeliest else lesson.none_left
         measured = likeliest is not None and likeliest.measured
-        # Without advice, what an event asks for stands in the place of the command.
-        command, action = (lesson.next, None) if lesson.symptom else (None, lesson.next)
+        # What could not be judged is tested again, unless the run's own measurements say why.
+        if first.kind == "fail" or measured:
+            cause = _shortened(likeliest.what, _CAUSE) if likeliest else lesson.none_left
+            # Without advice, what an event asks for stands in the place of the command.
+            command, action = (lesson.next, None) if lesson.symptom else (None, lesson.next)
     about = _where(first, places)
-    values = {**about, "what": _what(first, lesson, text, language)}
-    if "part" in about:
-        told = Message("headline_of_part", values)
-    elif "check" in about:
-        told = Message("headline_of_check", values)
+    what, figure = _what(first, lesson, text, language)
+    did = _SUBJECT.match(what) if "part" in about else None
+    if did is not None:
+        code = "headline_part_did"
+        what = what[did.end() :]
+        if _LONG.search(what) and "check" in about:
+            about["apart"] = about.pop("check")
+    elif "part" in about:
+        code = "headline_of_part"
     else:
-        told = Message("trouble", {"text": values["what"]})
-    sentence = one_line(words.message(told, language))
+        code = "headline_of_check" if "check" in about else "headline_of_run"
+    values = {**about, **known(what=what, figure=figure)}
+    sentence = one_line(words.message(Message(code, values), language))
     part = values.get("part")
     name = part if isinstance(part, str) else None
     return Headline(first.kind, first.check, name, sentence, cause, command, action, more, measured)
 
 
-def _what(finding: Finding, lesson: Explanation | None, text: str, language: Language) -> str:
-    """What happened: the symptom, with the value that shows it; else the finding's own text."""
+def _what(
+    finding: Finding, lesson: Explanation | None, text: str, language: Language
+) -> tuple[str, Message | None]:
+    """What happened, and the value that shows it: the symptom's first clause, which says what is
+    seen, without what it means; else the finding's own text.
+    """
     figure = _figure(finding)
     # A symptom is of a failure: an error's own text says why nothing is known, and names the cure.
     if lesson is not None and lesson.symptom and finding.kind != "error":
-        values = known(what=_shortened(lesson.symptom, MOST), figure=figure)
-        return words.message(Message("headline_symptom", values), language)
+        clause = _shortened(_CLAUSE_END.split(lesson.symptom, maxsplit=1)[0], MOST)
+        first = _CAPITAL.match(clause)
+        return (clause[0].lower() + clause[1:] if first else clause), figure
     if figure is not None and finding.kind == "fail":
-        return words.message(figure, language)
-    return _shortened(text, MOST)
+        return words.message(figure, language), None
+    return _shortened(text, MOST), None
 
 
 def _figure(finding: Finding) -> Message | None:

@@ -80,7 +80,10 @@ def other_checks(finding: Finding) -> Iterator[Message]:
     if isinstance(too, tuple):
         yield from (one for one in too if isinstance(one, Message))
     if finding.duplicate_of is not None:
-        yield Message("same_fault_as", {"check": finding.duplicate_of})
+        if finding.duplicate_of == finding.check:
+            yield Message("same_fault_here")
+        else:
+            yield Message("same_fault_as", {"check": finding.duplicate_of})
     elif finding.also_in and "beside" not in finding.values:  # which names them itself
         yield Message("seen_by_too", {"checks": Listed(finding.also_in)})
 

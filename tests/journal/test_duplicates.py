@@ -279,6 +279,17 @@ def test_a_value_that_is_worse_after_the_load_is_a_failure_of_its_own() -> None:
     assert len(failures(judged(worse))) == len(failures(verdict)) + 1
 
 
+def test_a_value_whose_note_says_another_thing_after_the_load_is_a_failure_of_its_own() -> None:
+    values = {("gpu_repair_pending", Gpu(0)): 1.0}
+    records = [
+        replace(one, note="another row")
+        if isinstance(one, Measured) and (one.check, one.value) == (AFTER, 1.0)
+        else one
+        for one in journals.bodies(PLAN, values)
+    ]
+    assert (AFTER, "gpu_repair_pending") in failures(judged(records))
+
+
 @pytest.mark.parametrize(
     ("values", "left"),
     [
@@ -312,6 +323,9 @@ def test_what_follows_from_another_failure_of_the_same_part_is_not_counted(
     found = next(check.findings for check in verdict.checks if check.id == AFTER)
     assert len(found) == len(values)
     assert all(one.also_in == () for one in found)  # of the same check, which is named already
+    for again in verdict.duplicates():
+        assert again.duplicate_of == AFTER
+        assert AFTER not in words.of(again), "nobody looks for it in this very check"
     (counted, *_) = verdict.of_kind("fail")
     too = counted.values.get("too", ())
     assert len(too) == len(values) - len(left.split())

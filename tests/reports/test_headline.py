@@ -18,6 +18,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Listed, Message, Quantity, Range
 from acceptance.core.parts import CPU, MACHINE, Function, Gpu, parse
 from acceptance.diagnosis.causes import Evidence
+from acceptance.expect import measurements
 from acceptance.journal.run import Run
 from acceptance.notify import textfile
 from acceptance.reports import headline, junit, languages, summary, verdict_json
@@ -43,7 +44,7 @@ def hot(**more: Any) -> Finding:
         "basis": "a basis that no headline has",
     }
     about = {"measurement": "gpu_sw_thermal_slowdown", "component": Gpu(0), **more}
-    return Finding("fail", "watch.throttling", "outside_limit", values, **about)
+    return Finding("fail", "watch.throttling", "outside_limit", about.pop("values", values), **about)
 
 
 def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
@@ -54,8 +55,10 @@ def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
         "gpu0",
         0,
     )
-    assert found.text.startswith("gpu0 (serial number 1320) in watch.throttling: ")
-    assert found.text.endswith(": gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s")
+    assert found.text.startswith("gpu0 (serial number 1320) or its memory reached ")
+    assert found.text.endswith(
+        " in watch.throttling (gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s)"
+    )
     assert "a basis" not in found.to_do()
     assert found.cause
     assert found.next == "nvidia-smi -i 0000:01:00.0 -q -d TEMPERATURE,PERFORMANCE"
@@ -65,15 +68,15 @@ def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
 def test_it_happened_in_the_check_that_loaded_the_part() -> None:
     during = Message("during_checks", {"checks": Listed(("together.burn", "vram.patterns"))})
     found = of(hot(note=during))
-    assert " in together.burn, vram.patterns: " in found.text
+    assert " in together.burn, vram.patterns (" in found.text
     assert found.check == "watch.throttling", "that check is red"
 
 
 def test_without_a_serial_number_the_uuid_stands_for_it() -> None:
     assert of(hot(), Locations({Gpu(0): Location(uuid="GPU-7")})).text.startswith(
-        "gpu0 (GPU-7) in "
+        "gpu0 (GPU-7) or "
     )
-    assert of(hot(), NO_LOCATIONS).text.startswith("gpu0 in ")
+    assert of(hot(), NO_LOCATIONS).text.startswith("gpu0 or ")
 
 
 def test_an_address_of_the_kernel_is_the_part_that_it_belongs_to() -> None:
@@ -86,8 +89,28 @@ def test_an_address_of_the_kernel_is_the_part_that_it_belongs_to() -> None:
     )
     found = of(event, places)
     assert (found.part, found.check) == ("gpu0", "run")
-    assert found.text.startswith("gpu0 (serial number 1320): ")
-    assert found.text.endswith(": xid 79")
+    assert found.text == "gpu0 (serial number 1320) fell off the bus (xid 79)"
+
+
+def test_it_says_what_is_seen_and_not_what_it_means() -> None:
+    wrong = hot(measurement="burn_f16_miscompares", note=None)
+    assert of(wrong).text.startswith(
+        "gpu0 (serial number 1320) computed a wrong result in watch.throttling ("
+    )
+    memory = hot(measurement="gpu_ecc_uncorrected_new")
+    assert of(memory).text.startswith("gpu0 (serial number 1320) in watch.throttling: the GPU's ")
+
+
+def test_of_every_measurement_it_is_short_enough_to_paste() -> None:
+    for name, one in measurements.shipped().by_name.items():
+        values = {"measured": Quantity(1234.5, one.unit), "limit": Range(one.unit, high=0.0)}
+        for language in (ENGLISH, CHINESE):
+            found = headline.of_findings(
+                [hot(measurement=name, values=values)], PLACES, language
+            )
+            assert found is not None
+            assert len(found.text) <= 240, found.text
+            assert found.text[-1] not in ".。"
 
 
 def test_the_whole_machine_is_no_part() -> None:
@@ -257,4 +280,4 @@ def test_a_slow_disk_is_named_too() -> None:
     first = headline.of_run(run)
     assert first is not None
     assert first.part == "disk:nvme0n1"
-    assert " in storage.read: " in first.text
+    assert ", in storage.read (storage_read 1 GB/s" in first.text, "after a clause, apart"

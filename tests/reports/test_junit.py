@@ -69,7 +69,7 @@ def test_a_run_with_every_outcome() -> None:
     message, first, *rest = read["gpu.present"].result[0].text.splitlines()
     assert read["gpu.present"].result[0].message == message
     assert message.startswith("gpu.present: ")
-    assert message.endswith(": gpu_count 0, limit = 1")
+    assert message.endswith(" (gpu_count 0, limit = 1)")
     assert first == "gpu_count on machine: measured 0, limit = 1; basis: declared"
     assert rest == [
         *samples.LOOKED.splitlines(),
