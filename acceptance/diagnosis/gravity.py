@@ -26,6 +26,8 @@ _ECHOES = frozenset(
     {"driver", "hung-task", "kernel", "lost", "oom", "thermal"}
     | {f"xid.{code}" for code in (13, 31, 43, 45, 69)}
 )
+# Counters by which memory says that it lost data: it spoils results, as an Xid or a machine check.
+_REPORTS = frozenset({"gpu_ecc_uncorrected_new", "memory_errors_uncorrected"})
 _KERNEL_LOG = frozenset({"kernel_faults_before", "kernel_faults_during"})
 _RATES = frozenset({"GB/s", "TFLOP/s", "GFLOP/s", "Mtokens/s", "IOPS", "us", "ns"})
 # Of what differs from the baseline: parts and links that are not there or do less.
@@ -88,6 +90,8 @@ def _of_event(event: str) -> Gravity:
 def _of_value(name: str, known: Measurement | None) -> Gravity:
     if name in _ABSENT:
         return Gravity.ABSENT
+    if name in _REPORTS:
+        return Gravity.REPORTED
     if name in _KERNEL_LOG:
         return Gravity.KERNEL_LOG
     if known is None:

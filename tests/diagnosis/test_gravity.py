@@ -24,6 +24,8 @@ LOST = fail("together.burn", event="xid.79", code="event_on")
 LOST_BY_NVML = fail("run", event="gpu-lost", code="event_on")
 ABSENT = fail("gpu.present", measurement="gpu_count")
 ECC = fail("vram.patterns", event="xid.48", code="event_on")
+ECC_COUNTED = fail("watch.counters", measurement="gpu_ecc_uncorrected_new")
+RAM_COUNTED = fail("memory.errors", measurement="memory_errors_uncorrected")
 WRONG = fail("compute.gemm_together", measurement="gemm_bf16_miscompares")
 WRONG_EVENT = fail("together.burn", event="miscompare.bf16", code="event_on")
 DIED = fail("together.burn", code="ended")
@@ -44,7 +46,7 @@ POSTPONED = fail("run", event="postponed", code="postponed_too_often")
 RANKS = (
     (LOST, LOST_BY_NVML),
     (ABSENT,),
-    (ECC,),
+    (ECC, ECC_COUNTED, RAM_COUNTED),
     (WRONG, WRONG_EVENT),
     (DIED,),
     (HOT, ECHO, OF_A_SITE, BITS),
