@@ -27,11 +27,9 @@ _READ = 5_000  # letters of a text of any length
 _NAME, _SERIAL, _CAUSE = 100, 60, 200
 _DURING = "during_checks"  # the note of a value that the watch took during other checks
 # A symptom is one sentence: what is seen, and after this what it means.
-_CLAUSE_END = re.compile(r"[:;.] |[：；。]")
+_CLAUSE_END = re.compile("[:;.] |[\uff1a\uff1b\u3002]")  # also full-width
 # Who is said to have done something, where that is the part itself: it has a name.
-_SUBJECT = re.compile(
-    r"(the|this) (GPU|card|disk|core|processor|module|network port) (?!in )"
-)
+_SUBJECT = re.compile(r"(the|this) (GPU|card|disk|core|processor|module|network port) (?!in )")
 _LONG = re.compile(r", | (than|that) ")  # a clause after which the check stands apart
 _CAPITAL = re.compile(r"[A-Z](?=[a-z']* [A-Za-z])")  # no name of several capital letters
 # Of a site's own check, too; anything else is no name to type.
@@ -107,7 +105,7 @@ def headline(
         likeliest = lesson.causes[0] if lesson.causes else None
         measured = likeliest is not None and likeliest.measured
         # What could not be judged is tested again, unless the run's own measurements say why.
-        if first.kind == "fail" or measured:
+        if first.kind != "error" or first.event is not None or measured:
             cause = _shortened(likeliest.what, _CAUSE) if likeliest else lesson.none_left
             # Without advice, what an event asks for stands in the place of the command.
             command, action = (lesson.next, None) if lesson.symptom else (None, lesson.next)

@@ -44,7 +44,9 @@ def hot(**more: Any) -> Finding:
         "basis": "a basis that no headline has",
     }
     about = {"measurement": "gpu_sw_thermal_slowdown", "component": Gpu(0), **more}
-    return Finding("fail", "watch.throttling", "outside_limit", about.pop("values", values), **about)
+    return Finding(
+        "fail", "watch.throttling", "outside_limit", about.pop("values", values), **about
+    )
 
 
 def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
@@ -56,9 +58,7 @@ def test_a_failure_names_the_part_what_is_printed_on_it_and_the_check() -> None:
         0,
     )
     assert found.text.startswith("gpu0 (serial number 1320) or its memory reached ")
-    assert found.text.endswith(
-        " in watch.throttling (gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s)"
-    )
+    assert found.text.endswith(" in watch.throttling (gpu_sw_thermal_slowdown 5.9 s, limit <= 0 s)")
     assert "a basis" not in found.to_do()
     assert found.cause
     assert found.next == "nvidia-smi -i 0000:01:00.0 -q -d TEMPERATURE,PERFORMANCE"
@@ -105,9 +105,7 @@ def test_of_every_measurement_it_is_short_enough_to_paste() -> None:
     for name, one in measurements.shipped().by_name.items():
         values = {"measured": Quantity(1234.5, one.unit), "limit": Range(one.unit, high=0.0)}
         for language in (ENGLISH, CHINESE):
-            found = headline.of_findings(
-                [hot(measurement=name, values=values)], PLACES, language
-            )
+            found = headline.of_findings([hot(measurement=name, values=values)], PLACES, language)
             assert found is not None
             assert len(found.text) <= 240, found.text
             assert found.text[-1] not in ".。"
