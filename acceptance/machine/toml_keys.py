@@ -53,13 +53,13 @@ def _at(shape: type[Any], path: Sequence[Key]) -> inspect.Type | None:
 
 
 def _everywhere(
-    kind: inspect.Type, path: tuple[str, ...] = ()
+    kind: inspect.Type, path: tuple[str, ...] = (), around: frozenset[type[Any]] = frozenset()
 ) -> Iterator[tuple[tuple[str, ...], str, inspect.Type]]:
-    """Every key with the path of its table and its type."""
-    if (table := _table(kind)) is not None:
+    """Every key with the path of its table and its type; of a table within itself those outside."""
+    if (table := _table(kind)) is not None and table.cls not in around:
         for name, one in _fields(table).items():
             yield path, name, one
-            yield from _everywhere(one, (*path, name))
+            yield from _everywhere(one, (*path, name), around | {table.cls})
 
 
 def _holds_tables(value: Any) -> bool:
