@@ -616,6 +616,14 @@ _MEMORY_COUNTS = (
 )
 _WAYS = ("transport_nvlink_host", "transport_peer_refused", "transport_peer_though_off")
 
+
+def _modules_are_smaller(finding: Finding, found: Evidence) -> bool | None:
+    """Whether sizes explain it: a small module does not explain a missing one beside it."""
+    if finding.measurement in ("dimm_count", "dimm_present"):
+        return None
+    return _value(Condition(measurement="dimm_size", is_="low", of="any"), finding, found)
+
+
 # The conditions that a value and its side cannot express, by name: a pure function of the finding
 # and the evidence, which answers None where it cannot tell.
 RULES: Mapping[str, _Rule] = MappingProxyType(
@@ -700,6 +708,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         ),
         "hot_in_this_check": _hot_in_this_check,
         "impossible_on_others": _impossible_on_others,
+        "modules_are_smaller": _modules_are_smaller,
         "part_was_lost": _part_was_lost,
         "unproven_beside": _unproven_beside,
         "wrong_results_beside": _wrong_results_beside,

@@ -36,6 +36,7 @@ _FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "gpu_in_nvml": ("gpu_answers", "gpu_driver_bound"),
     "gpu_pci_id_differs": ("gpu_model_differs",),
     "network_rate_share": ("network_port_lost",),
+    "parallel_disagreements": ("parallel_miscompares",),
 }
 # How many parts there are, and which of the declared ones is there.
 _NUMBERS: Mapping[str, str] = {"dimm_count": "dimm_present"}

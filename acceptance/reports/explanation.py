@@ -242,16 +242,20 @@ def group_findings(
     """Findings grouped by cause and explanation, in the order of each group's first, with details.
 
     The details are the notes of all, then the explanation, which names the location if the group is
-    of one component; for several it is general. Without an explanation only findings with the same
-    note are a group. Of several explanations with one confirmed cause they are the first, below a
-    line that says so.
+    of one component; for several it is general. Findings with other notes are a group only where
+    they have an explanation and are of one component. Of several explanations with one confirmed
+    cause they are the first, below a line that says so.
     """
     alike: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        shared = explanation_lines(finding, places.nowhere(), language)
-        own = shared or ("", *note_lines(finding, language))
-        alike.setdefault(own, []).append(finding)
-    groups = list(alike.values())
+        alike.setdefault(details(finding, places.nowhere(), language), []).append(finding)
+    joined: dict[object, list[Finding]] = {}
+    for group in alike.values():
+        shared = explanation_lines(group[0], places.nowhere(), language)
+        components = {finding.component for finding in group}
+        alone = shared and len(components) == 1
+        joined.setdefault((shared, *components) if alone else id(group), []).extend(group)
+    groups = list(joined.values())
     for numbers in of_one_cause(groups, places):
         found = tuple(finding for number in numbers for finding in groups[number])
         alone = len({finding.component for finding in found}) == 1

@@ -313,6 +313,9 @@ CASES = [
         (("dimm_count", "memory", 4, ALL), ("dimm_present", "dimm:A1", 1, ALL)),
     ),
     Case("memory_total", 1, "memory", "open", (("dimm_count", "memory", 4, ALL),)),
+    # A small module explains less memory, and not a missing module.
+    Case("memory_total", 4, "memory", "confirmed", (("dimm_size", "dimm:B1", 0, ALL),)),
+    Case("dimm_count", 4, "memory", "open", (("dimm_size", "dimm:B1", 0, ALL),)),
     # Without XMP many firmwares say the base speed for it too.
     Case("dimm_rated_speed", 5, "dimm:A1", "open", (("dimm_rated_speed", "dimm:A1", 0, ALL),)),
     Case("dimm_rated_speed", 1, "dimm:A1", "open", (("dimm_rated_speed", "dimm:A1", 0, ALL),)),
