@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from acceptance.core import plain_text
 from acceptance.core.finding import RUN, Finding, FindingKind
 from acceptance.core.language import ENGLISH, Language
@@ -88,7 +90,16 @@ def of_findings(
         return None
     first = ordered[0]
     lesson = explain(first, places, language)
-    return headline(first, lesson, words.of(first, language), places, len(ordered) - 1, language)
+    text = words.of(_in_brief(first), language)
+    return headline(first, lesson, text, places, len(ordered) - 1, language)
+
+
+def _in_brief(finding: Finding) -> Finding:
+    """A finding without its basis, where that says at length why no such value is possible."""
+    if finding.code != "implausible":
+        return finding
+    rest = {name: value for name, value in finding.values.items() if name != "basis"}
+    return replace(finding, values=rest)
 
 
 def headline(

@@ -279,3 +279,15 @@ def test_a_slow_disk_is_named_too() -> None:
     assert first is not None
     assert first.part == "disk:nvme0n1"
     assert ", in storage.read (storage_read 1 GB/s" in first.text, "after a clause, apart"
+
+
+def test_what_cannot_be_is_said_without_its_basis() -> None:
+    values = {
+        "measured": Quantity(441.7, "GB/s"),
+        "possible": Quantity(64.28, "GB/s"),
+        "basis": "a basis that no headline has",
+    }
+    told = of(Finding("error", "c", "implausible", values, "copy_own_h2d", Gpu(0)))
+    assert "64.28" in told.text
+    assert "a basis" not in told.text
+    assert " ... " not in told.text
