@@ -327,7 +327,7 @@ def test_a_wrong_result_that_no_reader_could_use_is_written_all_the_same() -> No
         ([HELLO, BEGINS.replace("1000.5", "null"), END_OF_NONE], "Expected `float`, got `null`"),
         ([HELLO, BEGINS, ENDED.replace("70", "-1")], "Expected `int` >= 0"),
         ([HELLO, READING, SECOND, TABLE, END], "does not close the 3 readings before it"),
-        ([HELLO, READING, SECOND], "ends without its end line; the last line is"),
+        ([HELLO, READING, SECOND], "ends without its end line"),
         ([HELLO], "ends without its end line"),
         ([HELLO, READING, END], "does not close the 1 readings before it"),
         ([HELLO, READING, SECOND, END.replace("2", "2.0")], "Expected `int`, got `float`"),
