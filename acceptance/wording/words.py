@@ -76,9 +76,8 @@ def of(finding: Finding, language: Language = ENGLISH, shown: str | None = None)
 
 def other_checks(finding: Finding) -> Iterator[Message]:
     """What other findings of the same fault say, or which one counts it."""
-    too = finding.values.get("too", ())
-    if isinstance(too, tuple):
-        yield from (one for one in too if isinstance(one, Message))
+    too = finding.values.get("too")
+    yield from (one for one in (too if isinstance(too, tuple) else ()) if isinstance(one, Message))
     if finding.duplicate_of is not None:
         if finding.duplicate_of == finding.check:
             yield Message("same_fault_here")

@@ -177,3 +177,10 @@ def test_a_slow_one_of_three_fails_beside_an_impossible_one() -> None:
     assert [(one.code, one.component) for one in verdict.of_kind("fail")] == [
         ("outside_limit", Gpu(2))
     ]
+
+
+def test_what_is_possible_says_nothing() -> None:
+    assert (
+        Plausible(Limit("GB/s", "b", high=32.0)).judge(About("c", "copy", Gpu(0), "GB/s"), 31.0)
+        is None
+    )

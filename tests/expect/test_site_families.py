@@ -130,3 +130,23 @@ def test_a_name_stands_once_in_all_files() -> None:
     with pytest.raises(SiteFileError, match=r"b.toml, line 4: stands twice, first in a.toml"):
         site_families.parse(files)
     assert "site_x" in parse(SOUND + MEASUREMENT.format(name="site_x")).measurements.by_name
+
+
+@each(
+    "when, told",
+    [
+        ('{ measurement = "site_mont", is = "failed" }', "names site_mont, which no family has"),
+        ('{ measurement = "site_mount" }', "needs is, the side of its value"),
+        ('{ measurement = "site_mount", is = "there" }', "is not for this condition"),
+        ('{ rule = "memory_is_bad", is = "failed" }', "is not for this condition"),
+        ('{ measurement = "site_mount", is = "below" }', "value goes with"),
+        ('{ measurement = "site_mount", event = "xid" }', "one of measurement, event and rule"),
+        ("{ }", "one of measurement, event and rule"),
+    ],
+)
+def test_a_condition_that_cannot_be_is_told(when: str, told: str) -> None:
+    other = '{ what = "two", tell = "listen" }'
+    causes = f'[{{ what = "one", tell = "look", when = {when} }}, {other}]'
+    start, end = SOUND.index("causes = ["), SOUND.index("next =")
+    with pytest.raises(SiteFileError, match=told):
+        parse(f"{SOUND[:start]}causes = {causes}\n{SOUND[end:]}")

@@ -578,3 +578,14 @@ def test_findings_are_worded_by_those_who_print_them() -> None:
     english = {"observe", "notify", "run", "station"}  # for texts in English alone
     printing = {"cli", views, "history", "journal", "reports", "session", "wording"}
     assert using == printing | english
+
+
+def test_the_first_wrong_result_stands_beside_its_count_once() -> None:
+    note = Message("wrong_result_at", {"where": Listed(("dtype f64",))})
+    values = {"measured": Quantity(1, "count")}
+    counted = Finding("fail", "c", "outside_limit", values, "m", Gpu(0), note=note)
+    assert words.note_beside(counted) is note
+    with_first = Finding(
+        "fail", "c", "outside_limit", {**values, "first": note}, "m", Gpu(0), note=note
+    )
+    assert words.note_beside(with_first) is None
