@@ -153,7 +153,8 @@ def _what(
         return (clause[0].lower() + clause[1:] if first else clause), figure
     if figure is not None and finding.kind == "fail":
         return words.message(figure, language), None
-    return _shortened(text, MOST), None
+    # A journal may give no reason, or one of blanks.
+    return _shortened(text, MOST) or words.message(Message("no_reason"), language), None
 
 
 def _figure(finding: Finding) -> Message | None:

@@ -26,6 +26,7 @@ from acceptance.reports.headline import Headline
 from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
 from acceptance.reports.page import overview_svg, render
 from acceptance.reports.verdict_json import Row
+from acceptance.wording import words
 
 CHINESE = languages.choose("zh-CN", {})
 PLACES = Locations({Gpu(0): Location(address="0000:01:00.0", serial="1320", uuid="GPU-7")})
@@ -178,6 +179,12 @@ def test_a_strangers_text_stays_one_harmless_line(text: str) -> None:
                 assert not HARMFUL.search(told)
                 assert "\n" not in told
                 assert len(told) < 900
+
+
+@each("text", ["", " \n\t"])
+def test_a_run_closed_without_a_reason_says_so(text: str) -> None:
+    found = of(Finding("error", "run", "run_closed", {"text": text}))
+    assert found.text == words.message(Message("no_reason"))
 
 
 def test_a_pass_has_none() -> None:
