@@ -14,7 +14,7 @@ CPU_DTYPES: Mapping[DtypeName, str] = {"f64": "float64", "f32": "float32"}
 # sm_75, bf16 and tf32 from sm_80, e4m3 from sm_89. On older cards libraries compute in another
 # format and convert (bfloat16 on a V100 runs at a tenth of float16's rate), which says nothing
 # about the card.
-FIRST_CAPABILITY: Mapping[str, tuple[int, int]] = {
+FIRST_CAPABILITY: Mapping[DtypeName, tuple[int, int]] = {
     "f64": (0, 0),
     "f32": (0, 0),
     "tf32": (8, 0),
@@ -36,7 +36,7 @@ PEAKS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def native_dtypes(compute_capability: str) -> tuple[str, ...]:
+def native_dtypes(compute_capability: str) -> tuple[DtypeName, ...]:
     """The formats that a GPU of this compute capability ("8.9") supports itself.
 
     Raises ValueError where the text is not a compute capability.

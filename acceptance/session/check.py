@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.evidence import AnyBody
+from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import by_figure, judge, peers
 from acceptance.core.message import Message, Text, known
@@ -16,6 +16,8 @@ from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap
 from acceptance.core.waiver import Waiver
+from acceptance.loads.protocol import LoadTable
+from acceptance.session.loads import Results
 from acceptance.wording import words
 
 
@@ -160,6 +162,29 @@ class Check:
             if found is not None:
                 readings[due.component] = found
         self(measurement, readings, skipped=skipped, serials=serials, notes=notes)
+
+    def all(
+        self, results: Results, table: Callable[[Component, LoadTable], LoadTable] | None = None
+    ) -> None:
+        """Journal every reading, count, ratio and table of a load that this check has due.
+
+        `table` gives a table as it is journalled. Raises LoadFailed at the end where the load did
+        not run whole somewhere.
+        """
+        due = {one.measurement: one for one in self._planned.due}
+        for name, one in due.items():
+            if one.siblings is None and one.unit == "count":
+                counts, notes = results.counts(name, self.components(name))
+                self(name, counts, notes=notes)
+            elif one.siblings is None:
+                self(name, results.values(name))
+        for name, one in due.items():
+            if one.siblings is not None:
+                self.ratio(name)
+        for component, given in results.tables():
+            made = given if table is None else table(component, given)
+            self._write(Table(self._planned.id, component, made.name, made.columns, made.rows))
+        results.raise_failed()
 
     def conclude(self) -> None:
         """Judge everything that was journalled.

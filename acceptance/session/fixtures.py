@@ -53,6 +53,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.session import context as session_context
 from acceptance.session import earlier, load_events
 from acceptance.session.check import Check, CheckSkipped
+from acceptance.session.loads import Loads
 from acceptance.session.programs import Programs
 from acceptance.session.site import IS_SITE
 from acceptance.watch.telemetry_reader import GpuTelemetry
@@ -230,6 +231,11 @@ class SessionFixtures:
         """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
         return Programs(planned, self.run_dir / "logs", self._write, look)
+
+    @pytest.fixture
+    def loads(self, programs: Programs) -> Loads:
+        """Runs our own loads (`acceptance.session.loads.Loads`)."""
+        return Loads(programs)
 
     @pytest.fixture
     def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:

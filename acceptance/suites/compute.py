@@ -3,59 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 
 import pytest
 
 from acceptance.core.component import Component
+from acceptance.core.dtype import DTYPES, DtypeName
+from acceptance.loads.gemm.contract import SIZES, Ask, by_size
 from acceptance.loads.protocol import LoadTable
+from acceptance.machine.gpu import Gpu
 from acceptance.session.check import Check
-from acceptance.suites.fixtures.gpu_loads import GEMM_TABLE, GpuLoads
+from acceptance.session.loads import Loads, alone
+from acceptance.suites.fixtures.gpu_loads import GpuLoads
 
 WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
-# Of every number format: the rate from cool and its ratio to the siblings' rates; the sustained
-# rate, its ratio, and the wrong results of both.
-SHORT = (
-    ("gemm_f64_short", "gemm_f64_short_ratio"),
-    ("gemm_f32_short", "gemm_f32_short_ratio"),
-    ("gemm_tf32_short", "gemm_tf32_short_ratio"),
-    ("gemm_f16_short", "gemm_f16_short_ratio"),
-    ("gemm_bf16_short", "gemm_bf16_short_ratio"),
-    ("gemm_f8_short", "gemm_f8_short_ratio"),
-    ("gemm_i8_short", "gemm_i8_short_ratio"),
-)
-SUSTAINED = (
-    ("gemm_f64", "gemm_f64_ratio", "gemm_f64_miscompares"),
-    ("gemm_f32", "gemm_f32_ratio", "gemm_f32_miscompares"),
-    ("gemm_tf32", "gemm_tf32_ratio", "gemm_tf32_miscompares"),
-    ("gemm_f16", "gemm_f16_ratio", "gemm_f16_miscompares"),
-    ("gemm_bf16", "gemm_bf16_ratio", "gemm_bf16_miscompares"),
-    ("gemm_f8", "gemm_f8_ratio", "gemm_f8_miscompares"),
-    ("gemm_i8", "gemm_i8_ratio", "gemm_i8_miscompares"),
+GEMM_TABLE = "gpu_gemm_table"  # the table of sizes, made where the profile names it
+# Of every number format: the rate from cool and under sustained load, the ratio of each to the
+# siblings' rates, and the wrong results of both.
+OF_FORMAT = (
+    "gemm_{}_short",
+    "gemm_{}_short_ratio",
+    "gemm_{}",
+    "gemm_{}_ratio",
+    "gemm_{}_miscompares",
 )
 
 
-def with_mfu(
-    table: LoadTable, peak: float | None
-) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
+def with_mfu(table: LoadTable, peak: float | None) -> LoadTable:
     """A table of (n, TFLOP/s) with a third column, the share of the sheet's peak.
 
     Unchanged where no peak is known.
     """
     if peak is None:
-        return table.columns, table.rows
-    return (*table.columns, "MFU"), tuple((*row, float(row[1]) / peak) for row in table.rows)
+        return table
+    rows = tuple((*row, float(row[1]) / peak) for row in table.rows)
+    return LoadTable(table.name, (*table.columns, "MFU"), rows)
 
 
 @pytest.mark.session("gpu-load")
 # It is the first to start torch: 3 s, and 10 where nothing has read it from the disk yet. The slack
 # is for formats that a GPU only emulates: a float64 product takes a T4 4.5 s, and six are made.
 @pytest.mark.costs(13.0, load="gpu_gemm", extra_load=GEMM_TABLE, slack=600.0)
-@pytest.mark.measures(*dict.fromkeys(chain(*SHORT, *SUSTAINED)))
+@pytest.mark.measures(*(name.format(dtype) for name in OF_FORMAT for dtype in DTYPES))
 def test_gemm_together(
-    gemm_together: Callable[[], GpuLoads],
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    formats: Mapping[Component, tuple[DtypeName, ...]],
+    load_s: Mapping[str, float],
     peaks: Mapping[Component, Mapping[str, float]],
-    table: WriteTable,
     check: Check,
 ) -> None:
     """Products of matrices on all GPUs at once, in every format that each has: for a tenth of a
@@ -67,20 +61,15 @@ def test_gemm_together(
     measured: results between the first and the last, rectangular shapes, sparsity, formats that a
     GPU emulates.
     """
-    loads = gemm_together()
-    for rate, ratio, *counted in (*SHORT, *SUSTAINED):
-        check(rate, loads.values(rate))
-        check.ratio(ratio)
-        for miscompares in counted:
-            counts, notes = loads.miscompares(miscompares)
-            check(miscompares, counts, notes=notes)
-    for gpu, output in loads.outputs.items():
-        for one in output.tables:
-            columns, rows = with_mfu(
-                one, peaks[gpu].get(one.name.removeprefix("gemm_").removesuffix("_by_size"))
-            )
-            table(gpu, one.name, columns, rows)
-    loads.raise_failed()
+    # The profile's time is that of all formats together; all GPUs work for the same time.
+    seconds = load_s["gpu_gemm"] / max(map(len, formats.values()))
+    table = SIZES if GEMM_TABLE in load_s else ()
+    results = loads.run(
+        lambda place: Ask(dtypes=formats[place.component], seconds=seconds, table=table),
+        on=alone(due_gpus),
+    )
+    sizes = {by_size(dtype): dtype for dtype in DTYPES}
+    check.all(results, lambda gpu, one: with_mfu(one, peaks[gpu].get(sizes[one.name])))
 
 
 @pytest.mark.session("load")

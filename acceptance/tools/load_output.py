@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from acceptance.core.component import Component
-from acceptance.core.dtype import GEMM_READINGS
 from acceptance.core.message import Listed, Message, Text, Value, Values
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import protocol
@@ -40,72 +39,6 @@ from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, Wait
 from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 from acceptance.wording.errors import WordedError
-
-
-def gpu_gemm_argv(
-    python: str,
-    *,
-    dtypes: Sequence[str],
-    seconds: float,
-    size: int | None = None,
-    table: Sequence[int] = (),
-    inject: str | None = None,
-) -> tuple[str, ...]:
-    """The command line of the GPU's matrix load.
-
-    `dtypes` are short names; `seconds` is the sustained time of each.
-    """
-    argv = [
-        python,
-        "-m",
-        "acceptance.loads.gemm.load",
-        "--dtypes",
-        ",".join(dtypes),
-        "--seconds",
-        f"{float(seconds)}",
-    ]
-    argv += [] if size is None else ["--size", str(size)]
-    argv += ["--table", ",".join(map(str, table))] if table else []
-    argv += [] if inject is None else ["--inject", inject]
-    return tuple(argv)
-
-
-def read_gpu_gemm(
-    completed: ProgramResult,
-    *,
-    dtypes: Sequence[str],
-    seconds: float,
-    table: Sequence[int] = (),
-    also: Mapping[str, Any] | None = None,
-) -> LoadOutput:
-    """The matrix load's output, if the load ran completely and as requested.
-
-    `also` holds other parameters that it must have had, such as the GPU's `uuid`.
-
-    Raises LoadFailed as `load_output.read` does. It also raises LoadFailed when a format is neither
-    fully measured nor fully reported as absent, when something else was measured, or when the load
-    took less time than its formats need.
-    """
-    asked = {"dtypes": list(dtypes), "seconds": seconds, "table": list(table), **(also or {})}
-    output = read(completed, "gpu_gemm", asked, least_s=0.0)
-    measured = {reading.name for reading in output.readings}
-    absent = {absence.name for absence in output.absences}
-    offered = 0
-    for dtype in dtypes:
-        names = {name.format(dtype) for name in GEMM_READINGS}
-        if names <= measured:
-            offered += 1
-        elif not names <= absent:
-            raise failed(Message("load_format_untold", {"format": dtype}), output)
-    strangers = (measured | absent) - {
-        name.format(dtype) for dtype in dtypes for name in GEMM_READINGS
-    }
-    if strangers:
-        raise failed(_stray(sorted(strangers)), output)
-    if completed.seconds < offered * seconds:
-        raise failed(_early(completed, offered * seconds), output)
-    return output
-
 
 # Share of the requested time: after the first round the load does not start a pattern that would
 # end too late, and the longest takes a third of a round.

@@ -53,7 +53,8 @@ from acceptance.loads.burn.card import PatientCard, boot_s
 from acceptance.loads.burn.shape import divisor_for
 from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.card import CardError, gpu_identity
-from acceptance.loads.gemm.load import STRAYS, dtypes
+from acceptance.loads.gemm.dtypes import DTYPES, Dtype
+from acceptance.loads.gemm.load import STRAYS
 from acceptance.loads.gemm.worker import report_absent
 from acceptance.loads.names import BURN_READINGS
 from acceptance.loads.program import exit_load, run_guarded, seconds
@@ -66,6 +67,16 @@ RESERVE = 640 << 20
 # kernels and the buffer that it copies to are already allocated by then (`Copies` does so first),
 # and no longer count as free.
 RESERVE_A_PEER = 300 << 20
+
+
+def dtypes(text: str) -> tuple[Dtype, ...]:
+    """A list of formats from the command line; raises argparse.ArgumentTypeError for others."""
+    names = text.split(",")
+    if len(set(names)) != len(names) or not DTYPES.keys() >= set(names):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of {','.join(DTYPES)}, each at most once"
+        )
+    return tuple(DTYPES[name] for name in names)
 
 
 def _peers(text: str) -> int:

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 from collections.abc import Callable, Sequence
 
 from acceptance.loads.card import Card, take, times_for
 from acceptance.loads.gemm.dtypes import Dtype
 
-COLUMNS = ("n", "TFLOP/s")
-SIZES = tuple(2**power for power in range(7, 16))  # sizes that builders publish, a row each
-LARGEST = 32768
 _ROW_S = 0.05
 _TOO_LONG_S = 3.0  # a size is left out when its warm-up and one timed product take longer
 
 Prepare = Callable[[Dtype, int], Callable[[], None]]
-
-
-def sizes(text: str) -> tuple[int, ...]:
-    """Sizes from the command line, `128,512`: each once, in rising order.
-
-    Raises argparse.ArgumentTypeError for anything else.
-    """
-    parts = text.split(",")
-    if not all(re.fullmatch(r"\d{1,5}", part, re.ASCII) for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of sizes such as 128,512")
-    found = tuple(int(part) for part in parts)
-    if found != tuple(sorted(set(found))) or any(
-        size % 16 or not 32 <= size <= LARGEST for size in found
-    ):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: sizes are multiples of 16 from 32 to {LARGEST}, each once, rising"
-        )
-    return found
 
 
 def operations(size: int) -> int:

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.gemm.contract import COLUMNS, by_size
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import ProductDifference
-from acceptance.loads.gemm.table import COLUMNS, Prepare, operations, rows
+from acceptance.loads.gemm.table import Prepare, operations, rows
 from acceptance.loads.gemm.verification import RemadeDigest
 from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
 from acceptance.loads.names import OWN
@@ -197,7 +198,7 @@ class GemmWorker:
         )
         course.spent_s["table"] = self._clock() - began
         if found:
-            self._output.table(f"gemm_{dtype.short}_by_size", COLUMNS, found)
+            self._output.table(by_size(dtype.short), COLUMNS, found)
         for sentence in left_out:
             self._output.note(f"{dtype.name}, table: {sentence}")
 

@@ -1,0 +1,142 @@
+"""Runs one load of ours, by hand or for the harness.
+
+    python -m acceptance.loads                                  the loads
+    python -m acceptance.loads gpu_gemm --help                  what one can be asked
+    python -m acceptance.loads gpu_gemm dtypes=bf16 seconds=6   runs it
+    python -m acceptance.loads '{"load": "gpu_gemm", "dtypes": ["bf16"], "seconds": 6}'
+
+Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when it could not,
+with one sentence on standard error and no end line; 2 for arguments that cannot be used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from acceptance.loads import asks
+from acceptance.loads.asks import ASKS, AnyAsk
+from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.protocol import Output
+
+HELP = ("-h", "--help")
+COMMAND = " ".join(("python", *asks.PROGRAM))
+
+
+class UsageError(Exception):
+    """The arguments ask for no load; the message is one sentence."""
+
+
+def parsed(words: Sequence[str]) -> AnyAsk:
+    """The ask of a command line. Raises UsageError."""
+    name, *fields = words
+    if name.startswith("{"):
+        if fields:
+            raise UsageError(f"{fields[0]!r} follows the JSON, which says everything")
+        given: object = name
+    else:
+        given = {"load": name, **dict(map(partial(_field, _named(name)), fields))}
+        if len(given) != len(fields) + 1:
+            raise UsageError("an argument is given twice")
+    try:
+        return asks.decode(given)
+    except msgspec.MsgspecError as error:
+        load = "" if given is name else f" {name}"
+        raise UsageError(f"{error}: see `{COMMAND}{load} --help`") from None
+
+
+def _named(name: str) -> type[AnyAsk]:
+    if (found := ASKS.get(name)) is None:
+        raise UsageError(f"there is no load {name!r}: the loads are {', '.join(ASKS)}")
+    return found
+
+
+def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
+    """One NAME=VALUE: a list's values stand between commas, and what has parts is JSON."""
+    name, equals, text = word.partition("=")
+    shapes = _shapes(ask)
+    if not equals or name not in shapes:
+        raise UsageError(f"{word!r} is no NAME=VALUE with one of {', '.join(shapes)}")
+    if text.startswith(("{", "[")):
+        try:
+            return name, json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"{name} is no JSON: {error}") from None
+    return name, text.split(",") if shapes[name].get("type") == "array" else text
+
+
+def _shapes(ask: type[AnyAsk]) -> dict[str, dict[str, Any]]:
+    """The JSON schema of each field of an ask, the required ones first."""
+    about = msgspec.json.schema(ask)["$defs"][ask.__name__]
+    names = sorted(about["properties"].keys() - {"load"}, key=list(about["properties"]).index)
+    names.sort(key=lambda name: name not in about["required"])
+    return {name: about["properties"][name] for name in names}
+
+
+def usage(ask: type[AnyAsk]) -> Iterator[str]:
+    """What a load can be asked, line by line."""
+    yield f"{COMMAND} {asks.name_of(ask)} NAME=VALUE ..."
+    yield f"    {(ask.__doc__ or '').strip()}"
+    for name, shape in _shapes(ask).items():
+        yield f"{name}: {_allowed(shape)}"
+
+
+_BOUNDS = {
+    "exclusiveMinimum": "above",
+    "minimum": "at least",
+    "maximum": "at most",
+    "multipleOf": "a multiple of",
+}
+
+
+def _allowed(shape: dict[str, Any]) -> str:
+    """A field's description, values, bounds and default."""
+    one = shape.get("items", shape)
+    one = next((part for part in one.get("anyOf", ()) if part != {"type": "null"}), one)
+    parts = [shape["description"]] if "description" in shape else []
+    if values := [value for value in one.get("enum", ()) if value is not None]:
+        parts.append(f"of {', '.join(map(str, values))}")
+    parts += [f"{text} {one[key]}" for key, text in _BOUNDS.items() if key in one]
+    default = shape.get("default")
+    if isinstance(default, int | float | str):
+        parts.append(f"default {default}")
+    elif "default" in shape:
+        parts.append("optional")
+    return "; ".join(parts)
+
+
+def run(ask: AnyAsk) -> int:
+    """Run the load; the exit status."""
+    output = Output(sys.stdout)
+    match ask:
+        case gemm.Ask():
+            from acceptance.loads.gemm import load
+    return run_guarded(ask.load, lambda: load.run(ask, output), strays=load.STRAYS)
+
+
+def main(words: Sequence[str]) -> int:
+    """The program; the module's docstring lists its exit statuses."""
+    if not words or words[0] in HELP:
+        print(f"{COMMAND} LOAD NAME=VALUE ...\n")
+        for name, kind in ASKS.items():
+            print(f"{name}: {(kind.__doc__ or '').strip()}")
+        return 0
+    try:
+        if len(words) > 1 and words[1] in HELP:
+            print("\n".join(usage(_named(words[0]))))
+            return 0
+        ask = parsed(words)
+    except UsageError as error:
+        print(f"{COMMAND}: {error}", file=sys.stderr)
+        return 2
+    return run(ask)
+
+
+if __name__ == "__main__":
+    exit_load(main(sys.argv[1:]))

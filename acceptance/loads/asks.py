@@ -1,0 +1,43 @@
+"""Every load's `Ask`, and how it stands in the argv of its program. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from acceptance.loads.gemm import contract as gemm
+
+AnyAsk = gemm.Ask
+PROGRAM = ("-m", "acceptance.loads")
+
+
+def name_of(ask: type[AnyAsk]) -> str:
+    """The name of the load."""
+    return str(ask.__struct_config__.tag)
+
+
+ASKS: Mapping[str, type[AnyAsk]] = {name_of(one): one for one in (gemm.Ask,)}
+
+
+def decode(given: object) -> AnyAsk:
+    """An ask, from its JSON or from its fields, whose numbers may be texts.
+
+    Raises msgspec.MsgspecError.
+    """
+    if isinstance(given, str):
+        return msgspec.json.decode(given, type=AnyAsk)
+    return msgspec.convert(given, AnyAsk, strict=False)
+
+
+def argv(python: str, ask: AnyAsk) -> tuple[str, ...]:
+    """The command line of a load's program."""
+    return (python, *PROGRAM, msgspec.json.encode(ask).decode())
+
+
+def of_argv(words: Sequence[str]) -> AnyAsk | None:
+    """What a command line asks of one of our loads; None where it starts another program.
+
+    Raises msgspec.MsgspecError for an ask that no load knows.
+    """
+    return decode(words[3]) if tuple(words[1:3]) == PROGRAM and len(words) == 4 else None

@@ -1,0 +1,235 @@
+"""Runs our own loads for a check, and reads what they say against their contracts.
+
+A load is asked once for each place that it works on; all of a check's programs of one `run` work at
+once. What was asked stands in the argv of each program, so the logs of a run that has ended are
+read in the same way.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from acceptance.core.component import Component
+from acceptance.core.message import Message, Text
+from acceptance.core.parts import GPUS, renamed
+from acceptance.core.parts import Gpu as GpuNumber
+from acceptance.diagnosis.wrong_result import in_words
+from acceptance.loads import asks, contract, protocol
+from acceptance.loads.asks import AnyAsk
+from acceptance.loads.contract import Unproved
+from acceptance.loads.counts import counts_of
+from acceptance.loads.miscompare import WrongResult, component_of
+from acceptance.loads.protocol import (
+    LoadOutput,
+    LoadTable,
+    ProtocolError,
+    Waits,
+    parse,
+    salvage,
+)
+from acceptance.machine import gpu_selection
+from acceptance.machine.gpu import Gpu
+from acceptance.process.command import ProgramResult
+from acceptance.session.stage import Part
+from acceptance.tools import cuda_error
+from acceptance.tools.load_output import LoadFailed
+from acceptance.wording.errors import said
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What one program works on: its name in the run, and the GPUs that it sees, its own first."""
+
+    component: Component
+    gpus: tuple[Gpu, ...] = ()
+
+    def environment(self) -> dict[str, str]:
+        """The variables that show the program its GPUs, and no others."""
+        return gpu_selection.environment(self.gpus)
+
+    def about(self) -> dict[str, object]:
+        """What the program must say of the GPUs that it worked on."""
+        if self.component == GPUS:
+            return {"uuids": [gpu.uuid for gpu in self.gpus]}
+        if not self.gpus:
+            return {}
+        own = self.gpus[0]
+        return {"uuid": own.uuid, **({"gpu": own.model} if own.model is not None else {})}
+
+    def named(self, component: Component) -> Component:
+        """A component with the program's own numbers of its GPUs, in the names of the run.
+
+        Raises LoadFailed for a GPU that it does not see.
+        """
+        names: dict[Component, Component] = {
+            GpuNumber(index): gpu.name for index, gpu in enumerate(self.gpus)
+        }
+        if not all(part in names for part in component.ends if isinstance(part, GpuNumber)):
+            about = {"gpu": str(self.component), "component": str(component)}
+            raise LoadFailed("load_tells_of", (), **about, count=len(self.gpus))
+        return renamed(component, lambda part: names.get(part, part))
+
+
+def alone(gpus: Sequence[Gpu]) -> tuple[Place, ...]:
+    """Each GPU, which its program alone sees."""
+    return tuple(Place(gpu.name, (gpu,)) for gpu in gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a load said of every place; `failed` has those where it did not run whole."""
+
+    places: tuple[Place, ...]
+    outputs: Mapping[Component, LoadOutput] = field(default_factory=dict)
+    failed: Mapping[Component, LoadFailed] = field(default_factory=dict)
+
+    def values(self, reading: str) -> dict[Component, float]:
+        """One reading of every component that has it, by its name in the run."""
+        return {
+            place.named(one.component): one.value
+            for place in self.places
+            if place.component in self.outputs
+            for one in self.outputs[place.component].readings
+            if one.name == reading
+        }
+
+    def counts(
+        self, reading: str, due: Collection[Component]
+    ) -> tuple[dict[Component, float], dict[Component, Text | None]]:
+        """A count of wrong results by component, with the first wrong result of each as a note.
+
+        For a load that died, the count is the number of reported wrong results that belong to it.
+        `due` are the components that are to be counted.
+        """
+        counts, wrong = self.values(reading), self.wrong(reading, due)
+        died = replace(self, outputs={}).wrong(reading, due)
+        counts |= {name: float(len(results)) for name, results in died.items()}
+        return counts, {name: in_words(results[0]) for name, results in wrong.items()}
+
+    def wrong(self, reading: str, due: Collection[Component]) -> dict[Component, list[WrongResult]]:
+        """The wrong results of one count as the loads reported them, by component.
+
+        One that does not name its count speaks against its place in each count that is due there.
+        """
+        belonging: dict[Component, list[WrongResult]] = {}
+        for place in self.places:
+            ended = self.outputs.get(place.component) or self.failed.get(place.component)
+            for one in ended.miscompares if ended is not None else ():
+                counts, component = counts_of(one), component_of(one)
+                if reading in counts and component is not None:
+                    belonging.setdefault(place.named(component), []).append(one)
+                elif not counts and place.component in due:
+                    belonging.setdefault(place.component, []).append(one)
+        return belonging
+
+    def tables(self) -> Iterator[tuple[Component, LoadTable]]:
+        """Each table, with its place."""
+        for component, output in self.outputs.items():
+            for one in output.tables:
+                yield component, one
+
+    def raise_failed(self) -> None:
+        """Raise LoadFailed, naming the place, where a load did not run whole.
+
+        Call it after the results of the others were journalled.
+        """
+        for component, failure in self.failed.items():
+            raise LoadFailed(
+                "component_says", failure.miscompares, component=str(component), why=said(failure)
+            )
+
+
+class RunsStage(Protocol):
+    """What starts programs side by side: `session.programs.Programs`, or what has kept logs."""
+
+    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
+        """The results of the parts, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """The loads of one check."""
+
+    programs: RunsStage
+
+    def run(self, ask: Callable[[Place], AnyAsk], on: Sequence[Place]) -> Results:
+        """Ask a load at each place, all at once, and read what it says."""
+        done = self.programs.run_stage(
+            [
+                Part(place.component, asks.argv(sys.executable, ask(place)), place.environment())
+                for place in on
+            ]
+        )
+        return read_all(on, done)
+
+
+def read_all(on: Sequence[Place], done: Sequence[ProgramResult]) -> Results:
+    """What the ended programs say, which worked on these places in this order.
+
+    Loads that ended while they waited for their turn come last: of those that failed, the first is
+    then the one that held the others up.
+    """
+    outputs, failed = {}, {}
+    ended = zip(on, done, strict=True)
+    for place, one in sorted(ended, key=lambda pair: protocol.waits(pair[1].stdout)):
+        try:
+            outputs[place.component] = read(one, place)
+        except LoadFailed as failure:
+            failed[place.component] = failure
+    return Results(tuple(on), outputs, failed)
+
+
+def read(done: ProgramResult, place: Place) -> LoadOutput:
+    """The output of a load, if it ran whole, here, and as its argv asked.
+
+    Raises LoadFailed when it ran out of time, printed too much, ended with another exit code than 0
+    or too early, had an injected fault, or when its output is not the whole answer to its ask.
+    """
+    ask = asks.of_argv(done.argv)
+    if ask is None:
+        raise LoadFailed("load_failed", salvage(done.stdout), load=str(place.component), why="")
+    why = _broken_off(done)
+    if why is None:
+        try:
+            output = parse(done.stdout)
+            contract.prove(ask, output, place.about(), done.seconds)
+        except ProtocolError as error:
+            why = Message("load_output_unread", {"text": error.message})
+        except Unproved as error:
+            why = error.message
+        else:
+            return output
+    wrong = salvage(done.stdout)
+    if not done.stdout.strip() and not done.stderr.strip():
+        raise LoadFailed("load_failed_silently", wrong, load=ask.load, why=why)
+    raise LoadFailed("load_failed", wrong, load=ask.load, why=why, last=_last_words(done))
+
+
+def _broken_off(done: ProgramResult) -> Message | None:
+    """Why a program did not end as it should, or None."""
+    if done.timed_out or done.returncode != 0:
+        trouble = None if done.timed_out else protocol.trouble(done.stdout)
+        return done.describe() if trouble is None else Message("load_trouble", {"why": trouble})
+    if done.truncated:
+        return Message("load_output_lost")
+    error = cuda_error.find(done.stderr.splitlines())  # beside a complete output
+    return None if error is None else Message("load_cuda_error", {"why": error.reason})
+
+
+def _last_words(done: ProgramResult) -> Text | None:
+    """The last lines it printed in words: the records of the loads' own format are in its log.
+
+    Without any, the turn that it waited for, where a record says so last.
+    """
+    lines = done.stdout.splitlines()
+    words = "\n".join(line for line in lines if not line.startswith("{"))
+    if last := replace(done, stdout=words).last_lines():
+        return last
+    try:
+        record = protocol.decode(lines[-1]) if lines else None
+    except ProtocolError:
+        return None
+    return Message("load_waited", {"turn": record.turn}) if isinstance(record, Waits) else None
