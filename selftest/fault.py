@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 import acceptance
+from acceptance.loads.asks import ASKS
 from selftest.row import FAMILIES
 
 FAULTS = Path(__file__).resolve().parents[1] / "fixtures" / "faults"
@@ -23,8 +24,10 @@ LOADS = Path(acceptance.__file__).resolve().parent / "loads"
 
 
 def _programs() -> dict[str, str]:
-    """The loads that a fault may change: each module of `loads` that is a program, by its NAME."""
-    found: dict[str, str] = {}
+    """The loads that a fault may change: those with an ask by their name, and each module of
+    `loads` that is a program by its NAME.
+    """
+    found: dict[str, str] = {name: name for name in ASKS}
     for path in sorted(LOADS.glob("*/*.py")):
         text = path.read_text(encoding="utf-8")
         name = re.search(r'(?m)^NAME = "(\w+)"$', text)

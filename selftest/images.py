@@ -32,8 +32,10 @@ NODES = (*(f"nvidia{number}" for number in range(8)), "nvidiactl", "nvidia-uvm",
 # its stead.
 WRAPPER = f"""\
 #!/bin/bash
-if [ "$1" = -m ] && [ -f "{TOOLS}/replay/loads.json" ] && grep -q "\\"$2\\"" "{TOOLS}/replay/loads.json"; then
-    exec -a "$0" "$0.real" "{TOOLS}/replay/load.py" "$2" "${{@:3}}"
+load=$2
+if [ "$2" = acceptance.loads ]; then load=${{3#*\\"load\\":\\"}}; load=${{load%%\\"*}}; fi
+if [ "$1" = -m ] && [ -f "{TOOLS}/replay/loads.json" ] && grep -q "\\"$load\\"" "{TOOLS}/replay/loads.json"; then
+    exec -a "$0" "$0.real" "{TOOLS}/replay/load.py" "$load" "${{@:3}}"
 fi
 exec -a "$0" "$0.real" "$@"
 """  # noqa: E501

@@ -32,7 +32,9 @@ def decode(given: object) -> AnyAsk:
 
 def argv(python: str, ask: AnyAsk) -> tuple[str, ...]:
     """The command line of a load's program."""
-    return (python, *PROGRAM, msgspec.json.encode(ask).decode())
+    fields = msgspec.to_builtins(ask)
+    given = {name: value for name, value in fields.items() if value is not None}
+    return (python, *PROGRAM, msgspec.json.encode(given).decode())
 
 
 def of_argv(words: Sequence[str]) -> AnyAsk | None:

@@ -66,7 +66,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     def parameters(self) -> dict[str, Any]:
         """What the first line of the output repeats."""
-        fields = msgspec.to_builtins(self)
+        fields = msgspec.json.decode(msgspec.json.encode(self))  # lists, as a reader has them
         silent = {"load", *self.UNREPEATED, *(() if self.inject else ("inject",))}
         return {name: value for name, value in fields.items() if name not in silent}
 

@@ -20,6 +20,7 @@ from run_left import Run
 
 from acceptance import resources
 from acceptance.loads import power_step
+from acceptance.loads.asks import ASKS
 from acceptance.loads.pulse import selection
 from acceptance.suites.fixtures import burn
 from selftest.fault import Fault
@@ -48,17 +49,20 @@ exec "$@"
 """
 WRAPPER = """\
 #!/bin/bash
-if [ "$1" = -m ] && grep -qxF "$2" "HOME/loads"; then
-    exec -a "$0" "HOME/python.real" "HOME/fakes/replay/sound.py" "$2" "${@:3}"
+load=$2
+if [ "$2" = acceptance.loads ]; then load=${3#*\\"load\\":\\"}; load=${load%%\\"*}; fi
+if [ "$1" = -m ] && grep -qxF "$load" "HOME/loads"; then
+    exec -a "$0" "HOME/python.real" "HOME/fakes/replay/sound.py" "$load" "${@:3}"
 fi
 exec -a "$0" "HOME/python.real" "$@"
 """
 
 
 def loads() -> list[str]:
-    """The modules of our loads that are replayed with sound values."""
+    """The names and modules of our loads that are replayed with sound values."""
     text = (REPLAY / "sound.py").read_text(encoding="utf-8")
-    return sorted(set(re.findall(r'^    "(acceptance\.loads\.[\w.]+)": ', text, re.MULTILINE)))
+    modules = re.findall(r'^    "(acceptance\.loads\.[\w.]+)": ', text, re.MULTILINE)
+    return sorted({*modules, *ASKS})
 
 
 def shortened_profiles() -> str:

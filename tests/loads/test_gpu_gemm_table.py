@@ -1,29 +1,16 @@
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
-import pytest
 from card_of_tests import FakeCard
-from cases import each
 
+from acceptance.loads.gemm.contract import SIZES
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
-from acceptance.loads.gemm.table import SIZES, rows, sizes
+from acceptance.loads.gemm.table import rows
 
 
 def test_the_sizes_that_builders_publish() -> None:
     assert SIZES == (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
-    assert sizes(",".join(map(str, SIZES))) == SIZES
-    assert sizes("512") == (512,)
-
-
-@each(
-    "text",
-    ["", "128,", "128 512", "1e3", "512,128", "128,128", "16", "100", "32784", "65536", "-128"],
-)
-def test_other_sizes_are_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        sizes(text)
 
 
 def test_each_size_is_warmed_up_and_timed() -> None:

@@ -14,7 +14,9 @@ from suite_box import Said, ask, planned
 from synthetic_machines import inventory
 from wrong_results import REPEATED, all_of
 
+from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES
+from acceptance.core.evidence import Table
 from acceptance.core.judgement import judge_due
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Plan
@@ -27,6 +29,7 @@ from acceptance.loads.miscompare import Miscompare, read
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
+from acceptance.session.loads import Place, Results
 from acceptance.suites import compute
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
@@ -104,8 +107,8 @@ class Machine:
             if key[0].startswith(part) and not key[0].endswith("miscompares"):
                 self.given[gpu][key] *= share
 
-    def loads(self) -> GpuLoads:
-        outputs = {
+    def outputs(self) -> dict[Component, LoadOutput]:
+        return {
             name: LoadOutput(
                 "load",
                 {},
@@ -120,7 +123,13 @@ class Machine:
             for name, given in self.given.items()
             if name not in self.died
         }
-        return GpuLoads(gpus(seen()), outputs, self.died)
+
+    def loads(self) -> GpuLoads:
+        return GpuLoads(gpus(seen()), self.outputs(), self.died)
+
+    def run(self, _ask: object, on: Sequence[Place]) -> Results:
+        """As `Loads` does."""
+        return Results(tuple(on), self.outputs(), self.died)
 
     def said(self) -> Said:
         """The check, asked."""
@@ -131,14 +140,15 @@ class Machine:
         function, load = CHECKS[self.check], self.loads
         if self.check == "compute.copies":
             return ask(made(), self.check, function, gpu_copies=load, table=table)
-        peaks = dict.fromkeys(NAMES, self.peaks)
         return ask(
             made(),
             self.check,
             function,
-            gemm_together=load,
-            peaks=peaks,
-            table=table,
+            loads=self,
+            due_gpus=gpus(seen()),
+            formats=dict.fromkeys(NAMES, DTYPES),
+            load_s={"gpu_gemm": 7.0},
+            peaks=dict.fromkeys(NAMES, self.peaks),
         )
 
 
@@ -305,10 +315,14 @@ def test_tables_are_journalled_with_the_share_of_the_sheets_peak() -> None:
         LoadTable("gemm_bf16_by_size", columns, rows),
         LoadTable("gemm_f8_by_size", columns, rows),
     )
-    assert machine.said().outcome == "pass"
+    said = machine.said()
+    assert said.outcome == "pass"
     shares = tuple((*row, share) for row, share in zip(rows, (0.5, 1.0), strict=True))
     both = [("gemm_bf16_by_size", (*columns, "MFU"), shares), ("gemm_f8_by_size", columns, rows)]
-    assert machine.written == [(gpu, *words) for gpu in NAMES for words in both]
+    tables = [one for one in said.written if isinstance(one, Table)]
+    assert [(one.component, one.name, one.columns, one.rows) for one in tables] == [
+        (gpu, *words) for gpu in NAMES for words in both
+    ]
 
 
 # --- copies ---

@@ -29,7 +29,6 @@ from acceptance.tools.proof import ToolError
 
 AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
 FORMATS = {Gpu(0): DTYPES, Gpu(1): AMPERE}
-NAMES = {"acceptance.loads.gemm.load": "gpu_gemm", "acceptance.loads.copy.load": "gpu_copy"}
 
 
 def asked(name: str, *arguments: object) -> Any:
@@ -44,23 +43,10 @@ def printed(argv: Sequence[str], own: str) -> str:
     told: dict[str, Any] = {"seconds": float(words["--seconds"]), "uuid": own}
     told |= {"link": words["--link"]} if "--link" in words else {}
     readings = [("copy_own_d2d", "GB/s", 1.0)]
-    if "--dtypes" in words:
-        told |= {
-            "dtypes": words["--dtypes"].split(","),
-            "table": [int(n) for n in words.get("--table", "").split(",") if n],
-        }
-        rates = [
-            name for dtype in told["dtypes"] for name in (f"gemm_{dtype}_short", f"gemm_{dtype}")
-        ]
-        counts = [f"gemm_{dtype}_miscompares" for dtype in told["dtypes"]]
-        readings = [
-            *((name, "TFLOP/s", 1.0) for name in rates),
-            *((name, "count", 0.0) for name in counts),
-        ]
     lines: list[dict[str, Any]] = [
         {
             "rigproof_load": 1,
-            "load": {"gemm": "gpu_gemm", "copy": "gpu_copy"}[argv[2].split(".")[2]],
+            "load": "gpu_copy",
             "parameters": told,
         }
     ]
@@ -151,45 +137,6 @@ def test_peaks_are_those_of_each_gpus_own_sheet(seen: Inventory) -> None:
         Gpu(1): {},
     }
     assert set(own.peak.by_dtype()) == set(DTYPES)
-
-
-# --- products of matrices ---
-
-
-def test_a_profile_that_names_the_table_of_sizes_has_it(seen: Inventory) -> None:
-    loads = Loads()
-    seconds = {"gpu_gemm": 7.0, "gpu_gemm_table": 11.0}
-    found = asked("gemm_together", loads, gpus(seen), FORMATS, seconds)()
-    assert loads.visible() == [[uuid(0), uuid(1)]]
-    assert loads.word("--seconds") == [["1.0", "1.0"]]
-    assert loads.word("--table") == [["128,256,512,1024,2048,4096,8192,16384,32768"] * 2]
-    assert found.values("gemm_bf16_short") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    assert found.values("gemm_f8_short") == {Gpu(0): 1.0}
-    found.raise_failed()
-
-
-def test_together_all_run_side_by_side_and_their_time_is_split_over_the_formats(
-    seen: Inventory,
-) -> None:
-    """By the GPU that has the most of them, so that none works alone for long and none takes
-    more than the profile's time.
-    """
-    loads = Loads()
-    found = asked("gemm_together", loads, gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
-    assert loads.visible() == [[uuid(0), uuid(1)]]
-    assert loads.word("--dtypes") == [[",".join(DTYPES), ",".join(AMPERE)]]
-    assert loads.word("--seconds") == [["6.0", "6.0"]]
-    assert all("--table" not in argv for call in loads.calls for argv, _ in call)
-    assert found.values("gemm_bf16") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    alone = Loads()
-    asked("gemm_together", alone, gpus(seen)[1:], {Gpu(1): AMPERE}, {"gpu_gemm": 42.0})()
-    assert alone.word("--seconds") == [["7.0"]]
-
-
-def test_a_load_that_did_not_run_whole_is_its_own_gpus(seen: Inventory) -> None:
-    found = asked("gemm_together", Loads(dead=(1,)), gpus(seen), FORMATS, {"gpu_gemm": 42.0})()
-    assert set(found.outputs) == {Gpu(0)}
-    assert "ended with exit code 1" in str(found.failed[Gpu(1)])
 
 
 # --- copies ---
@@ -286,21 +233,12 @@ def test_copies_of_another_length_than_asked_prove_nothing(
     assert "ran with seconds = 0.1, and 1.0 was asked for" in str(short.failed[Gpu(0)])
 
 
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("gemm_together", (FORMATS, {"gpu_gemm": 42.0})),
-        ("gpu_copies", ({"gpu_copy": 1.0},)),
-    ],
-)
-def test_a_load_is_held_to_its_own_gpu(seen: Inventory, name: str, given: tuple[Any, ...]) -> None:
-    given = (*given, seen) if name == "gpu_copies" else given
-    found = asked(name, Loads(stray=uuid(0)), gpus(seen), *given)()
+def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
+    found = asked("gpu_copies", Loads(stray=uuid(0)), gpus(seen), {"gpu_copy": 1.0}, seen)()
     assert set(found.outputs) == {Gpu(0)}
     assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
         found.failed[Gpu(1)]
     )
-    torchs = asked(
-        name, Loads(stray=uuid(0).removeprefix("GPU-").upper()), gpus(seen)[:1], *given
-    )()
+    torch_name = uuid(0).removeprefix("GPU-").upper()
+    torchs = asked("gpu_copies", Loads(stray=torch_name), gpus(seen)[:1], {"gpu_copy": 1.0}, seen)()
     assert set(torchs.outputs) == {Gpu(0)}

@@ -13,6 +13,7 @@ from typing import Any
 
 import collective_texts
 import gpu_texts
+import load_texts
 import msgspec
 import pytest
 import suite_box
@@ -41,6 +42,7 @@ from acceptance.core.repeat import SEGMENT
 from acceptance.expect import gpu_limits
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
+from acceptance.loads import asks
 from acceptance.machine import gpu_selection, scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
@@ -50,6 +52,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.run import kept_outputs, log_reading
 from acceptance.session.check import Check
+from acceptance.session.loads import Loads
 from acceptance.session.stage import Part
 from acceptance.suites import (
     burn,
@@ -243,6 +246,9 @@ class Programs:
         visible = env.get("CUDA_VISIBLE_DEVICES", "").split(",")
         if "acceptance.watch.power_watch" in argv:
             return watch_printed(argv)
+        if (ask := asks.of_argv(argv)) is not None:
+            text = load_texts.printed(ask, {"uuid": visible[0]})
+            return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
         name = next((one for one in argv if one.startswith("acceptance.loads.")), None)
         if name is None:
             return self._tool(Path(argv[0]).name, argv, visible)
@@ -472,7 +478,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, gpu_limits.sheets(), SEEN, LOADS_S), DUE, c
     ),
     "compute.gemm_together": lambda p, c: compute.test_gemm_together(
-        of(gpu_loads.gemm_together, p, DUE, FORMATS, LOADS_S), PEAKS, table, c
+        Loads(p), DUE, FORMATS, LOADS_S, PEAKS, c
     ),
     "compute.copies": lambda p, c: compute.test_copies(
         of(gpu_loads.gpu_copies, p, DUE, LOADS_S, SEEN), table, c
@@ -1042,8 +1048,8 @@ def test_products_from_cool_of_a_run_that_has_them_by_themselves_are_read(run_di
     cool = replaced(both, id=PRODUCTS_ONCE, due=tuple(one for one in both.due if of_cool(one)))
     found: list[AnyBody] = [CheckStarted(PRODUCTS_ONCE)]
     programs = Programs(cool, run_dir, found.append)
-    load = of(gpu_loads.gemm_together, programs, DUE, FORMATS, LOADS_S)
-    compute.test_gemm_together(load, PEAKS, table, Check(cool, (), found.append))
+    check = Check(cool, (), found.append)
+    compute.test_gemm_together(Loads(programs), DUE, FORMATS, LOADS_S, PEAKS, check)
     found.append(CheckEnded(PRODUCTS_ONCE, "pass", "", 1.0))
     keep(run_dir, found, made=replaced(made, checks=(cool,)))
     values = len([one for one in found if isinstance(one, Measured)])

@@ -8,15 +8,18 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import load_texts
+from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
 
-from acceptance.core.dtype import GEMM_READINGS
 from acceptance.core.parts import Gpu, Pair
+from acceptance.loads import asks
+from acceptance.loads.gemm.contract import Ask
 from acceptance.loads.names import (
     BURN_OF_GPU,
     BURN_OF_PEER,
@@ -31,12 +34,13 @@ from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.session import loads
+from acceptance.session.loads import Place
 from acceptance.tools import device_query
 from acceptance.tools.load_output import (
     LoadFailed,
     read,
     read_burn,
-    read_gpu_gemm,
     read_vram,
 )
 from acceptance.tools.read import nccl_log
@@ -124,6 +128,8 @@ def _nccl(text: str) -> object:
 
 
 DTYPES = ["f64", "f8"]
+GEMM = Ask(dtypes=("f64", "f8"), seconds=8.0)
+ON = Place(Gpu(0), (gpu(0),))
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
@@ -133,7 +139,7 @@ READ: dict[str, Read] = {
     "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),
     "memory_bandwidth": _load(lambda done: read(done, "memory_bandwidth", {"seconds": 8.0})),
     "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
-    "gpu_gemm": _load(lambda done: read_gpu_gemm(done, dtypes=DTYPES, seconds=8.0)),
+    "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
     "burn": _load(
         lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
     ),
@@ -226,9 +232,7 @@ def _loads() -> Iterator[Healthy]:
     own = {"seconds": 8.0, "uuid": "GPU-1"}
     copies = [("copy_h2d", "GB/s", Gpu(0), 50.0), ("copy_h2d_miscompares", "count", Gpu(0), 0.0)]
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
-    names = {name: "count" if "miscompares" in name else "TFLOP/s" for name in GEMM_READINGS}
-    said = {**own, "dtypes": DTYPES, "table": []}
-    yield Healthy("gpu_gemm", "gpu_gemm", printed("gpu_gemm", said, _units(names, Gpu(0), DTYPES)))
+    yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("burn", "burn", _burn())
     passes = [(pattern, 2, 4000.0, 0) for pattern in PATTERNS]
     vram = printed("vram", own, _units(VRAM_READINGS, Gpu(0), DTYPES), vram_passes=(PASSES, passes))

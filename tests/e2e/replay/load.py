@@ -150,20 +150,17 @@ def burn(words: list[str]) -> None:
 
 
 def gpu_gemm(words: list[str]) -> None:
+    from acceptance.loads import asks
     from acceptance.loads.protocol import Output
 
-    told = plan("acceptance.loads.gemm.load")
+    told = plan("gpu_gemm")
     gpu, parameters = who()
     sick = gpu.index == told["gpu"]
-    dtypes, seconds = option(words, "--dtypes").split(","), float(option(words, "--seconds"))
-    table = [int(size) for size in option(words, "--table").split(",") if size]
+    ask = asks.decode(words[0])
     output = Output(sys.stdout)
-    output.hello(
-        "gpu_gemm",
-        {"dtypes": dtypes, "seconds": seconds, "table": table, "size": 8192, **parameters},
-    )
-    for index, dtype in enumerate(dtypes):
-        time.sleep(seconds * 1.02)
+    output.hello(ask.load, {**ask.parameters(), **parameters})
+    for index, dtype in enumerate(ask.dtypes):
+        time.sleep(ask.seconds * 1.02)
         share = told["share"] if sick and told["dtype"] in ("", dtype) else 1.0
         wrong = float(sick and told["fault"] == "wrong" and told["dtype"] in ("", dtype))
         output.reading(
@@ -470,7 +467,7 @@ def main() -> None:
     name, *words = sys.argv[1:]
     own = {
         "acceptance.loads.burn.load": burn,
-        "acceptance.loads.gemm.load": gpu_gemm,
+        "gpu_gemm": gpu_gemm,
         "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.train.step_load": train_step,
         "acceptance.loads.vram.load": vram,

@@ -29,6 +29,7 @@ from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, segment
+from acceptance.loads import asks
 from acceptance.loads.names import BURN_DIGESTS, BURN_LAPS, DIGESTS, LAPS, PASSES, PATTERNS
 from acceptance.loads.protocol import Output
 
@@ -104,13 +105,10 @@ def identity() -> Line:
 
 
 def gemm(words: list[str]) -> None:
-    given = options(words)
-    dtypes, seconds = given["dtypes"].split(","), float(given["seconds"])
-    table = [int(size) for size in given.get("table", "").split(",") if size]
+    ask = asks.decode(words[0])
     output = Output(sys.stdout)
-    asked = {"dtypes": dtypes, "seconds": seconds, "table": table, "size": 8192}
-    output.hello("gpu_gemm", {**asked, **identity()})
-    time.sleep(seconds * len(dtypes))
+    output.hello(ask.load, {**ask.parameters(), **identity()})
+    time.sleep(ask.seconds * len(ask.dtypes))
     readings(output, "compute.gemm_together")
     output.end()
 
@@ -282,7 +280,7 @@ LOADS: dict[str, Callable[[list[str]], None]] = {
         "memory_bandwidth", lambda _: "memory.bandwidth"
     ),
     "acceptance.loads.cpu.memory_random": on_processors("memory_random", lambda _: "memory.random"),
-    "acceptance.loads.gemm.load": gemm,
+    "gpu_gemm": gemm,
     "acceptance.loads.pulse.load": pulse,
     "acceptance.loads.train.digest_load": training,
     "acceptance.loads.train.layer_load": layers,

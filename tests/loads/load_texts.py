@@ -1,0 +1,54 @@
+"""The whole output of a load of ours, made of its contract."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from acceptance.core.component import Component
+from acceptance.core.message import Message
+from acceptance.loads.asks import AnyAsk
+from acceptance.loads.contract import ReadingKey
+from acceptance.loads.miscompare import Miscompare
+from acceptance.loads.protocol import LoadOutput, Output
+
+
+def printed(
+    ask: AnyAsk,
+    about: Mapping[str, Any],
+    *,
+    values: Mapping[str, float] = {},
+    absent: Collection[int] = (),
+    without: Collection[str] = (),
+    more: Mapping[ReadingKey, str] = {},
+    wrong: Sequence[Miscompare] = (),
+) -> str:
+    """What the load prints that was asked this on hardware that says this of itself.
+
+    Rates are 1 and counts 0 where `values` has no other. The `absent` of the choices are what this
+    hardware lacks. The readings `without` are left out, and `more` come besides.
+    """
+    stream = io.StringIO()
+    output = Output(stream)
+    parameters = {**ask.parameters(), **about}
+    output.hello(ask.load, parameters)
+    for one in wrong:
+        output.miscompare(one)
+    due = ask.due(LoadOutput(ask.load, parameters, (), (), ()))
+
+    def measure(units: Mapping[tuple[str, Component], str]) -> None:
+        for (name, component), unit in units.items():
+            if name not in without:
+                output.reading(name, unit, component, values.get(name, float(unit != "count")))
+
+    measure(due.readings)
+    for number, units in enumerate(due.choices):
+        if number in absent:
+            for name, component in units:
+                output.absent(name, component, Message("peer_out_of_reach"))
+        else:
+            measure(units)
+    measure(more)
+    output.end()
+    return stream.getvalue()

@@ -1,0 +1,154 @@
+"""Loads of ours as a check runs them: what each program is told, and what its answer is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from cases import each
+from gpu_machine import gpu, uuid
+from load_texts import printed
+from wrong_results import REPEATED, all_of
+
+from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads import asks
+from acceptance.loads.gemm.contract import Ask
+from acceptance.loads.miscompare import read as read_wrong
+from acceptance.loads.protocol import LoadOutput, LoadReading
+from acceptance.process.command import ProgramResult
+from acceptance.session import loads
+from acceptance.session.loads import Loads, Place, Results, alone
+from acceptance.session.stage import Part
+from acceptance.tools.load_output import LoadFailed
+
+ASK = Ask(dtypes=("f64", "f16"), seconds=2.0)
+FIRST, SECOND = gpu(0), gpu(2)
+
+
+def ended(text: str, **more: Any) -> ProgramResult:
+    return replace(ProgramResult(asks.argv("python", ASK), 0, text, "", 1e3), **more)
+
+
+def whole(index: int = 0, **more: Any) -> str:
+    return printed(ASK, {"uuid": uuid(index)}, **more)
+
+
+def trouble(done: ProgramResult) -> LoadFailed:
+    with pytest.raises(LoadFailed) as caught:
+        loads.read(done, *alone([FIRST]))
+    return caught.value
+
+
+@dataclass
+class Programs:
+    """Starts nothing: each program says that all went well, on the GPU that it was shown."""
+
+    parts: list[Part] = field(default_factory=list)
+
+    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
+        self.parts += parts
+        return tuple(
+            ProgramResult(one.argv, 0, self.text(one.argv, one.env), "", 1e3) for one in parts
+        )
+
+    def text(self, argv: Sequence[str], env: Mapping[str, str]) -> str:
+        ask = asks.of_argv(argv)
+        assert ask is not None
+        return printed(ask, {"uuid": env["CUDA_VISIBLE_DEVICES"].partition(",")[0]})
+
+
+def test_each_program_is_asked_and_sees_its_own_gpu() -> None:
+    programs = Programs()
+    own = {Gpu(0): ASK, Gpu(2): Ask(dtypes=("f64",), seconds=2.0)}
+    results = Loads(programs).run(lambda place: own[place.component], alone([FIRST, SECOND]))
+    assert [asks.of_argv(one.argv) for one in programs.parts] == list(own.values())
+    assert [one.env["CUDA_VISIBLE_DEVICES"] for one in programs.parts] == [uuid(0), uuid(2)]
+    assert results.values("gemm_f64") == {Gpu(0): 1.0, Gpu(2): 1.0}
+    assert results.values("gemm_f16") == {Gpu(0): 1.0}
+    results.raise_failed()
+
+
+@each(
+    "more, code",
+    [
+        ({"returncode": 1}, None),
+        ({"returncode": -9, "timed_out": True}, None),
+        ({"truncated": True}, "load_output_lost"),
+        ({"stderr": "CUDA error: an illegal memory access was encountered"}, "load_cuda_error"),
+        ({"seconds": 3.9}, "load_ended_early"),
+        ({"argv": asks.argv("python", Ask(dtypes=("f64",), seconds=2.0))}, "load_parameter"),
+    ],
+)
+def test_a_load_that_did_not_end_as_asked_proves_nothing(
+    more: dict[str, Any], code: str | None
+) -> None:
+    assert loads.read(ended(whole()), *alone([FIRST])).load == "gpu_gemm"
+    counted = whole(wrong=(read_wrong(REPEATED),), values={"gemm_f16_miscompares": 1.0})
+    failure = trouble(ended(counted, **more))
+    assert code is None or failure.message.values["why"].code == code  # type: ignore[union-attr]
+    assert failure.miscompares == (read_wrong(REPEATED),)
+
+
+def test_torn_and_empty_output_and_that_of_another_program_prove_nothing() -> None:
+    assert trouble(ended(whole()[:-30])).message.code == "load_failed"
+    assert trouble(ended("")).message.code == "load_failed_silently"
+    assert trouble(ended(whole(), argv=("gpu-burn", "60"))).message.code == "load_failed"
+    assert trouble(ended(whole(2))).message.code == "load_failed"
+
+
+def test_the_last_words_are_the_turn_that_it_waited_for() -> None:
+    text = '{"waits": "exclusive turn on machine"}\n'
+    failure = trouble(ended(text, returncode=-15, timed_out=True))
+    assert failure.message.values["last"].code == "load_waited"  # type: ignore[union-attr]
+    said = trouble(ended('{"note": "x"}\nit broke\n', returncode=1))
+    assert said.message.values["last"] == "it broke"
+    assert "last" not in trouble(ended('{"note": "x"}\n{"tor', returncode=1)).message.values
+
+
+def results(outputs: Mapping[Any, LoadOutput], failed: Mapping[Any, LoadFailed] = {}) -> Results:
+    three = (FIRST, gpu(1), SECOND)
+    places = [Place(one.name, (one, *(other for other in three if other != one))) for one in three]
+    return Results(tuple(places), outputs, failed)
+
+
+def output(*readings: LoadReading, wrong: tuple[Any, ...] = ()) -> LoadOutput:
+    return LoadOutput("gpu_copy", {}, readings, wrong, ())
+
+
+def test_a_program_counts_its_own_gpu_first() -> None:
+    """The third saw gpu2 first, so its gpu0 is the machine's gpu2."""
+    pair = LoadReading("p2p", "GB/s", Pair(Gpu(0), Gpu(1)), 2.0)
+    given = results({Gpu(0): output(pair), Gpu(2): output(pair)})
+    assert given.values("p2p") == {Pair(Gpu(0), Gpu(1)): 2.0, Pair(Gpu(2), Gpu(0)): 2.0}
+    stray = results({Gpu(0): output(LoadReading("copy", "GB/s", Gpu(7), 1.0))})
+    with pytest.raises(LoadFailed, match="gpu7, and was given 3 GPUs"):
+        stray.values("copy")
+
+
+def test_wrong_results_of_a_load_that_died_are_counted() -> None:
+    count, due = "gemm_f16_miscompares", {Gpu(0), Gpu(2)}
+    sound = output(LoadReading(count, "count", Gpu(0), 0.0))
+    died = LoadFailed("load_failed", (read_wrong(REPEATED),))
+    given = results({Gpu(0): sound}, {Gpu(2): died})
+    counts, notes = given.counts(count, due)
+    assert (counts, set(notes)) == ({Gpu(0): 0.0, Gpu(2): 1.0}, {Gpu(2)})
+    assert given.counts("gemm_f64_miscompares", due) == ({}, {})
+    with pytest.raises(LoadFailed, match="gpu2"):
+        given.raise_failed()
+
+
+def test_a_wrong_result_that_names_no_count_speaks_against_every_due_one() -> None:
+    (unread,) = all_of({"row": 7})
+    given = results({}, {Gpu(2): LoadFailed("load_failed", (unread,))})
+    for count in ("gemm_f16_miscompares", "gemm_f64_miscompares"):
+        assert given.counts(count, {Gpu(2)})[0] == {Gpu(2): 1.0}
+    assert given.counts("copy_own_p2p_miscompares", {Pair(Gpu(0), Gpu(2))}) == ({}, {})
+
+
+def test_the_load_of_all_gpus_names_them_all_and_one_of_the_host_none() -> None:
+    assert Place(GPUS, (FIRST, SECOND)).about() == {"uuids": [uuid(0), uuid(2)]}
+    host = Place(GPUS, ())
+    assert host.environment()["CUDA_VISIBLE_DEVICES"] == ""
+    assert Place(Gpu(0)).about() == {}
