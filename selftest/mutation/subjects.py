@@ -82,7 +82,7 @@ NOT_YET: frozenset[str] = frozenset({
 # What decides: everything is mutated.
 _DECIDE: dict[str, dict[str, str]] = {
     "core": {
-        "advice": "reports/advice",
+        "advice": "expect/site_families | reports/advice diagnosis/causes",
         "component": "component",
         "parts": "component",
         "clock_reasons": (

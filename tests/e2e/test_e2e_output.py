@@ -100,7 +100,7 @@ def test_reports_that_cannot_be_written(rig: Rig) -> None:
         assert run.code == 3
         assert run.err.count("\n") == 1
         assert (
-            "cannot be written (File too large): make room, then run `rigproof report " in run.err
+            "cannot be written (File too large): make room, then run 'rigproof report " in run.err
         )
         assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == kept, (
             "the old ones stay whole"

@@ -142,11 +142,30 @@ def test_a_name_stands_once_in_all_files() -> None:
         ('{ measurement = "site_mount", is = "below" }', "value goes with"),
         ('{ measurement = "site_mount", event = "xid" }', "one of measurement, event and rule"),
         ("{ }", "one of measurement, event and rule"),
+        ('{ measurement = [], is = "failed" }', "measurement"),
+        ("{ event = [] }", "event"),
     ],
 )
 def test_a_condition_that_cannot_be_is_told(when: str, told: str) -> None:
+    with pytest.raises(SiteFileError, match=told):
+        parse(with_condition(when))
+
+
+@each(
+    "when",
+    [
+        '{ measurement = ["site_mount"], is = "above", value = 0.5 }',
+        '{ event = ["xid"], is = "before" }',
+        '{ rule = "memory_is_bad" }',
+    ],
+)
+def test_a_condition_may_be_on_one_name_in_a_list(when: str) -> None:
+    parse(with_condition(when))
+
+
+def with_condition(when: str) -> str:
+    """A sound file whose first cause has this condition."""
     other = '{ what = "two", tell = "listen" }'
     causes = f'[{{ what = "one", tell = "look", when = {when} }}, {other}]'
     start, end = SOUND.index("causes = ["), SOUND.index("next =")
-    with pytest.raises(SiteFileError, match=told):
-        parse(f"{SOUND[:start]}causes = {causes}\n{SOUND[end:]}")
+    return f"{SOUND[:start]}causes = {causes}\n{SOUND[end:]}"

@@ -81,7 +81,7 @@ def test_without_an_engine_no_container_can_be_asked_for(rig: Rig, unwell: tuple
     assert (run.code, run.folder) == (2, None)
     assert run.err == (
         f"rigproof: no container can be had: DOCKER_HOST={address} does not answer ({why}): "
-        "`sudo apt install docker.io` (in a checkout: `sudo make engine`) installs and starts one; "
+        "'sudo apt install docker.io' (in a checkout: 'sudo make engine') installs and starts one; "
         "--station host (make: STATION=host) goes without\n"
     )
 

@@ -197,7 +197,7 @@ def test_an_image_that_is_not_here(rig: Rig) -> None:
     run = rig.accept("--station", "docker", "--image", "rigproof-test:nowhere", only=ONLY)
     assert (run.code, run.folder) == (2, None)
     assert run.err == (
-        "rigproof: there is no image rigproof-test:nowhere here: name one that `docker images` "
+        "rigproof: there is no image rigproof-test:nowhere here: name one that 'docker images' "
         "lists, or leave --image (make: IMAGE) away, and rigproof builds its own\n"
     )
 
