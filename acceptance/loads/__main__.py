@@ -24,6 +24,7 @@ from acceptance.loads.asks import ASKS, AnyAsk
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
+from acceptance.loads.vram import contract as vram
 
 HELP = ("-h", "--help")
 COMMAND = " ".join(("python", *asks.PROGRAM))
@@ -113,11 +114,16 @@ def _allowed(shape: dict[str, Any]) -> str:
 
 def run(ask: AnyAsk) -> int:
     """Run the load; the exit status."""
-    output = Output(sys.stdout)
+    name, output = ask.load, Output(sys.stdout)
     match ask:
         case gemm.Ask():
-            from acceptance.loads.gemm import load
-    return run_guarded(ask.load, lambda: load.run(ask, output), strays=load.STRAYS)
+            from acceptance.loads.gemm import load as gemm_load
+
+            return run_guarded(name, partial(gemm_load.run, ask, output), strays=gemm_load.STRAYS)
+        case vram.Ask():
+            from acceptance.loads.vram import load as vram_load
+
+            return run_guarded(name, partial(vram_load.run, ask, output), strays=vram_load.STRAYS)
 
 
 def main(words: Sequence[str]) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask
+AnyAsk = gemm.Ask | vram.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 
@@ -17,7 +19,7 @@ def name_of(ask: type[AnyAsk]) -> str:
     return str(ask.__struct_config__.tag)
 
 
-ASKS: Mapping[str, type[AnyAsk]] = {name_of(one): one for one in (gemm.Ask,)}
+ASKS: Mapping[str, type[AnyAsk]] = {name_of(one): one for one in get_args(AnyAsk)}
 
 
 def decode(given: object) -> AnyAsk:
@@ -25,9 +27,12 @@ def decode(given: object) -> AnyAsk:
 
     Raises msgspec.MsgspecError.
     """
-    if isinstance(given, str):
-        return msgspec.json.decode(given, type=AnyAsk)
-    return msgspec.convert(given, AnyAsk, strict=False)
+    ask: AnyAsk = (
+        msgspec.json.decode(given, type=AnyAsk)
+        if isinstance(given, str)
+        else msgspec.convert(given, AnyAsk, strict=False)
+    )
+    return ask
 
 
 def argv(python: str, ask: AnyAsk) -> tuple[str, ...]:

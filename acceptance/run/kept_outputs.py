@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -266,16 +267,26 @@ class _Logs:
 
     kept: Kept
 
-    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
+    def run_stage(
+        self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
+    ) -> tuple[ProgramResult, ...]:
         """The results of the programs, in the order in which they were started."""
         return tuple(self.kept.done)
+
+
+def _loads(kept: Kept) -> Loads:
+    """What reads the logs as a session reads what it has started."""
+    return Loads(_Logs(kept), lambda _shown: lambda _index, _line: None)
+
+
+# What was asked stands in the argv of the programs.
+_SECONDS = defaultdict[str, float](lambda: 1.0)
 
 
 def _gemm_together(kept: Kept, check: Check) -> None:
     peaks: dict[Component, Mapping[str, float]] = {gpu.name: {} for gpu in kept.due}
     formats: dict[Component, tuple[DtypeName, ...]] = {gpu.name: DTYPES for gpu in kept.due}
-    seconds = {"gpu_gemm": 1.0}  # what was asked stands in the argv of the programs
-    compute.test_gemm_together(Loads(_Logs(kept)), kept.due, formats, seconds, peaks, check)
+    compute.test_gemm_together(_loads(kept), kept.due, formats, _SECONDS, peaks, check)
 
 
 def _device_query(kept: Kept, check: Check) -> None:
@@ -427,7 +438,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         lambda: kept.steps(table=True), {}, _table, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
-        lambda: kept.gpu_loads("vram"), kept.due, _heat, _table, check
+        _loads(kept), kept.due, _SECONDS, _heat, check
     ),
 }
 

@@ -17,7 +17,7 @@ from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap
 from acceptance.core.waiver import Waiver
 from acceptance.loads.protocol import LoadTable
-from acceptance.session.loads import Results
+from acceptance.session.loads import Noting, Results, first_wrong
 from acceptance.wording import words
 
 
@@ -164,23 +164,28 @@ class Check:
         self(measurement, readings, skipped=skipped, serials=serials, notes=notes)
 
     def all(
-        self, results: Results, table: Callable[[Component, LoadTable], LoadTable] | None = None
+        self,
+        results: Results,
+        *,
+        table: Callable[[Component, LoadTable], LoadTable] | None = None,
+        note: Noting = first_wrong,
+        serials: Mapping[Component, str | None] | None = None,
     ) -> None:
         """Journal every reading, count, ratio and table of a load that this check has due.
 
-        `table` gives a table as it is journalled. Raises LoadFailed at the end where the load did
-        not run whole somewhere.
+        `table` gives a table as it is journalled, `note` what is said of the wrong results of a
+        count. Raises LoadFailed at the end where the load did not run whole somewhere.
         """
         due = {one.measurement: one for one in self._planned.due}
         for name, one in due.items():
             if one.siblings is None and one.unit == "count":
-                counts, notes = results.counts(name, self.components(name))
-                self(name, counts, notes=notes)
+                counts, notes = results.counts(name, self.components(name), note)
+                self(name, counts, notes=notes, serials=serials)
             elif one.siblings is None:
-                self(name, results.values(name))
+                self(name, results.values(name), serials=serials)
         for name, one in due.items():
             if one.siblings is not None:
-                self.ratio(name)
+                self.ratio(name, serials=serials)
         for component, given in results.tables():
             made = given if table is None else table(component, given)
             self._write(Table(self._planned.id, component, made.name, made.columns, made.rows))

@@ -53,7 +53,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.session import context as session_context
 from acceptance.session import earlier, load_events
 from acceptance.session.check import Check, CheckSkipped
-from acceptance.session.loads import Loads
+from acceptance.session.loads import Listening, Loads
 from acceptance.session.programs import Programs
 from acceptance.session.site import IS_SITE
 from acceptance.watch.telemetry_reader import GpuTelemetry
@@ -169,7 +169,7 @@ class SessionFixtures:
         return self._write
 
     @pytest.fixture
-    def listener(self) -> Callable[[Mapping[Component, Sequence[Component]]], load_events.Listener]:
+    def listener(self) -> Listening:
         """Makes a listener that journals at once the wrong results that loads report.
 
         Its argument is the GPUs that each load sees, the load's own first.
@@ -233,9 +233,9 @@ class SessionFixtures:
         return Programs(planned, self.run_dir / "logs", self._write, look)
 
     @pytest.fixture
-    def loads(self, programs: Programs) -> Loads:
+    def loads(self, programs: Programs, listener: Listening) -> Loads:
         """Runs our own loads (`acceptance.session.loads.Loads`)."""
-        return Loads(programs)
+        return Loads(programs, listener)
 
     @pytest.fixture
     def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:

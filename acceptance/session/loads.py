@@ -78,6 +78,14 @@ def alone(gpus: Sequence[Gpu]) -> tuple[Place, ...]:
     return tuple(Place(gpu.name, (gpu,)) for gpu in gpus)
 
 
+Noting = Callable[[Component, Sequence[WrongResult]], Text]
+
+
+def first_wrong(_component: Component, wrong: Sequence[WrongResult]) -> Text:
+    """The first wrong result, as the note of a count."""
+    return in_words(wrong[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
     """What a load said of every place; `failed` has those where it did not run whole."""
@@ -97,9 +105,9 @@ class Results:
         }
 
     def counts(
-        self, reading: str, due: Collection[Component]
+        self, reading: str, due: Collection[Component], note: Noting
     ) -> tuple[dict[Component, float], dict[Component, Text | None]]:
-        """A count of wrong results by component, with the first wrong result of each as a note.
+        """A count of wrong results by component, with what `note` says of those of each.
 
         For a load that died, the count is the number of reported wrong results that belong to it.
         `due` are the components that are to be counted.
@@ -107,7 +115,7 @@ class Results:
         counts, wrong = self.values(reading), self.wrong(reading, due)
         died = replace(self, outputs={}).wrong(reading, due)
         counts |= {name: float(len(results)) for name, results in died.items()}
-        return counts, {name: in_words(results[0]) for name, results in wrong.items()}
+        return counts, {name: note(name, results) for name, results in wrong.items()}
 
     def wrong(self, reading: str, due: Collection[Component]) -> dict[Component, list[WrongResult]]:
         """The wrong results of one count as the loads reported them, by component.
@@ -145,15 +153,21 @@ class Results:
 class RunsStage(Protocol):
     """What starts programs side by side: `session.programs.Programs`, or what has kept logs."""
 
-    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
-        """The results of the parts, in their order."""
+    def run_stage(
+        self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
+    ) -> tuple[ProgramResult, ...]:
+        """The results of the parts, in their order; `on_line` hears each line of each part."""
+
+
+Listening = Callable[[Mapping[Component, Sequence[Component]]], Callable[[int, str], None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The loads of one check."""
+    """The loads of one check; `listening` makes what journals at once the wrong results of each."""
 
     programs: RunsStage
+    listening: Listening
 
     def run(self, ask: Callable[[Place], AnyAsk], on: Sequence[Place]) -> Results:
         """Ask a load at each place, all at once, and read what it says."""
@@ -161,7 +175,8 @@ class Loads:
             [
                 Part(place.component, asks.argv(sys.executable, ask(place)), place.environment())
                 for place in on
-            ]
+            ],
+            on_line=self.listening({one.component: [gpu.name for gpu in one.gpus] for one in on}),
         )
         return read_all(on, done)
 

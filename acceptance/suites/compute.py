@@ -69,7 +69,7 @@ def test_gemm_together(
         on=alone(due_gpus),
     )
     sizes = {by_size(dtype): dtype for dtype in DTYPES}
-    check.all(results, lambda gpu, one: with_mfu(one, peaks[gpu].get(sizes[one.name])))
+    check.all(results, table=lambda gpu, one: with_mfu(one, peaks[gpu].get(sizes[one.name])))
 
 
 @pytest.mark.session("load")

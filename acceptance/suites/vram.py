@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 
 import pytest
 
-from acceptance.core.component import Component
+from acceptance.loads.vram.contract import Ask
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
-from acceptance.suites.fixtures.burn_evidence import Heats, count_readings
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
-
-WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
+from acceptance.session.loads import Loads, alone
+from acceptance.suites.fixtures.burn_evidence import Heats, diagnosed
 
 
 @pytest.mark.session("gpu-load")
@@ -23,10 +21,10 @@ WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | 
     "vram_miscompares", "vram_tested", "vram_rate", "vram_copy", "vram_copy_ratio"
 )
 def test_patterns(
-    vram_run: Callable[[], GpuLoads],
+    loads: Loads,
     due_gpus: tuple[Gpu, ...],
+    load_s: Mapping[str, float],
     gpu_heat: Heats,
-    table: WriteTable,
     check: Check,
 ) -> None:
     """Patterns over the memory of all GPUs at once, every word read back and compared.
@@ -36,14 +34,9 @@ def test_patterns(
     driver and library keep for themselves, and memory under the heat of products, which the burn
     fills.
     """
-    loads = vram_run()
-    serials = uuids(due_gpus)
-    counts, notes = count_readings(loads, "vram_miscompares", gpu_heat)
-    check("vram_miscompares", counts, notes=notes, serials=serials)
-    for name in ("vram_tested", "vram_rate", "vram_copy"):
-        check(name, loads.values(name), serials=serials)
-    check.ratio("vram_copy_ratio", serials=serials)
-    for gpu, output in loads.outputs.items():
-        for one in output.tables:
-            table(gpu, one.name, one.columns, one.rows)
-    loads.raise_failed()
+    results = loads.run(lambda _: Ask(seconds=load_s["vram"]), on=alone(due_gpus))
+    check.all(
+        results,
+        note=lambda gpu, wrong: diagnosed(gpu, wrong, gpu_heat).told,
+        serials=uuids(due_gpus),
+    )

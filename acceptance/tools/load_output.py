@@ -29,10 +29,6 @@ from acceptance.loads.names import (
     LAPS,
     NCCL_LOG,
     OWN,
-    PASSES,
-    PATTERNS,
-    VRAM_PASSES,
-    VRAM_READINGS,
     of_arm,
 )
 from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, Waits, parse, salvage
@@ -40,9 +36,6 @@ from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 from acceptance.wording.errors import WordedError
 
-# Share of the requested time: after the first round the load does not start a pattern that would
-# end too late, and the longest takes a third of a round.
-VRAM_LEAST_SHARE = 0.5
 WORKED = 0.95  # least share of the requested time that the turns take together
 LEAST_LAPS = 2  # rates and digests are compared with those of an earlier lap
 
@@ -141,45 +134,6 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
             raise failed(Message("load_digest", values), output)
         found[dtype, shape] = inputs, result
     return found
-
-
-def vram_argv(python: str, *, seconds: float, inject: str | None = None) -> tuple[str, ...]:
-    """The command line of the memory test of one GPU.
-
-    It makes as many rounds of its patterns as fit into `seconds`, and at least one.
-    """
-    argv = [python, "-m", "acceptance.loads.vram.load", "--seconds", f"{float(seconds)}"]
-    argv += [] if inject is None else ["--inject", inject]
-    return tuple(argv)
-
-
-def read_vram(
-    completed: ProgramResult, *, seconds: float, also: Mapping[str, Any] | None = None
-) -> LoadOutput:
-    """The memory test's output, if it ran completely and as requested; `also` as in `read_burn`.
-
-    Raises LoadFailed as `load_output.read` does. It also raises LoadFailed for a missing or unknown
-    reading, another unit, a missing pattern, and wrong words that were reported but not counted.
-    """
-    output = read(
-        completed, "vram", {"seconds": seconds, **(also or {})}, least_s=VRAM_LEAST_SHARE * seconds
-    )
-    exactly(output, {(name, OWN): unit for name, unit in VRAM_READINGS.items()}, set())
-    rows = table_of(output, VRAM_PASSES, PASSES).rows
-    if missing := [pattern for pattern in PATTERNS if pattern not in {row[0] for row in rows}]:
-        names = Listed(tuple(missing))
-        raise failed(Message("load_pattern_missing", {"patterns": names}), output)
-    for pattern, passes, _, wrong in rows:
-        if not isinstance(passes, float) or passes < 1:
-            values = {"patterns": str(pattern)}
-            raise failed(Message("load_pattern_missing", values), output)
-        if wrong != 0 and not any(
-            one.value for one in output.readings if one.name == "vram_miscompares"
-        ):
-            values = {"pattern": str(pattern)}
-            raise failed(Message("load_words_uncounted", values), output)
-    _require_counts(output)
-    return output
 
 
 def collective_argv(

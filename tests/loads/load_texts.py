@@ -12,6 +12,12 @@ from acceptance.loads.asks import AnyAsk
 from acceptance.loads.contract import ReadingKey
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.loads.vram import contract as vram
+
+# The rows of a sound run.
+ROWS: Mapping[str, Sequence[Sequence[float | str]]] = {
+    vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
+}
 
 
 def printed(
@@ -23,11 +29,13 @@ def printed(
     without: Collection[str] = (),
     more: Mapping[ReadingKey, str] = {},
     wrong: Sequence[Miscompare] = (),
+    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[float | str]]]] = {},
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
     Rates are 1 and counts 0 where `values` has no other. The `absent` of the choices are what this
-    hardware lacks. The readings `without` are left out, and `more` come besides.
+    hardware lacks. The readings `without` are left out, and `more` come besides. `tables` are columns
+    and rows; another that is due is that of a sound run.
     """
     stream = io.StringIO()
     output = Output(stream)
@@ -50,5 +58,9 @@ def printed(
         else:
             measure(units)
     measure(more)
+    sound = {name: (columns, ROWS[name]) for name, columns in due.tables.items() if name in ROWS}
+    for name, (columns, rows) in {**sound, **tables}.items():
+        if rows:
+            output.table(name, columns, rows)
     output.end()
     return stream.getvalue()

@@ -15,13 +15,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cases import each
 from cuda_on_cpu import Built, shared
-from load_program import run
 from thoroughness import examples
 from vram_on_cpu import WHOLE, Gpu
 
 import acceptance.loads
+from acceptance.loads.__main__ import main
 from acceptance.loads.protocol import LoadOutput, Output, ProtocolError, parse, salvage
 from acceptance.loads.vram import device, load
 from acceptance.loads.vram.device import CudaMemory
@@ -34,7 +33,7 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler 
 CARD = {"gpu": "a GPU", "uuid": "GPU-1", "capability": "9.0", "library": "torch 2"}
 WORDS = 37 * TILE
 PLACE = WORDS // 3
-LOAD = ("--seconds", "0.01")
+LOAD = ("vram", "seconds=0.01")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def start(built: Built, monkeypatch: pytest.MonkeyPatch) -> Start:
 
 
 def ran(capsys: pytest.CaptureFixture[str], *extra: str) -> LoadOutput:
-    assert load.main([*LOAD, *extra]) == 0
+    assert main([*LOAD, *extra]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     return parse(captured.out)
@@ -71,45 +70,6 @@ def ran(capsys: pytest.CaptureFixture[str], *extra: str) -> LoadOutput:
 
 def values(output: LoadOutput) -> dict[str, float]:
     return {reading.name: reading.value for reading in output.readings}
-
-
-def test_arguments() -> None:
-    options = load.arguments().parse_args(["--seconds", "60"])
-    assert (options.seconds, options.inject) == (60.0, None)
-
-
-@each(
-    "arguments, said",
-    [
-        ((), "required: --seconds"),
-        (("--seconds", "0"), "is not a number of seconds"),
-        (("--seconds", "nan"), "is not a number of seconds"),
-        (("--seconds", "1", "--inject", "fire"), "invalid choice"),
-        (("--seconds", "1", "--size", "8"), "unrecognized"),
-    ],
-)
-def test_bad_arguments_get_one_sentence(
-    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        load.main(arguments)
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
-
-
-def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.vram.load", *LOAD)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("vram: torch ")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_the_command_line_loads_neither_torch_nor_numpy() -> None:
-    done = run(
-        "-c",
-        "import sys, acceptance.loads.vram; print({'torch', 'numpy', 'cuda'} & sys.modules.keys())",
-    )
-    assert done.stdout == "set()\n", done.stderr
 
 
 @needs_cc
@@ -167,7 +127,7 @@ def test_many_rounds_without_a_false_alarm(start: Start) -> None:
 @needs_cc
 def test_one_bit_that_flips_once(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     start()
-    output = ran(capsys, "--inject", "bit")
+    output = ran(capsys, "inject=bit")
     assert output.injected == "bit"
     (found,) = output.miscompares
     assert (found.pattern, found.number, found.words) == ("walking_bits", 1, 1)
@@ -186,7 +146,7 @@ def test_a_stuck_bit_shows_in_all_patterns_at_one_address(
     start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start()
-    output = ran(capsys, "--inject", "stuck")
+    output = ran(capsys, "inject=stuck")
     assert {found.pattern for found in output.miscompares} >= PATTERNS.keys() - {"block_move"}
     for found in output.miscompares:
         assert found.bits == {STUCK: found.words}
@@ -202,7 +162,7 @@ def test_an_address_line_says_which_it_is(
     start: Start, capsys: pytest.CaptureFixture[str], words: int
 ) -> None:
     start(words)
-    output = ran(capsys, "--inject", "address")
+    output = ran(capsys, "inject=address")
     place = words // 3
     other = partner(place, words)
     assert 0 <= other < words
@@ -221,7 +181,7 @@ def test_faults_are_found_whatever_the_size(
     start: Start, capsys: pytest.CaptureFixture[str], kind: str, words: int
 ) -> None:
     start(words)
-    output = ran(capsys, "--inject", kind)
+    output = ran(capsys, f"inject={kind}")
     assert values(output)["vram_miscompares"] >= 1
     assert output.injected == kind
     assert output.miscompares
@@ -237,7 +197,7 @@ def test_a_slow_memory_is_slow_and_right(
         gpu.clock += seconds
 
     monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, sleep=sleep))
-    output = ran(capsys, "--inject", "slow")
+    output = ran(capsys, "inject=slow")
     found = values(output)
     assert found["vram_rate"] == pytest.approx(0.5, abs=0.02)
     assert found["vram_copy"] == pytest.approx(1.0)
@@ -255,7 +215,7 @@ def test_a_gpu_that_hangs_is_given_up(
         now[0] += max(seconds, 0.5)
 
     monkeypatch.setattr(device, "CudaMemory", partial(CudaMemory, lambda: now[0], sleep))
-    assert load.main([*LOAD, "--inject", "hang"]) == 1
+    assert main([*LOAD, "inject=hang"]) == 1
     captured = capsys.readouterr()
     assert (
         captured.err
@@ -273,7 +233,7 @@ def test_kernels_that_did_nothing_prove_nothing(
 ) -> None:
     gpu = start()
     monkeypatch.setattr(gpu, "built", SimpleNamespace(launch=lambda *_: None))
-    assert load.main(LOAD) == 1
+    assert main(LOAD) == 1
     captured = capsys.readouterr()
     assert (
         f"vram: 0 of {WORDS} words were written or compared in a pass of own_address"
@@ -322,5 +282,5 @@ def test_what_cuda_says_is_told_in_one_sentence(
 
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(load, "run", fails)
-    assert load.main(LOAD) == 1
+    assert main(LOAD) == 1
     assert capsys.readouterr().err == "vram: CUDA error: uncorrectable ECC error encountered\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from gpu_machine import gpu, uuid
 from load_texts import printed
 from wrong_results import REPEATED, all_of
 
+from acceptance.core.component import Component
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks
 from acceptance.loads.gemm.contract import Ask
@@ -19,7 +20,7 @@ from acceptance.loads.miscompare import read as read_wrong
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.process.command import ProgramResult
 from acceptance.session import loads
-from acceptance.session.loads import Loads, Place, Results, alone
+from acceptance.session.loads import Loads, Place, Results, alone, first_wrong
 from acceptance.session.stage import Part
 from acceptance.tools.load_output import LoadFailed
 
@@ -46,8 +47,12 @@ class Programs:
     """Starts nothing: each program says that all went well, on the GPU that it was shown."""
 
     parts: list[Part] = field(default_factory=list)
+    on_line: Callable[[int, str], None] | None = None
 
-    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
+    def run_stage(
+        self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
+    ) -> tuple[ProgramResult, ...]:
+        self.on_line = on_line
         self.parts += parts
         return tuple(
             ProgramResult(one.argv, 0, self.text(one.argv, one.env), "", 1e3) for one in parts
@@ -62,9 +67,19 @@ class Programs:
 def test_each_program_is_asked_and_sees_its_own_gpu() -> None:
     programs = Programs()
     own = {Gpu(0): ASK, Gpu(2): Ask(dtypes=("f64",), seconds=2.0)}
-    results = Loads(programs).run(lambda place: own[place.component], alone([FIRST, SECOND]))
+    shown: list[Mapping[Component, Sequence[Component]]] = []
+
+    def listening(places: Mapping[Component, Sequence[Component]]) -> Callable[[int, str], None]:
+        shown.append(places)
+        return lambda _index, _line: None
+
+    results = Loads(programs, listening).run(
+        lambda place: own[place.component], alone([FIRST, SECOND])
+    )
     assert [asks.of_argv(one.argv) for one in programs.parts] == list(own.values())
     assert [one.env["CUDA_VISIBLE_DEVICES"] for one in programs.parts] == [uuid(0), uuid(2)]
+    assert shown == [{Gpu(0): [Gpu(0)], Gpu(2): [Gpu(2)]}]
+    assert programs.on_line is not None
     assert results.values("gemm_f64") == {Gpu(0): 1.0, Gpu(2): 1.0}
     assert results.values("gemm_f16") == {Gpu(0): 1.0}
     results.raise_failed()
@@ -132,9 +147,9 @@ def test_wrong_results_of_a_load_that_died_are_counted() -> None:
     sound = output(LoadReading(count, "count", Gpu(0), 0.0))
     died = LoadFailed("load_failed", (read_wrong(REPEATED),))
     given = results({Gpu(0): sound}, {Gpu(2): died})
-    counts, notes = given.counts(count, due)
+    counts, notes = given.counts(count, due, first_wrong)
     assert (counts, set(notes)) == ({Gpu(0): 0.0, Gpu(2): 1.0}, {Gpu(2)})
-    assert given.counts("gemm_f64_miscompares", due) == ({}, {})
+    assert given.counts("gemm_f64_miscompares", due, first_wrong) == ({}, {})
     with pytest.raises(LoadFailed, match="gpu2"):
         given.raise_failed()
 
@@ -143,8 +158,8 @@ def test_a_wrong_result_that_names_no_count_speaks_against_every_due_one() -> No
     (unread,) = all_of({"row": 7})
     given = results({}, {Gpu(2): LoadFailed("load_failed", (unread,))})
     for count in ("gemm_f16_miscompares", "gemm_f64_miscompares"):
-        assert given.counts(count, {Gpu(2)})[0] == {Gpu(2): 1.0}
-    assert given.counts("copy_own_p2p_miscompares", {Pair(Gpu(0), Gpu(2))}) == ({}, {})
+        assert given.counts(count, {Gpu(2)}, first_wrong)[0] == {Gpu(2): 1.0}
+    assert given.wrong("copy_own_p2p_miscompares", {Pair(Gpu(0), Gpu(2))}) == {}
 
 
 def test_the_load_of_all_gpus_names_them_all_and_one_of_the_host_none() -> None:

@@ -14,14 +14,13 @@ import pytest
 from gpu_machine import TRAITS, device, machine, uuid
 from journals import check, due
 from wrong_results import COPIED, one_bit
-from wrong_results import vram as vram_words
 
 from acceptance.core.dtype import DTYPES
 from acceptance.core.limit import GIB
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, Event
-from acceptance.loads.names import LAPS, PATTERNS
+from acceptance.loads.names import LAPS
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, Memory
 from acceptance.process import command
@@ -108,29 +107,6 @@ def burn_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def vram_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
-    readings = [("vram_tested", "ratio", 0.97), ("vram_rate", "ratio", 0.9)]
-    readings += [("vram_copy", "GB/s", 4000.0), ("vram_miscompares", "count", 0.0)]
-    lines = [
-        {
-            "rigproof_load": 1,
-            "load": "vram",
-            "parameters": {"seconds": float(argv[4]), "uuid": visible[0]},
-        },
-        *(
-            {"reading": name, "unit": unit, "component": "gpu0", "value": value}
-            for name, unit, value in readings
-        ),
-        {
-            "table": "vram_passes",
-            "columns": ["pattern", "passes", "GB/s", "wrong"],
-            "rows": [[one, 6, 3900.0, 0] for one in PATTERNS],
-        },
-        {"end": True, "readings": 5},
-    ]
-    return "".join(json.dumps(line) + "\n" for line in lines)
-
-
 def host_printed(argv: Sequence[str]) -> str:
     """What stress-ng or stressapptest says to its command line."""
     words = list(argv[3:])
@@ -170,10 +146,7 @@ class Loads:
             name, text = Path(argv[3]).name, host_printed(argv)
         else:
             visible = env["CUDA_VISIBLE_DEVICES"].split(",")
-            name, text = (
-                visible[0],
-                (vram_printed if "vram" in argv[2] else burn_printed)(argv, visible),
-            )
+            name, text = visible[0], burn_printed(argv, visible)
         done = ProgramResult(argv, 0, text, "", 1e5)
         return self.spoil.get(name, lambda one: one)(done)
 
@@ -487,37 +460,6 @@ def test_ram_is_loaded_from_when_it_is_filled_until_the_other_loads_end(
     gib: float, seconds: float, whole_s: int, memory_s: int
 ) -> None:
     assert burn.memory_seconds(gib, seconds=seconds, whole_s=whole_s) == memory_s
-
-
-# --- the memory of the GPUs ---
-
-
-def vram(loads: Loads, seen: Inventory, heard: Heard) -> Any:
-    fixture: Any = burn.vram_run
-    return fixture.__wrapped__(loads, gpus(seen), {"vram": 5.0}, heard)()
-
-
-def test_the_memory_of_all_gpus_is_tested_at_once_a_process_each(seen: Inventory) -> None:
-    loads, heard = Loads(), Heard()
-    found = vram(loads, seen, heard)
-    assert [argv[2:] for argv, _ in loads.loads()] == [
-        ("acceptance.loads.vram.load", "--seconds", "5.0")
-    ] * 2
-    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [uuid(0), uuid(1)]
-    assert heard.shown == [{Gpu(0): [Gpu(0)], Gpu(1): [Gpu(1)]}]
-    assert found.values("vram_tested") == {Gpu(0): 0.97, Gpu(1): 0.97}
-    found.raise_failed()
-
-
-def test_a_memory_test_that_died_is_its_own_gpus(seen: Inventory) -> None:
-    wrong = json.dumps({"miscompare": vram_words([(64, 0, 4)])}) + "\n"
-    found = vram(
-        Loads(spoil={uuid(0): lambda done: replace(done, returncode=1, stdout=wrong)}),
-        seen,
-        Heard(),
-    )
-    assert set(found.outputs) == {Gpu(1)}
-    assert found.miscompares("vram_miscompares")[0] == {Gpu(0): 1.0, Gpu(1): 0.0}
 
 
 def test_what_is_heard_while_it_runs_has_the_names_of_the_gpus_that_the_load_sees() -> None:

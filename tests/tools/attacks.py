@@ -19,18 +19,16 @@ from parsers import PARSERS
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import asks
-from acceptance.loads.gemm.contract import Ask
+from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.names import (
     BURN_OF_GPU,
     BURN_OF_PEER,
     BURN_READINGS,
     DIGESTS,
     LAPS,
-    PASSES,
-    PATTERNS,
-    VRAM_READINGS,
 )
 from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.loads.vram import contract as vram
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
@@ -41,7 +39,6 @@ from acceptance.tools.load_output import (
     LoadFailed,
     read,
     read_burn,
-    read_vram,
 )
 from acceptance.tools.read import nccl_log
 from acceptance.tools.reading import ToolOutput
@@ -128,7 +125,8 @@ def _nccl(text: str) -> object:
 
 
 DTYPES = ["f64", "f8"]
-GEMM = Ask(dtypes=("f64", "f8"), seconds=8.0)
+GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
+VRAM = vram.Ask(seconds=8.0)
 ON = Place(Gpu(0), (gpu(0),))
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
@@ -143,7 +141,7 @@ READ: dict[str, Read] = {
     "burn": _load(
         lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
     ),
-    "vram": _load(lambda done: read_vram(done, seconds=8.0, also={"uuid": "GPU-1"})),
+    "vram": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", VRAM)), ON)),
 }
 
 
@@ -234,9 +232,7 @@ def _loads() -> Iterator[Healthy]:
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
     yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("burn", "burn", _burn())
-    passes = [(pattern, 2, 4000.0, 0) for pattern in PATTERNS]
-    vram = printed("vram", own, _units(VRAM_READINGS, Gpu(0), DTYPES), vram_passes=(PASSES, passes))
-    yield Healthy("vram", "vram", vram)
+    yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))
 
 
 _NVME = {

@@ -1,6 +1,4 @@
-"""What the loads `burn` and `vram` printed, read strictly: a whole run, and
-everything less than that.
-"""
+"""What the load `burn` printed, read strictly: a whole run, and everything less than that."""
 
 from __future__ import annotations
 
@@ -22,20 +20,14 @@ from acceptance.loads.names import (
     BURN_READINGS,
     DIGESTS,
     LAPS,
-    PASSES,
-    PATTERNS,
-    VRAM_READINGS,
 )
 from acceptance.loads.protocol import Output
-from acceptance.loads.vram import load as vram_load
 from acceptance.process.command import ProgramResult
 from acceptance.tools.load_output import (
     LoadFailed,
     burn_argv,
     digests,
     read_burn,
-    read_vram,
-    vram_argv,
 )
 
 ASKED: dict[str, Any] = {"dtypes": ["f64", "f8"], "seconds": 8.0}
@@ -120,14 +112,6 @@ def burned(peers: int = 0) -> Said:
     return said
 
 
-def memory_run() -> Said:
-    said = Said("vram", {"seconds": 8.0, "uuid": "GPU-1"})
-    values = {"vram_tested": 0.97, "vram_rate": 0.9, "vram_copy": 4000.0, "vram_miscompares": 0.0}
-    said.readings = {(name, "gpu0"): (unit, values[name]) for name, unit in VRAM_READINGS.items()}
-    said.tables["vram_passes"] = PASSES, [(pattern, 2, 4000.0, 0) for pattern in PATTERNS]
-    return said
-
-
 # --- command lines ---
 
 
@@ -144,17 +128,6 @@ def test_the_command_line_is_what_the_burn_reads() -> None:
     )
     options = burn_load.arguments().parse_args(burn_argv("python3", dtypes=["i8"], seconds=0.5)[3:])
     assert (options.seconds, options.peers, options.inject) == (0.5, 0, None)
-
-
-@pytest.mark.parametrize(
-    ("inject", "words"),
-    [(None, ("--seconds", "20.0")), ("stuck", ("--seconds", "20.0", "--inject", "stuck"))],
-)
-def test_the_command_line_of_the_memory_test(inject: str | None, words: tuple[str, ...]) -> None:
-    argv = vram_argv("python3", seconds=20, inject=inject)
-    assert argv == ("python3", "-m", "acceptance.loads.vram.load", *words)
-    options = vram_load.arguments().parse_args(argv[3:])
-    assert (options.seconds, options.inject) == (20.0, inject)
 
 
 # --- a whole run ---
@@ -186,30 +159,11 @@ def test_wrong_results_that_are_counted_are_read() -> None:
     assert len(read_burn(said.done(), **ASKED, also=OWN).miscompares) == 1
 
 
-def test_a_whole_memory_test_is_read() -> None:
-    output = read_vram(memory_run().done(), seconds=8.0, also=OWN)
-    assert {reading.name for reading in output.readings} == set(VRAM_READINGS)
-
-
-def test_one_pass_of_each_pattern_is_enough() -> None:
-    said = memory_run()
-    said.tables["vram_passes"] = PASSES, [(pattern, 1, 4000.0, 0) for pattern in PATTERNS]
-    assert read_vram(said.done(), seconds=8.0).load == "vram"
-
-
 def test_turns_that_last_nineteen_twentieths_are_enough() -> None:
     said = burned()
     columns, rows = said.tables["burn_laps"]
     said.tables["burn_laps"] = columns, [(*row[:4], 1.9, *row[5:]) for row in rows]
     assert read_burn(said.done(), **ASKED).load == "burn"
-
-
-def test_wrong_words_that_are_counted_are_read() -> None:
-    said = memory_run()
-    said.readings["vram_miscompares", "gpu0"] = ("count", 3.0)
-    said.tables["vram_passes"][1][0] = ("own_address", 2, 4000.0, 3)
-    said.tables["vram_map"] = ("from MiB", "to MiB", "wrong", "bits"), [(0, 512, 3, "5:3")]
-    assert read_vram(said.done(), seconds=8.0, also=OWN).tables[1].name == "vram_map"
 
 
 # --- anything less ---
@@ -360,35 +314,6 @@ def test_a_burn_that_died_keeps_what_it_had_found() -> None:
     with pytest.raises(LoadFailed, match="was ended by signal 9") as caught:
         read_burn(cut, **ASKED, also=OWN)
     assert caught.value.miscompares == all_of(*said.wrong)
-
-
-VRAM_TROUBLES: list[tuple[Change, str]] = [
-    *((without(name), f"did not measure {name} of gpu0") for name in VRAM_READINGS),
-    (told("vram_copy", "GiB", 4000.0), "measured vram_copy as 4000 GiB, and GB/s are due"),
-    (told("burn_f64", "TFLOP/s", 1.0), "measured what it was not asked for: burn_f64"),
-    (told("vram_miscompares", "count", -1.0), "measured vram_miscompares as -1 count"),
-    (gone("vram_passes"), "printed no table vram_passes"),
-    (spoilt_table("vram_passes", 1, 1, 0), "made no pass of the pattern walking_bits"),
-    (spoilt_table("vram_passes", 1, 1, "all"), "no pass of the pattern walking_bits"),
-    (
-        spoilt_table("vram_passes", 1, 3, 2),
-        "found words of the pattern walking_bits wrong and counted none",
-    ),
-    (with_parameter("seconds", 1.0), "ran with seconds"),
-    (with_parameter("uuid", "GPU-2"), "ran with uuid"),
-    (with_parameter("inject", "stuck"), "a fault injected on purpose"),
-    (with_wrong, "told of wrong results and counted none"),
-    (lambda said: said.tables["vram_passes"][1].pop(), "made no pass of the pattern retention"),
-    (lambda said: setattr(said, "seconds", 3.9), "ended after 3.9 s and was to work for 4 s"),
-]
-
-
-@each("change, trouble", VRAM_TROUBLES)
-def test_anything_less_of_a_memory_test_is_a_failed_load(change: Change, trouble: str) -> None:
-    said = memory_run()
-    change(said)
-    with pytest.raises(LoadFailed, match=f"(?s)^the load vram .*{trouble}"):
-        read_vram(said.done(), seconds=8.0, also=OWN)
 
 
 def test_turns_that_are_missing_doubled_or_too_short_prove_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Faults injected into the memory load (`--inject`), to prove that they are found and told apart.
+"""Faults injected into the memory load (`inject`), to prove that they are found and told apart.
 
 Never set in a real run.
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from acceptance.loads.vram.contract import Fault
 from acceptance.loads.vram.passes import Pass, Spin, Sweep
 from acceptance.loads.vram.worker import PassResult, TestedMemory
 
-KINDS = ("bit", "stuck", "address", "slow", "hang")
 FLIPPED, STUCK = 21, 5
 # The fill after which `bit` flips and which `hang` replaces by a spin: that of the second pattern.
 _AT_FILL = 2
@@ -42,7 +42,7 @@ def partner(place: int, words: int) -> int:
 class FaultyMemory:
     """A memory with one of the faults."""
 
-    def __init__(self, memory: OpenMemory, kind: str) -> None:
+    def __init__(self, memory: OpenMemory, kind: Fault) -> None:
         self._memory, self._kind = memory, kind
         self._place = memory.words // 3
         self._fills = 0

@@ -13,8 +13,6 @@ from acceptance.loads.vram.kernels import SweepRecord, WrongWord, region_tiles
 from acceptance.loads.vram.passes import TILE, WORD
 from acceptance.loads.vram.words import ALL, Words
 
-MAP = "vram_map"
-COLUMNS = ("from MiB", "to MiB", "wrong", "bits")
 _TOLD = 8  # wrong words listed in a miscompare
 _LOWEST = 3  # the lowest address bit that differs between two words
 _MIB = 1 << 20

@@ -1,6 +1,6 @@
 """The memory load of one GPU: pattern tests over nearly all of its memory, each word verified.
 
-    python -m acceptance.loads.vram.load --seconds 60
+    python -m acceptance.loads vram seconds=60
 
 It uses CUDA device 0 of those it sees. (CUDA_VISIBLE_DEVICES names one by its UUID; to test a
 machine, run one process for each GPU side by side.) The memory is one plain allocation of the free
@@ -12,11 +12,11 @@ The patterns (`patterns`) are of 64-bit words. Each is a sequence of passes that
 verify it, or verify it and write the next words: `own_address`, `walking_bits`, `moving_inversions`
 over seven backgrounds, `random_inverse`, `march_c` (March C-), `block_move` (copies inside the
 memory), `neighbours` (every other stripe read and overwritten 16 times, then all verified),
-`retention` (two pauses of a twentieth of `--seconds`, 1 to 5 s each). Every pattern runs once,
+`retention` (two pauses of a twentieth of `seconds`, 1 to 5 s each). Every pattern runs once,
 whatever the time. Besides the pauses that takes about 70 times as long as reading and writing the
-memory once (5 s on an H200). The rest of `--seconds` is filled with further rounds with other
+memory once (5 s on an H200). The rest of `seconds` is filled with further rounds with other
 seeds, without `retention`; a pattern that would not end in time is left out, and a shorter one
-runs. The pauses are no part of `--seconds`.
+runs. The pauses are no part of `seconds`.
 
 - `vram_rate`: bytes that the passes read and wrote a second, over the rate of a copy inside the
   same memory in the same run. Times are the GPU's own (CUDA events), of all passes together,
@@ -44,51 +44,23 @@ no end line; 2 for arguments that cannot be used.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
-from typing import Any
-
 from acceptance.loads.card import gpu_identity
-from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
-from acceptance.loads.vram.fault import KINDS, FaultyMemory
+from acceptance.loads.vram.contract import Ask
+from acceptance.loads.vram.fault import FaultyMemory
 from acceptance.loads.vram.worker import TestedMemory, VramWorker
 
-NAME = "vram"
 # Environment variables that change how torch allocates memory: the tested memory must be one plain
 # allocation.
-_STRAYS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
+STRAYS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
 
 
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Write and verify patterns in nearly all memory of one GPU."
-    )
-    parser.add_argument(
-        "--seconds",
-        required=True,
-        type=seconds,
-        help="of all patterns together; each comes at least once",
-    )
-    parser.add_argument(
-        "--inject",
-        choices=KINDS,
-        help="a fault, to prove that it is found; such a run never passes",
-    )
-    return parser
-
-
-def run(options: argparse.Namespace, output: Output) -> None:
+def run(ask: Ask, output: Output) -> None:
     """Run the whole load, from the GPU's name to the last reading.
 
     Raises CardError, and RuntimeError for errors of CUDA and torch.
     """
-    parameters: dict[str, Any] = {"seconds": options.seconds, **gpu_identity()}
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    output.hello(NAME, parameters)
+    output.hello(ask.load, {**ask.parameters(), **gpu_identity()})
     from acceptance.loads.vram.device import CudaMemory
 
     own = CudaMemory()
@@ -97,16 +69,6 @@ def run(options: argparse.Namespace, output: Output) -> None:
         f"{gib[0]:.2f} GiB are tested, of {gib[1]:.2f} GiB that were free and {gib[2]:.2f} "
         "GiB in all"
     )
-    memory: TestedMemory = own if options.inject is None else FaultyMemory(own, options.inject)
-    VramWorker(options.seconds, memory, output).run()
+    memory: TestedMemory = own if ask.inject is None else FaultyMemory(own, ask.inject)
+    VramWorker(ask.seconds, memory, output).run()
     output.end()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses."""
-    options = arguments().parse_args(argv)
-    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=_STRAYS)
-
-
-if __name__ == "__main__":
-    exit_load(main())

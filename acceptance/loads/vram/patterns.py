@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from acceptance.loads import names
+from acceptance.loads.vram import contract
 from acceptance.loads.vram.passes import TILE, WORD, Copy, Pass, Sweep
 from acceptance.loads.vram.words import ALL, Words, seed_of
 
@@ -163,7 +163,7 @@ def retention(words: int, rest_s: float) -> Iterator[Pass]:
     yield whole.verify(now.inverse())
 
 
-*_EVERY_ROUND, RETENTION = names.PATTERNS  # retention: once in a run, after the first round
+*_EVERY_ROUND, RETENTION = contract.PATTERNS  # retention: once in a run, after the first round
 PATTERNS: dict[str, Pattern] = dict(
     zip(
         _EVERY_ROUND,

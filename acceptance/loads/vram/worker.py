@@ -18,9 +18,10 @@ from typing import Protocol
 
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import WrongMemory
-from acceptance.loads.names import OWN, PASSES, VRAM_PASSES
+from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
-from acceptance.loads.vram.findings import COLUMNS, MAP, Map, wrong_words
+from acceptance.loads.vram.contract import MAP, MAP_COLUMNS, PASS_COLUMNS, PASSES
+from acceptance.loads.vram.findings import Map, wrong_words
 from acceptance.loads.vram.kernels import SweepRecord
 from acceptance.loads.vram.passes import TILE, Copy, Pass
 from acceptance.loads.vram.patterns import PATTERNS, RETENTION, rest_s, retention
@@ -206,8 +207,8 @@ class VramWorker:
         output.reading("vram_copy", "GB/s", OWN, copy)
         output.reading("vram_miscompares", "count", OWN, sum(tally.wrong for tally in tallies))
         output.table(
-            VRAM_PASSES,
             PASSES,
+            PASS_COLUMNS,
             [
                 [name, tally.passes, tally.moved / tally.seconds / 1e9, tally.wrong]
                 for name, tally in self._tallies.items()
@@ -215,4 +216,4 @@ class VramWorker:
         )
         rows = self._map.rows()
         if rows:
-            output.table(MAP, COLUMNS, rows)
+            output.table(MAP, MAP_COLUMNS, rows)

@@ -177,20 +177,22 @@ def gpu_gemm(words: list[str]) -> None:
 
 
 def vram(words: list[str]) -> None:
-    told = plan("acceptance.loads.vram.load")
+    from acceptance.loads import asks
+
+    told = plan("vram")
     gpu, parameters = who()
     fault = told["fault"] if gpu.index == told["gpu"] else ""
-    seconds = float(option(words, "--seconds"))
+    ask = asks.decode(words[0])
     lines = (
         (HERE / "recordings" / f"vram-{fault or 'bit'}.txt")
         .read_text(encoding="utf-8")
         .splitlines()
     )
-    time.sleep(seconds)
+    time.sleep(ask.seconds)
     for number, line in enumerate(lines):
         one = json.loads(line)
         if number == 0:
-            one["parameters"] = {"seconds": seconds, **parameters}
+            one["parameters"] = {**ask.parameters(), **parameters}
         if not fault and "miscompare" in one:
             continue
         if not fault and one.get("reading") == "vram_miscompares":
@@ -470,7 +472,7 @@ def main() -> None:
         "gpu_gemm": gpu_gemm,
         "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.train.step_load": train_step,
-        "acceptance.loads.vram.load": vram,
+        "vram": vram,
         "acceptance.loads.collective.load": collective,
         "acceptance.loads.train.layer_load": train_layers,
         "acceptance.loads.train.digest_load": train_digest,

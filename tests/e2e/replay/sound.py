@@ -30,8 +30,9 @@ from acceptance.core.plan import Due, Plan
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, segment
 from acceptance.loads import asks
-from acceptance.loads.names import BURN_DIGESTS, BURN_LAPS, DIGESTS, LAPS, PASSES, PATTERNS
+from acceptance.loads.names import BURN_DIGESTS, BURN_LAPS, DIGESTS, LAPS
 from acceptance.loads.protocol import Output
+from acceptance.loads.vram.contract import PASS_COLUMNS, PASSES, PATTERNS
 
 # Seconds of each format's turn of the burn beside the first's, which has the rest: the checks that
 # look at temperatures need some seconds of one format, and leave out those with few samples.
@@ -124,12 +125,12 @@ def copies(words: list[str]) -> None:
 
 
 def vram(words: list[str]) -> None:
-    seconds = float(options(words)["seconds"])
+    ask = asks.decode(words[0])
     output = Output(sys.stdout)
-    output.hello("vram", {"seconds": seconds, **identity()})
-    time.sleep(seconds)
+    output.hello(ask.load, {**ask.parameters(), **identity()})
+    time.sleep(ask.seconds)
     readings(output, "vram.patterns")
-    output.table("vram_passes", PASSES, [(pattern, 1.0, 1000.0, 0.0) for pattern in PATTERNS])
+    output.table(PASSES, PASS_COLUMNS, [(pattern, 1.0, 1000.0, 0.0) for pattern in PATTERNS])
     output.end()
 
 
@@ -286,7 +287,7 @@ LOADS: dict[str, Callable[[list[str]], None]] = {
     "acceptance.loads.train.layer_load": layers,
     "acceptance.loads.train.parallel_load": parallel,
     "acceptance.loads.train.step_load": steps,
-    "acceptance.loads.vram.load": vram,
+    "vram": vram,
 }
 
 
