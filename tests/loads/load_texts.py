@@ -34,8 +34,8 @@ def printed(
     """What the load prints that was asked this on hardware that says this of itself.
 
     Rates are 1 and counts 0 where `values` has no other. The `absent` of the choices are what this
-    hardware lacks. The readings `without` are left out, and `more` come besides. `tables` are columns
-    and rows; another that is due is that of a sound run.
+    hardware lacks. The readings `without` are left out, and `more` come besides. `tables` are
+    columns and rows; another that is due is that of a sound run.
     """
     stream = io.StringIO()
     output = Output(stream)
