@@ -8,6 +8,7 @@ import contextlib
 import functools
 import gzip
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -34,6 +35,13 @@ def known_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "package_digest", digest)
 
 
+RECORDED = {
+    path.name: path
+    for path in sorted(
+        (Path(__file__).resolve().parent.parent / "fixtures/recordings").glob("*/runs/*")
+    )
+    if path.is_dir()
+}
 BOOT, MACHINE = "boot-1", "machine-1"
 
 
@@ -121,3 +129,9 @@ def unpacked(recorded: Path, folder: Path) -> Path:
         packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
         packed.unlink()
     return folder
+
+
+def recorded(name: str) -> Run:
+    """The recorded run of this name. Its samples are not read: its folder is gone."""
+    with tempfile.TemporaryDirectory() as folder:
+        return journal_run.read(unpacked(RECORDED[name], Path(folder) / "run"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from runs import unpacked
+from runs import RECORDED, recorded
 
 from acceptance.core.parts import Core
 from acceptance.core.plan import Plan
@@ -16,21 +16,15 @@ from acceptance.core.record import CheckEnded, CheckStarted
 from acceptance.expect.collected import CollectedCheck
 from acceptance.expect.plan_builder import OVERHEAD_S
 from acceptance.history import durations
-from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.machine import topology
 from acceptance.machine.gpu import gpus
 from acceptance.reports.progress import RunProgress, eta_s
 from acceptance.run import planning
 
-RECORDINGS = Path(__file__).resolve().parent.parent / "fixtures/recordings"
 # nvbandwidth and the p2p sample were told other times than any profile of today tells them
 OTHER_LOADS = {"2xh200-host-smoke"}
-RUNS = {
-    path.name: path
-    for path in sorted(RECORDINGS.glob("*/runs/*"))
-    if path.is_dir() and path.name not in OTHER_LOADS
-}
+RUNS = [name for name in RECORDED if name not in OTHER_LOADS]
 # Products from cool were a check of their own, made on each GPU in turn.
 GONE_S = {"compute.gemm_alone": 25.0}
 CORES = 16  # of the H200 hosts; no recorded run has a check whose time follows its cores
@@ -44,10 +38,9 @@ def collected() -> dict[str, CollectedCheck]:
 
 
 @pytest.fixture(scope="module", params=RUNS)
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(request: pytest.FixtureRequest) -> Run:
     """A recorded run."""
-    folder = tmp_path_factory.mktemp(request.param) / "run"
-    return journal_run.read(unpacked(RUNS[request.param], folder))
+    return recorded(request.param)
 
 
 @pytest.fixture
@@ -97,9 +90,7 @@ def test_what_is_left_is_right_from_the_first_third_on(run: Run, plan: Plan) -> 
 
 def test_a_night_takes_as_long_as_the_nights_before_it() -> None:
     """Two recorded nights of one machine; the first stands for two."""
-    before, after = (
-        journal_run.read(RUNS[f"1xh200-nightly-{name}"]) for name in ("accepted", "after")
-    )
+    before, after = (recorded(f"1xh200-nightly-{name}") for name in ("accepted", "after"))
     times = durations.times_of(before.entries)
     assert times is not None
     made = durations.with_usual_times(after.plan, [times, times], times.station)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import msgspec
 import pytest
 from cases import each
 from journals import bodies, check, due, entries, plan
+from runs import RECORDED, recorded
 
 from acceptance.core import parts
 from acceptance.core.criterion import About, Criterion, Plausible, Siblings, Within
@@ -20,10 +20,8 @@ from acceptance.core.parts import Gpu
 from acceptance.core.plan import Due
 from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.core.verdict import Verdict
-from acceptance.journal import reader
 from acceptance.wording import words
 
-RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 GPUS = (Gpu(0), Gpu(1), Gpu(2))
 FLOOR = Limit("ratio", "its siblings", low=0.9)
 RATES = {Gpu(0): 200.0, Gpu(1): 190.0, Gpu(2): 210.0}
@@ -121,9 +119,9 @@ def test_every_criterion_comes_back_from_the_plan() -> None:
 
 def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
     seen = set()
-    for folder in sorted(RECORDED.glob("2xh200-*")):
+    for run in (one for one in RECORDED if one.startswith("2x")):
         found: dict[tuple[str, str], dict[str, float]] = {}
-        for entry in reader.read(folder).entries:
+        for entry in recorded(run).entries:
             body = entry.body
             if isinstance(body, Measured) and body.value is not None:
                 found.setdefault((body.check, body.measurement), {})[body.component] = body.value
@@ -133,8 +131,8 @@ def test_ratios_of_recorded_runs_follow_from_their_values() -> None:
                 continue
             for where, value in ratios.items():
                 about = About(check_id, name, where, "ratio")
-                judge = Siblings(name, (Gpu(0), Gpu(1))).judge
-                assert judge(about, value, made_of) is None, (folder.name, name)
+                judge = Siblings(name, tuple(made_of)).judge
+                assert judge(about, value, made_of) is None, (run, name)
                 seen.add(name)
     assert {"gemm_bf16_ratio", "gemm_f64_short_ratio", "copy_own_d2d_ratio"} <= seen, seen
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from runs import recorded
 from thoroughness import ALL
 
 from acceptance.core.clock_reasons import IDLE
@@ -151,7 +152,7 @@ def test_healthy_gpus_were_seen_at_work_and_their_power_was_measured(
     segment.write_bytes(gzip.decompress((folder / f"{reader.GPU_TELEMETRY}.gz").read_bytes()))
     found = histories(journal_segment.read_segment(segment).entries)
     assert found
-    entries = reader.read(folder).entries
+    entries = recorded(folder.name).entries
     (started,) = [entry.body for entry in entries if isinstance(entry.body, RunStarted)]
     began = {one.body.check: one.boot_s for one in entries if isinstance(one.body, CheckStarted)}
     ended = {one.body.check: one.boot_s for one in entries if isinstance(one.body, CheckEnded)}

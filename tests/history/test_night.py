@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import journals
@@ -15,7 +14,7 @@ import machine_facts
 import msgspec
 import pytest
 from cases import each
-from runs import judged
+from runs import RECORDED, judged, recorded
 
 from acceptance.core import repeat
 from acceptance.core.collection import REPEAT_SESSION
@@ -41,14 +40,12 @@ from acceptance.core.waiver import Waiver
 from acceptance.history import era, night
 from acceptance.history.era import Era
 from acceptance.history.night import Night, ReportedChanges, SeriesKey
-from acceptance.journal import run as journal_run
 from acceptance.journal.seal import Seal
 from acceptance.machine.changes import UnreadableRun
 from acceptance.machine.machine_facts import KnownChange
 from acceptance.machine.observation import NOTHING, decode
 from acceptance.wording import words
 
-RUNS = Path(__file__).resolve().parents[2] / "fixtures" / "recordings" / "h200" / "runs"
 PAIR = journals.check(
     "link.p2p", journals.due("p2p_write", Pair(Gpu(0), Gpu(1))), journals.due("all", GPUS)
 )
@@ -228,9 +225,9 @@ def test_the_time_zone_has_no_say(zone: str, monkeypatch: pytest.MonkeyPatch) ->
         time.tzset()
 
 
-@each("name", sorted(path.name for path in RUNS.iterdir() if path.is_dir()))
+@each("name", [name for name in RECORDED if "h200" in name])
 def test_recorded_runs_are_nights(name: str) -> None:
-    made = night.night_of(journal_run.read(RUNS / name))
+    made = night.night_of(recorded(name))
     assert made.figures
     assert len({one.line for one in made.figures}) == len(made.figures)
     assert {one.line.serial for one in made.figures if one.line.component == Gpu(0)} == {

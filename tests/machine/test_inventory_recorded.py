@@ -5,7 +5,6 @@ holds anything.
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from typing import Any
 
 import machine_facts
@@ -15,10 +14,11 @@ import sample_runs
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_facts import BOOK, DAY, born, brief, machine, ruled
+from runs import RECORDED
+from runs import recorded as recorded_run
 
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Entry
-from acceptance.journal import reader
 from acceptance.machine import facts
 from acceptance.machine.changes import machine_changes
 from acceptance.machine.facts import kind_of
@@ -26,17 +26,13 @@ from acceptance.machine.machine_facts import MachineFacts
 from acceptance.wording import words
 from selftest import drawn_runs
 
-RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 Plain = dict[str, Any]
 
 
 @functools.cache
 def recorded() -> dict[str, list[Entry]]:
     """Recorded runs, and runs of the machines that the sample runs are made of."""
-    runs = {
-        path.parent.name: list(reader.read(path.parent).entries)
-        for path in RUNS.glob("*/journal.jsonl")
-    }
+    runs = {name: list(recorded_run(name).entries) for name in RECORDED}
     for name, made in sample_runs.MADE.items():
         seen = sample_machines.inventory(drawn_runs.named(made.machine), made.dead_links)
         runs[name] = machine_facts.run(msgspec.to_builtins(seen))

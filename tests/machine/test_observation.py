@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import functools
 from typing import Any
 
 import journals
@@ -13,31 +13,31 @@ import sample_runs
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import RECORDED
+from runs import recorded as recorded_run
 
 from acceptance.core.evidence import Observed
 from acceptance.core.parts import Gpu, Part
 from acceptance.core.record import Note
-from acceptance.journal import reader
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.matching import identities
 from acceptance.machine.observation import NOTHING, decode, inventory_of, matrix_of
 from selftest import drawn_runs
 
-RUNS = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
-
 
 def function(address: str, **more: object) -> dict[str, Any]:
     return {"address": address, "is_display": True, "is_virtual_function": False, **more}
 
 
+@functools.cache
 def recorded() -> dict[str, Any]:
     """The plain data of all recorded runs that hold an inventory."""
     found = {}
-    for run in sorted(path.parent for path in RUNS.glob("*/journal.jsonl")):
-        for entry in reader.read(run).entries:
+    for name in RECORDED:
+        for entry in recorded_run(name).entries:
             if isinstance(entry.body, Observed):
-                found[run.name] = entry.body.inventory
+                found[name] = entry.body.inventory
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import journals
 import nights
 import pytest
-from runs import machine_root
+from runs import RECORDED, machine_root, unpacked
 from test_supervisor import PAST, STRAYED, Fake
 
 from acceptance import resources
@@ -31,7 +30,6 @@ from acceptance.run import planning, recall
 from acceptance.run.planning import PreparedRun
 from acceptance.station.options import Options
 
-RECORDED = Path(__file__).resolve().parents[2] / "fixtures/recordings/h200/runs"
 PROGRAM = STRAYED.replace("BEFORE", "pass").replace("AFTER", "pass")
 
 
@@ -137,7 +135,7 @@ def test_a_night(
 def test_a_recorded_run(tmp_path: Path, counts: Counts) -> None:
     names = ["1xh200-nightly-accepted", "1xh200-nightly-after", "1xh200-host-smoke"]
     for name in names:
-        shutil.copytree(RECORDED / name, tmp_path / name)
+        unpacked(RECORDED[name], tmp_path / name)
     first, *_ = folders = [str(tmp_path / name) for name in names]
     for argv, read in (
         (["judge", first], names[:1]),
@@ -152,9 +150,9 @@ def test_a_recorded_run(tmp_path: Path, counts: Counts) -> None:
 
 
 def test_a_history_that_is_made_anew(tmp_path: Path, counts: Counts) -> None:
-    names = sorted(path.name for path in RECORDED.iterdir() if path.is_dir())
+    names = [name for name in RECORDED if "h200" in name]
     for name in names:
-        shutil.copytree(RECORDED / name, tmp_path / name)
+        unpacked(RECORDED[name], tmp_path / name)
         (tmp_path / name / run_folder.VERDICT).write_text("{}")  # it is closed
     _, start = reader.read_first_record(tmp_path / names[0])
     store, _ = rebuild.rebuild(tmp_path, start.body.machine_id)  # type: ignore[union-attr]
