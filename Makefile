@@ -191,7 +191,7 @@ test-slurm: .venv/.test ## test submission on a real Slurm (as root; munge slurm
 TORCH = $(TORCH_PYTHON) -c 'import msgspec, pytest, torch' 2>/dev/null || { \
   echo "rigproof: $(TORCH_PYTHON) has no torch, pytest and rigproof's own packages: name one that has them, TORCH_PYTHON=PATH" >&2; exit 2; }
 
-selftest-gpu: ## inject faults on this machine's GPU, then do five clean runs (TORCH_PYTHON)
+selftest-gpu: ## inject faults on this machine's GPUs, then do five clean runs (TORCH_PYTHON)
 	@$(TORCH)
 	@$(TORCH_PYTHON) -m selftest.on_gpu --out "$(OUT)" $(if $(MACHINE),--machine "$(MACHINE)")
 

@@ -1,24 +1,30 @@
 """What the self-test's runs said before: `fixtures/verdicts/selftest.json`, held against what they
 say now.
 
-A change of layout, of names or of speed must leave it alone. Made from the `said.json` of several
+A change of layout, of names or of speed must leave it alone. It holds every fault and every clean
+run: one that it does not know fails until it is frozen. Made from the `said.json` of several
 self-tests, because what moves from one to the next (times, rates, who notices first) is not
-compared: `python -m selftest.frozen SAID.JSON ...` writes it.
+compared: `python -m selftest.frozen SAID.JSON ...` adds what is new.
+
+Exit status: 0 when it was written or had nothing to add, 2 where it cannot be, with one sentence.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import statement
 from run_left import Run
 
-from selftest.fault import Fault
+from selftest.clean_runs import every_clean_run
+from selftest.fault import Fault, read
 
 FROZEN = statement.VERDICTS / "selftest.json"
 # A disk of this machine, and none of a description (`disk:nvme7n1`).
@@ -31,6 +37,11 @@ SAME = ("verdict", "exit_code", "scope")
 # running, how warm a GPU became, how often a counter moved. That they found a fault, on which
 # component, is compared; `says` of the fault holds the words.
 LIVE = ("watch.", "thermal.")
+_RECORDED = {*SAME, "closing", "findings", "values"}
+
+
+class FreezeError(Exception):
+    """What was recorded cannot be frozen; the message is one sentence."""
 
 
 def said(fault: Fault, run: Run) -> statement.Statement:
@@ -75,16 +86,17 @@ def _kept(key: str, value: float) -> float | None:
     return min(value, 1.0) if "_miscompares " in key else value
 
 
-def merged(recordings: Sequence[statement.Statement]) -> statement.Statement:
+def merged(name: str, recordings: Sequence[statement.Statement]) -> statement.Statement:
     """One statement of several of the same fault: `always` holds what all of them found,
     `sometimes` what only some did.
 
-    A value that moved is null. Raises ValueError where the verdict itself moved.
+    A value that moved is null. Raises FreezeError where the verdict itself moved.
     """
     first = recordings[0]
     for key in SAME:
         if len({json.dumps(one[key]) for one in recordings}) > 1:
-            raise ValueError(f"{key} is not the same in all: {[one[key] for one in recordings]}")
+            told = ", ".join(str(one[key]) for one in recordings)
+            raise FreezeError(f"{name}: its {key} is not the same in all recordings: {told}")
     found = [set(one["findings"]) for one in recordings]
     keys = set.intersection(*(set(one["values"]) for one in recordings))
     return {
@@ -101,6 +113,21 @@ def merged(recordings: Sequence[statement.Statement]) -> statement.Statement:
     }
 
 
+def compared() -> dict[str, Fault]:
+    """All that is played and compared, by name: every fault and every clean run."""
+    return {f"{one.family}/{one.name}": one.fault for one in (*read(), *every_clean_run())}
+
+
+def how(name: str, fault: Fault) -> str:
+    """How a fault or clean run becomes frozen."""
+    word = name if fault.expect else "clean"  # clean runs are played together
+    options = f"{'--long ' if fault.long else ''}--only '{word}'"
+    return (
+        f"play it twice (`python -m selftest {options} --out DIR`), then give the said.json of "
+        f"both to `python -m selftest.frozen --only '{name}' SAID.JSON SAID.JSON`"
+    )
+
+
 @cache
 def _frozen() -> dict[str, statement.Statement]:
     found: dict[str, statement.Statement] = json.loads(FROZEN.read_bytes())
@@ -108,12 +135,10 @@ def _frozen() -> dict[str, statement.Statement]:
 
 
 def difference(name: str, fault: Fault, now: statement.Statement) -> str:
-    """What a run says otherwise than before, in a sentence; empty where nothing
-    is or the fault is new.
-    """
+    """What a run says otherwise than before, in a sentence; empty where nothing is."""
     before = _frozen().get(name)
     if before is None:
-        return ""
+        return f"{name} is not frozen: {how(name, fault)}"
     for key in SAME:
         if now[key] != before[key]:
             return f"{key} is {now[key]}, and was {before[key]}"
@@ -154,20 +179,74 @@ def _may_speak(fault: Fault, finding: str) -> bool:
     )
 
 
-def main(paths: Iterable[str]) -> int:
-    """Write the fixture from the `said.json` of several self-tests."""
-    recordings = [json.loads(Path(path).read_bytes()) for path in paths]
-    names = sorted(set.intersection(*(set(one) for one in recordings)))
-    frozen = {name: merged([one[name] for one in recordings]) for name in names}
-    FROZEN.write_text(
-        f"{json.dumps(frozen, indent=1, sort_keys=True, ensure_ascii=False)}\n", encoding="utf-8"
+def added(
+    before: Mapping[str, statement.Statement],
+    recordings: Sequence[Mapping[str, statement.Statement]],
+    known: Collection[str],
+    *,
+    replace: bool = False,
+) -> dict[str, statement.Statement]:
+    """The frozen statements with what the recordings have that is new, or with all that they have
+    where it is to `replace` what is there; without what is not known any more.
+
+    Raises FreezeError for a recording of what is not known.
+    """
+    found = {name: one for name, one in before.items() if name in known}
+    for name in sorted({name for one in recordings for name in one}):
+        if name not in known:
+            raise FreezeError(f"{name} is no fault of fixtures/faults and no clean run")
+        if replace or name not in found:
+            found[name] = merged(name, [one[name] for one in recordings if name in one])
+    return found
+
+
+def _recording(path: Path, only: str) -> dict[str, statement.Statement]:
+    """What one self-test recorded of the names that hold this word. Raises FreezeError."""
+    try:
+        found: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise FreezeError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict) or not all(
+        isinstance(one, dict) and one.keys() >= _RECORDED for one in found.values()
+    ):
+        raise FreezeError(f"{path} is no said.json of a self-test: it lies in its folder")
+    return {name: one for name, one in found.items() if only in name}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Add to the fixture what the `said.json` of several self-tests have that is new."""
+    parser = argparse.ArgumentParser(
+        prog="python -m selftest.frozen",
+        description="Freeze what self-tests recorded. What is frozen stays as it is; the names of "
+        "faults that are gone are taken out.",
     )
-    print(
-        f"{len(names)} runs, {sum(len(one['always']) for one in frozen.values())} findings: "
-        f"{FROZEN}"
+    parser.add_argument("said", type=Path, nargs="+", metavar="SAID.JSON", help="of a self-test")
+    parser.add_argument("--only", default="", help="faults and clean runs that hold this word")
+    parser.add_argument("--replace", action="store_true", help="freeze again what is frozen")
+    given = parser.parse_args(argv)
+    before, known = _frozen(), compared()
+    try:
+        recordings = [_recording(path, given.only) for path in given.said]
+        if not any(recordings):
+            raise FreezeError(f"nothing was recorded that holds {given.only!r}")
+        found = added(before, recordings, known, replace=given.replace)
+    except FreezeError as error:
+        sys.stderr.write(f"selftest.frozen: {error}\n")
+        return 2
+    part = FROZEN.with_suffix(".part")
+    part.write_text(
+        f"{json.dumps(found, indent=1, sort_keys=True, ensure_ascii=False)}\n", encoding="utf-8"
     )
+    part.replace(FROZEN)
+    for name in sorted(before.keys() | found):
+        if before.get(name) != found.get(name):
+            count = sum(name in one for one in recordings)
+            what = "added" if name not in before else "replaced" if name in found else "gone"
+            once = " (from one recording: what moves between two is not known)"
+            print(f"{name}: {what}{once if count == 1 else ''}")
+    print(f"{len(found)} frozen, {len(known.keys() - found)} not yet: {FROZEN}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

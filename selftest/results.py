@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jinja2
 import msgspec
-from junitparser import Failure, JUnitXml, TestSuite
+from junitparser import Failure, JUnitXml, Skipped, TestSuite
 from junitparser.xunit2 import TestCase
 from markupsafe import Markup
 from rich.console import Console
@@ -19,14 +19,15 @@ from rich.text import Text
 from acceptance.reports.lines import HANG
 from acceptance.reports.text import one_line
 from acceptance.run.selftest_record import SelftestRecord
-from selftest.row import FAMILIES, FalseAlarms, Row, Sensitivity
+from selftest.row import FAMILIES, FalseAlarms, NotOffered, Row, Sensitivity
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """All that a self-test found.
 
-    `troubles` are reasons why it proves less than it should, each a sentence.
+    `troubles` are reasons why it proves less than it should, each a sentence. What is `not_offered`
+    here counts neither way.
     """
 
     utc: str
@@ -37,6 +38,7 @@ class Outcome:
     alarms: tuple[FalseAlarms, ...] = ()
     sensitivity: tuple[Sensitivity, ...] = ()
     troubles: tuple[str, ...] = ()
+    not_offered: tuple[NotOffered, ...] = ()
 
     @property
     def caught(self) -> int:
@@ -79,6 +81,8 @@ class Outcome:
         """The last line of the terminal, and the title of the page."""
         word = "CAUGHT ALL" if self.good else "NOT PROVED"
         told = f"{self.caught} of {len(self.rows)} faults caught"
+        if self.not_offered:
+            told += f", {len(self.not_offered)} not offered here"
         alarms = (
             f"{self.false_alarms} false alarms in {self.clean_runs} clean runs"
             if self.alarms
@@ -126,6 +130,8 @@ def show(outcome: Outcome, console: Console) -> None:
             console,
             f"clean runs, {alarms.what}: {alarms.alarms} alarms in {alarms.runs}{remarked}{told}",
         )
+    for lacking in outcome.not_offered:
+        _say(console, one_line(f"not offered here: {lacking.fault}: {lacking.why}"))
     for trouble in outcome.troubles:
         _say(console, one_line(trouble), 0, "red")
     # Once more at the end, where a log that was cut still has it.
@@ -179,6 +185,10 @@ def junit(outcome: Outcome) -> bytes:
         case = TestCase(f"the self-test itself {number}", classname="selftest.itself", time=0.0)
         case.result = [_failure(trouble)]
         suite.add_testcase(case)
+    for one in outcome.not_offered:
+        case = TestCase(one_line(one.fault), classname="selftest.not_offered", time=0.0)
+        case.result = [Skipped(message=one_line(one.why)[:300])]
+        suite.add_testcase(case)
     suite.update_statistics()
     report = JUnitXml("rigproof self-test")
     report.add_testsuite(suite)
@@ -218,7 +228,8 @@ def markdown(outcome: Outcome) -> str:
         f"| {family} | {caught} | {faults} | {slowest:.0f} s |"
         for family, caught, faults, slowest in outcome.families()
     ]
-    return "\n".join([*lines, "", outcome.closing_line()]) + "\n"
+    lines += ["", *(f"- {one_line(f'{one.fault}: {one.why}')}" for one in outcome.not_offered)]
+    return "\n".join([*lines, outcome.closing_line()]) + "\n"
 
 
 def write(

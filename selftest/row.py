@@ -66,6 +66,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class NotOffered:
+    """A fault, or something that must be found of it, that this machine cannot show, and why."""
+
+    fault: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sensitivity:
     """The smallest fault still caught: `smallest` as text with its unit, `missed` the largest
     that is not, `how` what decided.

@@ -152,7 +152,7 @@ def test_what_is_done_is_told_as_it_goes_with_how_much_there_is(
     faults = [Named("slow", name, FAULT) for name in rows]
     assert set(theatre.play_all(faults, 1, said.append)) == {CAUGHT, MISSED}
     monkeypatch.setattr(clean, "parts", lambda: ())
-    monkeypatch.setattr(clean, "_play", lambda _, named: (named.name, ""))
+    monkeypatch.setattr(clean, "_play", lambda _, named, __: (named.name, ""))
     assert clean.play(theatre, 2, 2, said.append).alarms == 0
     assert [line.partition(": ")[0] for line in said] == [
         "1 of 2",
