@@ -43,6 +43,9 @@ LIMIT_S = 400.0
 WRAPPER = """\
 #!/bin/bash
 if [ "$1" = -m ] && [ "$2" = {program} ]; then set -- "$@" --inject {fault}; fi
+if [ "$1" = -m ] && [ "$2" = acceptance.loads ] && [[ $3 == *'"load":"{program}"'* ]]; then
+    set -- "$1" "$2" "${{3%\\}}}},\\"inject\\":\\"{fault}\\"}}"
+fi
 exec -a "$0" "$0.real" "$@"
 """
 

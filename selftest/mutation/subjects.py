@@ -165,6 +165,9 @@ _DECIDE: dict[str, dict[str, str]] = {
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },
     "loads": {
+        "contract": "contract vram_contract | session/loads",
+        "gemm/contract": "contract asks",
+        "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",
         "train/digest_log": "train_digest_log | suites/train_digests",
@@ -274,7 +277,7 @@ _READ: dict[str, dict[str, str]] = {
         "fio": "fio | recordings",
         "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
         "load_output": (
-            "burn_load_output gpu_load_output load_output | suites/together_suite "
+            "burn_load_output load_output | suites/together_suite "
             "suites/burn_fixtures suites/collectives"
         ),
         "nvbandwidth": "nvbandwidth | log_prefix recordings",

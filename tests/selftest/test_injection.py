@@ -8,6 +8,7 @@ import argparse
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import journals
 import msgspec
@@ -23,6 +24,7 @@ from acceptance.core.message import Message
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import CheckEnded, Measured
+from acceptance.loads.asks import ASKS
 from acceptance.loads.burn import fault as burn_fault
 from selftest import on_gpu
 from selftest.fault import PROGRAMS, CatalogueError
@@ -192,7 +194,10 @@ def test_what_no_plan_has_is_missed(tmp_path: Path) -> None:
 
 
 def kinds(load: str) -> set[str]:
-    """What a load takes behind `--inject`."""
+    """The faults that a load can be asked for."""
+    if (ask := ASKS.get(load)) is not None:
+        literal = get_type_hints(ask)["inject"]
+        return {value for one in get_args(literal) for value in get_args(one)}
     module = importlib.import_module(PROGRAMS[load])
     parser: argparse.ArgumentParser = module.arguments()
     option = next((one for one in parser._actions if "--inject" in one.option_strings), None)

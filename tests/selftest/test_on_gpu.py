@@ -18,7 +18,7 @@ from selftest.row import FalseAlarms, NotOffered, Row
 def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_is(
     tmp_path: Path,
 ) -> None:
-    python = on_gpu.interpreter(tmp_path / "env", "acceptance.loads.vram.load", "bit")
+    python = on_gpu.interpreter(tmp_path / "env", "vram", "bit")
 
     def words(*more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([str(python), *more], capture_output=True, text=True, timeout=60)
@@ -27,16 +27,13 @@ def test_the_interpreter_starts_that_load_with_the_fault_and_every_other_as_it_i
     assert told.stdout.split() == [str(python), "a", "b", "c"]
     # Neither has a GPU here: what is looked at is that the option came through, and to that load
     # alone.
-    wrong = words("-m", "acceptance.loads.vram.load", "--seconds", "1", "--inject", "bit")
+    wrong = words("-m", "acceptance.loads", '{"load":"vram","seconds":1}')
     assert "GPU" in wrong.stderr or "torch" in wrong.stderr
-    assert "--seconds" in words("-m", "acceptance.loads.vram.load").stderr
+    assert "seconds" in words("-m", "acceptance.loads", "vram").stderr
     python.write_text(
         python.read_text(encoding="utf-8").replace("bit", "nothing"), encoding="utf-8"
     )
-    assert (
-        "invalid choice: 'nothing'"
-        in words("-m", "acceptance.loads.vram.load", "--seconds", "1").stderr
-    )
+    assert "'nothing'" in words("-m", "acceptance.loads", '{"load":"vram","seconds":1}').stderr
     assert (
         "--inject"
         not in words("-m", "acceptance.loads.copy.load", "--seconds", "x").stderr.partition(
