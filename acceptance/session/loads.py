@@ -172,13 +172,15 @@ class Loads:
     def run(self, ask: Callable[[Place], AnyAsk], on: Sequence[Place]) -> Results:
         """Ask a load at each place, all at once, and read what it says."""
         done = self.programs.run_stage(
-            [
-                Part(place.component, asks.argv(sys.executable, ask(place)), place.environment())
-                for place in on
-            ],
+            [part(ask(place), place) for place in on],
             on_line=self.listening({one.component: [gpu.name for gpu in one.gpus] for one in on}),
         )
         return read_all(on, done)
+
+
+def part(ask: AnyAsk, place: Place) -> Part:
+    """The program that is asked at a place, as a part of a stage."""
+    return Part(place.component, asks.argv(sys.executable, ask), place.environment())
 
 
 def read_all(on: Sequence[Place], done: Sequence[ProgramResult]) -> Results:
