@@ -21,6 +21,7 @@ import msgspec
 
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
+from acceptance.loads.collective import contract as collective
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
@@ -116,6 +117,14 @@ def run(ask: AnyAsk) -> int:
     """Run the load; the exit status."""
     name, output = ask.load, Output(sys.stdout)
     match ask:
+        case collective.Ask():
+            from acceptance.loads.collective import load as group
+
+            return run_guarded(name, partial(group.run, ask, output), errors=group.ERRORS)
+        case collective.PairAsk():
+            from acceptance.loads.collective import pair
+
+            return run_guarded(name, partial(pair.run, ask, output), errors=pair.ERRORS)
         case gemm.Ask():
             from acceptance.loads.gemm import load as gemm_load
 
