@@ -65,12 +65,13 @@ def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
     shapes = _shapes(ask)
     if not equals or name not in shapes:
         raise UsageError(f"{word!r} is no NAME=VALUE with one of {', '.join(shapes)}")
-    if text.startswith(("{", "[")):
+    kind = shapes[name].get("type")
+    if text.startswith(("{", "[")) and kind != "string":
         try:
             return name, json.loads(text)
         except ValueError as error:
             raise UsageError(f"{name} is no JSON: {error}") from None
-    return name, text.split(",") if shapes[name].get("type") == "array" else text
+    return name, text.split(",") if kind == "array" else text
 
 
 def _shapes(ask: type[AnyAsk]) -> dict[str, dict[str, Any]]:

@@ -44,14 +44,19 @@ def argv(python: str, ask: AnyAsk) -> tuple[str, ...]:
 
 
 def typed(ask: AnyAsk) -> tuple[str, ...]:
-    """An ask as people type it behind the program: words that a shell hands on as they are."""
+    """An ask as people type it behind the program: words that a shell hands on as they are.
+
+    Only what has parts is JSON, and has quotes.
+    """
     given: dict[str, object] = msgspec.to_builtins(ask)
     name = str(given.pop("load"))
     return name, *(f"{field}={_text(one)}" for field, one in given.items() if one is not None)
 
 
 def _text(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple) and not any(isinstance(one, dict | list) for one in value):
+        return ",".join(map(str, value))
+    return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else str(value)
 
 
 def of_argv(words: Sequence[str]) -> AnyAsk | None:

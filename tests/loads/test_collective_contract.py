@@ -187,6 +187,11 @@ def test_a_person_types_what_a_program_starts_on_another_node(one: Ask | PairAsk
     assert not set("".join(words)) & set("{}[]\"'$`\\ ;&|<>()*?~#")
 
 
+def test_a_text_is_taken_as_it_is() -> None:
+    one = asked(0, address="[fe80::1]", test='{"a": 1}')
+    assert parsed(list(asks.typed(one))) == one
+
+
 @each(
     "words",
     [
