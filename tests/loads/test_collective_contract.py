@@ -35,10 +35,10 @@ def ask(ranks: int = 2, arms: tuple[CollectiveArm, ...] = COLLECTIVE_ARMS) -> As
     return Ask(backend="nccl", ranks=ranks, seconds=1.0, arms=arms)
 
 
-def lines(of: Ask) -> Lines:
+def lines(of: Ask, **more: Any) -> Lines:
     every = range(of.ranks)
     addresses = [f"0000:0{one}:00.0" for one in every]
-    return collective_texts.lines(of, [f"GPU-{one}" for one in every], addresses)
+    return collective_texts.lines(of, [f"GPU-{one}" for one in every], addresses, **more)
 
 
 def code(text: str, of: Ask | PairAsk, what: str = "") -> str:
@@ -64,6 +64,22 @@ def without(found: Lines, *cells: str, **keys: str) -> str:
 def test_a_whole_output_is_proof(arms: Any) -> None:
     for of in (ask(2, arms), ask(3, arms), ask(8, arms)):
         assert code(printed(lines(of)), of) == ""
+        assert code(printed(lines(of, rate=lambda *_: 20.12345)), of) == ""
+
+
+def test_one_element_is_whole_too() -> None:
+    old, new = 'bf16", 4800, 1, 9600', 'bf16", 2, 1, 4'
+    assert code(printed(lines(ask())).replace(old, new, 1), ask()) == ""
+
+
+def test_paths_that_were_tried_again_have_a_table() -> None:
+    *rest, end = lines(ask())
+    columns = ["arm", "slow path", "tried", "GB/s", "again GB/s"]
+    row = ["default", "gpu0->gpu1", "gpu0->gpu1", 10.0, 11.0]
+    table = {"table": "collective_slow_paths", "columns": columns, "rows": [row]}
+    text = printed([*rest, table, {**end, "readings": end["readings"] + 1}])
+    assert code(text, ask()) == ""
+    assert code(text.replace("again GB/s", "GB/s again"), ask()) == "load_columns"
 
 
 @each(
@@ -143,8 +159,16 @@ def test_processors_have_neither_a_latency_nor_logs() -> None:
 def test_a_whole_output_of_a_node_is_proof(rank: int, backend: Any) -> None:
     of = asked(rank, backend=backend)
     assert code(output(of, wrong=7), of) == ""
-    logs = parse(output(of)).logs
-    assert [one.component for one in logs] == ([Gpu(rank)] if backend == "nccl" else [])
+    found = parse(output(of))
+    assert [one.component for one in found.logs] == ([Gpu(rank)] if backend == "nccl" else [])
+    assert {(one.name, str(one.component)) for one in found.readings} == {
+        ("collective_all_reduce", "gpus"),
+        ("collective_all_gather", "gpus"),
+        ("collective_send_receive", "gpu0->gpu1"),
+        ("collective_send_receive", "gpu1->gpu0"),
+        ("collective_miscompares", f"gpu{rank}"),
+        ("collective_send_receive_miscompares", f"gpu{1 - rank}->gpu{rank}"),
+    }
 
 
 @each(
@@ -178,6 +202,25 @@ def test_a_node_that_says_less_proves_nothing(old: str, new: str, why: str) -> N
 
 # --- what is asked ---
 
+GROUP = ["collective", "backend=gloo", "seconds=1", "ranks=2"]
+PAIR = ["collective_pair", "backend=gloo", "address=n1", "within=9", "rank=0", "test=t"]
+
+
+@each(
+    "words, values",
+    [
+        (GROUP, {"turns": 5, "most": 4 << 30, "grace": 60.0, "arms": ("default", "p2p_off")}),
+        (PAIR, {"turns": 5, "most": 16 << 20, "grace": 30.0, "port": 29500, "gpu": 0}),
+        ([*GROUP[:-1], "ranks=64", "turns=1"], {"ranks": 64, "turns": 1}),
+        ([*GROUP, "turns=999", "most=8"], {"turns": 999, "most": 8}),
+        ([*PAIR, "port=1"], {"port": 1}),
+        ([*PAIR, "port=65535"], {"port": 65535}),
+    ],
+)
+def test_what_is_asked_otherwise(words: list[str], values: dict[str, Any]) -> None:
+    one = parsed(words)
+    assert {name: getattr(one, name) for name in values} == values
+
 
 @each("one", [asked(1), asked(0, inject="wrong", address="10.0.0.1"), ask(3, WITH_MULTICAST)])
 def test_a_person_types_what_a_program_starts_on_another_node(one: Ask | PairAsk) -> None:
@@ -196,22 +239,14 @@ def test_a_text_is_taken_as_it_is() -> None:
     "words",
     [
         *(
-            ["collective", "backend=gloo", "seconds=1", "ranks=2", one]
+            [*GROUP, one]
             for one in ("most=9", "inject=slow", "turns=0", "turns=1000", "arms=", "arms=on")
         ),
-        *(["collective", "backend=gloo", "seconds=1", f"ranks={one}"] for one in ("1", "65", "x")),
-        ["collective", "backend=gloo", "seconds=1", "ranks=2", "arms=default,default"],
-        *(
-            ["collective_pair", "backend=gloo", "address=n1", "within=9", *words]
-            for words in (
-                ("rank=2", "test=t"),
-                ("rank=0", "test="),
-                *(
-                    ("rank=0", "test=t", one)
-                    for one in ("port=0", "port=65536", "gpu=-1", "most=9")
-                ),
-            )
-        ),
+        *([*GROUP[:-1], f"ranks={one}"] for one in ("1", "65", "x")),
+        [*GROUP, "arms=default,default"],
+        *([*PAIR, one] for one in ("port=0", "port=65536", "gpu=-1", "most=9")),
+        [*PAIR[:-1], "test="],
+        [*PAIR[:-2], "rank=2", "test=t"],
     ],
 )
 def test_what_cannot_be_asked_is_refused(words: list[str]) -> None:
