@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from acceptance import resources
@@ -21,8 +23,9 @@ from acceptance.fleet import due, locations, pair_tests, pairs, slurm
 from acceptance.fleet.pair_tests import Judged, PairLimits, PairTest, Slow
 from acceptance.fleet.pairs import NodePair
 from acceptance.journal import run_folder
+from acceptance.loads import asks
+from acceptance.loads.collective.contract import PairAsk
 from acceptance.loads.collective.ladder import SIZES
-from acceptance.loads.program import port
 from acceptance.process import command
 from acceptance.process.command import RunningProgram
 from acceptance.process.deadline import Deadline
@@ -34,7 +37,6 @@ FILE = "pairs.json"
 NODE = "{node}"
 EXIT = {"PASS": PASS, "FAIL": FAIL, "UNJUDGED": UNJUDGED}
 _STYLE = {"PASS": "green", "FAIL": "red", "UNJUDGED": "yellow"}
-_LOAD = "acceptance.loads.collective.pair"
 _SRUN = "srun --quiet --overlap --nodes=1 --ntasks=1 --nodelist={node}"
 _ALLOCATION = "SLURM_JOB_NODELIST"
 _ADDRESS = "address"  # the column of --locations
@@ -49,6 +51,13 @@ def _size(text: str) -> int:
     if value not in SIZES:
         raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(map(str, SIZES))}")
     return value
+
+
+def _port(text: str) -> int:
+    """A TCP port."""
+    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
+    return int(text)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +112,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "--port", metavar="N", type=port, default=29500, help="port on each node (default: 29500)"
+        "--port", metavar="N", type=_port, default=29500, help="port on each node (default: 29500)"
     )
     parser.add_argument(
         "--python",
@@ -235,35 +244,40 @@ def _test(
 ) -> list[PairTest]:
     """The tests of these pairs, side by side. Raises CommandError; then none is left running."""
     running: list[RunningProgram] = []
-    ids = [",".join((*pair, secrets.token_hex(8))) for pair in batch]
+    asked = [one for pair in batch for one in _ask(args, pair, addresses[pair.first])]
     deadline = Deadline.after(args.within + _END_S)
     try:
-        for pair, test in zip(batch, ids, strict=True):
-            for rank, node in enumerate(pair):
-                argv = [one.replace(NODE, node) for one in launcher]
-                argv += _load(args, rank, addresses[pair.first], test)
-                running.append(command.start(argv, deadline=deadline))
+        for node, ask in zip(chain.from_iterable(batch), asked, strict=True):
+            argv = [one.replace(NODE, node) for one in launcher]
+            argv += (args.python, *asks.PROGRAM, *asks.typed(ask))
+            running.append(command.start(argv, deadline=deadline))
         done = [one.wait() for one in running]
     except BaseException:
         for one in running:
             one.stop()
         raise
-    halves = [
-        pair_tests.read_half(place % 2, ids[place // 2], one) for place, one in enumerate(done)
-    ]
+    halves = [pair_tests.read_half(ask, one) for ask, one in zip(asked, done, strict=True)]
     return [
         PairTest(pair, round_, (first, second))
         for pair, first, second in zip(batch, halves[::2], halves[1::2], strict=True)
     ]
 
 
-def _load(args: argparse.Namespace, rank: int, address: str, test: str) -> Iterator[str]:
-    """The command line of the load on a node."""
-    yield from (args.python, "-m", _LOAD, "--backend", args.backend, "--rank", str(rank))
-    yield from ("--address", address, "--test", test)
-    yield from ("--port", str(args.port), "--gpu", str(args.gpu))
-    yield from ("--most", str(args.most or _MOST[args.backend]))
-    yield from ("--within", f"{args.within:g}", "--grace", f"{args.grace:g}")
+def _ask(args: argparse.Namespace, pair: NodePair, address: str) -> Iterator[PairAsk]:
+    """What the load is asked on each of two nodes."""
+    test = ",".join((*pair, secrets.token_hex(8)))
+    for rank, _ in enumerate(pair):
+        yield PairAsk(
+            backend=args.backend,
+            rank=rank,
+            test=test,
+            address=address,
+            within=args.within,
+            port=args.port,
+            gpu=args.gpu,
+            most=args.most or _MOST[args.backend],
+            grace=args.grace,
+        )
 
 
 def _show_test(test: PairTest, judged: Judged, screen: Terminal, language: Language) -> None:

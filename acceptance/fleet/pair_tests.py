@@ -30,24 +30,23 @@ import msgspec
 from acceptance import resources
 from acceptance.core.bounds import NORMAL
 from acceptance.core.component import Component
-from acceptance.core.message import Listed, Message, Text, known
+from acceptance.core.message import Message, Text, known
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.strict import Strict
 from acceptance.fleet import pairs
 from acceptance.fleet.outliers import FACTOR, FACTOR_OF_FEW
 from acceptance.fleet.pairs import Blame, NodePair
-from acceptance.loads import protocol
-from acceptance.loads.names import COLLECTIVE_PAIR_OPERATIONS, COLLECTIVE_RATES, COLLECTIVES
-from acceptance.loads.protocol import Hello, LoadOutput, ProtocolError
+from acceptance.loads import contract, protocol
+from acceptance.loads.collective.contract import PAIR_OPERATIONS, PairAsk, rate_of
+from acceptance.loads.contract import Unproved
+from acceptance.loads.protocol import Hello, ProtocolError
 from acceptance.process.command import ProgramResult
 
-LOAD = "collective_pair"
-_GPUS = Gpu(0), Gpu(1)
-_WAYS = {"first->second": Pair(*_GPUS), "second->first": Pair(*reversed(_GPUS))}
+_WAYS = {"first->second": Pair(Gpu(0), Gpu(1)), "second->first": Pair(Gpu(1), Gpu(0))}
 # The rates of a pair: their readings. Those of the two ways bear the name of the path.
 RATES: Mapping[str, tuple[str, Component]] = {
-    **{name: (COLLECTIVE_RATES[name], GPUS) for name in COLLECTIVE_PAIR_OPERATIONS},
-    **{name: ("collective_send_receive", path) for name, path in _WAYS.items()},
+    **{name: (rate_of(name), GPUS) for name in PAIR_OPERATIONS},
+    **{name: (rate_of("send_receive"), path) for name, path in _WAYS.items()},
 }
 Word = Literal["PASS", "FAIL", "UNJUDGED"]
 _Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
@@ -98,8 +97,8 @@ class Half:
     machine: frozenset[str] = frozenset()
 
 
-def read_half(rank: int, test: str, done: ProgramResult) -> Half:
-    """What a program that has ended proves; `test` is what no other test has."""
+def read_half(ask: PairAsk, done: ProgramResult) -> Half:
+    """What a program that has ended proves, which was asked this."""
     first = done.stdout.partition("\n")[0]
     try:
         hello = protocol.decode(first)
@@ -116,15 +115,15 @@ def read_half(rank: int, test: str, done: ProgramResult) -> Half:
         output = protocol.parse(done.stdout)
     except ProtocolError as error:
         return Half({}, wrong, began, error.message, machine)
-    rates = {name: _value(output, *reading) for name, reading in RATES.items()}
-    way = Pair(_GPUS[1 - rank], _GPUS[rank])
-    counts = (
-        _value(output, "collective_miscompares", _GPUS[rank]),
-        _value(output, "collective_send_receive_miscompares", way),
-    )
-    reason = _reason(output, rank, test, rates, counts)
-    counted = sum(int(count) for count in counts if not math.isnan(count))
-    return Half({} if reason else rates, max(wrong, counted), began, reason, machine)
+    wrong = max(wrong, sum(int(one.value) for one in output.readings if one.unit == "count"))
+    try:
+        contract.prove(ask, output, {}, done.seconds)
+    except Unproved as error:
+        reason = Message("pair_program", {"how": error.message})
+        return Half({}, wrong, began, reason, machine)
+    values = {(one.name, one.component): one.value for one in output.readings}
+    rates = {name: values[reading] for name, reading in RATES.items()}
+    return Half(rates, wrong, began, None, machine)
 
 
 def _machine(parameters: Mapping[str, object]) -> frozenset[str]:
@@ -132,49 +131,6 @@ def _machine(parameters: Mapping[str, object]) -> frozenset[str]:
     gpus = parameters.get("uuids")
     said = [parameters.get("host"), *(gpus if isinstance(gpus, list) else ())]
     return frozenset(one for one in said if isinstance(one, str) and one)
-
-
-def _reason(
-    output: LoadOutput,
-    rank: int,
-    test: str,
-    rates: Mapping[str, float],
-    counts: Sequence[float],
-) -> Text | None:
-    """Why an output is no proof, although it is whole."""
-    said = (output.load, output.parameters.get("rank"), output.parameters.get("test"))
-    if said != (LOAD, rank, test) or not isinstance(output.parameters.get("host"), str):
-        return Message("pair_foreign", {"load": output.load})
-    if output.injected is not None:
-        return Message("pair_injected", {"fault": output.injected})
-    unmeasured = [name for name, value in rates.items() if not value > 0]
-    if any(math.isnan(count) for count in counts):
-        unmeasured.append("wrong elements")
-    if unmeasured:
-        return Message("pair_unmeasured", {"what": Listed(tuple(unmeasured))})
-    due = {*COLLECTIVE_PAIR_OPERATIONS, "send_receive"}
-    if missing := sorted(due - _compared(output)):
-        return Message("pair_uncompared", {"what": Listed(tuple(missing))})
-    return None
-
-
-def _value(output: LoadOutput, name: str, component: Component) -> float:
-    """A reading; NaN where there is none."""
-    found = (one.value for one in output.readings if (one.name, one.component) == (name, component))
-    return next(found, math.nan)
-
-
-def _compared(output: LoadOutput) -> set[str]:
-    """The operations of which elements were compared."""
-    found = set()
-    for table in output.tables:
-        if table.name == COLLECTIVES and {"operation", "compared"} <= set(table.columns):
-            operation, compared = map(table.columns.index, ("operation", "compared"))
-            for row in table.rows:
-                count = row[compared]
-                if isinstance(count, float | int) and count > 0:
-                    found.add(str(row[operation]))
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ import msgspec
 
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
+from acceptance.loads.collective import contract as collective
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
@@ -64,12 +65,13 @@ def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
     shapes = _shapes(ask)
     if not equals or name not in shapes:
         raise UsageError(f"{word!r} is no NAME=VALUE with one of {', '.join(shapes)}")
-    if text.startswith(("{", "[")):
+    kind = shapes[name].get("type")
+    if text.startswith(("{", "[")) and kind != "string":
         try:
             return name, json.loads(text)
         except ValueError as error:
             raise UsageError(f"{name} is no JSON: {error}") from None
-    return name, text.split(",") if shapes[name].get("type") == "array" else text
+    return name, text.split(",") if kind == "array" else text
 
 
 def _shapes(ask: type[AnyAsk]) -> dict[str, dict[str, Any]]:
@@ -116,6 +118,14 @@ def run(ask: AnyAsk) -> int:
     """Run the load; the exit status."""
     name, output = ask.load, Output(sys.stdout)
     match ask:
+        case collective.Ask():
+            from acceptance.loads.collective import load as group
+
+            return run_guarded(name, partial(group.run, ask, output), errors=group.ERRORS)
+        case collective.PairAsk():
+            from acceptance.loads.collective import pair
+
+            return run_guarded(name, partial(pair.run, ask, output), errors=pair.ERRORS)
         case gemm.Ask():
             from acceptance.loads.gemm import load as gemm_load
 

@@ -7,10 +7,11 @@ from typing import get_args
 
 import msgspec
 
+from acceptance.loads.collective import contract as collective
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = collective.Ask | collective.PairAsk | gemm.Ask | vram.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 
@@ -40,6 +41,22 @@ def argv(python: str, ask: AnyAsk) -> tuple[str, ...]:
     fields = msgspec.to_builtins(ask)
     given = {name: value for name, value in fields.items() if value is not None}
     return (python, *PROGRAM, msgspec.json.encode(given).decode())
+
+
+def typed(ask: AnyAsk) -> tuple[str, ...]:
+    """An ask as people type it behind the program: words that a shell hands on as they are.
+
+    Only what has parts is JSON, and has quotes.
+    """
+    given: dict[str, object] = msgspec.to_builtins(ask)
+    name = str(given.pop("load"))
+    return name, *(f"{field}={_text(one)}" for field, one in given.items() if one is not None)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple) and not any(isinstance(one, dict | list) for one in value):
+        return ",".join(map(str, value))
+    return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else str(value)
 
 
 def of_argv(words: Sequence[str]) -> AnyAsk | None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from acceptance.core.parts import Gpu
-from acceptance.loads.miscompare import CollectiveArm, CollectiveCheck
+from acceptance.loads.miscompare import CollectiveArm
 
 OWN = Gpu(0)  # a load's name for its own GPU
 
@@ -20,45 +20,6 @@ LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
 LAP_ROWS = 500  # most rows in the table of laps; of more turns it has the first and last 250
 BURN_DIGESTS = "burn_digests"
 DIGESTS = ("format", "shape", "inputs", "result")
-
-# Readings of the load of collectives: of all ranks together, of each path and of each rank; of the
-# arms besides the default one with their name behind (`of_arm`).
-COLLECTIVE_RATES = {
-    "all_reduce": "collective_all_reduce",
-    "all_gather": "collective_all_gather",
-    "reduce_scatter": "collective_reduce_scatter",
-    "all_to_all": "collective_all_to_all",
-    "broadcast": "collective_broadcast",
-}
-COLLECTIVE_OF_GROUP = {
-    **dict.fromkeys(COLLECTIVE_RATES.values(), "GB/s"),
-    "collective_latency": "us",
-    "collective_disagreements": "count",
-}
-COLLECTIVE_OF_PATH = {
-    "collective_send_receive": "GB/s",
-    "collective_send_receive_miscompares": "count",
-}
-COLLECTIVE_OF_RANK = {"collective_miscompares": "count"}
-# In every format besides float32 where so many ranks have exact sums.
-COLLECTIVE_SUMS: tuple[CollectiveCheck, ...] = ("all_reduce", "reduce_scatter")
-# Between two nodes, besides a send-receive each way.
-COLLECTIVE_PAIR_OPERATIONS: tuple[CollectiveCheck, ...] = ("all_reduce", "all_gather")
-COLLECTIVES = "collectives"
-COLLECTIVE_COLUMNS = (
-    "arm",
-    "operation",
-    "component",
-    "format",
-    "bytes",
-    "turns",
-    "compared",
-    "us",
-    "GB/s",
-)
-SLOW_PATHS = "collective_slow_paths"
-SLOW_PATH_COLUMNS = ("arm", "slow path", "tried", "GB/s", "again GB/s")
-NCCL_LOG = "nccl"  # the log of each rank, in each arm
 
 # Readings of the storage loads, with their units: of the disk that holds the files.
 STORAGE_ARMS = ("cold", "cold_random", "warm", "warm_random")

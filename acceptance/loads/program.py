@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -54,13 +53,6 @@ def exit_load(status: int) -> None:
     sys.stderr.flush()
     if status:
         os._exit(status)
-
-
-def port(text: str) -> int:
-    """A TCP port from 1 to 65535. Raises argparse.ArgumentTypeError for anything else."""
-    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
-    return int(text)
 
 
 def seconds(text: str) -> float:

@@ -46,7 +46,6 @@ from acceptance.suites import (
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import (
-    collectives,
     gpu_identity,
     gpu_tools,
     host_tools,
@@ -359,11 +358,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.bandwidth_test, kept.inventory, check
     ),
     "link.collectives": lambda kept, check: link.test_collectives(
-        lambda arms: collectives.of_load(kept.last, kept.due, None, arms),
-        kept.inventory,
-        kept.models,
-        _table,
-        check,
+        _loads(kept), kept.due, _SECONDS, kept.inventory, kept.models, check
     ),
     "link.device_alone": lambda kept, check: link.test_device_alone(kept.nvbandwidth_alone, check),
     "link.host_copies": lambda kept, check: link.test_host_copies(

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
-from acceptance.core.parts import GPUS, renamed
+from acceptance.core.parts import CPU, GPUS, MEMORY, renamed
 from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.loads import asks, contract, protocol
@@ -110,27 +110,33 @@ class Results:
         """A count of wrong results by component, with what `note` says of those of each.
 
         For a load that died, the count is the number of reported wrong results that belong to it.
-        `due` are the components that are to be counted.
+        `due` are the components that are to be counted. What may belong to one of several counts is
+        noted where there are wrong results.
         """
         counts, wrong = self.values(reading), self.wrong(reading, due)
         died = replace(self, outputs={}).wrong(reading, due)
         counts |= {name: float(len(results)) for name, results in died.items()}
-        return counts, {name: note(name, results) for name, results in wrong.items()}
+        return counts, {name: note(name, one) for name, one in wrong.items() if counts.get(name)}
 
     def wrong(self, reading: str, due: Collection[Component]) -> dict[Component, list[WrongResult]]:
         """The wrong results of one count as the loads reported them, by component.
 
-        One that does not name its count speaks against its place in each count that is due there.
+        One of a part that is not counted by itself, as a core, speaks against its place. One that
+        does not name its count speaks against its place in each count that is due there.
         """
         belonging: dict[Component, list[WrongResult]] = {}
         for place in self.places:
             ended = self.outputs.get(place.component) or self.failed.get(place.component)
             for one in ended.miscompares if ended is not None else ():
-                counts, component = counts_of(one), component_of(one)
-                if reading in counts and component is not None:
-                    belonging.setdefault(place.named(component), []).append(one)
-                elif not counts and place.component in due:
-                    belonging.setdefault(place.component, []).append(one)
+                counts = counts_of(one)
+                if counts and reading not in counts:
+                    continue
+                component = component_of(one) if counts else None
+                name = None if component is None else place.named(component)
+                if name not in due and place.component in due:
+                    name = place.component
+                if name is not None:
+                    belonging.setdefault(name, []).append(one)
         return belonging
 
     def tables(self) -> Iterator[tuple[Component, LoadTable]]:
@@ -142,9 +148,12 @@ class Results:
     def raise_failed(self) -> None:
         """Raise LoadFailed, naming the place, where a load did not run whole.
 
-        Call it after the results of the others were journalled.
+        Processors, RAM and all GPUs together are named by their loads. Call it after the results of
+        the others were journalled.
         """
         for component, failure in self.failed.items():
+            if component in (CPU, GPUS, MEMORY):
+                raise failure
             raise LoadFailed(
                 "component_says", failure.miscompares, component=str(component), why=said(failure)
             )

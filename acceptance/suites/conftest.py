@@ -27,7 +27,6 @@ pytest_plugins = [
     "acceptance.suites.fixtures.gpu_tools",
     "acceptance.suites.fixtures.gpu_loads",
     "acceptance.suites.fixtures.burn",
-    "acceptance.suites.fixtures.collectives",
     "acceptance.suites.fixtures.power",
     "acceptance.suites.fixtures.storage",
     "acceptance.suites.fixtures.train",

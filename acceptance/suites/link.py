@@ -15,22 +15,20 @@ from acceptance.core.message import Message, Quantity, Text
 from acceptance.core.parts import GPUS, Pair
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.diagnosis import peer_paths, slow_paths, transports
-from acceptance.diagnosis.transports import PairLinks
 from acceptance.expect.sheet import Sheet
-from acceptance.loads.miscompare import CollectiveArm
+from acceptance.loads.collective.contract import Ask
 from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
 from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.session.check import Check
-from acceptance.suites.fixtures import gpu_links, gpu_tools
-from acceptance.suites.fixtures.collectives import Collectives, RunArms, judged
+from acceptance.session.loads import Loads, Place
+from acceptance.suites.fixtures import collectives, gpu_links, gpu_tools
 from acceptance.suites.fixtures.gpu_tools import ToolRuns
 from acceptance.tools import p2p_bandwidth
 from acceptance.tools.reading import ToolOutput
 
-WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 # nvbandwidth's testcases by measurement.
 HOST_COPIES = {
     "copy_h2d": "host_to_device_memcpy_ce",
@@ -404,10 +402,11 @@ TRANSPORTS = ("transport_faults", "transport_doubts", "transport_faults_p2p_off"
     *MULTICAST_RATES,
 )
 def test_collectives(
-    collectives: RunArms,
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    load_s: Mapping[str, float],
     inventory: Inventory,
     model_sheets: tuple[Sheet, ...],
-    table: WriteTable,
     check: Check,
 ) -> None:
     """Collective operations between all GPUs through NCCL, as training uses them: as the machine
@@ -418,44 +417,33 @@ def test_collectives(
     multicast, which is off unless the machine file asks for it, and other machines.
     """
     multicast = bool(check.due(MULTICAST_RATES[0]))
-    found = collectives(WITH_MULTICAST if multicast else COLLECTIVE_ARMS)
-    for name in (*COLLECTIVE_COUNTS, *MULTICAST_COUNTS):
-        counts, notes = found.counts(name)
-        check(name, counts, notes=notes)
-    found.raise_failed()
-    for name in COLLECTIVE_RATES:
-        check(name, found.values(name))
-    links = found.links(inventory, model_sheets)
+    arms = WITH_MULTICAST if multicast else COLLECTIVE_ARMS
+    every = Place(GPUS, due_gpus)
+    seconds = load_s["collective"] / len(arms)
+    results = loads.run(
+        lambda _: Ask(backend="nccl", ranks=len(due_gpus), seconds=seconds, arms=arms), on=[every]
+    )
+    check.all(results, but=(*PATH_RATE, *MULTICAST_RATES))
+    output = results.outputs[GPUS]
+    links = transports.pair_links(inventory, due_gpus, model_sheets)
     rate, ratio = PATH_RATE
-    rates = found.values(rate)
+    rates = results.values(rate)
     groups = {due.siblings.among for due in check.due(ratio) if due.siblings is not None}
-    slow = slow_paths.explain(rates, groups, found.due, links, found.trials())
+    slow = slow_paths.explain(rates, groups, due_gpus, links, collectives.trials(results))
     check(rate, rates, notes=slow)
     check.ratio(ratio, notes=slow)
-    _transports(found, inventory, links, check)
-    for one in found.output.tables if found.output is not None else ():
-        table(GPUS, one.name, one.columns, one.rows)
-    if multicast:
-        found.require_multicast()
-        for name in MULTICAST_RATES:
-            check(name, found.values(name))
-
-
-def _transports(
-    found: Collectives,
-    inventory: Inventory,
-    links: Mapping[Pair, PairLinks],
-    check: Check,
-) -> None:
-    """Judge the ways that NCCL chose for each path, in both arms."""
-    arms: tuple[CollectiveArm, ...] = ("default", "p2p_off")
-    for arm in arms:
-        ways = found.transports(inventory, links, arm).items()
-        counts, notes, unknown = judged(ways, "fault")
+    # The ways that NCCL chose for each path, in both arms.
+    for arm in COLLECTIVE_ARMS:
+        ways = collectives.judge_transports(output, every, inventory, links, arm).items()
+        counts, notes, unknown = collectives.judged(ways, "fault")
         check(of_arm("transport_faults", arm), counts, notes=notes, skipped=unknown)
         if arm == "default":
-            counts, notes, unknown = judged(ways, "doubt")
+            counts, notes, unknown = collectives.judged(ways, "doubt")
             check("transport_doubts", counts, notes=notes, skipped=unknown)
+    if multicast:
+        collectives.require_multicast(output)
+        for name in MULTICAST_RATES:
+            check(name, results.values(name))
 
 
 @pytest.mark.session("host-after")

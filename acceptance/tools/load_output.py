@@ -9,27 +9,19 @@ from typing import Any
 
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Text, Value, Values
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import protocol
-from acceptance.loads.miscompare import CollectiveArm, WrongResult
+from acceptance.loads.miscompare import WrongResult
 from acceptance.loads.names import (
     BURN_DIGESTS,
     BURN_LAPS,
     BURN_OF_GPU,
     BURN_OF_PEER,
     BURN_READINGS,
-    COLLECTIVE_ARMS,
-    COLLECTIVE_COLUMNS,
-    COLLECTIVE_OF_GROUP,
-    COLLECTIVE_OF_PATH,
-    COLLECTIVE_OF_RANK,
-    COLLECTIVES,
     DIGESTS,
     LAP_ROWS,
     LAPS,
-    NCCL_LOG,
     OWN,
-    of_arm,
 )
 from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, Waits, parse, salvage
 from acceptance.process.command import ProgramResult
@@ -136,72 +128,6 @@ def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
     return found
 
 
-def collective_argv(
-    python: str,
-    *,
-    ranks: int,
-    seconds: float,
-    arms: Sequence[CollectiveArm] = COLLECTIVE_ARMS,
-    inject: str | None = None,
-) -> tuple[str, ...]:
-    """The command line of the load of collectives; `seconds` is the time of each arm."""
-    argv = [python, "-m", "acceptance.loads.collective.load", "--backend", "nccl"]
-    argv += ["--ranks", str(ranks), "--seconds", f"{float(seconds)}"]
-    argv += [word for arm in arms if arms != COLLECTIVE_ARMS for word in ("--arm", arm)]
-    argv += [] if inject is None else ["--inject", inject]
-    return tuple(argv)
-
-
-def read_collective(
-    completed: ProgramResult,
-    *,
-    uuids: Sequence[str],
-    seconds: float | None,
-    arms: Sequence[CollectiveArm] = COLLECTIVE_ARMS,
-) -> LoadOutput:
-    """The output of the load of collectives on these GPUs, if it ran completely and as requested.
-
-    `seconds` is not compared where it is None. It ends when it has measured all, so no time is due.
-
-    Raises LoadFailed as `read` does. It also raises LoadFailed for other GPUs than these, a missing
-    or unknown reading, another unit, a rate that is not in its table, a rank without NCCL's log,
-    and wrong results that were reported but not counted.
-    """
-    ranks = len(uuids)
-    asked: dict[str, Any] = {"backend": "nccl", "ranks": ranks, "arms": list(arms)}
-    asked |= {} if seconds is None else {"seconds": seconds}
-    output = read(completed, "collective", asked, least_s=0.0)
-    told = output.parameters.get("uuids")
-    if not isinstance(told, list) or len(told) != ranks or not all(map(same_gpu, told, uuids)):
-        values = {"name": "uuids", "told": repr(told), "asked": repr(list(uuids))}
-        raise failed(Message("load_parameter", values), output)
-    due: dict[ReadingKey, str] = {}
-    for arm in arms:
-        group = {(of_arm(name, arm), GPUS): unit for name, unit in COLLECTIVE_OF_GROUP.items()}
-        due |= group
-        for first in range(ranks):
-            for name, unit in COLLECTIVE_OF_RANK.items():
-                due[of_arm(name, arm), Gpu(first)] = unit
-            for second in set(range(ranks)) - {first} if arm != "multicast" else ():
-                for name, unit in COLLECTIVE_OF_PATH.items():
-                    due[of_arm(name, arm), Pair(Gpu(first), Gpu(second))] = unit
-    exactly(output, due, set())
-    _require_rates(table_of(output, COLLECTIVES, COLLECTIVE_COLUMNS), arms, output)
-    logs = {(one.name, one.component) for one in output.logs}
-    for arm in arms:
-        for rank in map(Gpu, range(ranks)):
-            if (of_arm(NCCL_LOG, arm), rank) not in logs:
-                raise failed(Message("load_without_log", {"component": str(rank)}), output)
-    counted = any(
-        one.value
-        for one in output.readings
-        if "_miscompares" in one.name or "_disagreements" in one.name
-    )
-    if output.miscompares and not counted:
-        raise failed(Message("load_uncounted"), output)
-    return output
-
-
 def exactly(output: LoadOutput, due: Mapping[ReadingKey, str], lacked: set[ReadingKey]) -> None:
     """Raise LoadFailed unless the load measured exactly what is due.
 
@@ -234,21 +160,6 @@ def table_of(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTab
         )
         raise failed(why, output)
     return found
-
-
-def _require_rates(table: LoadTable, arms: Sequence[CollectiveArm], output: LoadOutput) -> None:
-    """Raise LoadFailed unless each rate of collectives stands in its arm's rows of the table."""
-    told = {
-        (of_arm(f"collective_{operation}", arm), component, rate)
-        for arm in arms
-        for of_row, operation, component, dtype, *_, rate in table.rows
-        if (of_row, dtype) == (arm, "f32")
-    }
-    for one in output.readings:
-        component = str(one.component)
-        if one.unit == "GB/s" and (one.name, component, round(one.value, 3)) not in told:
-            values: Values = {"name": one.name, "component": component, "table": table.name}
-            raise failed(Message("load_rate_untold", values), output)
 
 
 def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> None:

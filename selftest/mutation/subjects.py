@@ -165,6 +165,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },
     "loads": {
+        "collective/contract": "collective_contract | fleet/fleet_pair_tests suites/collectives",
         "contract": "contract vram_contract | session/loads",
         "gemm/contract": "contract asks",
         "vram/contract": "vram_contract asks",
@@ -277,8 +278,7 @@ _READ: dict[str, dict[str, str]] = {
         "fio": "fio | recordings",
         "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
         "load_output": (
-            "burn_load_output load_output | suites/together_suite "
-            "suites/burn_fixtures suites/collectives"
+            "burn_load_output load_output | suites/together_suite suites/burn_fixtures"
         ),
         "nvbandwidth": "nvbandwidth | log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | recordings log_prefix",

@@ -89,7 +89,7 @@ def test_a_node_and_two_links_are_named(tmp_path: Path) -> None:
     with network(12, tmp_path) as made:
         nodes = made.nodes
         made.link(nodes[2], nodes[3], network_nodes.SLOW_MBIT)
-        made.more[nodes[4]] = ("--inject", "wrong")
+        made.more[nodes[4]] = ("inject=wrong",)
         made.link(nodes[6], nodes[7], network_nodes.WIRE_MBIT)
         made.cut.append(nodes[6])
         code, found = outcome(made)

@@ -21,6 +21,7 @@ from typing import Any
 import collective_texts
 import described
 import fake_driver
+import load_texts
 import nccl_texts
 import sound_values
 import train_digest_texts
@@ -111,6 +112,7 @@ def install(
         described,
         sound_values,
         nccl_texts,
+        load_texts,
         collective_texts,
         train_layer_texts,
         train_digest_texts,

@@ -23,7 +23,8 @@ from acceptance.process import command
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-TEST = re.compile(r"--test \w+,\w+,[0-9a-f]{16} ")
+TEXTS = ROOT / "tests/loads"
+TEST = re.compile(r"test=\w+,\w+,[0-9a-f]{16} ")
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Site:
     @property
     def launch(self) -> str:
         load = [sys.executable, str(HERE / "pair_outputs.py"), str(self.folder)]
-        return f"{shlex.join(['env', f'PYTHONPATH={ROOT}', *load])} {{node}}"
+        return f"{shlex.join(['env', f'PYTHONPATH={ROOT}:{TEXTS}', *load])} {{node}}"
 
     def node(self, name: str, **how: Any) -> None:
         (self.folder / f"{name}.json").write_text(json.dumps(how))
@@ -75,14 +76,14 @@ def test_sound_nodes_pass_in_one_round(site: Site) -> None:
     )
     assert all(limit["basis"] for limit in found["limits"].values())
     started = [(*TEST.split(line), *TEST.findall(line)) for line in sorted(site.started())]
-    rest = "--port 29500 --gpu 0 --most 16777216 --within 60 --grace 45"
-    load = "python3 -m acceptance.loads.collective.pair --backend gloo --rank"
+    rest = "address=n1 within=60.0 port=29500 gpu=0 most=16777216 turns=5 grace=45.0"
+    load = "python3 -m acceptance.loads collective_pair backend=gloo"
     test = started[0][2]
     assert started[:2] == [
-        (f"n1 {load} 0 --address n1 ", rest, test),
-        (f"n2 {load} 1 --address n1 ", rest, test),
+        (f"n1 {load} rank=0 ", rest, test),
+        (f"n2 {load} rank=1 ", rest, test),
     ]
-    assert test.startswith("--test n1,n2,")
+    assert test.startswith("test=n1,n2,")
     assert len({test for *_, test in started}) == 3
 
 
@@ -93,7 +94,12 @@ def test_sound_nodes_pass_in_one_round(site: Site) -> None:
         ({"slow": 0.5}, 1, "bad_nodes", "all_reduce: 5 GB/s, 50 % below the other pairs (10 GB/s)"),
         ({"dies": 1}, 1, "bad_nodes", "n4: its program ended with exit code 9"),
         ({"absent": 1}, 3, "not_reached", "n4: its program ended with exit code 255"),
-        ({"inject": "wrong"}, 1, "bad_nodes", "n4: a fault was injected on purpose (wrong)"),
+        (
+            {"inject": "wrong"},
+            1,
+            "bad_nodes",
+            "n4: its program had a fault injected on purpose (wrong)",
+        ),
     ],
 )
 def test_a_bad_node_is_named_in_two_more_tests(
@@ -173,9 +179,9 @@ def test_nodes_are_reached_at_their_addresses_and_so_many_at_once(site: Site) ->
     assert site.run(*more, "--most", "32768", "--python", "/opt/python", count=4) == 0
     started = site.started()
     assert {line.split()[0] for line in started[:2]} == {"n1", "n2"}  # one pair after the other
-    assert {TEST.sub("", line).partition("--address ")[2] for line in started} == {
-        "10.0.0.1 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
-        "n3 --port 4000 --gpu 3 --most 32768 --within 180 --grace 45",
+    assert {TEST.sub("", line).partition(" address=")[2] for line in started} == {
+        f"{address} within=180.0 port=4000 gpu=3 most=32768 turns=5 grace=45.0"
+        for address in ("10.0.0.1", "n3")
     }
     assert all(line.split()[1] == "/opt/python" for line in started)
 

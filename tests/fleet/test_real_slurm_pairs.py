@@ -22,7 +22,7 @@ RIGPROOF = ROOT / ".venv/bin/rigproof"
 COMMAND = shlex.join([sys.executable, str(HERE / "pair_outputs.py")])
 # Stands for Python on the nodes: what the load would print, by the node that Slurm chose.
 FAKE = f"""#!/bin/sh
-export PYTHONPATH={shlex.quote(str(ROOT))}
+export PYTHONPATH={shlex.quote(f"{ROOT}:{ROOT}/tests/loads")}
 [ "$SLURMD_NODENAME" != n4 ] || [ ! -f "$(dirname "$0")/slow" ] || exec sleep 300
 exec {COMMAND} "$(dirname "$0")" "$SLURMD_NODENAME" "$@"
 """
@@ -57,15 +57,16 @@ def test_each_program_runs_on_its_node(cluster: Cluster, tmp_path: Path) -> None
     assert "PASS: 6 nodes, 3 tests" in done.stdout
     started = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
     where = {
-        (one[0], one[one.index("--rank") + 1], one[one.index("--address") + 1]) for one in started
+        (one[0], *(word for word in one if word.startswith(("rank=", "address="))))
+        for one in started
     }
     assert where == {
-        ("n1", "0", "n1"),
-        ("n2", "1", "n1"),
-        ("n3", "0", "n3"),
-        ("n4", "1", "n3"),
-        ("n5", "0", "n5"),
-        ("n6", "1", "n5"),
+        ("n1", "rank=0", "address=n1"),
+        ("n2", "rank=1", "address=n1"),
+        ("n3", "rank=0", "address=n3"),
+        ("n4", "rank=1", "address=n3"),
+        ("n5", "rank=0", "address=n5"),
+        ("n6", "rank=1", "address=n5"),
     }
 
 

@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 
 from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads import asks, contract
+from acceptance.loads.collective.contract import WHOLE_GROUP, Ask, rate_of
 from acceptance.loads.collective.load import GpuRank
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
 from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
+from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import ElementType
-from acceptance.loads.names import COLLECTIVE_ARMS, COLLECTIVE_RATES, of_arm
+from acceptance.loads.names import COLLECTIVE_ARMS, of_arm
+from acceptance.loads.protocol import LoadOutput, parse, salvage
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.tools import load_output
-from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.read import nccl_log
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
@@ -44,10 +46,19 @@ def several() -> list[str]:
     return found
 
 
-def load(*more: str, ranks: int) -> ProgramResult:
-    argv = load_output.collective_argv(sys.executable, ranks=ranks, seconds=20.0)
-    running = command.start((*argv, *more), deadline=Deadline.after(600.0))
+def load(ranks: int, **more: Any) -> ProgramResult:
+    ask = Ask(backend="nccl", ranks=ranks, seconds=20.0, **more)
+    running = command.start(asks.argv(sys.executable, ask), deadline=Deadline.after(600.0))
     return running.wait()
+
+
+def proved(done: ProgramResult, uuids: list[str]) -> LoadOutput:
+    """The output, which is the whole answer to what was asked."""
+    assert done.returncode == 0, done.stderr
+    output, ask = parse(done.stdout), asks.of_argv(done.argv)
+    assert isinstance(ask, Ask)
+    contract.prove(ask, output, {"uuids": uuids}, done.seconds)
+    return output
 
 
 def alone(connection: Connection, folder: str, arm: Any) -> None:
@@ -117,14 +128,12 @@ def test_the_kernels_write_and_count_what_arrays_of_torch_have(dtype: ElementTyp
 
 
 def test_all_operations_are_right_on_all_gpus_and_nccl_says_its_ways(several: list[str]) -> None:
-    done = load(ranks=len(several))
-    assert done.returncode == 0, done.stderr
-    output = load_output.read_collective(done, uuids=several, seconds=20.0)
+    output = proved(load(len(several)), several)
     assert output.miscompares == ()
     found = {(one.name, one.component): one.value for one in output.readings}
     for arm in COLLECTIVE_ARMS:
-        for name in COLLECTIVE_RATES.values():
-            assert found[of_arm(name, arm), GPUS] > 1
+        for name in WHOLE_GROUP:
+            assert found[of_arm(rate_of(name), arm), GPUS] > 1
         assert 1 < found[of_arm("collective_latency", arm), GPUS] < 1000
         logs = [one.text for one in output.logs if one.name == of_arm("nccl", arm)]
         told = nccl_log.parse(logs)
@@ -141,11 +150,7 @@ def test_two_h200_reach_what_nccl_tests_reach(several: list[str]) -> None:
 
     if len(several) != 2 or torch.cuda.get_device_name(0) != "NVIDIA H200":
         pytest.skip("the recorded figures are of two H200s")
-    done = load(ranks=2)
-    found = {
-        (one.name, one.component): one.value
-        for one in load_output.read_collective(done, uuids=several, seconds=20.0).readings
-    }
+    found = {(one.name, one.component): one.value for one in proved(load(2), several).readings}
     assert found["collective_all_reduce", GPUS] == pytest.approx(327, rel=0.03)
     assert found["collective_all_reduce_p2p_off", GPUS] == pytest.approx(27, rel=0.03)
     assert found["collective_latency", GPUS] <= 30
@@ -153,13 +158,13 @@ def test_two_h200_reach_what_nccl_tests_reach(several: list[str]) -> None:
 
 @pytest.mark.parametrize("fault", ["wrong", "order", "unwritten", "lost"])
 def test_an_injected_fault_is_counted(several: list[str], fault: str) -> None:
-    done = load("--inject", fault, "--most", "16777216", ranks=len(several))
-    with pytest.raises(LoadFailed, match=fault) as refused:
-        load_output.read_collective(done, uuids=several, seconds=20.0)
-    assert refused.value.miscompares
+    done = load(len(several), inject=fault, most=16777216)
+    with pytest.raises(Unproved) as refused:
+        proved(done, several)
+    assert refused.value.message.code == "load_fault_injected"
     last = len(several) - 1
     paths = {Pair(Gpu(number), Gpu(last)) for number in range(last)}
-    told = {getattr(one, "component", None) for one in refused.value.miscompares}
+    told = {getattr(one, "component", None) for one in salvage(done.stdout)}
     assert told & ({*paths} if fault == "lost" else {Gpu(last)})
 
 
@@ -169,7 +174,7 @@ def test_an_injected_fault_is_counted(several: list[str], fault: str) -> None:
 def test_a_rank_that_is_lost_is_named_and_nccl_s_log_is_kept(
     several: list[str], fault: str, said: str
 ) -> None:
-    done = load("--inject", fault, "--grace", "60", "--most", "16777216", ranks=len(several))
+    done = load(len(several), inject=fault, grace=60.0, most=16777216)
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]
     assert f"gpu{len(several) - 1}" in done.stderr.splitlines()[-1]

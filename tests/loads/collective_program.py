@@ -1,7 +1,7 @@
 """The load of collectives with a group of its own instead of torch.distributed: on arrays of numpy,
 through files in the folder that all ranks see.
 
-    python collective_program.py [ARGUMENTS OF THE LOAD]
+    python collective_program.py collective NAME=VALUE ...
 
 FAKE_GROUP in the environment has words that spoil operations on their way: `NAME:lost` leaves the
 destination of the last rank as it was, `NAME:swapped` changes the order of two blocks there,
@@ -16,14 +16,18 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from acceptance.loads.__main__ import parsed
 from acceptance.loads.collective import load
+from acceptance.loads.collective.contract import Ask
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import Numbers, Rule
 from acceptance.loads.miscompare import ElementType
-from acceptance.loads.program import exit_load
+from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.protocol import Output
 
 SPOILED = {
     name: how
@@ -127,7 +131,10 @@ def _is_random(operation: Operation, source: Any) -> bool:
 
 
 def main(argv: Sequence[str]) -> None:
-    exit_load(load.main(argv, FileGroup))
+    ask = parsed(argv)
+    assert isinstance(ask, Ask)
+    work = partial(load.run, ask, Output(sys.stdout), FileGroup)
+    exit_load(run_guarded(ask.load, work, errors=load.ERRORS))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from acceptance.core.component import Component
@@ -19,12 +20,16 @@ ROWS: Mapping[str, Sequence[Sequence[float | str]]] = {
     vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
 }
 
+EMPTY = LoadOutput("", {}, (), (), ())
+
 
 def printed(
     ask: AnyAsk,
     about: Mapping[str, Any],
     *,
     values: Mapping[str, float] = {},
+    at: Mapping[ReadingKey, float] = {},
+    logs: Mapping[ReadingKey, str] = {},
     absent: Collection[int] = (),
     without: Collection[str] = (),
     more: Mapping[ReadingKey, str] = {},
@@ -33,9 +38,10 @@ def printed(
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
-    Rates are 1 and counts 0 where `values` has no other. The `absent` of the choices are what this
-    hardware lacks. The readings `without` are left out, and `more` come besides. `tables` are
-    columns and rows; another that is due is that of a sound run.
+    Rates are 1 and counts 0 where neither `values` nor `at`, by component, has another. The
+    `absent` of the choices are what this hardware lacks. The readings `without` are left out, and
+    `more` come besides. `tables` are columns and rows; another that is due is that of a sound run.
+    A log that is due and not in `logs` says "log".
     """
     stream = io.StringIO()
     output = Output(stream)
@@ -43,12 +49,13 @@ def printed(
     output.hello(ask.load, parameters)
     for one in wrong:
         output.miscompare(one)
-    due = ask.due(LoadOutput(ask.load, parameters, (), (), ()))
+    due = ask.due(replace(EMPTY, load=ask.load, parameters=parameters))
 
     def measure(units: Mapping[tuple[str, Component], str]) -> None:
         for (name, component), unit in units.items():
             if name not in without:
-                output.reading(name, unit, component, values.get(name, float(unit != "count")))
+                value = values.get(name, float(unit != "count"))
+                output.reading(name, unit, component, at.get((name, component), value))
 
     measure(due.readings)
     for number, units in enumerate(due.choices):
@@ -62,5 +69,7 @@ def printed(
     for name, (columns, rows) in {**sound, **tables}.items():
         if rows:
             output.table(name, columns, rows)
+    for name, component in sorted(due.logs):
+        output.log(name, component, logs.get((name, component), "log"))
     output.end()
     return stream.getvalue()

@@ -1,6 +1,6 @@
 """The load between two nodes with a group of arrays and sockets instead of torch.distributed.
 
-    python pair_program.py [ARGUMENTS OF THE LOAD]
+    python pair_program.py collective_pair NAME=VALUE ...
 
 FAKE_PAIR in the environment has words: `lost` leaves the destination of an all-reduce at rank 1
 as it was, `slow:SECONDS` is what an operation takes, `gone:NUMBER` ends this program in that
@@ -15,14 +15,18 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from collective_program import NumpyMemory
 
+from acceptance.loads.__main__ import parsed
 from acceptance.loads.collective import pair, rendezvous
+from acceptance.loads.collective.contract import PairAsk
 from acceptance.loads.collective.operation import Operation
-from acceptance.loads.program import exit_load
+from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.protocol import Output
 
 WORDS = {
     name: how
@@ -85,14 +89,16 @@ class SocketGroup:
 
 
 def main(argv: Sequence[str]) -> None:
-    options = pair.arguments().parse_args(argv)
-    here = f"{rendezvous.host()} rank {0 if 'same' in WORDS else options.rank}"
+    ask = parsed(argv)
+    assert isinstance(ask, PairAsk)
+    here = f"{rendezvous.host()} rank {0 if 'same' in WORDS else ask.rank}"
     rendezvous.host = lambda: here
 
     def join(rank: int, ranks: int, folder: Path) -> SocketGroup:
-        return SocketGroup(options.address, options.port, rank, ranks, folder)
+        return SocketGroup(ask.address, ask.port, rank, ranks, folder)
 
-    exit_load(pair.main(argv, join))
+    work = partial(pair.run, ask, Output(sys.stdout), join)
+    exit_load(run_guarded(ask.load, work, errors=pair.ERRORS))
 
 
 if __name__ == "__main__":

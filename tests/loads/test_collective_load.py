@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import subprocess
@@ -18,32 +17,34 @@ from load_program import ROOT, forked
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads.collective.contract import COLUMNS, WHOLE_GROUP, Ask
 from acceptance.loads.collective.ladder import SIZES
 from acceptance.loads.collective.load import (
     LARGE,
     SMALL,
-    WHOLE_GROUP,
     ArmRun,
     GpuRank,
-    main,
     slow_paths,
 )
 from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE
 from acceptance.loads.miscompare import DifferingDigests, ElementType, WrongCollective
-from acceptance.loads.names import COLLECTIVE_COLUMNS
 from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, decode, parse, salvage
 from acceptance.loads.ranks import Ranks
 
 HERE = Path(__file__).parent
 
 
-SHORT = ("--backend", "gloo", "--ranks", "3", "--seconds", "5", "--most", "4096", "--turns", "2")
+SHORT = {"backend": "gloo", "ranks": 3, "seconds": 5, "most": 4096, "turns": 2}
 
 
-def program(*more: str, spoil: str = "") -> subprocess.CompletedProcess[str]:
+def words(**more: str | float) -> list[str]:
+    return ["collective", *(f"{name}={value}" for name, value in {**SHORT, **more}.items())]
+
+
+def program(spoil: str = "", **more: str | float) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "FAKE_GROUP": spoil}
-    return forked("-m", "collective_program", *SHORT, *more, environ=environ)
+    return forked("-m", "collective_program", *words(**more), environ=environ)
 
 
 def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
@@ -56,7 +57,7 @@ def values(output: LoadOutput) -> dict[tuple[str, Component], float]:
 
 
 def test_sound_ranks_give_all_readings_of_both_arms_and_no_wrong_element() -> None:
-    argv = [sys.executable, str(HERE / "collective_program.py"), *SHORT]
+    argv = [sys.executable, str(HERE / "collective_program.py"), *words()]
     done = subprocess.run(
         argv,
         capture_output=True,
@@ -89,7 +90,7 @@ def test_sound_ranks_give_all_readings_of_both_arms_and_no_wrong_element() -> No
         due[f"collective_disagreements{end}", GPUS] = 0
     assert found == due
     (table,) = output.tables
-    assert table.columns == COLLECTIVE_COLUMNS
+    assert table.columns == COLUMNS
     assert output.logs == ()
     assert output.parameters["uuids"] == ["GPU-0", "GPU-1", "GPU-2"]
     moments = 1 + 2  # one turn to warm up
@@ -122,10 +123,10 @@ class Timed(ArmRun):
 def timed(ranks: int, left_s: float) -> tuple[Timed, io.StringIO]:
     """One of 100 seconds, of which so many are left."""
     told = io.StringIO()
-    options = argparse.Namespace(ranks=ranks, seconds=100.0)
+    ask = Ask(backend="gloo", ranks=ranks, seconds=100.0)
     members: Ranks[GpuRank] = Ranks((), lambda rank, connection: None)
     began = time.monotonic() - 100.0 + left_s
-    return Timed(options, "default", members, Output(told), began), told
+    return Timed(ask, "default", members, Output(told), began), told
 
 
 @each("left_s, sizes", [(-1.0, (GIB,)), (90.0, SIZES)])
@@ -147,7 +148,7 @@ def test_sizes_besides_the_one_of_the_readings_need_time(
 
 
 def test_gpus_have_a_latency_in_a_graph_and_a_log_of_each_rank() -> None:
-    output = whole(program("--arm", "p2p_off", spoil="graph:"))
+    output = whole(program(arms="p2p_off", spoil="graph:"))
     assert output.miscompares == ()
     # the slowest rank counts
     assert values(output)["collective_latency_p2p_off", GPUS] == pytest.approx(3e3)
@@ -157,12 +158,12 @@ def test_gpus_have_a_latency_in_a_graph_and_a_log_of_each_rank() -> None:
 
 
 def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
-    output = whole(program("--arm", "default", spoil="late:6.5"))
+    output = whole(program(arms="default", spoil="late:6.5"))
     assert values(output)["collective_disagreements", GPUS] == 0
 
 
 def test_the_arm_with_multicast_verifies_all_but_send_receives_and_runs_where_asked() -> None:
-    output = whole(program("--arm", "multicast", "--inject", "wrong"))
+    output = whole(program(arms="multicast", inject="wrong"))
     assert output.parameters["arms"] == ["multicast"]
     assert [one.arm for one in wrong_of(output)] == ["multicast"]
     found = values(output)
@@ -177,7 +178,7 @@ def test_the_arm_with_multicast_verifies_all_but_send_receives_and_runs_where_as
 
 
 def test_a_wrong_element_after_the_graph_is_counted() -> None:
-    output = whole(program("--arm", "default", spoil="graph:stale"))
+    output = whole(program(arms="default", spoil="graph:stale"))
     (one,) = wrong_of(output)
     assert (one.check, one.format, one.size, one.elements) == ("all_reduce", "i32", 8, 1)
     assert values(output)["collective_miscompares", Gpu(1)] == 1
@@ -204,9 +205,9 @@ class Slow(Timed):
 
 def test_the_second_trial_of_a_slow_path_counts_and_both_are_told() -> None:
     told = io.StringIO()
-    options = argparse.Namespace(ranks=3, seconds=100.0)
+    ask = Ask(backend="gloo", ranks=3, seconds=100.0)
     members: Ranks[GpuRank] = Ranks((), lambda rank, connection: None)
-    arm = Slow(options, "default", members, Output(told), time.monotonic())
+    arm = Slow(ask, "default", members, Output(told), time.monotonic())
     arm.paths(SMALL)
     found = [decode(line) for line in told.getvalue().splitlines()]
     readings = [
@@ -240,7 +241,7 @@ def wrong_of(output: LoadOutput) -> list[WrongCollective]:
 )
 def test_an_injected_fault_is_found_and_named(fault: str, elements: int, unwritten: range) -> None:
     """In the second turn, a sum in bfloat16: at the last rank, or by it at all ranks."""
-    output = whole(program("--inject", fault, "--arm", "default"))
+    output = whole(program(inject=fault, arms="default"))
     assert output.injected == fault
     told = wrong_of(output)
     counts = values(output)
@@ -258,13 +259,13 @@ def test_an_injected_fault_is_found_and_named(fault: str, elements: int, unwritt
 
 
 # A rank reports eight wrong results at most: those of two operations.
-FEW_SIZES = ("--most", "64", "--turns", "1")
+FEW_SIZES = {"most": 64, "turns": 1}
 
 
 @each("lost", [{"all_gather", "reduce_scatter"}, {"all_to_all", "broadcast"}])
 def test_a_destination_that_nothing_was_written_to_is_found(lost: set[str]) -> None:
     spoil = " ".join(f"{name}:lost" for name in lost)
-    told = wrong_of(whole(program("--arm", "p2p_off", *FEW_SIZES, spoil=spoil)))
+    told = wrong_of(whole(program(arms="p2p_off", **FEW_SIZES, spoil=spoil)))
     assert {one.check for one in told} == lost
     for one in told:
         assert (one.component, one.arm) == (Gpu(2), "p2p_off")
@@ -273,7 +274,7 @@ def test_a_destination_that_nothing_was_written_to_is_found(lost: set[str]) -> N
 
 
 def test_a_path_that_writes_nowhere_is_found_at_its_end_and_named() -> None:
-    output = whole(program("--arm", "default", spoil="send_receive:lost"))
+    output = whole(program(arms="default", spoil="send_receive:lost"))
     lost = {Pair(Gpu(0), Gpu(2)), Pair(Gpu(1), Gpu(2))}
     assert {one.component for one in wrong_of(output)} == lost
     counts = values(output)
@@ -284,7 +285,7 @@ def test_a_path_that_writes_nowhere_is_found_at_its_end_and_named() -> None:
 
 
 def test_an_injected_path_that_writes_nowhere_is_found_in_each_turn() -> None:
-    output = whole(program("--arm", "default", "--inject", "lost"))
+    output = whole(program(arms="default", inject="lost"))
     told = wrong_of(output)
     assert {one.component for one in told} == {Pair(Gpu(0), Gpu(2)), Pair(Gpu(1), Gpu(2))}
     assert all(one.elements == one.unwritten for one in told)
@@ -293,7 +294,7 @@ def test_an_injected_path_that_writes_nowhere_is_found_in_each_turn() -> None:
 
 def test_blocks_of_wrong_ranks_are_found_in_every_element() -> None:
     spoil = "all_gather:swapped all_to_all:swapped"
-    told = wrong_of(whole(program("--arm", "default", *FEW_SIZES, spoil=spoil)))
+    told = wrong_of(whole(program(arms="default", **FEW_SIZES, spoil=spoil)))
     assert {one.check for one in told} == {"all_gather", "all_to_all"}
     for one in told:
         assert one.component == Gpu(2)
@@ -302,7 +303,7 @@ def test_blocks_of_wrong_ranks_are_found_in_every_element() -> None:
 
 
 def test_ranks_that_hold_other_bits_of_a_random_sum_are_told_apart() -> None:
-    output = whole(program("--arm", "default", spoil="random:bit"))
+    output = whole(program(arms="default", spoil="random:bit"))
     assert values(output)["collective_disagreements", GPUS] == 3
     for one in output.miscompares:
         assert isinstance(one, DifferingDigests)
@@ -311,7 +312,7 @@ def test_ranks_that_hold_other_bits_of_a_random_sum_are_told_apart() -> None:
 
 
 def test_a_rank_that_never_arrives_is_named_and_all_are_ended() -> None:
-    done = program("--inject", "hang", "--grace", "4")
+    done = program(inject="hang", grace=4)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "collective: the worker on gpu0, gpu1, gpu2 has not answered within 4 s and was killed: "
@@ -322,29 +323,11 @@ def test_a_rank_that_never_arrives_is_named_and_all_are_ended() -> None:
 
 
 def test_a_rank_that_dies_is_named_and_all_are_ended() -> None:
-    done = program("--inject", "die")
+    done = program(inject="die")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(
         "collective: the worker on gpu2 was ended by signal 9"
     )
-
-
-@each(
-    "argv, said",
-    [
-        (["--ranks", "1"], "not a number of ranks"),
-        (["--ranks", "2", "--most", "9"], "none of the sizes"),
-        (["--ranks", "2", "--inject", "slow"], "invalid choice"),
-        (["--ranks", "2", "--turns", "0"], "not a number of turns"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_refused(
-    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--backend", "gloo", "--seconds", "1", *argv])
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
 
 
 def test_an_arm_sets_its_own_variables_of_nccl_and_no_others(

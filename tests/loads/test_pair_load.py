@@ -33,10 +33,11 @@ def free_port() -> int:
 
 
 def started(rank: int, port: int, *more: str, words: str = "") -> subprocess.Popen[str]:
-    argv = [sys.executable, str(HERE / "pair_program.py"), "--backend", "gloo"]
-    argv += ["--rank", str(rank), "--address", HOST, "--port", str(port), "--within", "60"]
-    argv += ["--test", "a,b,1"]
-    argv += ["--most", "32768", "--turns", "2", "--grace", "20", *more]
+    given = {"backend": "gloo", "rank": rank, "address": HOST, "port": port, "within": 60}
+    given |= {"test": "a,b,1", "most": 32768, "turns": 2, "grace": 20}
+    given |= dict(one.split("=") for one in more)
+    words_ = [f"{name}={value}" for name, value in given.items()]
+    argv = [sys.executable, str(HERE / "pair_program.py"), "collective_pair", *words_]
     environ = {**os.environ, "PYTHONPATH": f"{ROOT}:{HERE}", "FAKE_PAIR": words}
     pipe = subprocess.PIPE
     return subprocess.Popen(argv, stdout=pipe, stderr=pipe, text=True, env=environ)
@@ -99,7 +100,7 @@ def test_an_operation_that_changed_nothing_is_wrong_at_its_rank_alone() -> None:
 
 
 def test_an_injected_fault_is_counted_and_stamped() -> None:
-    first, second = both(second=("--inject", "wrong"))
+    first, second = both(second=("inject=wrong",))
     assert parse(first.stdout).injected is None
     output = parse(second.stdout)
     assert output.injected == "wrong"
@@ -109,8 +110,8 @@ def test_an_injected_fault_is_counted_and_stamped() -> None:
 @each(
     "more, said",
     [
-        (("--turns", "3"), "the other node has another turns: 3, and 2 here"),
-        (("--most", "4096"), "the other node has another most: 4096, and 32768 here"),
+        (("turns=3",), "the other node has another turns: 3, and 2 here"),
+        (("most=4096",), "the other node has another most: 4096, and 32768 here"),
     ],
 )
 def test_nodes_that_would_not_do_the_same_do_not_begin(more: tuple[str, ...], said: str) -> None:
@@ -134,7 +135,7 @@ def test_a_program_of_another_test_is_let_go() -> None:
     """It ends; the node that it came to waits for its own."""
     port = free_port()
     first = started(0, port)
-    other = ended(started(1, port, "--test", "c,d,2"))
+    other = ended(started(1, port, "test=c,d,2"))
     assert other.returncode == 1
     assert "the other node has another test: a,b,1, and c,d,2 here" in other.stderr
     assert ended(started(1, port)).returncode == 0
@@ -143,8 +144,8 @@ def test_a_program_of_another_test_is_let_go() -> None:
 
 def test_a_node_that_only_another_test_came_to_says_so() -> None:
     port = free_port()
-    first = started(0, port, "--grace", "4")
-    ended(started(1, port, "--test", "c,d,2"))
+    first = started(0, port, "grace=4")
+    ended(started(1, port, "test=c,d,2"))
     said = ended(first)
     assert said.returncode == 1
     assert said.stderr.endswith("in time, but the program of another test: c,d,2\n")
@@ -159,7 +160,7 @@ def test_a_host_that_does_not_say_what_it_is_is_met_by_none(
 
 
 def test_a_node_that_dies_ends_the_other_at_once() -> None:
-    first, second = both(("--grace", "50"), words="gone:4")
+    first, second = both(("grace=50",), words="gone:4")
     assert second.returncode == -9
     assert first.returncode == 1
     assert "has ended" in first.stderr or "is gone" in first.stderr
@@ -169,22 +170,22 @@ def test_a_node_that_dies_ends_the_other_at_once() -> None:
 
 def test_a_node_that_never_arrives_is_waited_for_within_the_grace() -> None:
     port = free_port()
-    first = ended(started(0, port, "--grace", "1"))
+    first = ended(started(0, port, "grace=1"))
     assert first.returncode == 1
     assert first.stderr == f"collective_pair: the other node did not come to port {port} in time\n"
-    second = ended(started(1, port, "--grace", "1"))
+    second = ended(started(1, port, "grace=1"))
     assert second.returncode == 1
     assert second.stderr.endswith(f"port {port} was not reached in time: Connection refused\n")
 
 
 def test_a_rank_that_hangs_ends_both() -> None:
-    first, second = both(("--grace", "8"), ("--grace", "50", "--inject", "hang"))
+    first, second = both(("grace=8",), ("grace=50", "inject=hang"))
     assert (first.returncode, second.returncode) == (1, 1)
     assert "the other node does not take part: all_reduce of 4096 bytes" in first.stderr
 
 
 def test_a_program_that_nobody_ends_ends_itself() -> None:
-    program = started(0, free_port(), "--within", "1")
+    program = started(0, free_port(), "within=1")
     assert ended(program).returncode == -14
     wait_for(lambda: gone(program.pid))
 

@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from acceptance.core.parts import GPUS, Gpu
+from acceptance.loads import asks
 from acceptance.loads.collective import digest
-from acceptance.loads.collective.load import WHOLE_GROUP
+from acceptance.loads.collective.contract import COLLECTIVES, WHOLE_GROUP, Ask
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, SPOILED, Numbers, before, due, fault
 from acceptance.loads.collective.torch_group import TorchMemory
 from acceptance.loads.miscompare import CollectiveCheck, ElementType
-from acceptance.loads.names import COLLECTIVES
 from acceptance.loads.protocol import LoadOutput, parse
 
 RANKS = 3
 
 
-def program(*more: str) -> subprocess.CompletedProcess[str]:
-    argv = ["--backend", "gloo", "--ranks", str(RANKS), "--seconds", "5", "--turns", "1", *more]
+def program(**more: Any) -> subprocess.CompletedProcess[str]:
+    given: dict[str, Any] = {"backend": "gloo", "ranks": RANKS, "seconds": 5.0, "turns": 1}
     return subprocess.run(
-        [sys.executable, "-m", "acceptance.loads.collective.load", *argv],
+        asks.argv(sys.executable, Ask(**{**given, **more})),
         capture_output=True,
         text=True,
         timeout=300,
@@ -72,7 +73,7 @@ def test_a_tensor_and_an_array_have_one_digest() -> None:
 
 
 def test_all_operations_are_right_over_gloo_and_all_ranks_hold_the_same_bits() -> None:
-    output = whole(program("--most", "32768"))
+    output = whole(program(most=32768))
     assert output.miscompares == ()
     found = {(one.name, one.component): one.value for one in output.readings}
     for name in WHOLE_GROUP:
@@ -87,7 +88,7 @@ def test_all_operations_are_right_over_gloo_and_all_ranks_hold_the_same_bits() -
 
 @pytest.mark.parametrize("fault_", ["wrong", "order", "unwritten"])
 def test_an_injected_fault_is_found(fault_: str) -> None:
-    output = whole(program("--most", "4096", "--arm", "default", "--inject", fault_))
+    output = whole(program(most=4096, arms=("default",), inject=fault_))
     assert output.injected == fault_
     assert len(output.miscompares) == (RANKS if fault_ == "order" else 1)
 
@@ -102,7 +103,7 @@ def test_an_injected_fault_is_found(fault_: str) -> None:
 def test_a_rank_that_does_not_arrive_is_named(fault_: str, said: str) -> None:
     # A rank that died is noticed at once, one that hangs after the grace. With less, workers that
     # start on a loaded machine would not answer in time.
-    grace = "20" if fault_ == "hang" else "90"
-    done = program("--most", "4096", "--grace", grace, "--inject", fault_)
+    grace = 20.0 if fault_ == "hang" else 90.0
+    done = program(most=4096, grace=grace, inject=fault_)
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import collective_texts
 import nccl_texts
-import pytest
 import suite_box
 from cases import each
 from gpu_machine import device, link, machine, pairs
 
+from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.record import Measured
 from acceptance.expect import gpu_limits
+from acceptance.loads import asks
+from acceptance.loads.collective.contract import Ask
 from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
+from acceptance.loads.protocol import parse
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import DeclaredCollectives, Machine
 from acceptance.process.command import ProgramResult
+from acceptance.session.loads import Loads, Place, Results
+from acceptance.session.stage import Part
 from acceptance.suites import link as links
 from acceptance.suites.fixtures import collectives
-from acceptance.suites.fixtures.collectives import RunArms
-from acceptance.tools import load_output
-from acceptance.tools.load_output import LoadFailed
 from acceptance.wording import words
 
-ARGV = load_output.collective_argv("python", ranks=2, seconds=1.0)
 Spoil = Callable[[list[dict[str, Any]]], None]
 
 
@@ -48,22 +49,38 @@ def linked(count: int, read: str = "ok") -> Inventory:
 
 
 def done(
-    seen: Inventory, spoil: Spoil = lambda _told: None, code: int = 0, **more: Any
+    seen: Inventory,
+    spoil: Spoil = lambda _told: None,
+    code: int = 0,
+    arms: Any = COLLECTIVE_ARMS,
+    **more: Any,
 ) -> ProgramResult:
     due = gpus(seen)
+    ask = Ask(backend="nccl", ranks=len(due), seconds=1.0 / len(arms), arms=arms)
     told = collective_texts.lines(
-        [str(gpu.uuid) for gpu in due], [gpu.pci_address for gpu in due], seconds=1.0, **more
+        ask, [str(gpu.uuid) for gpu in due], [gpu.pci_address for gpu in due], **more
     )
     spoil(told)
-    text = collective_texts.printed(told)
-    return ProgramResult(ARGV, code, text, "", 9.0)
+    return ProgramResult(("?",), code, collective_texts.printed(told), "", 9.0)
+
+
+@dataclass
+class Programs:
+    """Stands for the programs of the check: each ends like this."""
+
+    result: ProgramResult
+    parts: list[Part] = field(default_factory=list)
+
+    def run_stage(self, parts: Sequence[Part], *, on_line: object) -> tuple[ProgramResult, ...]:
+        self.parts += parts
+        return tuple(replace(self.result, argv=one.argv) for one in parts)
 
 
 def asked(
     seen: Inventory,
     result: ProgramResult,
-    waited: list[Any] | None = None,
     declared: Machine | None = None,
+    programs: Programs | None = None,
 ) -> suite_box.Said:
     due = gpus(seen)
     names = tuple(gpu.name for gpu in due)
@@ -72,10 +89,11 @@ def asked(
         made,
         "link.collectives",
         links.test_collectives,
-        collectives=lambda arms: collectives.of_load(result, due, 1.0, arms),
+        loads=Loads(programs or Programs(result), lambda _shown: lambda _index, _line: None),
+        due_gpus=due,
+        load_s={"collective": 1.0},
         inventory=seen,
         model_sheets=gpu_limits.sheets(),
-        table=lambda *words: None if waited is None else waited.append(words),
     )
 
 
@@ -93,8 +111,8 @@ def via(first: int, second: int) -> str:
 
 
 def test_linked_gpus_whose_data_goes_over_the_links_pass() -> None:
-    seen, tables = linked(3), list[Any]()
-    said = asked(seen, done(seen, via=via), tables)
+    seen = linked(3)
+    said = asked(seen, done(seen, via=via))
     assert (said.outcome, said.message) == ("pass", "")
     every = {Pair(Gpu(a), Gpu(b)) for a in range(3) for b in range(3) if a != b}
     for name in links.TRANSPORTS:
@@ -102,7 +120,8 @@ def test_linked_gpus_whose_data_goes_over_the_links_pass() -> None:
     assert said.measured("collective_send_receive_ratio") == dict.fromkeys(every, 1.0)
     for name in links.COLLECTIVE_RATES[:-1]:
         assert said.measured(name).keys() == {GPUS}
-    assert [(component, name) for component, name, _, _ in tables] == [(GPUS, "collectives")]
+    tables = [body for body in said.written if isinstance(body, Table)]
+    assert [(one.component, one.name) for one in tables] == [(GPUS, "collectives")]
 
 
 MULTICAST = Machine(schema=1, name="m", collectives=DeclaredCollectives(multicast=True))
@@ -110,7 +129,7 @@ MULTICAST = Machine(schema=1, name="m", collectives=DeclaredCollectives(multicas
 
 def test_multicast_is_a_third_arm_where_the_machine_file_asks_for_it() -> None:
     seen = linked(3)
-    arms = collective_texts.MULTICAST
+    arms = WITH_MULTICAST
     said = asked(seen, done(seen, via=via, arms=arms), declared=MULTICAST)
     assert (said.outcome, said.message) == ("pass", "")
     for name in (*links.MULTICAST_RATES, "collective_disagreements_multicast"):
@@ -134,7 +153,7 @@ def test_multicast_that_nccl_did_not_use_proves_nothing(instead: str, said: str)
     seen = linked(3)
     line = "AllReduce: 1073741824 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}"
     spoil = changed_log(line, instead)
-    result = done(seen, spoil, via=via, arms=collective_texts.MULTICAST)
+    result = done(seen, spoil, via=via, arms=WITH_MULTICAST)
     told = asked(seen, result, declared=MULTICAST)
     assert told.outcome == "error"
     assert "shows no all-reduce that used it" in told.message
@@ -223,7 +242,7 @@ def wrong(check: str, arm: str) -> dict[str, Any]:
     }
 
 
-@each("check, arm", [(check, arm) for check in WRONG for arm in collective_texts.ARMS])
+@each("check, arm", [(check, arm) for check in WRONG for arm in COLLECTIVE_ARMS])
 def test_a_wrong_element_is_counted_where_it_was(check: str, arm: Any) -> None:
     seen = linked(2)
     base, told, component = WRONG[check]
@@ -254,117 +273,11 @@ def test_ranks_that_hold_other_bits_fail() -> None:
     said = asked(seen, done(seen, spoil, via=via, counts=counts))
     assert said.outcome == "fail"
     assert "collective_disagreements_p2p_off on gpus: measured 3" in said.message
-
-
-def drop(**keys: str) -> Spoil:
-    def spoil(lines: list[dict[str, Any]]) -> None:
-        kept = [
-            line for line in lines if any(line.get(key) != value for key, value in keys.items())
-        ]
-        kept[-1]["readings"] -= len(lines) - len(kept)
-        lines[:] = kept
-
-    return spoil
-
-
-def hello(**parameters: object) -> Spoil:
-    return lambda lines: lines[0]["parameters"].update(parameters)
-
-
-def uncounted(lines: list[dict[str, Any]]) -> None:
-    lines.insert(1, wrong("all_reduce", "default"))
-
-
-def one_arm(lines: list[dict[str, Any]]) -> None:
-    (table,) = (line for line in lines if "table" in line)
-    table["rows"] = [row for row in table["rows"] if row[0] == "default"]
-
-
-def rows_of(lines: list[dict[str, Any]]) -> list[list[Any]]:
-    (table,) = (line for line in lines if "table" in line)
-    found: list[list[Any]] = table["rows"]
-    return found
-
-
-def without(arm: str, operation: str, dtype: str) -> Spoil:
-    """The load that left out an operation in one format."""
-
-    def spoil(lines: list[dict[str, Any]]) -> None:
-        rows = rows_of(lines)
-        rows[:] = [row for row in rows if [row[0], row[1], row[3]] != [arm, operation, dtype]]
-
-    return spoil
-
-
-def compared(count: int, operation: str, dtype: str) -> Spoil:
-    """The load that compared so many elements more of an operation in one format."""
-
-    def spoil(lines: list[dict[str, Any]]) -> None:
-        due = ["p2p_off", operation, dtype]
-        (row,) = (row for row in rows_of(lines) if [row[0], row[1], row[3]] == due)
-        row[6] += count
-
-    return spoil
-
-
-def nothing_compared(lines: list[dict[str, Any]]) -> None:
-    for row in rows_of(lines):
-        row[4:7] = 0, 5, 0
-
-
-def other_operation(lines: list[dict[str, Any]]) -> None:
-    rows = rows_of(lines)
-    rows.append([rows[0][0], "gather", *rows[0][2:]])
-
-
-def other_rate(lines: list[dict[str, Any]]) -> None:
-    (line,) = (line for line in lines if line.get("reading") == "collective_broadcast")
-    line["value"] *= 2
-
-
-@each(
-    "spoil, said",
-    [
-        (one_arm, "collective_all_reduce_p2p_off of gpus is not in its table collectives"),
-        (other_rate, "collective_broadcast of gpus is not in its table collectives"),
-        (drop(reading="collective_latency"), "did not measure collective_latency of gpus"),
-        (drop(table="collectives"), "collectives"),
-        (drop(log="nccl_p2p_off", component="gpu1"), "NCCL left no log of gpu1"),
-        *(
-            (without(arm, name, dtype), f"show that every element of {name} {dtype} .{arm}. was")
-            for arm in collective_texts.ARMS
-            for name in ("all_reduce", "reduce_scatter")
-            for dtype in ("bf16", "f16", "i32")
-        ),
-        (compared(-1, "all_reduce", "i32"), "all_reduce i32 .p2p_off. was compared"),
-        (compared(-1, "all_to_all", "f32"), "all_to_all f32 .p2p_off. was compared"),
-        (nothing_compared, "broadcast f32 .default., "),
-        (other_operation, "of gather bf16 .default. was compared"),
-        (hello(uuids=["GPU-0", "GPU-1"]), "uuids"),
-        (hello(uuids=[]), "uuids"),
-        (hello(ranks=3), "ranks"),
-        (hello(arms=["default"]), "arms"),
-        (hello(seconds=0.5), "seconds"),
-        (hello(inject="lost"), "lost"),
-        (uncounted, "counted"),
-    ],
-)
-def test_output_that_is_not_that_of_this_run_proves_nothing(spoil: Spoil, said: str) -> None:
-    seen = linked(2)
-    found = collectives.of_load(done(seen, spoil, via=via), gpus(seen), 1.0)
-    with pytest.raises(LoadFailed, match=said):
-        found.raise_failed()
-
-
-def test_a_format_without_exact_sums_of_so_many_ranks_is_not_due() -> None:
-    def spoil(lines: list[dict[str, Any]]) -> None:
-        rows = rows_of(lines)
-        rows[:] = [row for row in rows if row[3] != "bf16"]
-
-    for count, refused in ((11, True), (12, False)):
-        seen = linked(count)
-        found = collectives.of_load(done(seen, spoil, via=via), gpus(seen), 1.0)
-        assert (found.failed is not None) == refused
+    assert notes(said, "collective_disagreements_p2p_off").keys() == {"gpus"}
+    assert notes(said, "collective_disagreements") == {}
+    dead = asked(seen, done(seen, spoil, 1, via=via))
+    assert dead.outcome == "error"
+    assert dead.measured("collective_disagreements") == {GPUS: 1.0}
 
 
 def changed_log(old: str, new: str) -> Spoil:
@@ -392,11 +305,6 @@ def test_a_log_of_other_gpus_or_one_not_understood_proves_nothing(
     assert said in told.message
 
 
-def test_a_fault_may_be_asked_of_the_load() -> None:
-    argv = load_output.collective_argv("python", ranks=3, seconds=2, inject="lost")
-    assert argv[-4:] == ("--seconds", "2.0", "--inject", "lost")
-
-
 def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> None:
     seen = linked(3)
     row = ["default", "gpu0->gpu1", "gpu0->gpu1", 10.0, 11.0]
@@ -407,44 +315,22 @@ def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> Non
         lines.insert(-1, {"table": "collective_slow_paths", "columns": columns, "rows": rows})
         lines[-1]["readings"] += 1
 
+    output = parse(done(seen, spoil, via=via).stdout)
     due = gpus(seen)
-    found = collectives.of_load(done(seen, spoil, via=via), due, None)
-    (trial,) = found.trials()
-    assert (str(trial.slow), trial.first, trial.again) == ("gpu0->gpu1", 10.0, 11.0)
-    last = replace(found, due=(due[2], due[1], due[0]))
-    assert [str(one.tried) for one in last.trials()] == ["gpu2->gpu1"]
-
-
-class Stage:
-    """Stands for the programs of the check."""
-
-    def __init__(self, result: ProgramResult) -> None:
-        self.result = result
-        self.parts: list[Any] = []
-
-    def run_stage(self, parts: list[Any], *, on_line: object) -> tuple[ProgramResult, ...]:
-        self.parts += parts
-        return (self.result,)
+    for order, tried in ((due, "gpu0->gpu1"), (due[::-1], "gpu2->gpu1")):
+        place = Place(GPUS, order)
+        (trial,) = collectives.trials(Results((place,), {GPUS: output}))
+        assert (str(trial.slow), str(trial.tried)) == (tried, tried)
+        assert (trial.first, trial.again) == (10.0, 11.0)
 
 
 def test_the_load_is_one_program_that_sees_the_gpus_that_are_due() -> None:
-    seen = linked(2)
-    stage, told = Stage(done(seen, via=via)), dict[Any, Any]()
-
-    def listener(shown: Mapping[Any, Any]) -> None:
-        told.update(shown)
-
-    run: RunArms = collectives.collectives.__wrapped__(  # type: ignore[attr-defined]
-        stage, gpus(seen), {"collective": 2.0}, listener
-    )
-    assert run(COLLECTIVE_ARMS).failed is None
-    assert run(WITH_MULTICAST).failed is not None
-    part, longer = stage.parts
-    assert longer.argv[-8:] == (
-        "--seconds",
-        f"{2 / 3}",
-        *(word for arm in WITH_MULTICAST for word in ("--arm", arm)),
-    )
-    assert part.argv[-6:] == ("--backend", "nccl", "--ranks", "2", "--seconds", "1.0")
-    assert part.env["CUDA_VISIBLE_DEVICES"] == ",".join(str(gpu.uuid) for gpu in gpus(seen))
-    assert told == {GPUS: [Gpu(0), Gpu(1)]}
+    seen = linked(3)
+    for declared, arms in ((None, COLLECTIVE_ARMS), (MULTICAST, WITH_MULTICAST)):
+        programs = Programs(done(seen, via=via, arms=arms))
+        assert asked(seen, programs.result, declared, programs).outcome == "pass"
+        (part,) = programs.parts
+        ask = Ask(backend="nccl", ranks=3, seconds=1.0 / len(arms), arms=arms)
+        assert (part.component, asks.of_argv(part.argv)) == (GPUS, ask)
+        assert part.env is not None
+        assert part.env["CUDA_VISIBLE_DEVICES"] == ",".join(str(gpu.uuid) for gpu in gpus(seen))

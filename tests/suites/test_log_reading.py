@@ -43,6 +43,7 @@ from acceptance.expect import gpu_limits
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.loads import asks
+from acceptance.loads.collective import contract as collective
 from acceptance.machine import gpu_selection, scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
@@ -70,7 +71,6 @@ from acceptance.suites import (
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import (
-    collectives,
     gpu_loads,
     gpu_tools,
     host_tools,
@@ -160,10 +160,9 @@ def nvbandwidth_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     return gpu_texts.nvbandwidth_alone(DUE_UUIDS.index(*visible), figures)
 
 
-def collectives_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
-    seconds = float(argv[argv.index("--seconds") + 1])
+def collectives_printed(ask: collective.Ask, visible: Sequence[str]) -> str:
     addresses = [gpu.pci_address for gpu in DUE]
-    return collective_texts.printed(collective_texts.lines(visible, addresses, seconds=seconds))
+    return collective_texts.printed(collective_texts.lines(ask, visible, addresses))
 
 
 def digests_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
@@ -246,7 +245,9 @@ class Programs:
         visible = env.get("CUDA_VISIBLE_DEVICES", "").split(",")
         if "acceptance.watch.power_watch" in argv:
             return watch_printed(argv)
-        if (ask := asks.of_argv(argv)) is not None:
+        if isinstance(ask := asks.of_argv(argv), collective.Ask):
+            return collectives_printed(ask, visible)
+        if ask is not None:
             text = load_texts.printed(ask, {"uuid": visible[0]})
             return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
         name = next((one for one in argv if one.startswith("acceptance.loads.")), None)
@@ -258,7 +259,6 @@ class Programs:
             return load_printed(argv)
         makers: dict[str, Callable[[], str]] = {
             "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
-            "acceptance.loads.collective.load": lambda: collectives_printed(argv, visible),
             "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
             "acceptance.loads.train.digest_load": lambda: digests_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
@@ -445,7 +445,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     ),
     "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), SEEN, c),
     "link.collectives": lambda p, c: link.test_collectives(
-        of(collectives.collectives, p, DUE, LOADS_S, listener), SEEN, gpu_limits.sheets(), table, c
+        Loads(p, listener), DUE, LOADS_S, SEEN, gpu_limits.sheets(), c
     ),
     "train.digest": lambda p, c: train.test_digest(
         of(

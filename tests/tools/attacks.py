@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import collective_texts
 import load_texts
 from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
 
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks
+from acceptance.loads.collective import contract as collective
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.names import (
     BURN_OF_GPU,
@@ -125,9 +127,11 @@ def _nccl(text: str) -> object:
 
 
 DTYPES = ["f64", "f8"]
+GROUP = collective.Ask(backend="nccl", ranks=2, seconds=8.0)
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
 ON = Place(Gpu(0), (gpu(0),))
+ON_ALL = Place(GPUS, (gpu(0), gpu(1)))
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
@@ -140,6 +144,9 @@ READ: dict[str, Read] = {
     "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
     "burn": _load(
         lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
+    ),
+    "collective": _load(
+        lambda done: loads.read(replace(done, argv=asks.argv("python", GROUP)), ON_ALL)
     ),
     "vram": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", VRAM)), ON)),
 }
@@ -232,6 +239,9 @@ def _loads() -> Iterator[Healthy]:
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
     yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("burn", "burn", _burn())
+    uuids = [str(one.uuid) for one in ON_ALL.gpus]
+    lines = collective_texts.lines(GROUP, uuids, [one.pci_address for one in ON_ALL.gpus])
+    yield Healthy("collective", "collective", collective_texts.printed(lines))
     yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))
 
 

@@ -1,5 +1,5 @@
 """What the load of collectives prints on two GPUs and more: figures and logs made up, by the forms
-of `acceptance.loads.names` and of NCCL's log.
+of its contract and of NCCL's log.
 """
 
 from __future__ import annotations
@@ -8,16 +8,22 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import load_texts
 import nccl_texts
 
+from acceptance.core import parts
+from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.loads.collective.contract import COLLECTIVES, COLUMNS, Ask
+from acceptance.loads.contract import ReadingKey
+from acceptance.loads.miscompare import CollectiveArm
+from acceptance.loads.names import of_arm
+
 GROUP = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
-ARMS = {"default": "", "p2p_off": "_p2p_off"}
-MULTICAST = {**ARMS, "multicast": "_multicast"}
 Via = Callable[[int, int], str]
 Line = dict[str, Any]
 
 
-def logs(arm: str, addresses: Sequence[str], via: Via) -> list[Line]:
+def logs(arm: CollectiveArm, addresses: Sequence[str], via: Via) -> dict[ReadingKey, str]:
     """NCCL's log of each rank, whose GPU has this PCI address."""
     own = {
         "default": [],
@@ -33,35 +39,31 @@ def logs(arm: str, addresses: Sequence[str], via: Via) -> list[Line]:
         exchange=True,
         extra=[f"NCCL_NVLS_ENABLE set by environment to {multicast}", *own[arm]],
     )
-    found = []
+    found = {}
     for rank, text in enumerate(texts):
         told = text
         for number, address in enumerate(addresses):
             digits = address.replace(":", "").replace(".", "").lstrip("0")
             told = told.replace(f"busId {nccl_texts.bus(number)} ", f"busId {digits} ")
-        found.append({"log": f"nccl{MULTICAST[arm]}", "component": f"gpu{rank}", "text": told})
+        found[of_arm("nccl", arm), Gpu(rank)] = told
     return found
 
 
 def lines(
+    ask: Ask,
     uuids: Sequence[str],
     addresses: Sequence[str],
     *,
-    seconds: float,
     rate: Callable[[str, int, int], float] = lambda _arm, _first, _second: 20.0,
     via: Via = lambda _first, _second: nccl_texts.SHM,
-    counts: Mapping[tuple[str, str], float] | None = None,
-    arms: Mapping[str, str] = ARMS,
+    counts: Mapping[tuple[str, str], float] = {},
 ) -> list[Line]:
     """All lines. `rate` gives GB/s of a path in an arm; `counts` what was wrong, by name and
     component.
     """
-    ranks, wrong = range(len(uuids)), dict(counts or {})
-    found: list[Line] = []
-
-    def reading(name: str, unit: str, component: str, value: float) -> None:
-        value = wrong.get((name, component), value)
-        found.append({"reading": name, "unit": unit, "component": component, "value": value})
+    ranks = range(len(uuids))
+    at = {(name, parts.parse(component)): value for (name, component), value in counts.items()}
+    kept: dict[ReadingKey, str] = {}
 
     def row(arm: str, name: str, dtype: str, component: str, value: float) -> list[Any]:
         """One of 2400 elements a share, in one turn that counts, after one that does not."""
@@ -73,42 +75,24 @@ def lines(
         return [arm, name, component, dtype, size, 1, compared, 1e6, round(value, 3)]
 
     rows: list[list[Any]] = []
-    for arm, end in arms.items():
+    for arm in ask.arms:
         slowest = min(rate(arm, a, b) for a in ranks for b in ranks if a != b)
         for name in ("all_reduce", "reduce_scatter"):
             rows += [row(arm, name, dtype, "gpus", 1.0) for dtype in ("bf16", "f16", "i32")]
         for name in GROUP:
-            reading(f"collective_{name}{end}", "GB/s", "gpus", slowest)
+            at.setdefault((of_arm(f"collective_{name}", arm), GPUS), slowest)
             rows.append(row(arm, name, "f32", "gpus", slowest))
-        reading(f"collective_latency{end}", "us", "gpus", 20.0)
-        reading(f"collective_disagreements{end}", "count", "gpus", 0.0)
+        at.setdefault((of_arm("collective_latency", arm), GPUS), 20.0)
         for a in ranks:
-            reading(f"collective_miscompares{end}", "count", f"gpu{a}", 0.0)
             for b in set(ranks) - {a} if arm != "multicast" else ():
-                path = f"gpu{a}->gpu{b}"
-                reading(f"collective_send_receive{end}", "GB/s", path, rate(arm, a, b))
-                rows.append(row(arm, "send_receive", "f32", path, rate(arm, a, b)))
-                reading(f"collective_send_receive_miscompares{end}", "count", path, 0.0)
-        found += logs(arm, addresses, via)
-    columns = [
-        "arm",
-        "operation",
-        "component",
-        "format",
-        "bytes",
-        "turns",
-        "compared",
-        "us",
-        "GB/s",
-    ]
-    found.append({"table": "collectives", "columns": columns, "rows": rows})
-    asked = {"backend": "nccl", "ranks": len(uuids), "seconds": seconds, "arms": list(arms)}
-    hello: Line = {
-        "rigproof_load": 1,
-        "load": "collective",
-        "parameters": {**asked, "most": 4 << 30, "turns": 5, "uuids": list(uuids)},
-    }
-    return [hello, *found, {"end": True, "readings": len(found)}]
+                path, value = Pair(Gpu(a), Gpu(b)), rate(arm, a, b)
+                at.setdefault((of_arm("collective_send_receive", arm), path), value)
+                rows.append(row(arm, "send_receive", "f32", str(path), value))
+        kept |= logs(arm, addresses, via)
+    text = load_texts.printed(
+        ask, {"uuids": list(uuids)}, at=at, logs=kept, tables={COLLECTIVES: (COLUMNS, rows)}
+    )
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def printed(told: Sequence[Line]) -> str:

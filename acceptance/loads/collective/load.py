@@ -1,6 +1,6 @@
 """The load of collective operations between all GPUs: each timed, and every element verified.
 
-    python -m acceptance.loads.collective.load --backend nccl --ranks 2 --seconds 20
+    python -m acceptance.loads collective backend=nccl ranks=2 seconds=20
 
 One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. The operations
 are those of torch.distributed, over NCCL, or over gloo between processes without a GPU. Two arms,
@@ -17,12 +17,12 @@ Each arm makes, each turn with numbers of its own (`pattern`):
 3. a send-receive from each rank to each other one, of a small and a large size; a path slower than
    SLOW of the median path is tried again, with the sender's and the receiver's best other paths;
 4. all-reduce, all-gather, reduce-scatter, all-to-all and broadcast (from rank 0) in float32, of the
-   largest size up to 1 GiB, then of every other one from 8 bytes (`ladder`) to `--most` while
-   `--seconds` of the arm last;
+   largest size up to 1 GiB, then of every other one from 8 bytes (`ladder`) to `most` while
+   `seconds` of the arm last;
 5. between GPUs, all-reduces of 8 bytes in a CUDA graph, which no call of the host delays.
 
 A turn is timed alone at every rank, and the slowest rank counts. One turn of each size warms up;
-the median of `--turns` others counts. Sizes and bus bandwidth are those of
+the median of `turns` others counts. Sizes and bus bandwidth are those of
 nccl-tests (`operation`). The destination is spoiled before each turn and compared whole after it.
 
 Readings, in GB/s of bus bandwidth: `collective_all_reduce` and so on of `gpus`, of the largest size
@@ -35,37 +35,51 @@ every size, with how many elements were compared, `collective_slow_paths` what w
 logs `nccl`, `nccl_p2p_off` and so on are NCCL's.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a rank died or
-did not answer within `--grace` seconds, or torch failed, with one sentence on standard error, which
+did not answer within `grace` seconds, or torch failed, with one sentence on standard error, which
 names the rank that never arrived, and no end line (NCCL's logs are there all the same); 2 for
 arguments that cannot be used.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import functools
 import itertools
-import re
 import statistics
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
-from acceptance.core.parts import GPUS, Gpu, Pair, listed
+from acceptance.core.parts import GPUS, Gpu, listed
 from acceptance.loads.collective import ladder, nccl_environment, torch_group, worker
+from acceptance.loads.collective.contract import (
+    COLLECTIVES,
+    COLUMNS,
+    DISAGREEMENTS,
+    LATENCY,
+    MISCOMPARES,
+    NCCL_LOG,
+    PATH_MISCOMPARES,
+    SLOW_PATH_COLUMNS,
+    SLOW_PATHS,
+    SUMS,
+    WHOLE_GROUP,
+    Ask,
+    PairAsk,
+    path_of,
+    rate_of,
+)
 from acceptance.loads.collective.digest import differing
 from acceptance.loads.collective.group import Join
-from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
-from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, MOST_RANKS, Numbers
+from acceptance.loads.collective.operation import Operation, pairs
+from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Numbers
 from acceptance.loads.collective.torch_group import TorchGroup
 from acceptance.loads.collective.worker import Done, Entered, Joined, LatencyStep, Step
 from acceptance.loads.miscompare import (
@@ -75,23 +89,11 @@ from acceptance.loads.miscompare import (
     ElementType,
     Miscompare,
 )
-from acceptance.loads.names import (
-    COLLECTIVE_ARMS,
-    COLLECTIVE_COLUMNS,
-    COLLECTIVE_RATES,
-    COLLECTIVE_SUMS,
-    COLLECTIVES,
-    NCCL_LOG,
-    SLOW_PATH_COLUMNS,
-    SLOW_PATHS,
-    of_arm,
-)
-from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.names import of_arm
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
-NAME = "collective"
-WHOLE_GROUP = tuple(one for one in OPERATIONS if one in COLLECTIVE_RATES)
+ERRORS = (RankLost,)
 SMALL, LARGE = 4096, 16 * 2**20  # for NCCL's small and large protocols
 PATH = 128 * 2**20
 HEADLINE = GIB  # the largest size of a reading
@@ -100,71 +102,6 @@ SLOW = 0.9  # of the median of all paths
 MOST_SLOW = 8  # paths that are tried again
 Row = tuple[str | float, ...]
 _PROGRESS_S = 5.0
-
-
-def _ranks(text: str) -> int:
-    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 2 <= int(text) <= MOST_RANKS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of ranks from 2 to 64")
-    return int(text)
-
-
-def size(text: str) -> int:
-    """A size of the ladder in bytes."""
-    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or int(text) not in ladder.SIZES:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is none of the sizes {', '.join(map(str, ladder.SIZES))}"
-        )
-    return int(text)
-
-
-def turns(text: str) -> int:
-    """A number of turns."""
-    if not re.fullmatch(r"[1-9]\d{0,2}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of turns from 1 to 999")
-    return int(text)
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Collective operations between all GPUs, every element verified."
-    )
-    parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
-    parser.add_argument("--ranks", required=True, type=_ranks, help="one for each GPU")
-    parser.add_argument(
-        "--seconds", required=True, type=seconds, help="of each arm, for sizes besides 1 GiB"
-    )
-    parser.add_argument(
-        "--most",
-        type=size,
-        default=ladder.SIZES[-1],
-        help="the largest size in bytes (default %(default)s)",
-    )
-    parser.add_argument(
-        "--turns",
-        type=turns,
-        default=5,
-        help="that count, of each size, besides one to warm up (default %(default)s)",
-    )
-    parser.add_argument(
-        "--arm",
-        dest="arms",
-        action="append",
-        choices=get_args(CollectiveArm),
-        help=f"only this one; {' and '.join(COLLECTIVE_ARMS)} by default",
-    )
-    parser.add_argument(
-        "--grace",
-        type=seconds,
-        default=60.0,
-        help="seconds a rank may be late before it counts as hung",
-    )
-    parser.add_argument(
-        "--inject",
-        choices=get_args(worker.Fault),
-        help="a fault on the last rank; such a run never passes",
-    )
-    return parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +135,7 @@ def _number(rank: GpuRank) -> int:
 class ArmRun:
     """One arm while it runs: its ranks, and what they found."""
 
-    options: argparse.Namespace
+    ask: Ask | PairAsk
     arm: CollectiveArm
     ranks: Ranks[GpuRank]
     output: Output
@@ -221,14 +158,14 @@ class ArmRun:
 
     def collect(self, kind: str) -> dict[GpuRank, Any]:
         """The answers of all ranks."""
-        return self.ranks.collect(kind, self.options.grace, self.heard, self.progress)
+        return self.ranks.collect(kind, self.ask.grace, self.heard, self.progress)
 
     def progress(self) -> None:
         """Say how far the arm is, now and then, once the first line is out."""
         spent = time.monotonic() - self.began
         if self.joined and spent - self.said >= _PROGRESS_S:
             self.said = spent
-            self.output.progress(round(min(spent, self.options.seconds), 1), self.options.seconds)
+            self.output.progress(round(min(spent, self.ask.seconds), 1), self.ask.seconds)
 
     def take(
         self, operation: Operation, dtype: ElementType, share: int, *, random: bool = False
@@ -265,13 +202,13 @@ class ArmRun:
         """Turns of one size, the first to warm up; GB/s of bus bandwidth."""
         share = operation.share(size, ITEMSIZE[dtype])
         took, compared = [], 0
-        for turn in range(1 + self.options.turns):
+        for turn in range(1 + self.ask.turns):
             done = self.take(operation, dtype, share)
             compared += sum(one.compared for one in done.values())
             if turn:
                 took.append(slowest(operation, done))
         moved, median = operation.size(share, ITEMSIZE[dtype]), statistics.median(took)
-        rate = operation.bus_rate(moved, median)
+        value = operation.bus_rate(moved, median)
         self.rows.append(
             (
                 self.arm,
@@ -279,17 +216,17 @@ class ArmRun:
                 str(component),
                 dtype,
                 moved,
-                self.options.turns,
+                self.ask.turns,
                 compared,
                 round(median * 1e6, 2),
-                round(rate, 3),
+                round(value, 3),
             )
         )
-        return rate
+        return value
 
     def sums(self, most: int) -> None:
         """Sums in all formats but float32, where as many ranks have exact ones."""
-        ranks = self.options.ranks
+        ranks = self.ask.ranks
         for dtype in ELEMENT_TYPES:
             if dtype == "f32":
                 continue
@@ -299,12 +236,12 @@ class ArmRun:
                 self.output.note(str(error))
                 continue
             for size in sorted({min(SMALL, most), min(LARGE, most)}):
-                for name in COLLECTIVE_SUMS:
+                for name in SUMS:
                     self.measure(Operation(name, ranks), dtype, size)
 
     def same_bits(self, most: int) -> None:
         """Sums of random numbers, after which all ranks must hold the same bits."""
-        operation = Operation("all_reduce", self.options.ranks)
+        operation = Operation("all_reduce", self.ask.ranks)
         for _ in range(RANDOM_TURNS):
             done = self.take(operation, "f32", min(LARGE, most) // ITEMSIZE["f32"], random=True)
             digests = differing(
@@ -324,7 +261,7 @@ class ArmRun:
         """A send-receive between the ranks of each ordered pair."""
         small, large = min(SMALL, most), min(PATH, most)
         rates: dict[tuple[int, int], float] = {}
-        for ends in pairs(self.options.ranks):
+        for ends in pairs(self.ask.ranks):
             if small < large:
                 self.path(ends, small)
             rates[ends] = self.path(ends, large)
@@ -343,15 +280,15 @@ class ArmRun:
                 )
                 for one in tried
             ]
-        for ends, rate in rates.items():
+        for ends, first in rates.items():
             pair = path_of(ends)
-            value = again[ends] if ends in slow else rate
-            self.reading("collective_send_receive", "GB/s", pair, value)
-            self.reading("collective_send_receive_miscompares", "count", pair, self.wrong[pair])
+            value = again[ends] if ends in slow else first
+            self.reading(rate_of("send_receive"), "GB/s", pair, value)
+            self.reading(PATH_MISCOMPARES, "count", pair, self.wrong[pair])
 
     def path(self, ends: tuple[int, int], size: int) -> float:
         """Turns of a send-receive of one size; GB/s."""
-        operation = Operation("send_receive", self.options.ranks, *ends)
+        operation = Operation("send_receive", self.ask.ranks, *ends)
         return self.measure(operation, "f32", size, path_of(ends))
 
     def ladder(self, sizes: Sequence[int]) -> None:
@@ -360,15 +297,15 @@ class ArmRun:
         took: dict[CollectiveCheck, float] = {}
         for name in WHOLE_GROUP:
             begin = time.monotonic()
-            rate = self.measure(Operation(name, self.options.ranks), "f32", headline)
+            value = self.measure(Operation(name, self.ask.ranks), "f32", headline)
             took[name] = time.monotonic() - begin
-            self.reading(COLLECTIVE_RATES[name], "GB/s", GPUS, rate)
+            self.reading(rate_of(name), "GB/s", GPUS, value)
         untried = []
         for size in sizes:
             for name in WHOLE_GROUP if size != headline else ():
-                left = self.options.seconds - (time.monotonic() - self.began)
+                left = self.ask.seconds - (time.monotonic() - self.began)
                 if ladder.affordable(size, headline, took[name], left):
-                    self.measure(Operation(name, self.options.ranks), "f32", size)
+                    self.measure(Operation(name, self.ask.ranks), "f32", size)
                 else:
                     untried.append(f"{name} of {size} bytes")
         if untried:
@@ -376,10 +313,10 @@ class ArmRun:
 
     def latency(self) -> None:
         """All-reduces of the smallest size in a CUDA graph, where there are GPUs."""
-        operation = Operation("all_reduce", self.options.ranks)
+        operation = Operation("all_reduce", self.ask.ranks)
         done = self._step(LatencyStep(operation, self.turns))
         if all(one.seconds is not None for one in done.values()):
-            self.reading("collective_latency", "us", GPUS, slowest(operation, done) * 1e6)
+            self.reading(LATENCY, "us", GPUS, slowest(operation, done) * 1e6)
 
     def reading(self, base: str, unit: str, component: Component, value: float) -> None:
         """A reading of this arm."""
@@ -393,11 +330,6 @@ def slowest(operation: Operation, done: Mapping[GpuRank, Done]) -> float:
         for rank, one in done.items()
         if operation.takes_part(rank.number) and one.seconds is not None
     )
-
-
-def path_of(ends: tuple[int, int]) -> Pair:
-    """The path from one rank to another."""
-    return Pair(Gpu(ends[0]), Gpu(ends[1]))
 
 
 def slow_paths(
@@ -433,29 +365,29 @@ class Arm:
 
 
 def begin_arm(
-    options: argparse.Namespace,
+    ask: Ask,
     name: CollectiveArm,
     join: Join,
     load_libraries: Callable[[], None],
     folder: Path,
 ) -> Arm:
     """Fork the ranks of an arm: they load their libraries, and touch no GPU before their turn."""
-    inject = options.inject if name == options.arms[0] else None
-    every = tuple(GpuRank(number, name, folder) for number in range(options.ranks))
+    inject = ask.inject if name == ask.arms[0] else None
+    every = tuple(GpuRank(number, name, folder) for number in range(ask.ranks))
 
     def body(rank: GpuRank, connection: Connection) -> None:
         load_libraries()
         connection.recv()
         fault: Any = inject if rank == every[-1] else None
-        worker.work(rank.number, options.ranks, connection, join, rank.folder, name, fault)
+        worker.work(rank.number, ask.ranks, connection, join, rank.folder, name, fault)
 
     return Arm(name, Ranks(every, body), every)
 
 
-def run_arm(options: argparse.Namespace, arm: Arm, output: Output, opening: Opening) -> ArmRun:
+def run_arm(ask: Ask, arm: Arm, output: Output, opening: Opening) -> ArmRun:
     """One arm, from its ranks' start to its last reading. Raises RankLost."""
     try:
-        run = _run_ranks(options, arm, output, opening)
+        run = _run_ranks(ask, arm, output, opening)
     finally:
         # What NCCL wrote tells most where ranks were lost.
         for rank in arm.every:
@@ -463,14 +395,14 @@ def run_arm(options: argparse.Namespace, arm: Arm, output: Output, opening: Open
                 text = rank.log.read_text(encoding="utf-8", errors="replace")
                 output.log(of_arm(NCCL_LOG, arm.name), rank.component, text)
     for rank in arm.every:
-        run.reading("collective_miscompares", "count", rank.component, run.wrong[rank.component])
-    run.reading("collective_disagreements", "count", GPUS, run.disagreements)
+        run.reading(MISCOMPARES, "count", rank.component, run.wrong[rank.component])
+    run.reading(DISAGREEMENTS, "count", GPUS, run.disagreements)
     return run
 
 
-def _run_ranks(options: argparse.Namespace, arm: Arm, output: Output, opening: Opening) -> ArmRun:
+def _run_ranks(ask: Ask, arm: Arm, output: Output, opening: Opening) -> ArmRun:
     with arm.ranks as ranks:
-        run = ArmRun(options, arm.name, ranks, output, time.monotonic())
+        run = ArmRun(ask, arm.name, ranks, output, time.monotonic())
         ranks.start(lambda _moment: None)
         joined: dict[GpuRank, Joined] = run.collect("joined")
         opening([joined[rank].uuid for rank in arm.every])
@@ -478,7 +410,7 @@ def _run_ranks(options: argparse.Namespace, arm: Arm, output: Output, opening: O
         for about in sorted({one.about for one in joined.values()}):
             output.note(f"{arm.name}: {about}")
         room = min(one.free_bytes for one in joined.values())
-        sizes = [size for size in ladder.fitting(room, worker.WORK) if size <= options.most]
+        sizes = [size for size in ladder.fitting(room, worker.WORK) if size <= ask.most]
         run.sums(sizes[-1])
         run.began, run.said = time.monotonic(), 0.0  # libraries are loaded, and the group has met
         run.same_bits(sizes[-1])
@@ -491,61 +423,35 @@ def _run_ranks(options: argparse.Namespace, arm: Arm, output: Output, opening: O
     return run
 
 
-def run(
-    options: argparse.Namespace,
-    join: Join,
-    output: Output,
-    load_libraries: Callable[[], None],
-) -> None:
-    """Run the arms one after the other; raises RankLost, ValueError where no size fits.
+def run(ask: Ask, output: Output, join: Join | None = None) -> None:
+    """Run the arms one after the other; `join` is for tests.
 
-    The ranks of all of them load their libraries at once, while no turn is timed.
+    The ranks of all of them load their libraries at once, while no turn is timed. Raises RankLost,
+    and ValueError where no size fits.
     """
-    options.arms = tuple(dict.fromkeys(options.arms or COLLECTIVE_ARMS))
-    parameters: dict[str, Any] = {
-        "backend": options.backend,
-        "ranks": options.ranks,
-        "seconds": options.seconds,
-        "most": options.most,
-        "turns": options.turns,
-        "arms": list(options.arms),
-    }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
+    entry, load_libraries = (
+        (partial(TorchGroup, ask.backend), torch_group.load_libraries)
+        if join is None
+        else (join, lambda: None)
+    )
+    seen: list[str] = []
 
     def opening(uuids: Sequence[str]) -> None:
         """The first line, with the GPUs that the ranks of the first arm have."""
-        if "uuids" not in parameters:
-            parameters["uuids"] = list(uuids)
-            output.hello(NAME, parameters)
-        elif parameters["uuids"] != list(uuids):
+        if not seen:
+            seen.extend(uuids)
+            output.hello(ask.load, {**ask.parameters(), "uuids": seen})
+        elif seen != list(uuids):
             raise RuntimeError(f"the ranks have other GPUs than before: {', '.join(uuids)}")
 
     with contextlib.ExitStack() as stack:
         arms = []
-        for name in options.arms:
+        for name in ask.arms:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            arms.append(begin_arm(options, name, join, load_libraries, folder))
+            arms.append(begin_arm(ask, name, entry, load_libraries, folder))
             stack.enter_context(arms[-1].ranks)  # ends those whose turn never came
-        runs = [run_arm(options, arm, output, opening) for arm in arms]
-    output.table(COLLECTIVES, COLLECTIVE_COLUMNS, [row for one in runs for row in one.rows])
+        runs = [run_arm(ask, arm, output, opening) for arm in arms]
+    output.table(COLLECTIVES, COLUMNS, [row for one in runs for row in one.rows])
     if slow := [row for one in runs for row in one.slow]:
         output.table(SLOW_PATHS, SLOW_PATH_COLUMNS, slow)
     output.end()
-
-
-def main(argv: Sequence[str] | None = None, join: Join | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses. `join` is for tests."""
-    options = arguments().parse_args(argv)
-    entry, libraries = (
-        (functools.partial(TorchGroup, options.backend), torch_group.load_libraries)
-        if join is None
-        else (join, lambda: None)
-    )
-    return run_guarded(
-        NAME, lambda: run(options, entry, Output(sys.stdout), libraries), errors=(RankLost,)
-    )
-
-
-if __name__ == "__main__":
-    exit_load(main())

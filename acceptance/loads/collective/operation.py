@@ -107,11 +107,6 @@ class Operation:
             case _:
                 return share
 
-    def arriving(self, size: int, itemsize: int) -> int:
-        """Elements of all ranks' destinations, of an operation of `size` bytes."""
-        share = size // (self.shares * itemsize)
-        return sum(self.receives(rank, share) for rank in range(self.ranks))
-
     def bus_rate(self, size: int, seconds: float) -> float:
         """Bus bandwidth in GB/s of 10**9 bytes, of an operation of `size` bytes."""
         return size / seconds / 1e9 * self.factor

@@ -1,21 +1,21 @@
 """The load of collectives between two nodes: this program runs on each, with one rank.
 
-    python -m acceptance.loads.collective.pair --backend nccl --rank 0 --address gpu-01 \\
-        --test gpu-01,gpu-02,1 --within 120
+    python -m acceptance.loads collective_pair backend=nccl rank=0 address=gpu-01 \\
+        test=gpu-01,gpu-02,1 within=120
 
-Rank 0 listens on `--port`; rank 1 connects to `--address`, which is that of rank 0. They meet
+Rank 0 listens on `port`; rank 1 connects to `address`, which is that of rank 0. They meet
 (`rendezvous`): a node with other code of the loads, another torch or other arguments ends both, and
-so does one host at both ends. `--test` is what no other test has: rank 0 lets a program of another
+so does one host at both ends. `test` is what no other test has: rank 0 lets a program of another
 test go, and waits on.
 
-Then torch.distributed uses the same port, over NCCL between one GPU of each node (`--gpu`), or over
+Then torch.distributed uses the same port, over NCCL between one GPU of each node (`gpu`), or over
 gloo between processors. NCCL_* and GLOO_* variables of the site stay, as they say which network to
 use; they stand in the first line. Without GLOO_SOCKET_IFNAME gloo gets the interface that
 leads to the other node.
 
 Nothing is heated. Both programs make the same turns in the same order, each with numbers of its own
 (`pattern`): all-reduce, all-gather, and a send-receive from rank 0 to 1 and back, in float32, of
-4 KiB and of `--most` bytes. One turn of each size warms up; the median of `--turns` others counts.
+4 KiB and of `most` bytes. One turn of each size warms up; the median of `turns` others counts.
 The destination is spoiled before each turn and compared whole after it, at the rank that has it.
 
 Each program prints what its own rank measured; `gpu0` is that of rank 0 and `gpu1` that of rank 1.
@@ -26,87 +26,50 @@ The table `collectives` has every size, with how many elements were compared. Wh
 `nccl` is NCCL's log.
 
 Exit status: 0 when it ran whole, whatever it found; 1 when the other node was not there, was this
-one, was another version, ended or did not take part within `--grace` seconds, or torch failed, with
+one, was another version, ended or did not take part within `grace` seconds, or torch failed, with
 one sentence on standard error and no end line; 2 for arguments that cannot be used. After
-`--within` seconds a signal (SIGALRM) ends it, whoever started it.
+`within` seconds a signal (SIGALRM) ends it, whoever started it.
 """
 
 from __future__ import annotations
 
-import argparse
-import functools
 import os
 import signal
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, get_args
 
 from acceptance.core.component import Component
 from acceptance.core.parts import GPUS
-from acceptance.loads.collective import load, nccl_environment, rendezvous, torch_group, worker
+from acceptance.loads.collective import nccl_environment, rendezvous, torch_group, worker
+from acceptance.loads.collective.contract import (
+    COLLECTIVES,
+    COLUMNS,
+    MISCOMPARES,
+    NCCL_LOG,
+    NODES,
+    PAIR_OPERATIONS,
+    PATH_MISCOMPARES,
+    PairAsk,
+    path_of,
+    rate_of,
+)
 from acceptance.loads.collective.group import Join
-from acceptance.loads.collective.load import SMALL, ArmRun, GpuRank, path_of
+from acceptance.loads.collective.load import SMALL, ArmRun, GpuRank
 from acceptance.loads.collective.operation import Operation, pairs
 from acceptance.loads.collective.rendezvous import Peer, PeerLost
 from acceptance.loads.collective.torch_group import TorchGroup
 from acceptance.loads.collective.worker import Joined, LatencyStep, Step
-from acceptance.loads.names import (
-    COLLECTIVE_COLUMNS,
-    COLLECTIVE_PAIR_OPERATIONS,
-    COLLECTIVE_RATES,
-    COLLECTIVES,
-    NCCL_LOG,
-)
-from acceptance.loads.program import exit_load, port, run_guarded, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
-NAME = "collective_pair"
-NODES = 2
-MOST = 16 * 2**20
+ERRORS = (RankLost, PeerLost)
 _GONE_S = 1.0  # for the end of the other program to arrive here
 _NETWORK = ("NCCL_", "GLOO_")  # what the site says of its network
-PORT = 29500  # as torch's own programs have it
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Collective operations between two nodes, every element verified."
-    )
-    parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
-    parser.add_argument("--rank", required=True, type=int, choices=range(NODES))
-    parser.add_argument(
-        "--test", required=True, help="the names of both nodes, and what no other test has"
-    )
-    parser.add_argument("--address", required=True, help="name or address of the node of rank 0")
-    parser.add_argument("--port", type=port, default=PORT, help="of rank 0 (default %(default)s)")
-    parser.add_argument(
-        "--within", required=True, type=seconds, help="after which this program ends itself"
-    )
-    parser.add_argument("--gpu", type=int, default=0, help="the GPU's number (default %(default)s)")
-    parser.add_argument(
-        "--most", type=load.size, default=MOST, help="the largest size (default %(default)s)"
-    )
-    parser.add_argument("--turns", type=load.turns, default=5, help="that count, of each size")
-    parser.add_argument(
-        "--grace",
-        type=seconds,
-        default=30.0,
-        help="seconds that the other node may be late (default %(default)s)",
-    )
-    parser.add_argument(
-        "--inject",
-        choices=get_args(worker.Fault),
-        help="a fault on this rank; such a run never passes",
-    )
-    return parser
 
 
 class NodeRank(GpuRank):
@@ -138,57 +101,61 @@ class PairRun(ArmRun):
 def _measure(run: PairRun, component: Component, most: int) -> None:
     """All turns, and the readings of this rank."""
     sizes = sorted({min(SMALL, most), most})
-    for name in COLLECTIVE_PAIR_OPERATIONS:
+    for name in PAIR_OPERATIONS:
         rates = [run.measure(Operation(name, NODES), "f32", size) for size in sizes]
-        run.reading(COLLECTIVE_RATES[name], "GB/s", GPUS, rates[-1])
+        run.reading(rate_of(name), "GB/s", GPUS, rates[-1])
     for ends in pairs(NODES):
         rates = [run.path(ends, size) for size in sizes]
         path = path_of(ends)
-        run.reading("collective_send_receive", "GB/s", path, rates[-1])
+        run.reading(rate_of("send_receive"), "GB/s", path, rates[-1])
         if path.second == component:
-            run.reading("collective_send_receive_miscompares", "count", path, run.wrong[path])
-    run.reading("collective_miscompares", "count", component, run.wrong[component])
+            run.reading(PATH_MISCOMPARES, "count", path, run.wrong[path])
+    run.reading(MISCOMPARES, "count", component, run.wrong[component])
 
 
-def run(
-    options: argparse.Namespace, join: Join, output: Output, load_libraries: Callable[[], None]
-) -> None:
-    """This node's half. Raises PeerLost, RankLost."""
-    options.ranks, options.seconds = NODES, options.within
-    greeting = {
-        "test": options.test,
+def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:
+    """This node's half; `join` is for tests. Raises PeerLost, RankLost."""
+    # What started it may be gone, or be on another machine: this ends it all the same.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, ask.within)
+    meet = f"tcp://{ask.address}:{ask.port}"
+    entry, load_libraries = (
+        (partial(TorchGroup, ask.backend, meet=meet, gpu=ask.gpu), torch_group.load_libraries)
+        if join is None
+        else (join, lambda: None)
+    )
+    greeting: rendezvous.Greeting = {
+        "test": ask.test,
         "host": rendezvous.host(),
         "program": rendezvous.program_digest(),
         "torch": rendezvous.library_version(),
-        "backend": options.backend,
-        "most": options.most,
-        "turns": options.turns,
+        "backend": ask.backend,
+        "most": ask.most,
+        "turns": ask.turns,
     }
     with tempfile.TemporaryDirectory() as folder:
-        rank: GpuRank = NodeRank(options.rank, "default", Path(folder))
+        rank: GpuRank = NodeRank(ask.rank, "default", Path(folder))
 
         def body(one: GpuRank, connection: Connection) -> None:
             load_libraries()
             _, leads = connection.recv()
             if leads is not None:
                 os.environ.setdefault("GLOO_SOCKET_IFNAME", leads)
-            fault: Any = options.inject
-            worker.work(one.number, NODES, connection, join, one.folder, one.arm, fault)
+            fault = ask.inject
+            worker.work(one.number, NODES, connection, entry, one.folder, one.arm, fault)
 
         # Forked before the two meet: torch is loaded meanwhile.
         with Ranks((rank,), body) as ranks:
-            peer = rendezvous.meet(
-                options.rank, options.address, options.port, greeting, options.grace
-            )
+            peer = rendezvous.meet(ask.rank, ask.address, ask.port, greeting, ask.grace)
             with closing(peer):
                 if peer.host == greeting["host"]:
                     # What started the two sees it in the first line of both.
-                    output.hello(NAME, {**greeting, "rank": options.rank})
+                    output.hello(ask.load, {**greeting, **ask.parameters()})
                     raise PeerLost(f"the two programs run on one host: {peer.host}")
                 try:
-                    turns = PairRun(options, rank.arm, ranks, output, time.monotonic(), peer=peer)
-                    _run_rank(turns, rank, greeting)
-                    peer.finish(options.grace)
+                    turns = PairRun(ask, rank.arm, ranks, output, time.monotonic(), peer=peer)
+                    _run_rank(turns, rank, ask, greeting)
+                    peer.finish(ask.grace)
                 except RankLost:
                     # A rank fails for want of the other, too.
                     peer.require_alive(_GONE_S)
@@ -197,53 +164,22 @@ def run(
                     if rank.log.is_file():
                         text = rank.log.read_text(encoding="utf-8", errors="replace")
                         output.log(NCCL_LOG, rank.component, text)
-    output.table(COLLECTIVES, COLLECTIVE_COLUMNS, turns.rows)
+    output.table(COLLECTIVES, COLUMNS, turns.rows)
     output.end()
 
 
-def _run_rank(run: PairRun, rank: GpuRank, greeting: rendezvous.Greeting) -> None:
-    peer, ranks, options = run.peer, run.ranks, run.options
+def _run_rank(run: PairRun, rank: GpuRank, ask: PairAsk, greeting: rendezvous.Greeting) -> None:
+    peer, ranks = run.peer, run.ranks
     assert peer is not None
     ranks.start(lambda _moment: rendezvous.interface(peer.local))
     joined: Joined = run.collect("joined")[rank]
-    parameters: dict[str, Any] = {
-        **greeting,
-        "rank": rank.number,
-        "gpu": options.gpu,
+    about = {
         "uuids": [joined.uuid],
         "network": {name: value for name, value in os.environ.items() if name.startswith(_NETWORK)},
     }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    run.output.hello(NAME, parameters)
+    run.output.hello(ask.load, {**greeting, **ask.parameters(), **about})
     run.joined = True
     run.output.note(joined.about)
-    _measure(run, rank.component, options.most)
+    _measure(run, rank.component, ask.most)
     ranks.start(lambda _moment: None)
     run.collect("left")
-
-
-def main(argv: Sequence[str] | None = None, join: Join | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses. `join` is for tests."""
-    options = arguments().parse_args(argv)
-    meet = f"tcp://{options.address}:{options.port}"
-    entry, libraries = (
-        (
-            functools.partial(TorchGroup, options.backend, meet=meet, gpu=options.gpu),
-            torch_group.load_libraries,
-        )
-        if join is None
-        else (join, lambda: None)
-    )
-    # What started it may be gone, or be on another machine: this ends it all the same.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, options.within)
-    return run_guarded(
-        NAME,
-        lambda: run(options, entry, Output(sys.stdout), libraries),
-        errors=(RankLost, PeerLost),
-    )
-
-
-if __name__ == "__main__":
-    exit_load(main())

@@ -14,17 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal
 
 from acceptance.core.component import Component
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.collective import digest, pattern
+from acceptance.loads.collective.contract import Fault
 from acceptance.loads.collective.group import Group, Join, Memory
 from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import ITEMSIZE, Array, CollectiveFault, Numbers, Rule
 from acceptance.loads.miscompare import CollectiveArm, ElementType, WrongCollective
 
-Fault = Literal["wrong", "order", "unwritten", "lost", "die", "hang"]
 # Elements made or compared at a time, and the memory that their intermediate values need: int64,
 # and about eight of them at once.
 CHUNK = 1 << 22

@@ -205,13 +205,15 @@ def vram(words: list[str]) -> None:
 
 
 EVERY_ARM = """
-import argparse, sys
+import sys
+from msgspec.structs import replace
+from acceptance.loads.__main__ import main
 from acceptance.loads.collective import load
 begin = load.begin_arm
-def every(options, name, *rest):
-    return begin(argparse.Namespace(**{**vars(options), "arms": (name,)}), name, *rest)
+def every(ask, name, *rest):
+    return begin(replace(ask, arms=(name,)), name, *rest)
 load.begin_arm = every
-sys.exit(load.main())
+sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -225,19 +227,21 @@ def collective(words: list[str]) -> None:
     """
     import collective_texts
     import nccl_texts
+    from msgspec.structs import replace
 
-    told = plan("acceptance.loads.collective.load")
+    from acceptance.loads import asks
+    from acceptance.loads.names import of_arm
+
+    told = plan("collective")
     found = seen.machine()
     shown = seen.gpus(found)
     fault, _, path = told["fault"].partition(" ")
-    own = ["--inject", fault] if fault in ("wrong", "order", "lost", "die", "hang") else []
+    own = fault if fault in ("wrong", "order", "lost", "die", "hang") else None
     real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
-    seconds = option(words, "--seconds")
-    small = ["--backend", "gloo", "--ranks", str(len(shown)), "--seconds", "0.1", "--turns", "1"]
-    argv = [*small, "--most", "4096", "--grace", "120", *own]
-    begin = (
-        ["-c", EVERY_ARM] if path == "everywhere" else ["-m", "acceptance.loads.collective.load"]
-    )
+    ask: Any = asks.decode(words[0])
+    small = replace(ask, backend="gloo", seconds=0.1, turns=1, most=4096, grace=120.0, inject=own)
+    begin = ["-c", EVERY_ARM] if path == "everywhere" else asks.PROGRAM
+    argv = asks.typed(small)
     done = subprocess.run([*real, *begin, *argv], stdout=subprocess.PIPE, text=True)
 
     def rate(arm: str, first: int, second: int) -> float:
@@ -252,7 +256,7 @@ def collective(words: list[str]) -> None:
 
     uuids = [gpu.readings["uuid"] for gpu in shown]
     addresses = [gpu.address for gpu in shown]
-    made = collective_texts.lines(uuids, addresses, seconds=float(seconds), rate=rate, via=via)
+    made = collective_texts.lines(ask, uuids, addresses, rate=rate, via=via)
     for one in made:
         if fault == "too-soon" and one.get("unit") == "us":
             one["value"] *= told["share"]
@@ -272,7 +276,7 @@ def collective(words: list[str]) -> None:
             one["value"] = figures.get((one["reading"], one["component"]), one["value"])
         if one.get("table") == "collectives":
             for row in one["rows"]:
-                key = f"collective_{row[1]}{collective_texts.ARMS[row[0]]}", row[2]
+                key = of_arm(f"collective_{row[1]}", row[0]), row[2]
                 row[-1] = round(figures[key], 3)
         if one.get("table") == "collective_slow_paths":
             dropped = 1  # its rates are gloo's
@@ -473,7 +477,7 @@ def main() -> None:
         "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.train.step_load": train_step,
         "vram": vram,
-        "acceptance.loads.collective.load": collective,
+        "collective": collective,
         "acceptance.loads.train.layer_load": train_layers,
         "acceptance.loads.train.digest_load": train_digest,
         "acceptance.loads.train.parallel_load": train_parallel,

@@ -7,7 +7,6 @@ that REPLAY_RUNS names.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -255,15 +254,10 @@ def collective(words: list[str]) -> None:
         linked = seen.nvlink_rate(shown[first]) and seen.nvlink_rate(shown[second])
         return nccl_texts.P2P if linked else nccl_texts.SHM
 
-    for line in collective_texts.lines(
-        [gpu.readings["uuid"] for gpu in shown],
-        [gpu.address for gpu in shown],
-        seconds=float(options(words)["seconds"]),
-        rate=rate,
-        via=via,
-    ):
-        print(json.dumps(line))
-    sys.stdout.flush()
+    uuids, addresses = [gpu.readings["uuid"] for gpu in shown], [gpu.address for gpu in shown]
+    ask: Any = asks.decode(words[0])
+    lines = collective_texts.lines(ask, uuids, addresses, rate=rate, via=via)
+    print(collective_texts.printed(lines), end="", flush=True)
 
 
 def pulse(words: list[str]) -> None:
@@ -274,7 +268,7 @@ def pulse(words: list[str]) -> None:
 
 LOADS: dict[str, Callable[[list[str]], None]] = {
     "acceptance.loads.burn.load": burn,
-    "acceptance.loads.collective.load": collective,
+    "collective": collective,
     "acceptance.loads.copy.load": copies,
     "acceptance.loads.cpu.gemm": on_processors("cpu_gemm", lambda given: _gemm_of(given["dtype"])),
     "acceptance.loads.cpu.memory_bandwidth": on_processors(
