@@ -8,9 +8,11 @@ from typing import get_args
 import msgspec
 
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = gemm.Ask | vram.Ask | digest.Ask | parallel.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 

@@ -120,17 +120,22 @@ class Results:
     def wrong(self, reading: str, due: Collection[Component]) -> dict[Component, list[WrongResult]]:
         """The wrong results of one count as the loads reported them, by component.
 
-        One that does not name its count speaks against its place in each count that is due there.
+        In a count that is of a place as a whole all count for that place. One that does not name
+        its count speaks against its place in each count that is due there.
         """
         belonging: dict[Component, list[WrongResult]] = {}
         for place in self.places:
             ended = self.outputs.get(place.component) or self.failed.get(place.component)
             for one in ended.miscompares if ended is not None else ():
-                counts, component = counts_of(one), component_of(one)
-                if reading in counts and component is not None:
-                    belonging.setdefault(place.named(component), []).append(one)
-                elif not counts and place.component in due:
-                    belonging.setdefault(place.component, []).append(one)
+                counts = counts_of(one)
+                if counts and reading not in counts:
+                    continue
+                own = component_of(one) if counts else None
+                named = place.component if own is None else place.named(own)
+                if named not in due and place.component in due:
+                    named = place.component
+                if own is not None or named in due:
+                    belonging.setdefault(named, []).append(one)
         return belonging
 
     def tables(self) -> Iterator[tuple[Component, LoadTable]]:
@@ -140,11 +145,13 @@ class Results:
                 yield component, one
 
     def raise_failed(self) -> None:
-        """Raise LoadFailed, naming the place, where a load did not run whole.
+        """Raise LoadFailed, naming the place of several, where a load did not run whole.
 
         Call it after the results of the others were journalled.
         """
         for component, failure in self.failed.items():
+            if component == GPUS:
+                raise failure
             raise LoadFailed(
                 "component_says", failure.miscompares, component=str(component), why=said(failure)
             )

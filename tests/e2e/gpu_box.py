@@ -21,6 +21,7 @@ from typing import Any
 import collective_texts
 import described
 import fake_driver
+import load_texts
 import nccl_texts
 import sound_values
 import train_digest_texts
@@ -110,6 +111,7 @@ def install(
     for module in (
         described,
         sound_values,
+        load_texts,
         nccl_texts,
         collective_texts,
         train_layer_texts,
