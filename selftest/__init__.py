@@ -15,6 +15,7 @@ for _folder in (
     "core",
     "expect",
     "history",
+    "loads",
     "machine",
     "diagnosis",
     "observe",

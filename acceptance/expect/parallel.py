@@ -13,7 +13,7 @@ from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override, at_least, unless_limited
 from acceptance.expect.sheet import Sheet, find
-from acceptance.loads.train.names import PARALLEL_EFFICIENCIES, parallel_efficiency
+from acceptance.loads.train.parallel_contract import ARMS, EFFICIENCIES, efficiency
 
 # DDP over NVLink: two H200s 0.916 and two H100s 0.92 (1.3 G parameters, batch 8 a card), two
 # 3090 Ti 0.90 (GPT-2 medium). In a ring of eight each card sends 1.75 times as much as of two.
@@ -41,7 +41,7 @@ def parallel_limits(
         return
     if len({gpu.model for gpu in gpus}) > 1:
         # The sum of what all do alone is out of reach where the slowest sets the pace.
-        for name in PARALLEL_EFFICIENCIES:
+        for name in EFFICIENCIES:
             why = Message("parallel_mixed")
             yield Override(name, FROM_LINKS, component=GPUS, unlimited=unless_limited(why))
         return
@@ -62,7 +62,7 @@ def parallel_ceilings(gpus: Sequence[GpuFacts]) -> Iterator[Override]:
     """The most that an efficiency can be."""
     if len(gpus) > 1:
         basis = Message("parallel_most", {"most": f"{MOST:g}"})
-        for name in PARALLEL_EFFICIENCIES:
+        for name in EFFICIENCIES:
             yield Override(name, Message("ceiling"), Limit("ratio", basis, high=MOST), GPUS)
 
 
@@ -70,13 +70,13 @@ def _over_nvlink(count: int, rate: float) -> Iterator[Override]:
     low, basis = NVLINK_TWO, Message("parallel_nvlink")
     if count > 2:
         low, basis = NVLINK_MORE, Message("parallel_nvlink_more", {"count": count})
-    yield _floor(parallel_efficiency("ddp", "", accumulated=False), low, basis)
+    yield _floor(efficiency("ddp", "default", accumulated=False), low, basis)
     basis = Message("parallel_nvlink_accumulated")
-    name = parallel_efficiency("ddp", "", accumulated=True)
+    name = efficiency("ddp", "default", accumulated=True)
     yield _floor(name, low + NVLINK_ACCUMULATED, basis)
     for way in ("zero2", "zero3"):
         for accumulated in (False, True):
-            name = parallel_efficiency(way, "", accumulated=accumulated)
+            name = efficiency(way, "default", accumulated=accumulated)
             if rate >= SHARDED_GBS:
                 yield _floor(name, SHARDED, Message("parallel_sharded"))
             else:
@@ -96,8 +96,8 @@ def _over_pcie(gpus: Sequence[GpuFacts], sheets: Sequence[Sheet | None]) -> Iter
         (False, PCIE, Message("parallel_pcie")),
         (True, PCIE_ACCUMULATED, Message("parallel_pcie_accumulated")),
     ):
-        for arm in ("", "p2p_off"):
-            name = parallel_efficiency("ddp", arm, accumulated=accumulated)
+        for arm in ARMS:
+            name = efficiency("ddp", arm, accumulated=accumulated)
             if within:
                 yield _floor(name, low, basis)
             else:

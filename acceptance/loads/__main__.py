@@ -25,6 +25,8 @@ from acceptance.loads.collective import contract as collective
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
 
 HELP = ("-h", "--help")
@@ -134,6 +136,16 @@ def run(ask: AnyAsk) -> int:
             from acceptance.loads.vram import load as vram_load
 
             return run_guarded(name, partial(vram_load.run, ask, output), strays=vram_load.STRAYS)
+        case digest.Ask():
+            from acceptance.loads.train import digest_load
+
+            work = partial(digest_load.run, ask, output)
+            return run_guarded(name, work, strays=digest_load.STRAYS)
+        case parallel.Ask():
+            from acceptance.loads.train import parallel_load
+
+            work = partial(parallel_load.run, ask, output)
+            return run_guarded(name, work, errors=parallel_load.ERRORS)
 
 
 def main(words: Sequence[str]) -> int:

@@ -9,9 +9,11 @@ import msgspec
 
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = collective.Ask | collective.PairAsk | gemm.Ask | vram.Ask
+AnyAsk = collective.Ask | collective.PairAsk | digest.Ask | gemm.Ask | parallel.Ask | vram.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 

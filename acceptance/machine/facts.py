@@ -11,12 +11,7 @@ from acceptance.core.evidence import Table
 from acceptance.core.limit import GIB
 from acceptance.core.parts import CPU, ITSELF, MEMORY, Gpu, Part
 from acceptance.core.record import Entry, Measured, RunStarted
-from acceptance.loads.train.names import (
-    DIGEST_COLUMNS,
-    DIGEST_TABLE,
-    DIGEST_VERSION_COLUMNS,
-    DIGEST_VERSIONS,
-)
+from acceptance.loads.train import digest_contract as digest
 from acceptance.machine import gpu as machine_gpu
 from acceptance.machine import observation
 from acceptance.machine.gpu import gpus
@@ -255,11 +250,11 @@ def _training(entries: Sequence[Entry]) -> Facts:
         body = entry.body
         if not isinstance(body, Table):
             continue
-        if body.name == DIGEST_TABLE and body.columns == DIGEST_COLUMNS:
+        if body.name == digest.TABLE and body.columns == digest.COLUMNS:
             for dtype, _, _, *digests, _ in body.rows:
                 bits = " ".join(map(str, digests))
                 found.setdefault((body.component, f"train_bits_{dtype}"), set()).add(bits)
-        if body.name == DIGEST_VERSIONS and body.columns == DIGEST_VERSION_COLUMNS:
+        if body.name == digest.VERSIONS and body.columns == digest.VERSION_COLUMNS:
             versions = ", ".join(f"{what} {version}" for what, version in body.rows)
             found.setdefault((body.component, "train_versions"), set()).add(versions)
     return {name: "; ".join(sorted(told)) for name, told in found.items()}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,8 +50,6 @@ from acceptance.suites.fixtures import (
     gpu_identity,
     gpu_tools,
     host_tools,
-    train_digests,
-    train_parallel,
 )
 from acceptance.suites.fixtures import train as train_fixtures
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
@@ -264,18 +263,18 @@ def _gpu_burn(kept: Kept, check: Check) -> None:
 class _Logs:
     """What a check's programs left, in place of those that it starts."""
 
-    kept: Kept
+    left: Iterator[ProgramResult]
 
     def run_stage(
         self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
     ) -> tuple[ProgramResult, ...]:
-        """The results of the programs, in the order in which they were started."""
-        return tuple(self.kept.done)
+        """The results of the next programs, in the order in which they were started."""
+        return tuple(islice(self.left, len(parts)))
 
 
 def _loads(kept: Kept) -> Loads:
     """What reads the logs as a session reads what it has started."""
-    return Loads(_Logs(kept), lambda _shown: lambda _index, _line: None)
+    return Loads(_Logs(iter(kept.done)), lambda _shown: lambda _index, _line: None)
 
 
 # What was asked stands in the argv of the programs.
@@ -416,17 +415,19 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     ),
     "train.layers": lambda kept, check: train.test_layers(kept.layers, {}, _table, check),
     "train.digest": lambda kept, check: train.test_digest(
-        lambda: train_digests.of_kept(kept.due, kept.done, components.of_one_model(kept.due)),
+        _loads(kept),
         kept.due,
+        components.of_one_model(kept.due),
+        _SECONDS,
         kept.inventory,
         _table,
         check,
     ),
     "train.parallel": lambda kept, check: train.test_parallel(
-        lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
+        _loads(kept), kept.due, _SECONDS, check
     ),
     "train.parallel_table": lambda kept, check: train.test_parallel_table(
-        lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
+        _loads(kept), kept.due, _SECONDS, check
     ),
     "train.step": lambda kept, check: train.test_step(kept.steps, {}, _table, check),
     "train.step_table": lambda kept, check: train.test_step_table(

@@ -146,7 +146,7 @@ class Results:
                 yield component, one
 
     def raise_failed(self) -> None:
-        """Raise LoadFailed, naming the place, where a load did not run whole.
+        """Raise LoadFailed, naming the place of several, where a load did not run whole.
 
         Processors, RAM and all GPUs together are named by their loads. Call it after the results of
         the others were journalled.

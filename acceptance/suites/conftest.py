@@ -30,8 +30,6 @@ pytest_plugins = [
     "acceptance.suites.fixtures.power",
     "acceptance.suites.fixtures.storage",
     "acceptance.suites.fixtures.train",
-    "acceptance.suites.fixtures.train_digests",
-    "acceptance.suites.fixtures.train_parallel",
 ]
 
 

@@ -8,18 +8,23 @@ from itertools import chain
 import pytest
 
 from acceptance.core.component import Component
+from acceptance.core.message import Message, Text
 from acceptance.core.parts import GPUS
+from acceptance.diagnosis import digest_agreement
+from acceptance.diagnosis.wrong_result import in_words
 from acceptance.expect.sheet import Published, Sheet
+from acceptance.loads.miscompare import DifferingRun, WrongResult, WrongTraining
 from acceptance.loads.protocol import LoadTable
-from acceptance.loads.train.names import DIGEST_VERSION_COLUMNS, DIGEST_VERSIONS
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import parallel_contract as parallel
+from acceptance.loads.train.training_runs import TrainingRuns
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
-from acceptance.session.check import Check
-from acceptance.suites.fixtures import train_digests as digests
+from acceptance.session.check import Check, ErrorInLines
+from acceptance.session.loads import Loads, Place, Results, alone, first_wrong
 from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.train import PUBLISHED, step_table
-from acceptance.suites.fixtures.train_digests import DigestsUnproved, TrainingDigests
-from acceptance.suites.fixtures.train_parallel import ParallelTraining, RunParallel
+from acceptance.wording.errors import said
 
 WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 # Of every layer: its rate with backward, that rate's ratio to the siblings' and its share of the
@@ -138,6 +143,37 @@ def test_layer_table(
     loads.raise_failed()
 
 
+class DigestsUnproved(ErrorInLines):
+    """Training runs did not run whole or cannot be compared; the message says which, and why."""
+
+
+def _training_runs(*results: Results) -> dict[Component, TrainingRuns]:
+    """The runs of every GPU whose load ran whole."""
+    return {gpu: digest.runs(one) for each in results for gpu, one in each.outputs.items()}
+
+
+def _differing_repeats(gpu: Component, wrong: Sequence[WrongResult]) -> Text:
+    """The first repeat with other bits, and how many more there are."""
+    own = [one for one in wrong if isinstance(one, DifferingRun)]
+    return digest_agreement.repeats_note(own) if own else first_wrong(gpu, wrong)
+
+
+def versions(runs: TrainingRuns, driver: str) -> tuple[tuple[str, str], ...]:
+    """What the bits depend on."""
+    own = runs.versions
+    return (
+        ("GPU", own.gpu),
+        ("multiprocessors", f"{own.multiprocessors}"),
+        ("libraries", own.library),
+        ("cuBLAS", own.cublas),
+        ("driver", driver),
+        ("recipe", f"{own.recipe}"),
+    )
+
+
+AGAIN_S = 1.0  # on most GPUs two runs of each format
+
+
 @pytest.mark.session("load")
 # torch needs some seconds to start. The slack is for cards that need longer for two runs of each
 # format, and for a GPU that differs, which runs again alone. It is not asked whether the GPUs were
@@ -146,8 +182,10 @@ def test_layer_table(
 @pytest.mark.costs(7.0, load="train_digest", slack=300.0)
 @pytest.mark.measures("digest_repeats_differ", "digest_differs")
 def test_digest(
-    train_digests: Callable[[], TrainingDigests],
+    loads: Loads,
     due_gpus: tuple[Gpu, ...],
+    siblings: Mapping[str, tuple[Component, ...]],
+    load_s: Mapping[str, float],
     inventory: Inventory,
     table: WriteTable,
     check: Check,
@@ -160,18 +198,33 @@ def test_digest(
     GPUs), under strict determinism. A GPU that differs is run again alone: what it does not repeat
     is transient. Not measured: larger models, other shapes, and training on several GPUs.
     """
-    found, serials = train_digests(), uuids(due_gpus)
-    counts, notes = found.repeats()
-    check("digest_repeats_differ", counts, notes=notes, serials=serials)
-    agreement = found.agreement
+    results = loads.run(lambda _: digest.Ask(seconds=load_s["train_digest"]), on=alone(due_gpus))
+    runs, serials = _training_runs(results), uuids(due_gpus)
+    odd = {one.gpu for one in digest_agreement.suspects(runs, siblings)}
+    again = [
+        loads.run(lambda _: digest.Ask(seconds=AGAIN_S), on=alone([gpu]))
+        for gpu in due_gpus
+        if gpu.name in odd
+    ]
+    agreement = digest_agreement.judge(runs, _training_runs(*again), siblings)
     check("digest_differs", agreement.differing, notes=agreement.notes, serials=serials)
-    for gpu, output in found.loads.outputs.items():
-        for one in output.tables:
-            table(gpu, one.name, one.columns, one.rows)
-        if rows := digests.versions(found.runs[gpu], inventory.nvml.driver_version):
-            table(gpu, DIGEST_VERSIONS, DIGEST_VERSION_COLUMNS, rows)
-    if troubles := found.troubles():
-        raise DigestsUnproved(troubles)
+    driver = inventory.nvml.driver_version
+    if driver is not None:
+        for gpu, own in runs.items():
+            table(gpu, digest.VERSIONS, digest.VERSION_COLUMNS, versions(own, driver))
+    died = [failure for each in (results, *again) for failure in each.failed.items()]
+    troubles = [
+        *(
+            Message("component_says", {"component": str(gpu), "why": said(one)})
+            for gpu, one in died
+        ),
+        *agreement.troubles,
+    ]
+    try:
+        check.all(results, note=_differing_repeats, serials=serials)
+    finally:
+        if troubles:
+            raise DigestsUnproved(troubles)
 
 
 PARALLEL_WRONG = ("parallel_miscompares", "parallel_disagreements")
@@ -194,18 +247,17 @@ PARALLEL_REST = (
 )
 
 
-def _parallel(
-    found: ParallelTraining, names: Sequence[str], table: WriteTable, check: Check
-) -> None:
-    """Judge what was wrong, then the rates and efficiencies."""
-    for name in PARALLEL_WRONG:
-        counts, notes = found.counts(name)
-        check(name, counts, notes=notes)
-    found.raise_failed()
-    for name in names:
-        check(name, found.values(name))
-    for one in found.tables():
-        table(GPUS, one.name, one.columns, one.rows)
+def _parallel(loads: Loads, gpus: tuple[Gpu, ...], ask: parallel.Ask, check: Check) -> None:
+    """Train on all GPUs, and judge; a note names a GPU as the run does."""
+    place = Place(GPUS, gpus)
+
+    def note(_gpus: Component, wrong: Sequence[WrongResult]) -> Text:
+        first = wrong[0]
+        if not isinstance(first, WrongTraining):
+            return in_words(first)
+        return in_words(first, {"component": str(place.named(first.component))})
+
+    check.all(loads.run(lambda _: ask, on=[place]), note=note)
 
 
 @pytest.mark.session("load")
@@ -213,7 +265,9 @@ def _parallel(
 # card, and for a rank that hangs, which the load itself ends after a minute.
 @pytest.mark.costs(12.0, load="train_parallel", per_gpu=0.5, slack=240.0)
 @pytest.mark.measures(*PARALLEL_WRONG, *PARALLEL)
-def test_parallel(parallel_training: RunParallel, table: WriteTable, check: Check) -> None:
+def test_parallel(
+    loads: Loads, due_gpus: tuple[Gpu, ...], load_s: Mapping[str, float], check: Check
+) -> None:
     """One model trained by all GPUs together (DistributedDataParallel), as the machine comes and
     with peer access switched off, against each GPU alone.
 
@@ -222,13 +276,17 @@ def test_parallel(parallel_training: RunParallel, table: WriteTable, check: Chec
     batch, and the bits of all weights compared between GPUs. Not measured: reading of data,
     several machines, NVLink multicast.
     """
-    _parallel(parallel_training("train_parallel"), PARALLEL, table, check)
+    ranks, seconds = len(due_gpus), load_s["train_parallel"]
+    ask = parallel.Ask(ranks=ranks, seconds=seconds, ways=("ddp",), accumulate=(1,))
+    _parallel(loads, due_gpus, ask, check)
 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(40.0, load="train_parallel_table", per_gpu=3.0, slack=600.0)
 @pytest.mark.measures(*PARALLEL_WRONG, *PARALLEL_REST)
-def test_parallel_table(parallel_training: RunParallel, table: WriteTable, check: Check) -> None:
+def test_parallel_table(
+    loads: Loads, due_gpus: tuple[Gpu, ...], load_s: Mapping[str, float], check: Check
+) -> None:
     """One model trained by all GPUs in every way: data parallel, sharded (FSDP2, as ZeRO-2 and
     ZeRO-3) and tensor parallel, with 1 and 4 accumulated batches, with peer access on and off.
 
@@ -236,7 +294,8 @@ def test_parallel_table(parallel_training: RunParallel, table: WriteTable, check
     step goes; values compared as in the short form, in every way. Not measured: pipeline
     parallelism, several machines, NVLink multicast.
     """
-    _parallel(parallel_training("train_parallel_table"), PARALLEL_REST, table, check)
+    ask = parallel.Ask(ranks=len(due_gpus), seconds=load_s["train_parallel_table"])
+    _parallel(loads, due_gpus, ask, check)
 
 
 STEP = ("step_gpt2", "step_gpt2_ratio", "step_gpt2_share", "step_matmul", "step_miscompares")

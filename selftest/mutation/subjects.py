@@ -171,6 +171,8 @@ _DECIDE: dict[str, dict[str, str]] = {
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",
+        "train/digest_contract": "digest_contract | suites/train_digests",
+        "train/parallel_contract": "parallel_contract | suites/train_parallel",
         "train/digest_log": "train_digest_log | suites/train_digests",
     },
     "expect": {
@@ -295,8 +297,8 @@ _READ: dict[str, dict[str, str]] = {
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
         "train_output": (
-            "train_output train_digest_output train_step_output train_recordings | "
-            "suites/train_layers suites/train_digests suites/train_steps suites/train_parallel"
+            "train_output train_step_output train_recordings | "
+            "suites/train_layers suites/train_steps"
         ),
     },
 }

@@ -111,6 +111,7 @@ def install(
     for module in (
         described,
         sound_values,
+        load_texts,
         nccl_texts,
         load_texts,
         collective_texts,

@@ -16,7 +16,7 @@ from acceptance.expect.collective import host_way
 from acceptance.expect.gpu_pair import PairFacts
 from acceptance.expect.limit_book import Override
 from acceptance.expect.parallel import parallel_ceilings, parallel_limits
-from acceptance.loads.train.names import PARALLEL_EFFICIENCIES
+from acceptance.loads.train.parallel_contract import EFFICIENCIES
 from acceptance.machine.gpu import gpus
 
 
@@ -28,7 +28,7 @@ def entries(box: Box) -> dict[str, Override]:
     found = list(parallel_limits(facts, gpu_limits.pair_facts(seen, due), gpu_limits.sheets()))
     names = [one.measurement for one in found]
     assert len(set(names)) == len(names)
-    assert set(names) <= set(PARALLEL_EFFICIENCIES)
+    assert set(names) <= set(EFFICIENCIES)
     assert {one.component for one in found} <= {GPUS}
     return {one.measurement: one for one in found}
 
@@ -168,7 +168,7 @@ def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
     assert list(parallel_limits(facts[:1], (), gpu_limits.sheets())) == []
     assert list(parallel_ceilings(facts[:1])) == []
     found = list(parallel_ceilings(facts))
-    assert [one.measurement for one in found] == list(PARALLEL_EFFICIENCIES)
+    assert [one.measurement for one in found] == list(EFFICIENCIES)
     for one in found:
         assert one.limit is not None
         assert one.limit.high == 1.15
@@ -184,6 +184,6 @@ def test_gpus_of_several_models_are_only_recorded(box: Box) -> None:
     first, *others = gpu_limits.gpu_facts(due, None)
     mixed = [replace(first, model="NVIDIA Another"), *others]
     found = list(parallel_limits(mixed, gpu_limits.pair_facts(seen, due), gpu_limits.sheets()))
-    assert [one.measurement for one in found] == list(PARALLEL_EFFICIENCIES)
+    assert [one.measurement for one in found] == list(EFFICIENCIES)
     assert not any(one.limit for one in found)
     assert "of several models" in worded(found[0].unlimited)

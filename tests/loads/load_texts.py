@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from acceptance.core.component import Component
 from acceptance.core.message import Message
+from acceptance.loads import contract
 from acceptance.loads.asks import AnyAsk
-from acceptance.loads.contract import ReadingKey
+from acceptance.loads.contract import ReadingKey, Unproved
 from acceptance.loads.miscompare import Miscompare
-from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.vram import contract as vram
 
 # The rows of a sound run.
@@ -73,3 +75,54 @@ def printed(
         output.log(name, component, logs.get((name, component), "log"))
     output.end()
     return stream.getvalue()
+
+
+Lines = list[dict[str, Any]]
+Change = Callable[[Lines], object]
+
+
+def changed(text: str, *changes: Change) -> LoadOutput:
+    """What is read of a text whose lines were changed."""
+    lines: Lines = [json.loads(line) for line in text.splitlines()]
+    for change in changes:
+        change(lines)
+    return parse("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def refusal(
+    ask: AnyAsk, output: LoadOutput, about: Mapping[str, Any] = {}, ran_s: float = 1e5
+) -> str:
+    """Why an output proves nothing, as a code; "" where it does."""
+    try:
+        contract.prove(ask, output, about, ran_s)
+    except Unproved as error:
+        return error.message.code
+    return ""
+
+
+def line_of(lines: Lines, key: str, value: str | None = None) -> dict[str, Any]:
+    """The first line with this key, such as "table"; of this value, where one is given."""
+    return next(one for one in lines if key in one and value in (None, one[key]))
+
+
+def hello(**parameters: object) -> Change:
+    return lambda lines: lines[0]["parameters"].update(parameters)
+
+
+def cell(table: str, row: int, place: int, value: object) -> Change:
+    def change(lines: Lines) -> None:
+        line_of(lines, "table", table)["rows"][row][place] = value
+
+    return change
+
+
+def reading(name: str, value: float) -> Change:
+    return lambda lines: line_of(lines, "reading", name).update(value=value)
+
+
+def drop(key: str, value: str | None = None) -> Change:
+    def change(lines: Lines) -> None:
+        lines.remove(line_of(lines, key, value))
+        lines[-1]["readings"] -= 1
+
+    return change

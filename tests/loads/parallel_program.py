@@ -1,7 +1,7 @@
 """The load of parallel training with a trainer of its own instead of torch: it meets the others
 through files in the folder that all ranks see.
 
-    python parallel_program.py [ARGUMENTS OF THE LOAD]
+    python parallel_program.py ASK
 
 FAKE_TRAINER in the environment has words that spoil what the last rank says: `loss:wrong`,
 `loss:nan`, `digest:other`, `clock:infinite`, `clock:other` (weights after a timed training),
@@ -15,16 +15,19 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from acceptance.loads.program import exit_load
+from acceptance.loads.asks import decode
+from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.protocol import Output
 from acceptance.loads.train import parallel_load, parallel_values
+from acceptance.loads.train.parallel_contract import Ask, Fault
 from acceptance.loads.train.parallel_values import STEPS
 from acceptance.loads.train.parallel_worker import (
     Clock,
     Clocked,
     Deviation,
-    Fault,
     Joined,
     Verified,
     Verify,
@@ -112,7 +115,11 @@ class FileTrainer:
 
 
 def main(argv: Sequence[str]) -> None:
-    exit_load(parallel_load.main(argv, FileTrainer))
+    ask = decode(argv[0])
+    assert isinstance(ask, Ask)
+    output = Output(sys.stdout)
+    work = partial(parallel_load.run, ask, output, FileTrainer)
+    exit_load(run_guarded(ask.load, work, errors=parallel_load.ERRORS))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,34 @@ def test_people_type_the_same() -> None:
             for one in ("512,128", "128,128", "16", "100", "128,", "-128")
         ),
         ["gpu_gemm", "dtypes=i8", "seconds=1", "inject=fire"],
+        *(
+            ["train_digest", *one.split()]
+            for one in (
+                "device=cuda",
+                "seconds=0",
+                "seconds=1 device=tpu",
+                "seconds=1 inject=fire",
+                "seconds=1 inject_seed=-1",
+                "seconds=1 trials=2",
+            )
+        ),
+        *(
+            ["train_parallel", "seconds=1", *one.split()]
+            for one in (
+                "ranks=1",
+                "ranks=17",
+                "ranks=x",
+                "ranks=2 ways=ddp,pipeline",
+                "ranks=2 ways=tp,tp",
+                "ranks=2 ways=",
+                "ranks=2 accumulate=2",
+                "ranks=2 accumulate=1,1",
+                "ranks=2 arms=multicast",
+                "ranks=2 grace=0",
+                "ranks=2 inject=order",
+                "ranks=2 backend=mpi",
+            )
+        ),
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],

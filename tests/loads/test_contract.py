@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from cases import each
-from load_texts import printed
+from load_texts import printed, refusal
 from wrong_results import REPEATED
 
 from acceptance.core.parts import Gpu
 from acceptance.loads import contract
-from acceptance.loads.contract import Unproved
 from acceptance.loads.gemm.contract import COLUMNS, Ask
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import KeptLog, LoadOutput, LoadTable, parse
@@ -29,12 +28,7 @@ def output(ask: Ask = ASK, about: dict[str, Any] = OWN, **more: Any) -> LoadOutp
 def code(
     found: LoadOutput, ask: Ask = ASK, about: dict[str, Any] = OWN, ran_s: float = 10.0
 ) -> str:
-    """Why the output proves nothing; "" where it does."""
-    try:
-        contract.prove(ask, found, about, ran_s)
-    except Unproved as error:
-        return error.message.code
-    return ""
+    return refusal(ask, found, about, ran_s)
 
 
 def test_a_whole_run_is_proof() -> None:

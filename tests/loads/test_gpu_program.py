@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 
@@ -67,10 +66,3 @@ def test_after_a_failure_the_process_ends_at_once(monkeypatch: pytest.MonkeyPatc
     assert left == []
     exit_load(1)
     assert left == [1]
-
-
-def test_a_port_is_of_tcp() -> None:
-    assert [program.port(text) for text in ("1", "29500", "65535")] == [1, 29500, 65535]
-    for text in ("0", "65536", "99999", "-1", "080", "+5", "8 ", "٣", ""):
-        with pytest.raises(argparse.ArgumentTypeError, match=r"is no port from 1 to 65535$"):
-            program.port(text)

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
-from dataclasses import replace
 
 import pytest
 from cases import each
 from load_program import forked
+from msgspec import json
+from msgspec.structs import replace
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
 from acceptance.loads.protocol import LoadOutput, parse, salvage
 from acceptance.loads.train import parallel_load, parallel_values
-from acceptance.loads.train.names import (
-    PARALLEL_COLUMNS,
-    PARALLEL_EFFICIENCIES,
-    PARALLEL_VALUE_COLUMNS,
-    PARALLEL_WAYS,
-    parallel_efficiency,
+from acceptance.loads.train.parallel_contract import (
+    COLUMNS,
+    EFFICIENCIES,
+    VALUE_COLUMNS,
+    WAYS,
+    Ask,
+    Fault,
+    efficiency,
 )
 from acceptance.loads.train.parallel_worker import Joined
 from acceptance.loads.train.shapes import MODELS, TINY
 
-BASE = ("--backend", "gloo", "--ranks", "2", "--seconds", "1")
-SHORT = (*BASE, "--ways", "ddp", "--accumulate", "1")
+BASE = Ask(backend="gloo", ranks=2, seconds=1.0)
+SHORT = replace(BASE, ways=("ddp",), accumulate=(1,))
+DEFAULT = replace(SHORT, arms=("default",))
 
 
-def program(*argv: str, spoil: str = "") -> subprocess.CompletedProcess[str]:
+def program(ask: Ask, spoil: str = "") -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "FAKE_TRAINER": spoil, "NCCL_STRAY": "1"}
-    return forked("-m", "parallel_program", *argv, environ=environ)
+    return forked("-m", "parallel_program", json.encode(ask).decode(), environ=environ)
 
 
 def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
@@ -44,27 +49,27 @@ def values(output: LoadOutput) -> dict[str, float]:
 
 
 def test_sound_ranks_give_all_readings_of_both_arms() -> None:
-    output = whole(program(*BASE))
+    output = whole(program(BASE))
     assert output.miscompares == ()
     found = values(output)
     counts = {"parallel_miscompares": 0.0, "parallel_disagreements": 0.0}
-    assert found.keys() == {"parallel_ddp", *PARALLEL_EFFICIENCIES, *counts}
+    assert found.keys() == {"parallel_ddp", *EFFICIENCIES, *counts}
     assert counts.items() <= found.items()
     # two cards alone need 0.1 and 0.11 s a batch, together the slower and what is exchanged
     alone = 2 * 32 / 0.1 + 2 * 32 / 0.11
-    for way in PARALLEL_WAYS:
+    for way in WAYS:
         for count, arm, more in ((1, "default", 0.02), (4, "default", 0.02), (4, "p2p_off", 0.1)):
             rate = 2 * 2 * 32 * count / (0.11 * count + more)
-            name = parallel_efficiency(way, arm, accumulated=count > 1)
+            name = efficiency(way, arm, accumulated=count > 1)
             assert found[name] == pytest.approx(rate / alone, abs=1e-4), name
     assert found["parallel_ddp"] == pytest.approx(2 * 2 * 32 / 0.13 / 1e6, abs=1e-6)
     trained, compared = output.tables
-    assert trained.columns == PARALLEL_COLUMNS
+    assert trained.columns == COLUMNS
     assert [row[:3] for row in trained.rows] == [
         (arm, way, count)
         for arm in ("default", "p2p_off")
         for count in (1, 4)
-        for way in ("alone", *PARALLEL_WAYS)
+        for way in ("alone", *WAYS)
     ]
     rows = {row[:3]: row for row in trained.rows}
     assert rows["default", "alone", 1][6:] == (1.0, 1.0, 110.0, 0.9, 0.0, 0.1)
@@ -76,7 +81,7 @@ def test_sound_ranks_give_all_readings_of_both_arms() -> None:
     flop = TINY.sample_flop() / 32
     assert rows["default", "ddp", 1][5] == pytest.approx(2 * 2 * 32 / 0.13 * flop / 1e12, abs=1e-3)
     assert rows["p2p_off", "tp", 4][3] == 4
-    assert compared.columns == PARALLEL_VALUE_COLUMNS
+    assert compared.columns == VALUE_COLUMNS
     steps, elements = parallel_values.STEPS, parallel_values.elements("ddp", 2)
     assert compared.rows[0] == (
         *("default", "ddp", 1, steps, 2 * steps, steps * elements, elements, 2),
@@ -86,7 +91,7 @@ def test_sound_ranks_give_all_readings_of_both_arms() -> None:
 
 
 def test_the_first_line_says_what_was_trained() -> None:
-    told = whole(program(*SHORT)).parameters
+    told = whole(program(SHORT)).parameters
     assert told == {
         "backend": "gloo",
         "ranks": 2,
@@ -104,7 +109,7 @@ def test_the_first_line_says_what_was_trained() -> None:
 
 
 def test_between_gpus_the_memory_chooses_the_model() -> None:
-    told = whole(program("--backend", "nccl", *SHORT[2:], "--arm", "p2p_off"))
+    told = whole(program(replace(SHORT, backend="nccl", arms=("p2p_off",))))
     assert (told.parameters["model"], told.parameters["batch"]) == ("parallel", 8)
     assert told.parameters["arms"] == ["p2p_off"]
     assert values(told).keys() == {
@@ -120,7 +125,7 @@ def wrong_of(output: LoadOutput) -> list[WrongTraining]:
 
 
 def test_a_loss_that_is_not_one_card_s_is_found_at_every_rank() -> None:
-    output = whole(program(*SHORT, "--arm", "default", spoil="loss:wrong"))
+    output = whole(program(DEFAULT, spoil="loss:wrong"))
     told = wrong_of(output)
     assert [(one.component, one.check, one.step) for one in told] == [
         (Gpu(0), "parallel_loss", 2),
@@ -132,22 +137,22 @@ def test_a_loss_that_is_not_one_card_s_is_found_at_every_rank() -> None:
 
 
 def test_a_loss_of_tensor_parallelism_is_every_rank_s_own() -> None:
-    argv = (*BASE, "--ways", "tp", "--accumulate", "4", "--arm", "default")
-    (one,) = wrong_of(whole(program(*argv, spoil="loss:wrong")))
+    ask = replace(BASE, ways=("tp",), accumulate=(4,), arms=("default",))
+    (one,) = wrong_of(whole(program(ask, spoil="loss:wrong")))
     assert (one.component, one.difference, one.way, one.accumulation) == (Gpu(1), "0.1", "tp", 4)
 
 
 def test_a_loss_that_is_no_number_is_wrong() -> None:
-    told = wrong_of(whole(program(*SHORT, "--arm", "default", spoil="loss:nan")))
+    told = wrong_of(whole(program(DEFAULT, spoil="loss:nan")))
     assert [one.difference for one in told] == ["nan", "nan"]
-    output = whole(program(*SHORT, "--arm", "default", spoil="clock:infinite"))
+    output = whole(program(DEFAULT, spoil="clock:infinite"))
     (one,) = wrong_of(output)
     assert (one.component, one.check, one.difference) == (Gpu(1), "parallel_finite", "nan")
     assert values(output)["parallel_miscompares"] == 3
 
 
 def test_deviations_are_all_counted_and_the_first_reported() -> None:
-    output = whole(program(*SHORT, "--arm", "default", spoil="deviation:12"))
+    output = whole(program(DEFAULT, spoil="deviation:12"))
     told = wrong_of(output)
     assert [one.tensor for one in told] == [f"t{one}" for one in range(8)]
     assert values(output)["parallel_miscompares"] == 12
@@ -161,7 +166,7 @@ def test_deviations_are_all_counted_and_the_first_reported() -> None:
     ],
 )
 def test_other_weights_at_one_rank_are_found(spoil: str, when: str) -> None:
-    output = whole(program(*SHORT, "--arm", "default", spoil=spoil))
+    output = whole(program(DEFAULT, spoil=spoil))
     (one,) = output.miscompares
     assert isinstance(one, DifferingDigests)
     assert when in one.found
@@ -171,7 +176,7 @@ def test_other_weights_at_one_rank_are_found(spoil: str, when: str) -> None:
 
 
 def test_communication_is_never_negative_and_a_note_says_by_how_much() -> None:
-    output = whole(program(*SHORT, spoil="fast:"))
+    output = whole(program(SHORT, spoil="fast:"))
     (row,) = [one for one in output.tables[0].rows if one[:2] == ("default", "ddp")]
     assert row[10] == 0.0
     assert float(row[9]) > 1
@@ -179,7 +184,7 @@ def test_communication_is_never_negative_and_a_note_says_by_how_much() -> None:
 
 
 def test_an_injected_fault_is_made_once_in_the_first_arm() -> None:
-    output = whole(program(*BASE, "--inject", "wrong"))
+    output = whole(program(replace(BASE, inject="wrong")))
     assert output.injected == "wrong"
     (one,) = wrong_of(output)
     assert (one.component, one.arm, one.tensor, one.bound) == (Gpu(1), "default", "w", 1.0)
@@ -193,8 +198,8 @@ def test_an_injected_fault_is_made_once_in_the_first_arm() -> None:
         ("hang", "gpu1 never arrived at verifying ddp with accumulation 1"),
     ],
 )
-def test_a_rank_that_is_lost_is_named(fault: str, said: str) -> None:
-    done = program(*SHORT, "--grace", "1", "--inject", fault)
+def test_a_rank_that_is_lost_is_named(fault: Fault, said: str) -> None:
+    done = program(replace(SHORT, grace=1.0, inject=fault))
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]
     assert salvage(done.stdout) == ()
@@ -202,37 +207,20 @@ def test_a_rank_that_is_lost_is_named(fault: str, said: str) -> None:
 
 
 def test_arms_with_other_gpus_are_refused() -> None:
-    done = program(*SHORT, spoil="uuid:other")
+    done = program(SHORT, spoil="uuid:other")
     assert done.returncode == 1
     assert "the arms have other GPUs than each other" in done.stderr
 
 
 def test_nothing_is_said_before_the_first_line_however_late_the_ranks_join() -> None:
-    assert whole(program(*SHORT, spoil="late:6.5")).miscompares == ()
-
-
-@each(
-    "argv",
-    [
-        ("--ranks", "1"),
-        ("--ranks", "17"),
-        ("--ranks", "x"),
-        ("--ways", "ddp,pipeline"),
-        ("--accumulate", "2"),
-        ("--arm", "multicast"),
-        ("--seconds", "0"),
-        ("--inject", "order"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_refused(argv: tuple[str, ...]) -> None:
-    done = program(*BASE, *argv)
-    assert done.returncode == 2
-    assert argv[0] in done.stderr
+    assert whole(program(SHORT, spoil="late:6.5")).miscompares == ()
 
 
 def test_one_format_for_all_ranks() -> None:
     """float16, where one of the cards has no bfloat16: they exchange what they multiply."""
-    nccl = parallel_load.arguments().parse_args(["--backend", "nccl", *BASE[2:]])
+    nccl = replace(BASE, backend="nccl")
     rank = Joined(80 << 30, "library", "GPU-1", "bf16")
     assert parallel_load.work_for(nccl, [rank, rank]).dtype == "bf16"
-    assert parallel_load.work_for(nccl, [rank, replace(rank, dtype="f16")]).dtype == "f16"
+    assert (
+        parallel_load.work_for(nccl, [rank, dataclasses.replace(rank, dtype="f16")]).dtype == "f16"
+    )

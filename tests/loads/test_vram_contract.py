@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cases import each
-from load_texts import ROWS, printed
+from load_texts import ROWS, printed, refusal
 from wrong_results import vram as wrong_words
 
-from acceptance.loads import contract
-from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import parse
 from acceptance.loads.vram.contract import (
@@ -26,11 +24,7 @@ OWN = {"uuid": "GPU-1"}
 
 
 def code(ran_s: float = 10.0, **more: Any) -> str:
-    try:
-        contract.prove(ASK, parse(printed(ASK, OWN, **more)), OWN, ran_s)
-    except Unproved as error:
-        return error.message.code
-    return ""
+    return refusal(ASK, parse(printed(ASK, OWN, **more)), OWN, ran_s)
 
 
 def rows(place: int, column: int, cell: float | str) -> dict[str, Any]:

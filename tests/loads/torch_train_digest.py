@@ -13,6 +13,7 @@ import sys
 import pytest
 import torch
 
+from acceptance.loads.asks import PROGRAM
 from acceptance.loads.card import CardError
 from acceptance.loads.collective import digest
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
@@ -20,7 +21,8 @@ from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import digest_log, digest_training
 from acceptance.loads.train.digest_log import Stamp, difference, from_numbers
 from acceptance.loads.train.digest_training import DigestTraining, Stamper, flip
-from acceptance.loads.train.digest_worker import FAULT_KINDS, Fault, draw, trials
+from acceptance.loads.train.digest_trials import trials
+from acceptance.loads.train.digest_worker import FAULT_KINDS, Fault, draw
 from acceptance.loads.train.shapes import TINY
 
 FORMATS: tuple[DigestFormat, ...] = ("bf16", "tf32")
@@ -38,10 +40,9 @@ def of(training: DigestTraining, dtype: DigestFormat, fault: Fault | None) -> di
     return from_numbers(training.tensors, STEPS, training.run(dtype, fault))
 
 
-def program(*more: str, seconds: float = 1.0) -> LoadOutput:
-    argv = ["--device", "cpu", "--seconds", str(seconds), *more]
+def program(*more: str) -> LoadOutput:
     done = subprocess.run(
-        [sys.executable, "-m", "acceptance.loads.train.digest_load", *argv],
+        [sys.executable, *PROGRAM, "train_digest", "device=cpu", "seconds=1", *more],
         capture_output=True,
         text=True,
         timeout=600,
@@ -135,7 +136,7 @@ def test_the_program_repeats_and_agrees() -> None:
 
 
 def test_another_process_has_the_same_bits_and_a_persistent_fault_others() -> None:
-    sound, faulty = program(), program("--inject", "persistent", "--inject-seed", "2")
+    sound, faulty = program(), program("inject=persistent", "inject_seed=2")
     again = program()
     assert sound.logs == again.logs
     assert faulty.miscompares == ()
@@ -149,7 +150,7 @@ def test_another_process_has_the_same_bits_and_a_persistent_fault_others() -> No
 
 
 def test_an_injected_fault_is_reported_at_once() -> None:
-    output = program("--inject", "gradient", "--inject-seed", "4")
+    output = program("inject=gradient", "inject_seed=4")
     (wrong,) = output.miscompares
     assert isinstance(wrong, DifferingRun)
     assert (wrong.repeat, wrong.part, wrong.kind) == (1, "gradient", "bit")

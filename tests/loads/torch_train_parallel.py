@@ -13,21 +13,22 @@ import pytest
 import torch
 
 from acceptance.core.parts import Gpu
+from acceptance.loads.asks import PROGRAM
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import parallel_split, parallel_values
 from acceptance.loads.train.model import batch, model
-from acceptance.loads.train.names import PARALLEL_EFFICIENCIES, PARALLEL_WAYS
+from acceptance.loads.train.parallel_contract import EFFICIENCIES, WAYS
 from acceptance.loads.train.parallel_values import STEPS, VERIFIED
 from acceptance.loads.train.shapes import TINY
 
-SHORT = ("--ways", "ddp", "--accumulate", "1", "--arm", "default")
+SHORT = ("ways=ddp", "accumulate=1", "arms=default")
 
 
 def program(*more: str, ranks: int = 2) -> subprocess.CompletedProcess[str]:
-    argv = ["--backend", "gloo", "--ranks", str(ranks), "--seconds", "0.5", *more]
+    argv = ["backend=gloo", f"ranks={ranks}", "seconds=0.5", *more]
     return subprocess.run(
-        [sys.executable, "-m", "acceptance.loads.train.parallel_load", *argv],
+        [sys.executable, *PROGRAM, "train_parallel", *argv],
         capture_output=True,
         text=True,
         timeout=600,
@@ -42,17 +43,17 @@ def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
 def test_every_way_gives_what_one_card_gives() -> None:
     """With three ranks, neither heads nor words of the vocabulary are shared evenly."""
     ranks = 3
-    output = whole(program("--arm", "default", ranks=ranks))
+    output = whole(program("arms=default", ranks=ranks))
     assert output.miscompares == ()
     found = {one.name: one.value for one in output.readings}
     assert found["parallel_miscompares"] == found["parallel_disagreements"] == 0
-    due = {name for name in PARALLEL_EFFICIENCIES if not name.endswith("_p2p_off")}
+    due = {name for name in EFFICIENCIES if not name.endswith("_p2p_off")}
     assert {name for name in found if "efficiency" in name} == due
     assert all(found[name] > 0 for name in due)
     trained, compared = output.tables
-    assert len(trained.rows) == 2 * (1 + len(PARALLEL_WAYS))
+    assert len(trained.rows) == 2 * (1 + len(WAYS))
     for _, way, _, steps, losses, gradients, weights, digests, *nearest in compared.rows:
-        (elements,) = [parallel_values.elements(one, ranks) for one in PARALLEL_WAYS if one == way]
+        (elements,) = [parallel_values.elements(one, ranks) for one in WAYS if one == way]
         assert (steps, losses) == (STEPS, ranks * STEPS)
         assert (gradients, weights) == (STEPS * elements, elements)
         assert digests == (ranks if way == "ddp" else 0)
@@ -84,18 +85,18 @@ def test_the_parts_of_all_ranks_are_the_whole_model(ranks: int) -> None:
             assert torch.equal(torch.cat(own, axis), whole_one)
 
 
-@pytest.mark.parametrize("way", PARALLEL_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_an_error_just_above_the_bound_is_found(way: str) -> None:
-    output = whole(program("--ways", way, *SHORT[2:], "--inject", "wrong"))
+    output = whole(program(f"ways={way}", *SHORT[1:], "inject=wrong"))
     assert output.injected == "wrong"
     (one,) = [one for one in output.miscompares if isinstance(one, WrongTraining)]
     assert (one.component, one.check, one.way, one.step) == (Gpu(1), "parallel_gradient", way, 1)
     assert 1.2 < float(one.difference) / one.bound < 1.3
 
 
-@pytest.mark.parametrize("way", PARALLEL_WAYS)
+@pytest.mark.parametrize("way", WAYS)
 def test_an_exchange_that_is_left_out_is_found(way: str) -> None:
-    output = whole(program("--ways", way, *SHORT[2:], "--inject", "drop"))
+    output = whole(program(f"ways={way}", *SHORT[1:], "inject=drop"))
     first = next(one for one in output.miscompares if isinstance(one, WrongTraining))
     assert first.step <= 2
     told = {one.check for one in output.miscompares if isinstance(one, WrongTraining)}
@@ -112,7 +113,7 @@ def test_an_exchange_that_is_left_out_is_found(way: str) -> None:
     ],
 )
 def test_a_rank_that_does_not_arrive_is_named(fault: str, said: str) -> None:
-    done = program(*SHORT, "--grace", "20", "--inject", fault)
+    done = program(*SHORT, "grace=20", f"inject={fault}")
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]
 

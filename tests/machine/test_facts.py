@@ -14,7 +14,7 @@ from machine_facts import BOOK, born, disk, gpu, link, machine
 from acceptance.core import parts
 from acceptance.core.evidence import Table
 from acceptance.core.parts import ITSELF, MEMORY, Gpu, Part
-from acceptance.loads.train.names import DIGEST_COLUMNS, DIGEST_VERSION_COLUMNS
+from acceptance.loads.train.digest_contract import COLUMNS, VERSION_COLUMNS
 from acceptance.machine import facts
 from acceptance.machine.facts import circumstances
 from acceptance.machine.machine_facts import CountedParts, MachineFacts
@@ -235,20 +235,20 @@ def table_of(name: str, columns: tuple[str, ...], *rows: tuple[float | str, ...]
 
 
 def test_the_bits_of_a_training_run_and_what_they_depend_on() -> None:
-    bits = table_of("train_digests", DIGEST_COLUMNS, DIGESTS)
+    bits = table_of("train_digests", COLUMNS, DIGESTS)
     versions = table_of(
-        "train_versions", DIGEST_VERSION_COLUMNS, ("libraries", "torch 2.10"), ("driver", "580.1")
+        "train_versions", VERSION_COLUMNS, ("libraries", "torch 2.10"), ("driver", "580.1")
     )
     told = trained(bits, versions).by_name()
     assert told[Gpu(1), "train_bits_bf16"] == "00 11 22"
     assert told[Gpu(1), "train_versions"] == "libraries torch 2.10, driver 580.1"
     assert (Gpu(0), "train_versions") not in told
-    other = table_of("train_digests", DIGEST_COLUMNS, ("bf16", 20, 2, "00", "11", "23", 0.5))
+    other = table_of("train_digests", COLUMNS, ("bf16", 20, 2, "00", "11", "23", 0.5))
     told = trained(bits, other, bits).by_name()
     assert told[Gpu(1), "train_bits_bf16"] == "00 11 22; 00 11 23"
     strange = (
         table_of("train_digests", ("format", "digest"), ("bf16", "00")),
         table_of("train_versions", ("what",), ("torch",)),
-        table_of("another", DIGEST_COLUMNS, DIGESTS),
+        table_of("another", COLUMNS, DIGESTS),
     )
     assert trained(*strange).facts == born(machine()).facts

@@ -10,13 +10,10 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS
 from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.loads.train import digest_contract, parallel_contract
 from acceptance.loads.train.names import (
-    DIGEST_COLUMNS,
-    DIGEST_TABLE,
     LAYER_COLUMNS,
     LAYER_TABLE,
-    PARALLEL_COLUMNS,
-    PARALLEL_TABLE,
     STEP_COLUMNS,
     STEP_TABLE,
 )
@@ -107,9 +104,11 @@ def tables(check: str, gpus: Sequence[Component]) -> Iterator[Table]:
         if check == "train.digest":
             told = ("3f9c0a7de4416b52", "81d2c6f0a97b3e14", "c07755e1b8d94a2f")
             rows = (("bfloat16", 50.0, 3.0, *told, 5.8), ("tf32", 20.0, 3.0, *told[::-1], 9.9))
-            yield Table(check, gpu, DIGEST_TABLE, DIGEST_COLUMNS, rows)
+            yield Table(check, gpu, digest_contract.TABLE, digest_contract.COLUMNS, rows)
     if check == "train.parallel":
-        yield Table(check, GPUS, PARALLEL_TABLE, PARALLEL_COLUMNS, tuple(_parallel()))
+        yield Table(
+            check, GPUS, parallel_contract.TABLE, parallel_contract.COLUMNS, tuple(_parallel())
+        )
 
 
 def _layers(own: float) -> Iterator[tuple[float | str, ...]]:

@@ -28,10 +28,9 @@ from acceptance.core.parts import GPUS, Gpu
 from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
+from acceptance.loads.train import digest_contract, parallel_contract
 from acceptance.loads.train.names import (
-    DIGEST_COLUMNS,
     LAYER_COLUMNS,
-    PARALLEL_COLUMNS,
     STEP_COLUMNS,
 )
 from acceptance.reports import languages
@@ -63,11 +62,11 @@ def layers(*rows: Row, gpu: Component = Gpu(0), more: tuple[str, ...] = ()) -> T
 
 
 def digests(*rows: Row, gpu: Component = Gpu(0)) -> Table:
-    return Table("train.digest", gpu, "train_digests", DIGEST_COLUMNS, rows)
+    return Table("train.digest", gpu, "train_digests", digest_contract.COLUMNS, rows)
 
 
 def parallel(*rows: Row) -> Table:
-    return Table("train.parallel", GPUS, "train_parallel", PARALLEL_COLUMNS, rows)
+    return Table("train.parallel", GPUS, "train_parallel", parallel_contract.COLUMNS, rows)
 
 
 def way(arm: float | str, name: float | str, times: float | str, one: float | str) -> Row:
@@ -114,7 +113,11 @@ def test_steps_and_parallel_training() -> None:
     first, second = grids(steps, parallel(way("default", "ddp", 1.0, 0.9)))
     assert (first.title, first.head) == ("GPT-2 medium", STEP_COLUMNS[1:])
     assert first.rows[0][:3] == ("fused", "16", "1")
-    assert (second.title, second.head, second.keys) == ("Parallel training", PARALLEL_COLUMNS, 3)
+    assert (second.title, second.head, second.keys) == (
+        "Parallel training",
+        parallel_contract.COLUMNS,
+        3,
+    )
 
 
 def test_very_long_tables_are_cut() -> None:

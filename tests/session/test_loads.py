@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+import train_parallel_texts
 from cases import each
 from gpu_machine import gpu, uuid
 from load_texts import printed
@@ -160,6 +161,19 @@ def test_a_wrong_result_that_names_no_count_speaks_against_every_due_one() -> No
     for count in ("gemm_f16_miscompares", "gemm_f64_miscompares"):
         assert given.counts(count, {Gpu(2)}, first_wrong)[0] == {Gpu(2): 1.0}
     assert given.wrong("copy_own_p2p_miscompares", {Pair(Gpu(0), Gpu(2))}) == {}
+
+
+def test_a_count_of_all_gpus_has_the_wrong_results_of_each_and_those_of_none() -> None:
+    wrong, differing = train_parallel_texts.wrong(), train_parallel_texts.disagreement()
+    (unread,) = all_of({"row": 7})
+    failure = LoadFailed("load_failed", (wrong, differing, unread))
+    given = Results((Place(GPUS, (FIRST, SECOND)),), {}, {GPUS: failure})
+    assert given.wrong("parallel_miscompares", {GPUS}) == {GPUS: [wrong, unread]}
+    assert given.wrong("parallel_disagreements", {GPUS}) == {GPUS: [differing, unread]}
+    assert given.wrong("parallel_miscompares", ()) == {Gpu(2): [wrong]}
+    with pytest.raises(LoadFailed) as caught:
+        given.raise_failed()
+    assert caught.value is failure
 
 
 def test_the_load_of_all_gpus_names_them_all_and_one_of_the_host_none() -> None:

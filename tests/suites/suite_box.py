@@ -5,8 +5,9 @@ sessions, fake tools on the PATH.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gpu_machine import device, machine
@@ -23,8 +24,11 @@ from acceptance.expect import components, plan_builder
 from acceptance.expect.limit_book import Override
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
+from acceptance.process.command import ProgramResult
 from acceptance.run import planning
 from acceptance.session.check import Check, Violation
+from acceptance.session.loads import Loads
+from acceptance.session.stage import Part
 
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {
@@ -192,6 +196,38 @@ class Said:
         return {
             (body.measurement, body.component) for body in self.written if isinstance(body, Skipped)
         }
+
+
+@dataclass
+class Printed:
+    """Stands for the loads of a check: `say` gives what the program of a part prints.
+
+    Its exit code comes with that. `asked` has the parts of each stage, `shown` what of them is
+    listened to.
+    """
+
+    say: Callable[[Part], tuple[str, int]]
+    asked: list[tuple[Part, ...]] = field(default_factory=list)
+    shown: list[Any] = field(default_factory=list)
+
+    def run_stage(
+        self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
+    ) -> tuple[ProgramResult, ...]:
+        self.asked.append(tuple(parts))
+        return tuple(map(self._ended, parts))
+
+    def _ended(self, part: Part) -> ProgramResult:
+        text, code = self.say(part)
+        return ProgramResult(part.argv, code, text, "", 1e3)
+
+    def loads(self) -> Loads:
+        """What the check gets."""
+
+        def listening(shown: object) -> Callable[[int, str], None]:
+            self.shown.append(shown)
+            return lambda _index, _line: None
+
+        return Loads(self, listening)
 
 
 def ask(made: Plan, name: str, function: Callable[..., None], **given: object) -> Said:

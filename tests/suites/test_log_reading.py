@@ -44,6 +44,8 @@ from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.loads import asks
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import parallel_contract as parallel
 from acceptance.machine import gpu_selection, scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
@@ -74,8 +76,6 @@ from acceptance.suites.fixtures import (
     gpu_loads,
     gpu_tools,
     host_tools,
-    train_digests,
-    train_parallel,
 )
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
@@ -141,17 +141,6 @@ def layers_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     return train_layer_texts.printed(made)
 
 
-def parallel_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
-    given = dict(zip(argv[3::2], argv[4::2], strict=True))
-    told = train_parallel_texts.lines(
-        visible,
-        seconds=float(given["--seconds"]),
-        ways=given["--ways"].split(","),  # type: ignore[arg-type]
-        accumulate=[int(one) for one in given["--accumulate"].split(",")],
-    )
-    return train_parallel_texts.printed(told)
-
-
 def nvbandwidth_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     """Its testcases on both GPUs, or on the one that it sees."""
     figures = {one: rates for one, rates in FIGURES.items() if one in argv}
@@ -165,11 +154,19 @@ def collectives_printed(ask: collective.Ask, visible: Sequence[str]) -> str:
     return collective_texts.printed(collective_texts.lines(ask, visible, addresses))
 
 
-def digests_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
-    seconds = float(argv[argv.index("--seconds") + 1])
-    (gpu,) = [one for one in DUE if one.uuid == visible[0]]
-    about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": "9.0"}
-    return train_digest_texts.printed(train_digest_texts.lines(about, seconds=seconds))
+def ask_printed(ask: asks.AnyAsk, visible: Sequence[str]) -> str:
+    """What a load says to its ask on the GPUs that it sees."""
+    match ask:
+        case collective.Ask():
+            return collectives_printed(ask, visible)
+        case parallel.Ask():
+            return train_parallel_texts.printed(ask, visible)
+        case digest.Ask():
+            (gpu,) = [one for one in DUE if one.uuid == visible[0]]
+            about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": "9.0"}
+            return train_digest_texts.printed(ask, about)
+        case _:
+            return load_texts.printed(ask, {"uuid": visible[0]})
 
 
 def train_step_printed(argv: Sequence[str], visible: str) -> str:
@@ -245,10 +242,8 @@ class Programs:
         visible = env.get("CUDA_VISIBLE_DEVICES", "").split(",")
         if "acceptance.watch.power_watch" in argv:
             return watch_printed(argv)
-        if isinstance(ask := asks.of_argv(argv), collective.Ask):
-            return collectives_printed(ask, visible)
-        if ask is not None:
-            text = load_texts.printed(ask, {"uuid": visible[0]})
+        if (ask := asks.of_argv(argv)) is not None:
+            text = ask_printed(ask, visible)
             return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
         name = next((one for one in argv if one.startswith("acceptance.loads.")), None)
         if name is None:
@@ -260,9 +255,7 @@ class Programs:
         makers: dict[str, Callable[[], str]] = {
             "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
             "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
-            "acceptance.loads.train.digest_load": lambda: digests_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
-            "acceptance.loads.train.parallel_load": lambda: parallel_printed(argv, visible),
             "acceptance.loads.train.step_load": lambda: train_step_printed(argv, visible[0]),
         }
         text = makers.get(name, lambda: printed(argv, visible[0]))()
@@ -448,24 +441,11 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         Loads(p, listener), DUE, LOADS_S, SEEN, gpu_limits.sheets(), c
     ),
     "train.digest": lambda p, c: train.test_digest(
-        of(
-            train_digests.train_digests,
-            p,
-            DUE,
-            of(gpu_tools.siblings, DUE),
-            LOADS_S,
-            listener,
-        ),
-        DUE,
-        SEEN,
-        table,
-        c,
+        Loads(p, listener), DUE, of(gpu_tools.siblings, DUE), LOADS_S, SEEN, table, c
     ),
-    "train.parallel": lambda p, c: train.test_parallel(
-        of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
-    ),
+    "train.parallel": lambda p, c: train.test_parallel(Loads(p, listener), DUE, LOADS_S, c),
     "train.parallel_table": lambda p, c: train.test_parallel_table(
-        of(train_parallel.parallel_training, p, DUE, LOADS_S, listener), table, c
+        Loads(p, listener), DUE, LOADS_S, c
     ),
     "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth_alone(p), c),
     "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
@@ -626,8 +606,8 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     ),
     "train.digest": (
         4,
-        ONE_WRONG[0],
-        f"{ONE_WRONG[1]}\n{json.dumps({'miscompare': RUN})}",
+        '"gpu0", "value": 0.0}',
+        f'"gpu0", "value": 1.0}}\n{json.dumps({"miscompare": RUN})}',
         TELLS.format("digest_repeats_differ", "0", "gpu0", "1"),
     ),
     **{

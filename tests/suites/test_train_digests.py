@@ -14,19 +14,18 @@ from gpu_machine import device, machine
 from train_digest_texts import Wrong
 from wrong_results import RUN
 
+from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Measured
 from acceptance.diagnosis import digest_agreement
 from acceptance.expect import components
+from acceptance.loads import asks
 from acceptance.loads.miscompare import DifferingRun, read
-from acceptance.machine.gpu import Gpu as Card
+from acceptance.loads.train.digest_contract import Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.process.command import ProgramResult
+from acceptance.session.stage import Part
 from acceptance.suites import train
-from acceptance.suites.fixtures import train_digests
-from acceptance.suites.fixtures.train_digests import TrainingDigests
-from acceptance.tools import train_output
 from acceptance.wording import words
 
 Options = Mapping[str, Any]
@@ -35,55 +34,49 @@ BIT = Wrong()
 ODD: Options = {"wrong": {"bf16": BIT}}
 
 
-def done(
-    gpu: Card, options: Options = SOUND, code: int = 0, seconds: float = 20.0
-) -> ProgramResult:
-    assert gpu.traits is not None
-    about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": gpu.traits.compute_capability}
-    told = train_digest_texts.lines(about, seconds=seconds, **options)
-    argv = train_output.train_digest_argv("python", seconds=seconds)
-    text = train_digest_texts.printed(told) if code == 0 else ""
-    return ProgramResult(argv, code, text, "", 21.0)
-
-
-def of(
-    seen: Inventory,
-    stage: Sequence[Options | None],
-    alone: Mapping[int, Options | None] = {},
-) -> TrainingDigests:
-    """The result of loads with these options; None is one that died."""
-    due = gpus(seen)
-    siblings = components.of_one_model(due)
-    ended = [done(gpu, one or SOUND, int(one is None)) for gpu, one in zip(due, stage, strict=True)]
-    loads = train_digests.of_stage(due, ended, 20.0)
-    odd = train_digests.suspects(loads, siblings)
-    assert [gpu.name for gpu in odd] == [Gpu(number) for number in alone]
-    again = [
-        done(gpu, one or SOUND, int(one is None), train_digests.AGAIN_S)
-        for gpu, one in zip(odd, alone.values(), strict=True)
-    ]
-    found = TrainingDigests(
-        loads, train_digests.of_stage(odd, again, train_digests.AGAIN_S), siblings
-    )
-    kept = train_digests.of_kept(due, [*ended, *again], siblings)
-    assert (kept.runs, kept.agreement) == (found.runs, found.agreement)
-    return found
-
-
 def asked(
-    seen: Inventory, found: TrainingDigests, tables: list[Any] | None = None
+    seen: Inventory,
+    stage: Sequence[Options | str | None],
+    alone: Mapping[int, Options | None] = {},
+    tables: list[Any] | None = None,
 ) -> suite_box.Said:
+    """What the check says of loads with these options; those of `alone` run again, one by one.
+
+    None is one that dies, and a text what it prints before.
+    """
     due = gpus(seen)
-    made = suite_box.planned(seen, tuple(gpu.name for gpu in due), ("train.digest",), "digest")
-    return suite_box.ask(
-        made,
+    options = dict(zip(due, stage, strict=True))
+    again = {due[number]: one for number, one in alone.items()}
+
+    def say(part: Part) -> tuple[str, int]:
+        (gpu,) = [one for one in due if one.name == part.component]
+        first = len(programs.asked) == 1
+        own = (options if first else again)[gpu]
+        if own is None or isinstance(own, str):
+            return own or "", 1
+        ask = asks.of_argv(part.argv)
+        assert isinstance(ask, Ask)
+        assert ask.seconds == (suite_box.LOADS_S["train_digest"] if first else train.AGAIN_S)
+        assert part.env["CUDA_VISIBLE_DEVICES"] == gpu.uuid
+        assert gpu.traits is not None
+        about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": gpu.traits.compute_capability}
+        return train_digest_texts.printed(ask, about, **own), 0
+
+    programs = suite_box.Printed(say)
+    said = suite_box.ask(
+        suite_box.planned(seen, tuple(gpu.name for gpu in due), ("train.digest",), "digest"),
         "train.digest",
         train.test_digest,
-        train_digests=lambda: found,
+        loads=programs.loads(),
         due_gpus=due,
+        siblings=components.of_one_model(due),
+        load_s=suite_box.LOADS_S,
         inventory=seen,
         table=lambda *words: None if tables is None else tables.append(words),
     )
+    places = [[part.component for part in stage] for stage in programs.asked]
+    assert places == [[gpu.name for gpu in due], *([gpu.name] for gpu in again)]
+    return said
 
 
 def notes(said: suite_box.Said, measurement: str) -> dict[str, str]:
@@ -100,15 +93,18 @@ def box(count: int) -> Inventory:
 
 def test_equal_gpus_that_agree_pass() -> None:
     seen, tables = box(2), list[Any]()
-    said = asked(seen, of(seen, [SOUND, SOUND]), tables)
+    said = asked(seen, [SOUND, SOUND], tables=tables)
     assert (said.outcome, said.message) == ("pass", "")
     zero = {Gpu(0): 0.0, Gpu(1): 0.0}
     assert said.measured("digest_repeats_differ") == zero
     assert said.measured("digest_differs") == zero
-    assert {(str(gpu), name) for gpu, name, _, _ in tables} == {
-        (f"gpu{index}", name) for index in range(2) for name in ("train_digests", "train_versions")
-    }
-    rows = dict(next(rows for _, name, _, rows in tables if name == "train_versions"))
+    own = [(one.component, one.name) for one in said.written if isinstance(one, Table)]
+    assert own == [(Gpu(0), "train_digests"), (Gpu(1), "train_digests")]
+    assert [(gpu, name) for gpu, name, _, _ in tables] == [
+        (Gpu(0), "train_versions"),
+        (Gpu(1), "train_versions"),
+    ]
+    rows = dict(tables[0][3])
     assert rows["libraries"] == train_digest_texts.LIBRARY
     assert rows["cuBLAS"] == "12.8.4"
     assert rows["driver"] == seen.nvml.driver_version
@@ -116,7 +112,7 @@ def test_equal_gpus_that_agree_pass() -> None:
 
 def test_one_gpu_is_held_against_itself_alone() -> None:
     seen = box(1)
-    said = asked(seen, of(seen, [SOUND]))
+    said = asked(seen, [SOUND])
     assert said.outcome == "pass"
     assert said.measured("digest_differs") == {}
 
@@ -124,7 +120,7 @@ def test_one_gpu_is_held_against_itself_alone() -> None:
 def test_a_repeat_that_differs_is_transient() -> None:
     seen = box(2)
     bad = {"differing": [("tf32", 3, BIT), ("bf16", 5, BIT)]}
-    said = asked(seen, of(seen, [SOUND, bad]))
+    said = asked(seen, [SOUND, bad])
     assert said.outcome == "fail"
     assert said.measured("digest_repeats_differ") == {Gpu(0): 0.0, Gpu(1): 2.0}
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 0.0}
@@ -143,7 +139,7 @@ WHERE = (
 
 def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
     seen = box(3)
-    said = asked(seen, of(seen, [SOUND, ODD, SOUND], {1: ODD}))
+    said = asked(seen, [SOUND, ODD, SOUND], {1: ODD})
     assert said.outcome == "fail"
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
     assert notes(said, "digest_differs") == {
@@ -155,7 +151,7 @@ def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
 def test_the_odd_one_that_does_not_repeat_its_bits_is_transient() -> None:
     seen = box(3)
     for again in (SOUND, {**ODD, "differing": [("bf16", 1, BIT)]}):
-        said = asked(seen, of(seen, [SOUND, ODD, SOUND], {1: again}))
+        said = asked(seen, [SOUND, ODD, SOUND], {1: again})
         assert said.outcome == "fail"
         assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
         assert notes(said, "digest_differs")["gpu1"] == (
@@ -165,7 +161,7 @@ def test_the_odd_one_that_does_not_repeat_its_bits_is_transient() -> None:
 
 def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
     seen = box(2)
-    said = asked(seen, of(seen, [SOUND, ODD], {0: SOUND, 1: ODD}))
+    said = asked(seen, [SOUND, ODD], {0: SOUND, 1: ODD})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
     told = notes(said, "digest_differs")
     assert told["gpu1"].startswith(f"persistent: {WHERE}gpu0; each gave its own bits again")
@@ -174,7 +170,7 @@ def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
 
 def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None:
     seen = box(2)
-    said = asked(seen, of(seen, [SOUND, ODD], {0: SOUND, 1: SOUND}))
+    said = asked(seen, [SOUND, ODD], {0: SOUND, 1: SOUND})
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
     assert notes(said, "digest_differs") == {
         "gpu1": f"transient: {WHERE}gpu0; it does not repeat its own bits"
@@ -184,7 +180,7 @@ def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None
 def test_one_whose_every_run_differs_in_itself_does_not_repeat_its_bits() -> None:
     seen = box(2)
     restless = {**ODD, "differing": [("bf16", 1, BIT)]}
-    said = asked(seen, of(seen, [SOUND, restless], {0: SOUND, 1: restless}))
+    said = asked(seen, [SOUND, restless], {0: SOUND, 1: restless})
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
     assert notes(said, "digest_differs")["gpu1"].startswith("transient: ")
 
@@ -193,7 +189,7 @@ def test_one_that_repeats_one_format_of_two_clears_the_other_gpu_in_the_other_fo
     seen = box(2)
     steady = {"tf32": Wrong(19, "weight", "positions", 3)}
     first = {"wrong": {"bf16": BIT, **steady}}
-    said = asked(seen, of(seen, [SOUND, first], {0: SOUND, 1: {"wrong": steady}}))
+    said = asked(seen, [SOUND, first], {0: SOUND, 1: {"wrong": steady}})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 2.0}
 
 
@@ -201,14 +197,14 @@ def test_a_tie_of_another_model_accuses_nobody_of_this_one() -> None:
     other = "NVIDIA GeForce RTX 3090"
     seen = machine(device(0), device(1), device(2, name=other), device(3, name=other))
     first, again = [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: SOUND, 2: SOUND, 3: ODD}
-    said = asked(seen, of(seen, first, again))
+    said = asked(seen, first, again)
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 1.0, Gpu(3): 1.0}
 
 
 def test_two_formats_are_told_each() -> None:
     seen = box(3)
     both = {"wrong": {"bf16": BIT, "tf32": Wrong(19, "weight", "positions", 3)}}
-    said = asked(seen, of(seen, [both, SOUND, SOUND], {0: both}))
+    said = asked(seen, [both, SOUND, SOUND], {0: both})
     assert said.measured("digest_differs") == {Gpu(0): 2.0, Gpu(1): 0.0, Gpu(2): 0.0}
     assert (
         "TF32 from step 20 on, first in the weights positions"
@@ -218,13 +214,13 @@ def test_two_formats_are_told_each() -> None:
 
 def test_a_tie_of_two_and_two_that_stays_accuses_all() -> None:
     seen = box(4)
-    said = asked(seen, of(seen, [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD}))
+    said = asked(seen, [SOUND, ODD, SOUND, ODD], {0: SOUND, 1: ODD, 2: SOUND, 3: ODD})
     assert set(said.measured("digest_differs").values()) == {1.0}
 
 
 def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_it() -> None:
     seen = box(2)
-    said = asked(seen, of(seen, [SOUND, ODD], {0: SOUND, 1: None}))
+    said = asked(seen, [SOUND, ODD], {0: SOUND, 1: None})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert "whether it repeats them is unknown" in notes(said, "digest_differs")["gpu1"]
     assert said.outcome == "error"  # the session folds what was measured: it fails by that
@@ -233,16 +229,16 @@ def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_
 
 def test_a_gpu_whose_load_died_is_not_compared() -> None:
     seen = box(3)
-    said = asked(seen, of(seen, [SOUND, None, SOUND]))
+    said = asked(seen, [SOUND, None, SOUND])
     assert said.outcome == "error"
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(2): 0.0}
-    alone = asked(box(2), of(box(2), [SOUND, None]))
+    alone = asked(box(2), [SOUND, None])
     assert alone.measured("digest_differs") == {}
 
 
 def test_gpus_with_other_versions_are_not_compared() -> None:
     seen = box(2)
-    said = asked(seen, of(seen, [SOUND, {**ODD, "multiprocessors": 130}]))
+    said = asked(seen, [SOUND, {**ODD, "multiprocessors": 130}])
     assert said.outcome == "error"
     assert said.measured("digest_differs") == {}
     assert "gpu1 torch 2.10.0+cu128, CUDA 12.8, cuBLAS 12.8.4, 130 multiprocessors" in said.message
@@ -252,8 +248,8 @@ def test_gpus_with_other_versions_are_not_compared() -> None:
 def test_without_a_driver_the_versions_are_unknown() -> None:
     seen, tables = box(1), list[Any]()
     untold = replace(seen, nvml=replace(seen.nvml, driver_version=None))
-    assert asked(untold, of(untold, [SOUND]), tables).outcome == "pass"
-    assert [name for _, name, _, _ in tables] == ["train_digests"]
+    assert asked(untold, [SOUND], tables=tables).outcome == "pass"
+    assert tables == []
 
 
 @each(
@@ -289,10 +285,7 @@ def test_a_wrong_result_of_a_load_that_died_counts_all_the_same() -> None:
         (json.dumps({"miscompare": RUN}), "transient: run 4 differs from the first"),
         (unread, "a wrong result that cannot be read"),
     ):
-        died = ProgramResult(("python",), 1, f"{line}\n", "CUDA error", 9.0)
-        loads = train_digests.of_stage(gpus(seen), [died], 20.0)
-        found = TrainingDigests(loads, train_digests.of_stage((), [], 1.0), {})
-        said = asked(seen, found)
+        said = asked(seen, [f"{line}\n"])
         assert said.outcome == "error"
         assert said.measured("digest_repeats_differ") == {Gpu(0): 1.0}
         assert notes(said, "digest_repeats_differ")["gpu0"].startswith(note)

@@ -14,25 +14,27 @@ from typing import Any
 
 import pytest
 from cases import each
+from gpu_machine import gpu
 
 from acceptance.core.component import Component
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import GPUS, Gpu
 from acceptance.diagnosis import digest_agreement
+from acceptance.loads import asks
+from acceptance.loads.__main__ import parsed
+from acceptance.loads.asks import ASKS
 from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.train import digest_contract
 from acceptance.loads.train.training_runs import TrainingRuns
 from acceptance.process.command import ProgramResult
+from acceptance.session import loads
+from acceptance.session.loads import Place, alone
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.train_output import (
-    read_train_digest,
     read_train_layers,
-    read_train_parallel,
     read_train_step,
-    train_digest_argv,
     train_layers_argv,
-    train_parallel_argv,
     train_step_argv,
-    training_runs,
 )
 from acceptance.wording import words
 
@@ -87,25 +89,19 @@ def argv_of(text: str) -> tuple[str, ...]:
             )
         case "train_step":
             return train_step_argv("python", seconds=told["seconds"], inject=inject)
-        case "train_digest":
-            return train_digest_argv("python", seconds=told["seconds"], inject=inject)
-    return train_parallel_argv(
-        "python",
-        ranks=told["ranks"],
-        seconds=told["seconds"],
-        ways=told["ways"],
-        accumulate=told["accumulate"],
-        inject=inject,
+    names = ASKS[load].__struct_fields__
+    return asks.argv(
+        "python", asks.decode({"load": load, **{one: told[one] for one in names if one in told}})
     )
 
 
 def read(entry: Mapping[str, Any], change: Callable[[str], str] = str) -> LoadOutput:
     """The output by the reader of its load, asked for what it says it was asked for."""
-    text = printed(entry)
+    text = change(printed(entry))
     load, told = asked(text)
     seconds = told["seconds"]
     errors = entry.get("stderr", "")
-    done = ProgramResult(argv_of(text), int(bool(errors)), change(text), errors, seconds + SHORT_S)
+    done = ProgramResult(argv_of(text), int(bool(errors)), text, errors, seconds + SHORT_S)
     also = {"uuid": told.get("uuid"), "gpu": told.get("gpu")}
     match load:
         case "train_layers":
@@ -113,14 +109,9 @@ def read(entry: Mapping[str, Any], change: Callable[[str], str] = str) -> LoadOu
         case "train_step":
             return read_train_step(done, seconds=seconds, table=False, neo=True, also=also)
         case "train_digest":
-            return read_train_digest(done, seconds=seconds, also=also)
-    return read_train_parallel(
-        done,
-        uuids=told["uuids"],
-        seconds=seconds,
-        ways=told["ways"],
-        accumulate=told["accumulate"],
-    )
+            return loads.read(done, *alone([gpu(0, uuid=told["uuid"], name=told["gpu"])]))
+    gpus = [gpu(place, uuid=uuid) for place, uuid in enumerate(told["uuids"])]
+    return loads.read(done, Place(GPUS, tuple(gpus)))
 
 
 def told_wrong(found: LoadOutput | LoadFailed) -> list[str]:
@@ -140,8 +131,11 @@ def test_every_file_is_indexed() -> None:
 
 @each("entry", ENTRIES, told=lambda entry: entry["path"])
 def test_the_command_is_that_of_the_suites(entry: dict[str, Any]) -> None:
-    module = f"python -m acceptance.loads.train.{entry['command']}"
-    assert " ".join(argv_of(printed(entry))) == module
+    argv = argv_of(printed(entry))
+    if (ask := asks.of_argv(argv)) is not None:
+        assert parsed(entry["command"].split()) == ask
+    else:
+        assert " ".join(argv) == f"python -m acceptance.loads.train.{entry['command']}"
 
 
 @each("entry", SOUND, told=lambda entry: entry["path"])
@@ -181,7 +175,7 @@ def test_a_gpu_that_flips_the_same_bit_each_time_differs_from_its_equals() -> No
     first, second = ({"path": f"{LOGS}/train.digest-{number}.log.gz"} for number in (1, 2))
     outputs = [read(first), read(second), read(odd, unstamped)]
     runs: dict[Component, TrainingRuns] = {
-        Gpu(place): training_runs(output) for place, output in enumerate(outputs)
+        Gpu(place): digest_contract.runs(output) for place, output in enumerate(outputs)
     }
     siblings = {"H100": tuple(runs)}
     (suspect,) = digest_agreement.suspects(runs, siblings)

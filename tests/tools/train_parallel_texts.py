@@ -1,27 +1,19 @@
-"""What the load of parallel training prints on two GPUs and more: figures of the recorded H100s, by
-the forms of `acceptance.loads.train.names`.
-"""
+"""What the load of parallel training prints on two GPUs and more: figures of the recorded H100s."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from acceptance.loads.train import parallel_values
-from acceptance.loads.train.names import (
-    PARALLEL_COLUMNS,
-    PARALLEL_VALUE_COLUMNS,
-    ParallelWay,
-    parallel_efficiency,
-)
+import load_texts
+
+from acceptance.core.parts import Gpu
+from acceptance.loads.miscompare import DifferingDigests, Miscompare, WrongTraining
+from acceptance.loads.train import parallel_contract, parallel_values
+from acceptance.loads.train.parallel_contract import ACCUMULATIONS, ALONE, Ask
 from acceptance.loads.train.shapes import MODELS
 
-ARMS = ("default", "p2p_off")
-WAYS: tuple[ParallelWay, ...] = ("ddp", "zero2", "zero3", "tp")
-ACCUMULATIONS = (1, 4)
-Line = dict[str, Any]
 Efficiency = Callable[[str, str, int], float]
 ALONE_TFLOPS = 412.8  # of one card
 # Of two cards, by arm and way: with 1 and with 4 accumulated batches.
@@ -42,34 +34,31 @@ def healthy(arm: str, way: str, accumulation: int) -> float:
     return EFFICIENCIES[arm, way][ACCUMULATIONS.index(accumulation)]
 
 
-def lines(
+def printed(
+    ask: Ask,
     uuids: Sequence[str],
     *,
-    seconds: float,
-    ways: Sequence[ParallelWay] = WAYS,
-    accumulate: Sequence[int] = ACCUMULATIONS,
     efficiency: Efficiency = healthy,
-    counts: Mapping[str, float] | None = None,
-) -> list[Line]:
-    """All lines. `efficiency` is of an arm, a way and an accumulation; `counts` what was wrong."""
-    ranks, batch, shape = len(uuids), 8, MODELS["parallel"]
+    counts: Mapping[str, float] = {},
+    wrong: Sequence[Miscompare] = (),
+) -> str:
+    """What the load says. `efficiency` is of an arm, a way and an accumulation; `counts` what was
+    wrong.
+    """
+    ranks, batch, shape = ask.ranks, 8, MODELS["parallel"]
     flop = shape.sample_flop() / shape.sequence
-    found: list[Line] = []
 
-    def reading(name: str, unit: str, value: float) -> None:
-        found.append({"reading": name, "unit": unit, "component": "gpus", "value": value})
-
-    def row(arm: str, way: str, count: int) -> list[Any]:
+    def row(arm: str, way: str, count: int) -> tuple[float | str, ...]:
         alone = ALONE_TFLOPS * 1e12 / flop
-        share = 1.0 if way == "alone" else efficiency(arm, way, count)
-        rate = alone * share * (1 if way == "alone" else ranks)
+        share = 1.0 if way == ALONE else efficiency(arm, way, count)
+        rate = alone * share * (1 if way == ALONE else ranks)
         own = batch * ranks if way == "tp" else batch
-        samples = count * (batch if way == "alone" else batch * ranks)
+        samples = count * (batch if way == ALONE else batch * ranks)
         step_ms = samples * shape.sequence / rate * 1e3
         optimizer = 0.05
         compute = round(min((1 - optimizer) * share, 1.0), 4)
         communication = round(1 - compute - optimizer, 4)
-        return [
+        return (
             arm,
             way,
             count,
@@ -82,22 +71,21 @@ def lines(
             compute,
             communication,
             optimizer,
-        ]
+        )
 
-    rows = [
-        row(arm, way, count) for arm, count in product(ARMS, accumulate) for way in ("alone", *ways)
-    ]
-    for arm, count, way in product(ARMS, accumulate, ways):
-        name = parallel_efficiency(way, arm, accumulated=count > 1)
-        reading(name, "ratio", efficiency(arm, way, count))
-        if (arm, way, count) == ("default", "ddp", 1):
-            (own,) = [one for one in rows if one[:3] == [arm, way, count]]
-            reading("parallel_ddp", "Mtokens/s", own[4] / 1e3)
-    for name in ("parallel_miscompares", "parallel_disagreements"):
-        reading(name, "count", (counts or {}).get(name, 0.0))
+    trained = {
+        (arm, way, count): row(arm, way, count)
+        for arm, count, way in product(ask.arms, ask.accumulate, (ALONE, *ask.ways))
+    }
+    values = {**counts}
+    for arm, count, way in product(ask.arms, ask.accumulate, ask.ways):
+        name = parallel_contract.efficiency(way, arm, accumulated=count > 1)
+        values[name] = efficiency(arm, way, count)
+    if ("default", "ddp", 1) in trained:
+        values[parallel_contract.TOTAL] = float(trained["default", "ddp", 1][4]) / 1e3
     steps = parallel_values.STEPS
-    values = [
-        [
+    compared: list[tuple[float | str, ...]] = [
+        (
             arm,
             way,
             count,
@@ -109,60 +97,44 @@ def lines(
             0.0017,
             0.004,
             0.0017,
-        ]
-        for arm, count, way in product(ARMS, accumulate, ways)
+        )
+        for arm, count, way in product(ask.arms, ask.accumulate, ask.ways)
     ]
-    found.append({"table": "train_parallel", "columns": list(PARALLEL_COLUMNS), "rows": rows})
-    columns = list(PARALLEL_VALUE_COLUMNS)
-    found.append({"table": "train_parallel_values", "columns": columns, "rows": values})
-    hello: Line = {
-        "rigproof_load": 1,
-        "load": "train_parallel",
-        "parameters": {
-            "backend": "nccl",
-            "ranks": ranks,
-            "seconds": seconds,
-            "ways": list(ways),
-            "accumulate": list(accumulate),
-            "arms": list(ARMS),
-            "model": "parallel",
-            "batch": batch,
-            "tensor_batch": batch * ranks,
-            "format": "bf16",
-            "uuids": list(uuids),
-            "library": "torch 2.10.0+cu128, nccl 2.27.5, NVIDIA H200",
-        },
+    hello = {
+        "model": "parallel",
+        "batch": batch,
+        "tensor_batch": batch * ranks,
+        "format": "bf16",
+        "uuids": list(uuids),
+        "library": "torch 2.10.0+cu128, nccl 2.27.5, NVIDIA H200",
     }
-    return [hello, *found, {"end": True, "readings": len(found)}]
+    tables: Mapping[str, Any] = {
+        parallel_contract.TABLE: (parallel_contract.COLUMNS, list(trained.values())),
+        parallel_contract.VALUES: (parallel_contract.VALUE_COLUMNS, compared),
+    }
+    return load_texts.printed(ask, hello, values=values, wrong=wrong, tables=tables)
 
 
-def wrong(arm: str = "default", component: str = "gpu1", **more: Any) -> Line:
+def wrong(**more: Any) -> WrongTraining:
     """A gradient that differs from one card's."""
-    found = {
-        "component": component,
+    found: dict[str, Any] = {
+        "component": Gpu(1),
         "check": "parallel_gradient",
         "way": "ddp",
-        "arm": arm,
+        "arm": "default",
         "accumulation": 1,
         "step": 1,
         "tensor": "blocks.0.feed_forward.up.weight",
         "difference": "0.000198671",
         "bound": 0.0001589362848002848,
     }
-    return {"miscompare": {**found, **more}}
+    return WrongTraining(**{**found, **more})
 
 
-def disagreement() -> Line:
+def disagreement() -> DifferingDigests:
     """Ranks that hold other weights."""
-    return {
-        "miscompare": {
-            "check": "digest",
-            "found": "weights that differ between ranks",
-            "digests": {"0" * 16: ["gpu0"], "1" * 16: ["gpu1"]},
-        }
-    }
-
-
-def printed(told: Sequence[Line]) -> str:
-    """The lines as text."""
-    return "".join(json.dumps(line) + "\n" for line in told)
+    return DifferingDigests(
+        check="digest",
+        found="weights that differ between ranks",
+        digests={"0" * 16: (Gpu(0),), "1" * 16: (Gpu(1),)},
+    )

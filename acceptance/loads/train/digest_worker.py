@@ -7,25 +7,26 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, product
-from typing import Literal, Protocol, get_args
+from itertools import accumulate
+from typing import Protocol, get_args
 
 from acceptance.loads.miscompare import DifferingRun, DigestFormat
 from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
 from acceptance.loads.train import digest_log
-from acceptance.loads.train.digest_log import RunDigests
-from acceptance.loads.train.names import (
-    DIGEST_COLUMNS,
-    DIGEST_LOG,
-    DIGEST_READINGS,
-    DIGEST_TABLE,
+from acceptance.loads.train.digest_contract import (
+    COLUMNS,
+    DIFFER,
+    LEAST_REPEATS,
+    LOG,
+    TABLE,
+    Ask,
+    FaultKind,
 )
+from acceptance.loads.train.digest_log import RunDigests
 
-FaultKind = Literal["activation", "gradient", "weight", "optimizer"]
 FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 PERSISTENT = "persistent"  # the same bit of a gradient in every repeat, the first among them
-LEAST_REPEATS = 2  # with the first run
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +64,6 @@ class Training(Protocol):
         """Whether the weights and moments of the last run have the bits of the kept ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class DigestOrder:
-    """What the load is to do: its formats, for how long, and the fault to make.
-
-    Of a fault, `seed` chooses where.
-    """
-
-    formats: tuple[DigestFormat, ...]
-    seconds: float
-    inject: FaultKind | Literal["persistent"] | None = None
-    seed: int = 0
-
-
 def draw(kind: FaultKind, steps: int, chance: random.Random) -> Fault:
     """A fault of this kind, at any step."""
     return Fault(kind, chance.randrange(steps), chance.getrandbits(48), chance.getrandbits(16))
@@ -108,17 +96,19 @@ class DigestWorker:
 
     def __init__(
         self,
-        order: DigestOrder,
+        ask: Ask,
+        formats: Sequence[DigestFormat],
         training: Training,
         output: Output,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._order, self._training, self._output = order, training, output
+        self._ask, self._formats = ask, formats
+        self._training, self._output = training, output
         self._clock = clock
         self._differing = 0
-        chance = random.Random(order.seed)
-        self._faulty = chance.choice(order.formats)
-        kind = order.inject
+        chance = random.Random(ask.inject_seed)
+        self._faulty = chance.choice(formats)
+        kind = ask.inject
         self._fault = None
         if kind is not None:
             of_kind: FaultKind = "gradient" if kind == "persistent" else kind
@@ -129,9 +119,9 @@ class DigestWorker:
         courses: dict[DigestFormat, _Course] = {}
         began_s = self._clock()
         repeat = 0
-        spent_s, whole_s = 0.0, self._order.seconds
+        spent_s, whole_s = 0.0, self._ask.seconds
         while spent_s < whole_s or repeat < LEAST_REPEATS:
-            for dtype in self._order.formats:
+            for dtype in self._formats:
                 self._once(dtype, repeat, courses)
             repeat += 1
             spent_s = self._clock() - began_s
@@ -167,68 +157,14 @@ class DigestWorker:
 
     def _fault_in(self, dtype: DigestFormat, repeat: int) -> Fault | None:
         """The fault of this run: of one repeat, or of each where it is persistent."""
-        due = repeat == 1 or self._order.inject == PERSISTENT
+        due = repeat == 1 or self._ask.inject == PERSISTENT
         return self._fault if due and dtype == self._faulty else None
 
     def _report(self, courses: dict[DigestFormat, _Course]) -> None:
         rows = []
         for dtype, course in courses.items():
-            self._output.log(DIGEST_LOG.format(dtype), OWN, course.first.text())
+            self._output.log(LOG.format(dtype), OWN, course.first.text())
             counts = course.first.steps, course.repeats
             rows.append((dtype, *counts, *course.first.summaries, round(course.seconds, 4)))
-        self._output.table(DIGEST_TABLE, DIGEST_COLUMNS, rows)
-        for name, unit in DIGEST_READINGS.items():
-            self._output.reading(name, unit, OWN, self._differing)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the faults of one kind in one format.
-
-    `masked` left no trace: losses, weights and moments at the end had the bits of the run without
-    a fault, compared one by one. `missed` left one, and the digests were the same. Of the `found`,
-    `named` were called one bit.
-    """
-
-    kind: FaultKind
-    format: DigestFormat
-    tried: int = 0
-    found: int = 0
-    masked: int = 0
-    missed: int = 0
-    named: int = 0
-
-
-def trials(
-    formats: Sequence[DigestFormat],
-    training: Training,
-    count: int,
-    seed: int,
-    report: Callable[[str], None] = lambda _line: None,
-) -> list[Tally]:
-    """Make `count` faults of each kind in each format, and see which are found."""
-    tallies: list[Tally] = []
-    for dtype in formats:
-        tensors, steps = training.tensors, training.steps
-        right = digest_log.from_numbers(tensors, steps, training.run(dtype, None))
-        training.remember()
-        for place, kind in product(range(count), FAULT_KINDS):
-            tally = next((one for one in tallies if (one.kind, one.format) == (kind, dtype)), None)
-            if tally is None:
-                tallies.append(tally := Tally(kind, dtype))
-            fault = draw(kind, steps, random.Random(f"{seed} {dtype} {kind} {place}"))
-            numbers = training.run(dtype, fault)
-            other = digest_log.difference(right, digest_log.from_numbers(tensors, steps, numbers))
-            tally.tried += 1
-            if other is not None:
-                tally.found += 1
-                tally.named += other.kind == "bit"
-                what = f"found: step {other.step}, {other.part} {other.tensor}, {other.kind}"
-            elif training.as_remembered():
-                tally.masked += 1
-                what = "masked"
-            else:
-                tally.missed += 1
-                what = "MISSED"
-            report(f"{dtype} {kind} step {fault.step}: {what}")
-    return tallies
+        self._output.table(TABLE, COLUMNS, rows)
+        self._output.reading(DIFFER, "count", OWN, self._differing)

@@ -1,6 +1,6 @@
 """The load of parallel training: one model over all GPUs, timed against each of them alone.
 
-    python -m acceptance.loads.train.parallel_load --backend nccl --ranks 2 --seconds 12
+    python -m acceptance.loads train_parallel ranks=2 seconds=12
 
 One process for each GPU, in the order in which CUDA shows them: rank 0 has `gpu0`. Two arms, each
 with processes of its own: `default` as the machine comes, and `p2p_off` with NCCL_P2P_DISABLE=1.
@@ -8,7 +8,7 @@ NCCL_* variables of the environment are removed, and NVLink multicast is off (NC
 The processes of both arms start at once, and those of the second wait for the end of the first.
 Over gloo, between processors, the model is the smallest and peer access means nothing: for tests.
 
-The ways (`--ways`), each with the accumulated batches of `--accumulate`:
+The ways (`ways`), each with the accumulated batches of `accumulate`:
 
 - `ddp`: DistributedDataParallel; every GPU has the whole model;
 - `zero2`, `zero3`: FSDP2; optimizer, gradients and parameters are sharded, and parameters are
@@ -23,7 +23,7 @@ Each arm
    with `ddp` all ranks must end with the same bits;
 2. trains a model of 1.3 G parameters, or the largest below it for which there is memory
    (`parallel_sizes`), under autocast with the fused AdamW: first each GPU alone, without
-   communication, then every way. `--seconds` are shared by all of these, with LEAST_STEPS each.
+   communication, then every way. `seconds` are shared by all of these, with LEAST_STEPS each.
    After `ddp` all ranks must hold the same bits. A loss that is no finite number is wrong.
 
 A step is timed by CUDA events at each rank, and the slowest rank counts. Efficiency is the rate of
@@ -47,49 +47,39 @@ numbers, `parallel_disagreements` trainings after which ranks held different wei
 `train_parallel_values` what was compared, and the largest difference as a share of its bound.
 
 Exit status: 0 when it ran whole, whatever it found; 1 when a rank died or did not answer within
-`--grace` seconds, or torch failed, with one sentence on standard error, which names the rank that
+`grace` seconds, or torch failed, with one sentence on standard error, which names the rank that
 never arrived, and no end line; 2 for arguments that cannot be used.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import math
-import re
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from acceptance.core.limit import GIB
 from acceptance.core.parts import GPUS, Gpu, listed
 from acceptance.loads.collective import nccl_environment
 from acceptance.loads.collective.digest import differing
-from acceptance.loads.miscompare import CollectiveArm, DifferingDigests, Miscompare
-from acceptance.loads.names import COLLECTIVE_ARMS
-from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.miscompare import DifferingDigests, Miscompare
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
-from acceptance.loads.train import parallel_sizes, parallel_values, parallel_worker
-from acceptance.loads.train.names import (
-    ALONE,
-    PARALLEL_ACCUMULATIONS,
-    PARALLEL_COLUMNS,
-    PARALLEL_TABLE,
-    PARALLEL_TOTAL,
-    PARALLEL_VALUE_COLUMNS,
-    PARALLEL_VALUES,
-    PARALLEL_WAYS,
-    ParallelWay,
-    parallel_efficiency,
+from acceptance.loads.train import (
+    parallel_contract,
+    parallel_sizes,
+    parallel_values,
+    parallel_worker,
 )
-from acceptance.loads.train.parallel_values import BATCH, STEPS, VERIFIED
+from acceptance.loads.train.parallel_contract import ALONE, Arm, Ask, Fault, efficiency
+from acceptance.loads.train.parallel_values import BATCH, STEPS, VERIFIED, ParallelWay
 from acceptance.loads.train.parallel_worker import (
     Clock,
     Clocked,
@@ -106,81 +96,10 @@ from acceptance.loads.train.parallel_worker import (
 )
 from acceptance.loads.train.shapes import MODELS, TINY, ModelShape
 
-NAME = "train_parallel"
-MOST_RANKS = VERIFIED.layer.heads
+ERRORS = (RankLost,)
 TINY_BATCH = 2
 Row = tuple[str | float, ...]
 _PROGRESS_S = 5.0
-
-
-def _ranks(text: str) -> int:
-    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 2 <= int(text) <= MOST_RANKS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number of ranks from 2 to {MOST_RANKS}"
-        )
-    return int(text)
-
-
-def _ways(text: str) -> tuple[ParallelWay, ...]:
-    words = text.split(",")
-    if unknown := [word for word in words if word not in PARALLEL_WAYS]:
-        raise argparse.ArgumentTypeError(
-            f"{unknown[0]!r} is none of the ways {', '.join(PARALLEL_WAYS)}"
-        )
-    return tuple(one for one in PARALLEL_WAYS if one in words)
-
-
-def _accumulations(text: str) -> tuple[int, ...]:
-    words = text.split(",")
-    if unknown := [word for word in words if word not in map(str, PARALLEL_ACCUMULATIONS)]:
-        known = ", ".join(map(str, PARALLEL_ACCUMULATIONS))
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {known}")
-    return tuple(one for one in PARALLEL_ACCUMULATIONS if str(one) in words)
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="One model trained by all GPUs, timed and its values verified."
-    )
-    parser.add_argument("--backend", required=True, choices=("nccl", "gloo"))
-    parser.add_argument("--ranks", required=True, type=_ranks, help="one for each GPU")
-    parser.add_argument(
-        "--seconds", required=True, type=seconds, help="of all timed trainings together"
-    )
-    parser.add_argument(
-        "--ways",
-        type=_ways,
-        default=PARALLEL_WAYS,
-        metavar="WAY,...",
-        help=f"of {', '.join(PARALLEL_WAYS)} (default all)",
-    )
-    parser.add_argument(
-        "--accumulate",
-        type=_accumulations,
-        default=PARALLEL_ACCUMULATIONS,
-        metavar="N,...",
-        help=f"of {', '.join(map(str, PARALLEL_ACCUMULATIONS))} (default all)",
-    )
-    parser.add_argument(
-        "--arm",
-        dest="arms",
-        action="append",
-        choices=COLLECTIVE_ARMS,
-        help=f"only this one; {' and '.join(COLLECTIVE_ARMS)} by default",
-    )
-    parser.add_argument(
-        "--grace",
-        type=seconds,
-        default=60.0,
-        help="seconds a rank may be late before it counts as hung, besides those of a training",
-    )
-    parser.add_argument(
-        "--inject",
-        choices=get_args(parallel_worker.Fault),
-        help="a fault on the last rank; such a run never passes",
-    )
-    return parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +107,7 @@ class GpuRank:
     """The process of one GPU, and the arm that it is of; in `folder` all of them meet."""
 
     number: int
-    arm: CollectiveArm
+    arm: Arm
     folder: Path
 
     @property
@@ -216,16 +135,16 @@ class Work:
         return self.tensor_batch if way == "tp" else self.batch
 
 
-def work_for(options: argparse.Namespace, joined: Sequence[Joined]) -> Work:
+def work_for(ask: Ask, joined: Sequence[Joined]) -> Work:
     """The largest model and batch for which all ranks have memory; over gloo the smallest."""
     # Sums and shards go between the ranks in this format, so it is one that all of them have.
     dtype: TrainedFormat = "f16" if any(one.dtype == "f16" for one in joined) else "bf16"
-    if options.backend == "gloo":
-        return Work("tiny", TINY, TINY_BATCH, TINY_BATCH * options.ranks, dtype)
+    if ask.backend == "gloo":
+        return Work("tiny", TINY, TINY_BATCH, TINY_BATCH * ask.ranks, dtype)
     room = min(one.free_bytes for one in joined)
     name, batch = parallel_sizes.choose(room)
     shape = MODELS[name]
-    whole = parallel_sizes.tensor_batch(shape, batch, options.ranks, room)
+    whole = parallel_sizes.tensor_batch(shape, batch, ask.ranks, room)
     return Work(name, shape, batch, whole, dtype)
 
 
@@ -233,8 +152,8 @@ def work_for(options: argparse.Namespace, joined: Sequence[Joined]) -> Work:
 class ArmRun:
     """One arm while it runs: its ranks, and what they found."""
 
-    options: argparse.Namespace
-    arm: CollectiveArm
+    ask: Ask
+    arm: Arm
     ranks: Ranks[GpuRank]
     output: Output
     entered: set[GpuRank] = field(default_factory=set)
@@ -255,14 +174,14 @@ class ArmRun:
 
     def progress(self) -> None:
         """Say how far the arm is, now and then, once the first line is out."""
-        spent, whole = time.monotonic() - self.began, self.options.seconds / len(self.options.arms)
+        spent, whole = time.monotonic() - self.began, self.ask.seconds / len(self.ask.arms)
         if self.begun and spent - self.said >= _PROGRESS_S:
             self.said = spent
             self.output.progress(round(min(spent, whole), 1), whole)
 
     def collect(self, kind: str, more_s: float = 0.0) -> dict[int, Any]:
         """The answers of all ranks, by their numbers."""
-        told = self.ranks.collect(kind, self.options.grace + more_s, self.heard, self.progress)
+        told = self.ranks.collect(kind, self.ask.grace + more_s, self.heard, self.progress)
         return {rank.number: told[rank] for rank in sorted(told, key=lambda one: one.number)}
 
     def take(self, task: Task) -> dict[int, Any]:
@@ -275,7 +194,7 @@ class ArmRun:
             return self.collect("done", task.seconds if isinstance(task, Clock) else 0.0)
         except RankSilent as error:
             entered = {rank.number for rank in self.entered}
-            absent = [Gpu(one) for one in range(self.options.ranks) if one not in entered]
+            absent = [Gpu(one) for one in range(self.ask.ranks) if one not in entered]
             who = f"{listed(absent)} never arrived" if absent else "all ranks had arrived"
             raise RankSilent(f"{error}: {who} at {task}") from None
 
@@ -307,7 +226,7 @@ class ArmRun:
 
         With tensor parallelism every rank has the loss of the whole batch, else that of its share.
         """
-        parts = task.accumulation * self.options.ranks
+        parts = task.accumulation * self.ask.ranks
         places = BATCH * parts * VERIFIED.sequence
         nearest = 0.0
         for step in range(1, STEPS + 1):
@@ -359,11 +278,11 @@ class ArmRun:
 
     def measure(self, work: Work, seconds_: float) -> dict[tuple[ParallelWay, int], float]:
         """Time each card alone and every way; efficiencies."""
-        found = {}
-        for accumulation in self.options.accumulate:
+        found: dict[tuple[ParallelWay, int], float] = {}
+        for accumulation in self.ask.accumulate:
             alone = self.clock(ALONE, accumulation, work, seconds_)
             self.rows.append(self._row_alone(work, accumulation, alone))
-            for way in self.options.ways:
+            for way in self.ask.ways:
                 together = self.clock(way, accumulation, work, seconds_)
                 row = self._row(work, way, accumulation, together, alone)
                 self.rows.append(row)
@@ -395,7 +314,7 @@ class ArmRun:
         told: Mapping[int, Clocked],
         alone: Mapping[int, Clocked],
     ) -> Row:
-        batch, ranks = work.of_way(way), self.options.ranks
+        batch, ranks = work.of_way(way), self.ask.ranks
         samples = accumulation * (batch if way == "tp" else batch * ranks)
         slowest = max(told.values(), key=_step_s)
         rate = _tokens(work, samples) / slowest.step_s
@@ -456,72 +375,72 @@ def _tokens(work: Work, samples: int) -> int:
 
 def run_arm(run: ArmRun, work: Work) -> None:
     """One arm, from its first task to its last reading. Raises RankLost."""
-    options = run.options
+    ask = run.ask
     run.began, run.begun = time.monotonic(), True
-    for accumulation in options.accumulate:
-        for way in options.ways:
+    for accumulation in ask.accumulate:
+        for way in ask.ways:
             run.verify(way, accumulation)
-    timed = len(options.accumulate) * (1 + len(options.ways)) * len(options.arms)
-    found = run.measure(work, options.seconds / timed)
+    timed = len(ask.accumulate) * (1 + len(ask.ways)) * len(ask.arms)
+    found = run.measure(work, ask.seconds / timed)
     run.ranks.start(lambda _moment: None)
     run.collect("left")
-    for (way, accumulation), efficiency in found.items():
-        name = parallel_efficiency(way, run.arm, accumulated=accumulation > 1)
-        run.output.reading(name, "ratio", GPUS, efficiency)
+    for (way, batches), share in found.items():
+        name = efficiency(way, run.arm, accumulated=batches > 1)
+        run.output.reading(name, "ratio", GPUS, share)
     if run.arm == "default" and ("ddp", 1) in found:
         row = next(one for one in run.rows if one[1:3] == ("ddp", 1))
-        run.output.reading(PARALLEL_TOTAL, "Mtokens/s", GPUS, float(row[4]) / 1e3)
+        run.output.reading(parallel_contract.TOTAL, "Mtokens/s", GPUS, float(row[4]) / 1e3)
 
 
-def run(options: argparse.Namespace, join: Join, output: Output) -> None:
-    """Start the ranks of all arms, and run one arm after the other.
+def run(ask: Ask, output: Output, join: Join | None = None) -> None:
+    """Start the ranks of all arms, and run one arm after the other. `join` is for tests.
 
     Raises RankLost, and ValueError where no model fits.
     """
-    options.arms = tuple(dict.fromkeys(options.arms or COLLECTIVE_ARMS))
+    entry = partial(_torch_join, ask.backend) if join is None else join
     runs = []
     with contextlib.ExitStack() as stack:
-        for arm in options.arms:
+        for arm in ask.arms:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            every = tuple(GpuRank(number, arm, folder) for number in range(options.ranks))
-            inject = options.inject if arm == options.arms[0] else None
+            every = tuple(GpuRank(number, arm, folder) for number in range(ask.ranks))
+            inject = ask.inject if arm == ask.arms[0] else None
 
-            def body(rank: GpuRank, connection: Connection, inject: str | None = inject) -> None:
-                last = rank.number == options.ranks - 1
-                fault: Any = inject if last else None
+            def body(rank: GpuRank, connection: Connection, inject: Fault | None = inject) -> None:
+                fault = inject if rank.number == ask.ranks - 1 else None
                 parallel_worker.work(
-                    rank.number, options.ranks, connection, join, rank.folder, rank.arm, fault
+                    rank.number, ask.ranks, connection, entry, rank.folder, rank.arm, fault
                 )
 
-            runs.append(ArmRun(options, arm, stack.enter_context(Ranks(every, body)), output))
+            runs.append(ArmRun(ask, arm, stack.enter_context(Ranks(every, body)), output))
         joined = [list(one.collect("joined").values()) for one in runs]
-        work = work_for(options, [one for arm in joined for one in arm])
-        _hello(options, joined, work, output)
+        work = work_for(ask, [one for arm in joined for one in arm])
+        _hello(ask, joined, work, output)
         for one in runs:
             run_arm(one, work)
-    output.reading("parallel_miscompares", "count", GPUS, sum(one.wrong for one in runs))
-    output.reading("parallel_disagreements", "count", GPUS, sum(one.disagreements for one in runs))
-    output.table(PARALLEL_TABLE, PARALLEL_COLUMNS, [row for one in runs for row in one.rows])
-    output.table(
-        PARALLEL_VALUES, PARALLEL_VALUE_COLUMNS, [row for one in runs for row in one.values]
-    )
+    wrong = sum(one.wrong for one in runs), sum(one.disagreements for one in runs)
+    for name, count in zip(parallel_contract.COUNTS, wrong, strict=True):
+        output.reading(name, "count", GPUS, count)
+    rows = [row for one in runs for row in one.rows]
+    output.table(parallel_contract.TABLE, parallel_contract.COLUMNS, rows)
+    values = [row for one in runs for row in one.values]
+    output.table(parallel_contract.VALUES, parallel_contract.VALUE_COLUMNS, values)
     output.end()
 
 
-def _hello(
-    options: argparse.Namespace, joined: Sequence[Sequence[Joined]], work: Work, output: Output
-) -> None:
+def _torch_join(backend: str, rank: int, ranks: int, folder: Path) -> parallel_worker.Trainer:
+    # torch is imported in the ranks alone
+    from acceptance.loads.train.parallel_torch import TorchTrainer
+
+    return TorchTrainer(backend, rank, ranks, folder)
+
+
+def _hello(ask: Ask, joined: Sequence[Sequence[Joined]], work: Work, output: Output) -> None:
     """The first line. Raises RuntimeError where the arms have other GPUs."""
     uuids = [[one.uuid for one in arm] for arm in joined]
     if any(other != uuids[0] for other in uuids):
         raise RuntimeError("the arms have other GPUs than each other")
     parameters: dict[str, Any] = {
-        "backend": options.backend,
-        "ranks": options.ranks,
-        "seconds": options.seconds,
-        "ways": list(options.ways),
-        "accumulate": list(options.accumulate),
-        "arms": list(options.arms),
+        **ask.parameters(),
         "model": work.name,
         "batch": work.batch,
         "tensor_batch": work.tensor_batch,
@@ -529,24 +448,4 @@ def _hello(
         "uuids": uuids[0],
         "library": ", ".join(sorted({one.about for arm in joined for one in arm})),
     }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    output.hello(NAME, parameters)
-
-
-def main(argv: Sequence[str] | None = None, join: Join | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses. `join` is for tests."""
-    options = arguments().parse_args(argv)
-
-    def torch_join(rank: int, ranks: int, folder: Path) -> parallel_worker.Trainer:
-        # torch is imported in the ranks alone
-        from acceptance.loads.train.parallel_torch import TorchTrainer
-
-        return TorchTrainer(options.backend, rank, ranks, folder)
-
-    entry = torch_join if join is None else join
-    return run_guarded(NAME, lambda: run(options, entry, Output(sys.stdout)), errors=(RankLost,))
-
-
-if __name__ == "__main__":
-    exit_load(main())
+    output.hello(ask.load, parameters)

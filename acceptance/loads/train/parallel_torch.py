@@ -27,13 +27,12 @@ from acceptance.loads.collective.torch_group import TorchMemory
 from acceptance.loads.collective.worker import CHUNK
 from acceptance.loads.train import parallel_split, parallel_values
 from acceptance.loads.train.model import Model, batch, model
-from acceptance.loads.train.names import ParallelWay
-from acceptance.loads.train.parallel_values import BATCH, STEPS, VERIFIED
+from acceptance.loads.train.parallel_contract import Fault
+from acceptance.loads.train.parallel_values import BATCH, STEPS, VERIFIED, ParallelWay
 from acceptance.loads.train.parallel_worker import (
     Clock,
     Clocked,
     Deviation,
-    Fault,
     Joined,
     TrainedFormat,
     Verified,

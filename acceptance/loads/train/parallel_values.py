@@ -38,10 +38,11 @@ losses 0.0018, in every way and with 1 and 4 accumulated batches: the bound is n
 from __future__ import annotations
 
 import math
+from typing import Literal
 
-from acceptance.loads.train.names import ParallelWay
 from acceptance.loads.train.shapes import LayerShape, ModelShape
 
+ParallelWay = Literal["ddp", "zero2", "zero3", "tp"]
 UNIT = 2.0**-24  # of rounding, float32
 CONFIDENCE = 8.0
 STEPS = 3

@@ -22,10 +22,10 @@ from acceptance.loads.miscompare import (
     ParallelCheck,
     WrongTraining,
 )
-from acceptance.loads.train.names import ParallelWay
+from acceptance.loads.train.parallel_contract import Fault
+from acceptance.loads.train.parallel_values import ParallelWay
 from acceptance.loads.train.shapes import ModelShape
 
-Fault = Literal["wrong", "drop", "die", "hang"]
 TrainedFormat = Literal["bf16", "f16"]
 LEAST_STEPS, MOST_STEPS = 3, 200
 REPORTED = 8  # wrong results that a rank reports; all are counted

@@ -11,7 +11,7 @@ from acceptance.core.judgement import Judgement
 from acceptance.expect import sheet
 from acceptance.expect.sheet import Sheet
 from acceptance.journal.run import Run
-from acceptance.loads.train.names import PARALLEL_EFFICIENCIES
+from acceptance.loads.train.parallel_contract import EFFICIENCIES
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import pair_table
@@ -75,7 +75,7 @@ def measured(run: Run, sheets: Sequence[Sheet]) -> Figures:
     due = gpus(run.inventory, run.plan.gpus or None)
     judged = [one for one in pair_table.judged(run) if _believable(one)]
     peak, name = _peak(due, sheets)
-    ways = {way: one for way in PARALLEL_EFFICIENCIES if (one := _least(judged, way))}
+    ways = {way: one for way in EFFICIENCIES if (one := _least(judged, way))}
     return Figures(
         gpus=len(due),
         model=_model(due),

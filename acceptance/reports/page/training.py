@@ -17,16 +17,12 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.journal.run import Run
+from acceptance.loads.train import digest_contract, parallel_contract
 from acceptance.loads.train.names import (
-    DIGEST_COLUMNS,
-    DIGEST_TABLE,
     LAYER_COLUMNS,
     LAYER_PARTS,
     LAYER_READINGS,
     LAYER_TABLE,
-    PARALLEL_COLUMNS,
-    PARALLEL_TABLE,
-    PARALLEL_WAYS,
     STEP_COLUMNS,
     STEP_MODELS,
     STEP_READINGS,
@@ -47,8 +43,8 @@ _MOST = 1e9  # a journal may hold anything
 _COLUMNS = {
     LAYER_TABLE: LAYER_COLUMNS,
     STEP_TABLE: STEP_COLUMNS,
-    DIGEST_TABLE: DIGEST_COLUMNS,
-    PARALLEL_TABLE: PARALLEL_COLUMNS,
+    digest_contract.TABLE: digest_contract.COLUMNS,
+    parallel_contract.TABLE: parallel_contract.COLUMNS,
 }
 # Layers by the names that people know them by.
 _TITLES: Mapping[str, str] = {name: shape.name for name, shape in LAYERS.items()}
@@ -146,11 +142,11 @@ def grids(found: Iterable[Table], language: Language) -> Iterator[Grid]:
         own = [table for table in told if table.name == name]
         for title, rows in list(_grouped(own))[:MOST_GROUPS]:
             yield _grid(title, (*_COLUMNS[name], PUBLISHED)[1:], _KEYS - 1, rows)
-    parallel = [table for table in told if table.name == PARALLEL_TABLE]
+    parallel = [table for table in told if table.name == parallel_contract.TABLE]
     if parallel:
         rows = _merged((row for table in parallel for row in _rows(table)), 3)
         if rows:
-            head = (*PARALLEL_COLUMNS, PUBLISHED)
+            head = (*parallel_contract.COLUMNS, PUBLISHED)
             yield _grid(language("Parallel training"), head, 3, rows)
 
 
@@ -273,13 +269,13 @@ def _bar(name: str, gpu: str, share: float, one: Judgement) -> RateBar:
 def parallel(found: Iterable[Table], language: Language) -> Parallel | None:
     """The efficiencies of parallel training by arm, way and accumulation."""
     arms: dict[str, dict[tuple[str, float], float]] = {}
-    place = PARALLEL_COLUMNS.index("efficiency")
+    place = parallel_contract.COLUMNS.index("efficiency")
     for table in found:
-        for row in _rows(table) if table.name == PARALLEL_TABLE else ():
+        for row in _rows(table) if table.name == parallel_contract.TABLE else ():
             arm, way, accumulation, efficiency = row[0], row[1], row[2], row[place]
             if (
                 isinstance(arm, str)
-                and way in PARALLEL_WAYS
+                and way in parallel_contract.WAYS
                 and not isinstance(accumulation, str)
                 and not isinstance(efficiency, str)
                 and efficiency > 0
@@ -289,7 +285,7 @@ def parallel(found: Iterable[Table], language: Language) -> Parallel | None:
         return None
     shown = list(arms.items())[:2]
     seen = {way for _, cells in shown for way, _ in cells}
-    ways = tuple(way for way in PARALLEL_WAYS if way in seen)
+    ways = tuple(way for way in parallel_contract.WAYS if way in seen)
     names = {"default": language("as the machine comes"), "p2p_off": language("P2P off")}
     return Parallel(
         ways,
@@ -325,10 +321,10 @@ def digests(found: Iterable[Table], language: Language) -> Iterator[Digests]:
     """For each format whether the bits of all GPUs are equal, or which differ and in what."""
     formats: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for table in found:
-        for row in _rows(table) if table.name == DIGEST_TABLE else ():
+        for row in _rows(table) if table.name == digest_contract.TABLE else ():
             # A run of another length ends in other bits.
             key = _cell(row[0]), _cell(row[1])
-            at = DIGEST_COLUMNS.index("losses")
+            at = digest_contract.COLUMNS.index("losses")
             kept = tuple(map(_cell, row[at : at + _KEPT]))
             formats.setdefault(key, {})[str(table.component)] = kept
     for (name, steps), own in list(formats.items())[:MOST_GROUPS]:

@@ -320,17 +320,22 @@ def train_digest(words: list[str]) -> None:
     import train_digest_texts
     from train_digest_texts import Wrong
 
-    told = plan("acceptance.loads.train.digest_load")
+    from acceptance.loads import asks
+    from acceptance.loads.miscompare import DigestFormat
+    from acceptance.loads.train.digest_contract import Ask
+
+    told = plan("train_digest")
     gpu, about = who()
     about.pop("library")
-    seconds = float(option(words, "--seconds"))
+    ask = asks.decode(words[0])
+    assert isinstance(ask, Ask)
     fault = told["fault"] if gpu.index == told["gpu"] else ""
-    odd = fault == "persistent" or (fault == "once" and seconds > 1)
-    wrong = {"bf16": Wrong()} if odd else None
-    differing = [("bf16", 3, Wrong())] if fault == "transient" else []
-    made = train_digest_texts.lines(about, seconds=seconds, wrong=wrong, differing=differing)
-    time.sleep(seconds)
-    print(train_digest_texts.printed(made), end="")
+    odd = fault == "persistent" or (fault == "once" and ask.seconds > 1)
+    dtype: DigestFormat = "bf16"
+    wrong = {dtype: Wrong()} if odd else {}
+    differing = [(dtype, 3, Wrong())] if fault == "transient" else []
+    time.sleep(ask.seconds)
+    print(train_digest_texts.printed(ask, about, wrong=wrong, differing=differing), end="")
 
 
 def train_parallel(words: list[str]) -> None:
@@ -338,41 +343,43 @@ def train_parallel(words: list[str]) -> None:
     "host-memory" through host memory all the same. The faults "wrong", "drop", "die" and "hang" are
     made and found by the real load over gloo, in small.
     """
+    import msgspec
     import train_parallel_texts
 
-    name = "acceptance.loads.train.parallel_load"
-    fault = plan(name)["fault"]
-    shown = seen.gpus(seen.machine())
-    ways, accumulate = option(words, "--ways"), option(words, "--accumulate")
-    wrong: list[dict[str, Any]] = []
+    from acceptance.loads import asks
+    from acceptance.loads.miscompare import Miscompare, read
+    from acceptance.loads.train.parallel_contract import Ask
+
+    fault = plan("train_parallel")["fault"]
+    ask = asks.decode(words[0])
+    assert isinstance(ask, Ask)
+    wrong: list[Miscompare] = []
     counts: dict[str, float] = {}
     status = 0
     if fault in ("wrong", "drop", "die", "hang"):
         real = f"{sys.executable}.real"
-        argv = [real if Path(real).exists() else sys.executable, "-m", name, "--backend", "gloo"]
+        python = real if Path(real).exists() else sys.executable
         # The faults are made in the first of its arms: the other would only train once more.
-        argv += ["--ranks", str(len(shown)), "--seconds", "0.1", "--arm", "default"]
-        argv += ["--inject", fault]
-        argv += ["--ways", ways, "--accumulate", accumulate, "--grace", "120"]
-        done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
+        small = msgspec.structs.replace(
+            ask, backend="gloo", seconds=0.1, arms=("default",), inject=fault, grace=120.0
+        )
+        done = subprocess.run(asks.argv(python, small), stdout=subprocess.PIPE, text=True)
         status = done.returncode
         found = [json.loads(line) for line in done.stdout.splitlines()]
-        wrong = [one for one in found if "miscompare" in one]
+        wrong = [read(one["miscompare"]) for one in found if "miscompare" in one]
         counts = {one["reading"]: one["value"] for one in found if one.get("unit") == "count"}
 
     def efficiency(arm: str, way: str, accumulation: int) -> float:
         through = "p2p_off" if fault == "host-memory" else arm
         return train_parallel_texts.healthy(through, way, accumulation)
 
-    hello, *others = train_parallel_texts.lines(
-        [gpu.readings["uuid"] for gpu in shown],
-        seconds=float(option(words, "--seconds")),
-        ways=ways.split(","),  # type: ignore[arg-type]
-        accumulate=[int(one) for one in accumulate.split(",")],
-        efficiency=efficiency,
-        counts=counts,
+    uuids = [gpu.readings["uuid"] for gpu in seen.gpus(seen.machine())]
+    text = train_parallel_texts.printed(
+        ask, uuids, efficiency=efficiency, counts=counts, wrong=wrong
     )
-    print(train_parallel_texts.printed([hello, *wrong, *(others if status == 0 else [])]), end="")
+    print(
+        "".join(text.splitlines(keepends=True)[: None if status == 0 else 1 + len(wrong)]), end=""
+    )
     sys.stdout.flush()
     sys.exit(status)
 
@@ -479,8 +486,8 @@ def main() -> None:
         "vram": vram,
         "collective": collective,
         "acceptance.loads.train.layer_load": train_layers,
-        "acceptance.loads.train.digest_load": train_digest,
-        "acceptance.loads.train.parallel_load": train_parallel,
+        "train_digest": train_digest,
+        "train_parallel": train_parallel,
     }
     if name in own:
         own[name](words)

@@ -31,6 +31,8 @@ from acceptance.journal import clock, segment
 from acceptance.loads import asks
 from acceptance.loads.names import BURN_DIGESTS, BURN_LAPS, DIGESTS, LAPS
 from acceptance.loads.protocol import Output
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram.contract import PASS_COLUMNS, PASSES, PATTERNS
 
 # Seconds of each format's turn of the burn beside the first's, which has the rest: the checks that
@@ -218,27 +220,19 @@ def steps(words: list[str]) -> None:
 
 
 def training(words: list[str]) -> None:
-    given, about = options(words), identity()
+    ask, about = asks.decode(words[0]), identity()
+    assert isinstance(ask, digest.Ask)
     about.pop("library")
-    seconds = float(given["seconds"])
-    time.sleep(seconds)
-    print(
-        train_digest_texts.printed(train_digest_texts.lines(about, seconds=seconds)),
-        end="",
-        flush=True,
-    )
+    time.sleep(ask.seconds)
+    print(train_digest_texts.printed(ask, about), end="", flush=True)
 
 
-def parallel(words: list[str]) -> None:
-    given = options(words)
-    time.sleep(float(given["seconds"]))
-    lines = train_parallel_texts.lines(
-        [gpu.readings["uuid"] for gpu in seen.gpus(seen.machine())],
-        seconds=float(given["seconds"]),
-        ways=given["ways"].split(","),  # type: ignore[arg-type]
-        accumulate=[int(one) for one in given["accumulate"].split(",")],
-    )
-    print(train_parallel_texts.printed(lines), end="", flush=True)
+def training_together(words: list[str]) -> None:
+    ask = asks.decode(words[0])
+    assert isinstance(ask, parallel.Ask)
+    time.sleep(ask.seconds)
+    uuids = [gpu.readings["uuid"] for gpu in seen.gpus(seen.machine())]
+    print(train_parallel_texts.printed(ask, uuids), end="", flush=True)
 
 
 def collective(words: list[str]) -> None:
@@ -277,9 +271,9 @@ LOADS: dict[str, Callable[[list[str]], None]] = {
     "acceptance.loads.cpu.memory_random": on_processors("memory_random", lambda _: "memory.random"),
     "gpu_gemm": gemm,
     "acceptance.loads.pulse.load": pulse,
-    "acceptance.loads.train.digest_load": training,
+    "train_digest": training,
     "acceptance.loads.train.layer_load": layers,
-    "acceptance.loads.train.parallel_load": parallel,
+    "train_parallel": training_together,
     "acceptance.loads.train.step_load": steps,
     "vram": vram,
 }
