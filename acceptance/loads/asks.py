@@ -7,10 +7,11 @@ from typing import get_args
 
 import msgspec
 
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = gemm.Ask | vram.Ask | cpu.Gemm | cpu.MemoryBandwidth | cpu.MemoryRandom
 PROGRAM = ("-m", "acceptance.loads")
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
-from acceptance.core.parts import GPUS, renamed
+from acceptance.core.parts import CPU, GPUS, MEMORY, renamed
 from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.loads import asks, contract, protocol
@@ -78,7 +78,7 @@ def alone(gpus: Sequence[Gpu]) -> tuple[Place, ...]:
     return tuple(Place(gpu.name, (gpu,)) for gpu in gpus)
 
 
-Noting = Callable[[Component, Sequence[WrongResult]], Text]
+Noting = Callable[[Component, Sequence[WrongResult]], Text | None]
 
 
 def first_wrong(_component: Component, wrong: Sequence[WrongResult]) -> Text:
@@ -120,17 +120,22 @@ class Results:
     def wrong(self, reading: str, due: Collection[Component]) -> dict[Component, list[WrongResult]]:
         """The wrong results of one count as the loads reported them, by component.
 
-        One that does not name its count speaks against its place in each count that is due there.
+        One of a part that is not counted by itself, as a core, speaks against its place. One that
+        does not name its count speaks against its place in each count that is due there.
         """
         belonging: dict[Component, list[WrongResult]] = {}
         for place in self.places:
             ended = self.outputs.get(place.component) or self.failed.get(place.component)
             for one in ended.miscompares if ended is not None else ():
-                counts, component = counts_of(one), component_of(one)
-                if reading in counts and component is not None:
-                    belonging.setdefault(place.named(component), []).append(one)
-                elif not counts and place.component in due:
-                    belonging.setdefault(place.component, []).append(one)
+                counts = counts_of(one)
+                if counts and reading not in counts:
+                    continue
+                component = component_of(one) if counts else None
+                name = None if component is None else place.named(component)
+                if name not in due and place.component in due:
+                    name = place.component
+                if name is not None:
+                    belonging.setdefault(name, []).append(one)
         return belonging
 
     def tables(self) -> Iterator[tuple[Component, LoadTable]]:
@@ -142,9 +147,12 @@ class Results:
     def raise_failed(self) -> None:
         """Raise LoadFailed, naming the place, where a load did not run whole.
 
-        Call it after the results of the others were journalled.
+        Processors and RAM are named by their loads. Call it after the results of the others were
+        journalled.
         """
         for component, failure in self.failed.items():
+            if component in (CPU, MEMORY):
+                raise failure
             raise LoadFailed(
                 "component_says", failure.miscompares, component=str(component), why=said(failure)
             )
@@ -170,10 +178,14 @@ class Loads:
     listening: Listening
 
     def run(self, ask: Callable[[Place], AnyAsk], on: Sequence[Place]) -> Results:
-        """Ask a load at each place, all at once, and read what it says."""
+        """Ask a load at each place, all at once, and read what it says.
+
+        What loads of GPUs report is journalled at once.
+        """
+        shown = {one.component: [gpu.name for gpu in one.gpus] for one in on if one.gpus}
         done = self.programs.run_stage(
             [part(ask(place), place) for place in on],
-            on_line=self.listening({one.component: [gpu.name for gpu in one.gpus] for one in on}),
+            on_line=self.listening(shown) if shown else None,
         )
         return read_all(on, done)
 
