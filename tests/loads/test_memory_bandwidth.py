@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import each
-from load_program import COMPONENTS, CORES, CPUS, forked, run
+from load_program import COMPONENTS, CPUS, ON_CORES, forked, run
 from thoroughness import some
 
 from acceptance.core.parts import MEMORY
@@ -15,8 +15,8 @@ from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes, 
 from acceptance.loads.cpu.memory_worker import Arrays
 from acceptance.loads.protocol import parse
 
-LOAD = ("-m", "acceptance.loads.cpu.memory_bandwidth", "--seconds", "0.01", "--cores", CORES)
-TINY = (*LOAD, "--llc-bytes", "100000", "--megabytes-per-core", "2")
+LOAD = ("-m", "acceptance.loads", "memory_bandwidth", "seconds=0.01")
+TINY = (*LOAD, ON_CORES, "llc_bytes=100000", "megabytes_per_core=2")
 
 
 def test_a_clean_run() -> None:
@@ -48,7 +48,7 @@ def test_a_clean_run() -> None:
 
 
 def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
-    done = forked(*TINY, "--inject", "bitflip")
+    done = forked(*TINY, "inject=bitflip")
     assert done.returncode == 0
     output = parse(done.stdout)
     assert output.injected == "bitflip"
@@ -61,7 +61,7 @@ def test_a_flipped_bit_is_found_in_copy_and_in_triad() -> None:
 
 
 def test_a_worker_that_dies_leaves_no_end() -> None:
-    done = forked(*TINY, "--inject", "die")
+    done = forked(*TINY, "inject=die")
     assert done.returncode == 1
     assert done.stderr.startswith(
         f"memory_bandwidth: the worker on {COMPONENTS[-1]} was ended by signal 9"
@@ -70,24 +70,22 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
 
 
 @each(
-    "extra, said",
+    "words, said",
     some(
         [
-            (("--llc-bytes", "0"), "'0' is not a whole number above 0"),
-            (("--llc-bytes", "32M"), "'32M' is not a whole number"),
-            (("--llc-bytes", "900000000000000"), "GiB that are available: free memory"),
+            ((ON_CORES, "llc_bytes=900000000000000"), "GiB that are available: free memory"),
             (
-                ("--llc-bytes", "900000000", "--megabytes-per-core", "1"),
-                "fit into the cache: give --megabytes-per-core",
+                (ON_CORES, "llc_bytes=900000000", "megabytes_per_core=1"),
+                "fit into the cache: give megabytes_per_core=",
             ),
-            (("--llc-bytes", "1", "--cores", "999999"), "may not run on CPU 999999"),
+            (('cores={"all": [[999999]]}', "llc_bytes=1"), "may not run on CPU 999999"),
         ],
         2,
     ),
 )
-def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> None:
-    done = forked(*LOAD, *extra)
-    assert (done.returncode, done.stdout) == (2, "")
+def test_what_this_machine_cannot_do_gets_one_sentence(words: tuple[str, ...], said: str) -> None:
+    done = forked(*LOAD, *words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert said in done.stderr
 
 
@@ -109,7 +107,7 @@ def test_arrays_together_are_four_times_the_caches(
 
 
 def test_the_size_that_is_advised_is_accepted() -> None:
-    with pytest.raises(ArraysError, match="--megabytes-per-core 202 or more"):
+    with pytest.raises(ArraysError, match="megabytes_per_core=202 or more"):
         elements(2, 32 * 2**20, 200, 2**50)
     assert elements(2, 32 * 2**20, 202, 2**50) * 8 * 2 >= 4 * 32 * 2**20
     with pytest.raises(ArraysError):

@@ -69,6 +69,7 @@ Amount = Annotated[int, Meta(ge=1, lt=10**15)]
 Caches = Annotated[
     Amount, Meta(description="bytes of all last-level caches of the machine together")
 ]
+GemmFault = Annotated[str, Meta(pattern=r"^(bitflip|stuck|nan|die|hang|slow:[1-9][0-9]?)$")]
 _LATE = Meta(description="seconds a worker may be late before it counts as hung")
 
 
@@ -94,17 +95,10 @@ class Gemm(_OnCores, tag="cpu_gemm", frozen=True, kw_only=True):
     dtype: CpuDtype
     size: Annotated[int, Meta(ge=8, le=8192, description="rows and columns of the matrices")] = 1536
     grace: Annotated[Seconds, _LATE] = 60.0
-    inject: (
-        Annotated[
-            str,
-            Meta(
-                pattern=r"^(bitflip|stuck|nan|die|hang|slow:[1-9][0-9]?)$",
-                description="a fault of the last core: bitflip, stuck, nan, die, hang or "
-                "slow:PERCENT",
-            ),
-        ]
-        | None
-    ) = None
+    inject: Annotated[
+        GemmFault | None,
+        Meta(description="of the last core: bitflip, stuck, nan, die, hang or slow:PERCENT"),
+    ] = None
 
     UNREPEATED: ClassVar[frozenset[str]] = frozenset({"grace"})
 
@@ -132,10 +126,9 @@ class MemoryBandwidth(_OnCores, tag="memory_bandwidth", frozen=True, kw_only=Tru
     """Copy and add arrays on all cores at once, and verify every result."""
 
     llc_bytes: Caches
-    megabytes_per_core: (
-        Annotated[Amount, Meta(description="all three arrays of a core; by default as the cache")]
-        | None
-    ) = None
+    megabytes_per_core: Annotated[
+        Amount | None, Meta(description="of all three arrays; by default as the caches demand")
+    ] = None
     grace: Annotated[Seconds, _LATE] = 120.0
     inject: Literal["bitflip", "die"] | None = None
 
