@@ -46,6 +46,8 @@ BANDWIDTH = {
 RANDOM_OWN = ("memory_random", "memory_random_miscompares")
 RANDOM_REMOTE = ("memory_random_remote", "memory_random_remote_miscompares")
 
+SIZE = 1536  # rows and columns of the matrices
+
 Cpu = Annotated[int, Meta(ge=0, lt=10**6)]
 Cores = Annotated[tuple[Annotated[tuple[Cpu, ...], Meta(min_length=1)], ...], Meta(min_length=1)]
 # Group -> its cores -> the logical CPUs (hardware threads) of each.
@@ -93,7 +95,7 @@ class Gemm(_OnCores, tag="cpu_gemm", frozen=True, kw_only=True):
     """Multiply matrices on all cores at once, and verify every result."""
 
     dtype: CpuDtype
-    size: Annotated[int, Meta(ge=8, le=8192, description="rows and columns of the matrices")] = 1536
+    size: Annotated[int, Meta(ge=8, le=8192, description="rows and columns of the matrices")] = SIZE
     grace: Annotated[Seconds, _LATE] = 60.0
     inject: Annotated[
         GemmFault | None,
