@@ -16,7 +16,6 @@ from acceptance.core.component import Component
 from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu, Pair, Socket
 from acceptance.loads import asks
 from acceptance.loads.asks import AnyAsk
-from acceptance.loads.counts import counts_of
 from acceptance.loads.cpu.contract import Gemm, MemoryBandwidth, MemoryRandom
 from acceptance.loads.gemm.contract import Ask
 from acceptance.loads.miscompare import read as read_wrong
@@ -167,43 +166,44 @@ def test_a_wrong_result_that_names_no_count_speaks_against_every_due_one() -> No
 
 OF_CORES = Gemm(dtype="float64", seconds=2.0, cores={"all": ((0,), (1,))})
 OF_RAM = MemoryRandom(seconds=2.0, cores={"socket0": ((0,),)}, llc_bytes=1, gib=1.0)
+OF_ARRAYS = MemoryBandwidth(seconds=2.0, cores={"all": ((0,),)}, llc_bytes=1)
+WORDS = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
+FAR = {**WORDS, "component": "socket0->socket1"}
 
 
-def host(ask: AnyAsk, place: Place, *wrong: Any, **more: Any) -> Results:
-    """What a load of processors or RAM leaves that found this."""
-    text = printed(ask, {}, wrong=[read_wrong(one) for one in wrong], **more)
-    ran = ProgramResult(asks.argv("python", ask), 0, text, "", 10.0)
-    return loads.read_all([place], [ran])
+def died(ask: AnyAsk, place: Place, wrong: Any) -> Results:
+    """What a load of processors or RAM leaves that found this and died."""
+    text = printed(ask, {}, wrong=(read_wrong(wrong),))
+    return loads.read_all([place], [ProgramResult(asks.argv("python", ask), 1, text, "", 10.0)])
 
 
-@each("wrong", [CORE_REPEATED, INEXACT, DIGESTS])
-def test_a_wrong_product_of_a_core_counts_for_the_processors(wrong: dict[str, Any]) -> None:
-    count, noted = "cpu_gemm_miscompares_f64", {CPU: first_wrong(CPU, all_of(wrong))}
-    whole = host(OF_CORES, Place(CPU), wrong, values={count: 3.0})
-    assert whole.counts(count, {CPU}, first_wrong) == ({CPU: 3.0}, noted)
-    died = host(OF_CORES, Place(CPU), wrong, values={count: 3.0}, without=("cpu_gemm_f64",))
-    assert died.counts(count, {CPU}, first_wrong) == ({CPU: 1.0}, noted)
-    with pytest.raises(LoadFailed) as caught:
-        died.raise_failed()
-    assert caught.value is died.failed[CPU]
-
-
-def test_a_wrong_array_counts_for_its_kernel() -> None:
-    ask = MemoryBandwidth(seconds=2.0, cores={"all": ((0,),)}, llc_bytes=1)
-    died = host(ask, Place(MEMORY), ARRAY, without=("memory_copy",))
-    (count,) = counts_of(read_wrong(ARRAY))
-    assert died.counts(count, {MEMORY}, first_wrong)[0] == {MEMORY: 1.0}
-    assert died.counts("memory_copy_miscompares", {MEMORY}, first_wrong) == ({}, {})
-
-
-@each("socket, counted", [("socket0", {Socket(0): 1.0}), ("socket0->socket1", {})])
-def test_wrong_words_count_for_the_socket_that_read_them(
-    socket: str, counted: dict[Component, float]
+@each(
+    "ask, place, wrong, count, due, counts",
+    [
+        *(
+            (OF_CORES, Place(CPU), one, "cpu_gemm_miscompares_f64", CPU, {CPU: 1.0})
+            for one in (CORE_REPEATED, INEXACT, DIGESTS)
+        ),
+        (OF_RAM, Place(MEMORY), WORDS, "memory_random_miscompares", Socket(0), {Socket(0): 1.0}),
+        (OF_RAM, Place(MEMORY), FAR, "memory_random_miscompares", Socket(0), {}),
+        (OF_ARRAYS, Place(MEMORY), ARRAY, "memory_triad_miscompares", MEMORY, {MEMORY: 1.0}),
+        (OF_ARRAYS, Place(MEMORY), ARRAY, "memory_copy_miscompares", MEMORY, {}),
+    ],
+)
+def test_wrong_results_of_the_host_count_for_what_is_counted(
+    ask: AnyAsk,
+    place: Place,
+    wrong: Any,
+    count: str,
+    due: Component,
+    counts: dict[Component, float],
 ) -> None:
-    wrong = {**vram([(64, 0, 4)]), "check": "ram", "component": socket}
-    died = host(OF_RAM, Place(MEMORY), wrong, without=("memory_random",))
-    counts, _ = died.counts("memory_random_miscompares", {Socket(0)}, first_wrong)
-    assert counts == counted
+    left = died(ask, place, wrong)
+    noted = {name: first_wrong(name, all_of(wrong)) for name in counts}
+    assert left.counts(count, {due}, first_wrong) == (counts, noted)
+    with pytest.raises(LoadFailed) as caught:
+        left.raise_failed()
+    assert caught.value is left.failed[place.component]
 
 
 def test_what_a_load_of_the_host_reports_is_heard_at_its_end() -> None:
