@@ -46,7 +46,7 @@ def counts_of(wrong: WrongResult) -> tuple[str, ...]:
             path = wrong.check == "send_receive"
             base = "collective_send_receive_miscompares" if path else "collective_miscompares"
             return (of_arm(base, wrong.arm),)
-        case WrongFirstProduct() | WrongRepeat(dtype=None):
+        case WrongFirstProduct() | WrongRepeat(component=Core(), dtype=None):
             return _OF_CORES
         case DifferingDigests() if any(
             isinstance(one, Core) for own in wrong.digests.values() for one in own
