@@ -275,11 +275,6 @@ def _loads(kept: Kept) -> Loads:
     return Loads(_Logs(kept), lambda _shown: lambda _index, _line: None)
 
 
-def _last(kept: Kept) -> Loads:
-    """The same of one program, which counts where it was run again."""
-    return _loads(replace(kept, done=[kept.last]))
-
-
 # What was asked stands in the argv of the programs.
 _SECONDS = defaultdict[str, float](lambda: 1.0)
 _CORES: Groups = {"socket0": ((0,),)}
@@ -297,7 +292,7 @@ def _device_query(kept: Kept, check: Check) -> None:
 
 
 def _cpu_gemm(kept: Kept, check: Check) -> None:
-    cpu.test_gemm(cast(DtypeName, kept.parameter()), _last(kept), _CORES, _SECONDS, check)
+    cpu.test_gemm(cast(DtypeName, kept.parameter()), _loads(kept), _CORES, _SECONDS, check)
 
 
 def _exists(_path: str) -> bool:
@@ -373,10 +368,10 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "link.p2p": lambda kept, check: link.test_p2p(gpu_tools.of_p2p(kept.last, kept.due), check),
     "link.peer_copies": lambda kept, check: link.test_peer_copies(kept.nvbandwidth, check),
     "memory.bandwidth": lambda kept, check: memory.test_bandwidth(
-        _last(kept), _CORES, _SECONDS, 0, check
+        _loads(kept), _CORES, _SECONDS, 0, check
     ),
     "memory.random": lambda kept, check: memory.test_random(
-        _last(kept), _CORES, _SECONDS, 0, 0.0, check
+        _loads(kept), _CORES, _SECONDS, 0, 0.0, check
     ),
     "memory.stressapptest": lambda kept, check: memory.test_stressapptest(
         _stressapptest(kept.last), _table, check
