@@ -81,6 +81,8 @@ class _OnCores(contract.Ask, frozen=True, kw_only=True):
     seconds: Annotated[Seconds, Meta(description="how long the cores work, warm-up not counted")]
     cores: Kinds
 
+    UNREPEATED: ClassVar[frozenset[str]] = frozenset({"grace"})
+
     def __post_init__(self) -> None:
         contract.require_each_once(
             "cores", [cpu for cores in self.cores.values() for core in cores for cpu in core]
@@ -101,8 +103,6 @@ class Gemm(_OnCores, tag="cpu_gemm", frozen=True, kw_only=True):
         GemmFault | None,
         Meta(description="of the last core: bitflip, stuck, nan, die, hang or slow:PERCENT"),
     ] = None
-
-    UNREPEATED: ClassVar[frozenset[str]] = frozenset({"grace"})
 
     def due(self, output: LoadOutput) -> Due:
         """Rates of all cores and of each, ratios of those that have others beside them, counts."""
@@ -152,8 +152,6 @@ class MemoryRandom(_OnCores, tag="memory_random", frozen=True, kw_only=True):
     ]
     grace: Annotated[Seconds, _LATE] = 600.0
     inject: Literal["bitflip", "die"] | None = None
-
-    UNREPEATED: ClassVar[frozenset[str]] = frozenset({"grace"})
 
     def due(self, output: LoadOutput) -> Due:
         """The rate and the wrong results of each socket, in each socket's memory."""
