@@ -16,9 +16,10 @@ import statistics
 import sys
 import time
 
+from acceptance.core.dtype import CPU_DTYPES
 from acceptance.core.parts import CPU
+from acceptance.loads.cpu.contract import SIZE
 from acceptance.loads.cpu.cores import ONE_THREAD
-from acceptance.loads.cpu.gemm import arguments
 
 
 def main() -> int:
@@ -26,12 +27,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=2.0, help="of one lap")
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--size", type=int, default=arguments().get_default("size"))
+    parser.add_argument("--size", type=int, default=SIZE)
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
     options = parser.parse_args()
     os.sched_setaffinity(0, {options.cpu})
     os.environ.update(ONE_THREAD)
-    for dtype in ("float64", "float32"):
+    for dtype in CPU_DTYPES.values():
         print(measure(dtype, options.size, options.seconds, options.pairs), flush=True)
     return 0
 

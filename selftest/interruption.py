@@ -34,7 +34,7 @@ KINDS = {
 # Words of the command lines of a load's processes, by check; of a shell script that stands in for a
 # tool only the first is the load.
 LOADS = {
-    "host": {"cpu.stress_ng": "fakes/stress-ng", "cpu.gemm[f64]": "acceptance.loads.cpu.gemm"},
+    "host": {"cpu.stress_ng": "fakes/stress-ng", "cpu.gemm[f64]": '"load":"cpu_gemm"'},
     "docker": {"cpu.stress_ng": "stress-ng"},
 }
 GONE_S = 30.0  # a busy engine takes its time; that all of it ends is what counts

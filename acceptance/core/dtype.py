@@ -8,7 +8,8 @@ from typing import Literal, get_args
 DtypeName = Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "i8"]
 DTYPES: tuple[DtypeName, ...] = get_args(DtypeName)
 # Formats of the processor's matrix load, with numpy's name for each.
-CPU_DTYPES: Mapping[DtypeName, str] = {"f64": "float64", "f32": "float32"}
+CpuDtype = Literal["float64", "float32"]
+CPU_DTYPES: Mapping[DtypeName, CpuDtype] = {"f64": "float64", "f32": "float32"}
 # The first compute capability whose tensor cores (float64 and float32: whose ordinary cores)
 # support the format. Source: NVIDIA's PTX ISA, target notes of `mma`: f16 from sm_70, integers from
 # sm_75, bf16 and tf32 from sm_80, e4m3 from sm_89. On older cards libraries compute in another

@@ -22,6 +22,7 @@ import msgspec
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
@@ -146,6 +147,20 @@ def run(ask: AnyAsk) -> int:
 
             work = partial(parallel_load.run, ask, output)
             return run_guarded(name, work, errors=parallel_load.ERRORS)
+        case cpu.Gemm():
+            from acceptance.loads.cpu import gemm as cpu_gemm
+
+            return run_guarded(name, partial(cpu_gemm.run, ask, output), errors=cpu_gemm.ERRORS)
+        case cpu.MemoryBandwidth():
+            from acceptance.loads.cpu import memory_bandwidth
+
+            work = partial(memory_bandwidth.run, ask, output)
+            return run_guarded(name, work, errors=memory_bandwidth.ERRORS)
+        case cpu.MemoryRandom():
+            from acceptance.loads.cpu import memory_random
+
+            work = partial(memory_random.run, ask, output)
+            return run_guarded(name, work, errors=memory_random.ERRORS)
 
 
 def main(words: Sequence[str]) -> int:

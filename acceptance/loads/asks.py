@@ -8,12 +8,23 @@ from typing import get_args
 import msgspec
 
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = collective.Ask | collective.PairAsk | digest.Ask | gemm.Ask | parallel.Ask | vram.Ask
+AnyAsk = (
+    collective.Ask
+    | collective.PairAsk
+    | cpu.Gemm
+    | cpu.MemoryBandwidth
+    | cpu.MemoryRandom
+    | digest.Ask
+    | gemm.Ask
+    | parallel.Ask
+    | vram.Ask
+)
 PROGRAM = ("-m", "acceptance.loads")
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from acceptance.core.parts import Core
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.miscompare import (
     DifferingDigests,
     DifferingRun,
+    WrongArray,
     WrongCollective,
     WrongCopy,
+    WrongFirstProduct,
     WrongLayer,
     WrongLayerRepeat,
     WrongMemory,
+    WrongRepeat,
     WrongResult,
     WrongStep,
     WrongTraining,
@@ -21,6 +26,7 @@ from acceptance.loads.names import WITH_MULTICAST, of_arm
 
 # Loads that name the format of a wrong product in its count, and checks of the one that does not.
 _BY_FORMAT = ("gemm_{}_miscompares", "burn_{}_miscompares")
+_OF_CORES = tuple(miscompares for miscompares, *_ in cpu.GEMM.values())
 _OF_POWER = ("power_step_miscompares", "power_pulses_miscompares", "power_ladder_miscompares")
 
 
@@ -40,6 +46,12 @@ def counts_of(wrong: WrongResult) -> tuple[str, ...]:
             path = wrong.check == "send_receive"
             base = "collective_send_receive_miscompares" if path else "collective_miscompares"
             return (of_arm(base, wrong.arm),)
+        case WrongFirstProduct() | WrongRepeat(component=Core(), dtype=None):
+            return _OF_CORES
+        case DifferingDigests() if any(
+            isinstance(one, Core) for own in wrong.digests.values() for one in own
+        ):
+            return _OF_CORES
         case DifferingDigests():  # does not say its arm
             arms = (of_arm("collective_disagreements", arm) for arm in WITH_MULTICAST)
             return (*arms, "parallel_disagreements")
@@ -49,6 +61,12 @@ def counts_of(wrong: WrongResult) -> tuple[str, ...]:
             return ("elementwise_miscompares",)
         case DifferingRun():
             return ("digest_repeats_differ",)
+        case WrongArray():
+            _, miscompares = cpu.BANDWIDTH[wrong.check]
+            return (miscompares,)
+        case WrongMemory(check="ram"):
+            _, miscompares = cpu.random_names(wrong.component)
+            return (miscompares,)
         case WrongMemory():
             return ("vram_miscompares",)
         case WrongLayer() | WrongLayerRepeat():

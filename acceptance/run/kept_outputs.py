@@ -21,6 +21,7 @@ from acceptance.core.unmeasured import Unmeasured
 from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
 from acceptance.loads import asks
+from acceptance.loads.cpu.contract import Groups
 from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.machine import inventory, scratch_place
 from acceptance.machine.gpu import Gpu
@@ -70,7 +71,6 @@ from acceptance.suites.fixtures.storage import (
 from acceptance.suites.storage import AskDisk
 from acceptance.tools import TOOLS, Tool, fio, load_output, train_output
 from acceptance.tools.gpu_burn import Mode
-from acceptance.tools.load_output import Groups
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording.errors import said
@@ -143,10 +143,6 @@ class Kept:
         """The result of a run of stress-ng."""
         threads = inventory.known(self.inventory.cpu.threads)
         return host_tools.of_stress_ng(done, seconds=0.0, threads=threads)
-
-    def cpu_load(self, load: str, groups: Groups, **options: str | float) -> LoadOutput:
-        """The fixture of this name."""
-        return load_output.read(self.last, load, {}, least_s=0.0)
 
     def gpu_loads(
         self, load: str, shown: Mapping[Component, Sequence[Component]] | None = None
@@ -279,6 +275,7 @@ def _loads(kept: Kept) -> Loads:
 
 # What was asked stands in the argv of the programs.
 _SECONDS = defaultdict[str, float](lambda: 1.0)
+_CORES: Groups = {"socket0": ((0,),)}
 
 
 def _gemm_together(kept: Kept, check: Check) -> None:
@@ -293,8 +290,7 @@ def _device_query(kept: Kept, check: Check) -> None:
 
 
 def _cpu_gemm(kept: Kept, check: Check) -> None:
-    dtype = cast(DtypeName, kept.parameter())
-    cpu.test_gemm(dtype, kept.cpu_load, {}, check, host_tools.recorder(check))
+    cpu.test_gemm(cast(DtypeName, kept.parameter()), _loads(kept), _CORES, _SECONDS, check)
 
 
 def _exists(_path: str) -> bool:
@@ -366,10 +362,10 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "link.p2p": lambda kept, check: link.test_p2p(gpu_tools.of_p2p(kept.last, kept.due), check),
     "link.peer_copies": lambda kept, check: link.test_peer_copies(kept.nvbandwidth, check),
     "memory.bandwidth": lambda kept, check: memory.test_bandwidth(
-        kept.cpu_load, {}, 0, check, host_tools.recorder(check)
+        _loads(kept), _CORES, _SECONDS, 0, check
     ),
     "memory.random": lambda kept, check: memory.test_random(
-        kept.cpu_load, {}, 0, 0.0, check, host_tools.recorder(check)
+        _loads(kept), _CORES, _SECONDS, 0, 0.0, check
     ),
     "memory.stressapptest": lambda kept, check: memory.test_stressapptest(
         _stressapptest(kept.last), _table, check

@@ -78,7 +78,7 @@ def alone(gpus: Sequence[Gpu]) -> tuple[Place, ...]:
     return tuple(Place(gpu.name, (gpu,)) for gpu in gpus)
 
 
-Noting = Callable[[Component, Sequence[WrongResult]], Text]
+Noting = Callable[[Component, Sequence[WrongResult]], Text | None]
 
 
 def first_wrong(_component: Component, wrong: Sequence[WrongResult]) -> Text:
@@ -179,10 +179,14 @@ class Loads:
     listening: Listening
 
     def run(self, ask: Callable[[Place], AnyAsk], on: Sequence[Place]) -> Results:
-        """Ask a load at each place, all at once, and read what it says."""
+        """Ask a load at each place, all at once, and read what it says.
+
+        What loads of GPUs report is journalled at once.
+        """
+        shown = {one.component: [gpu.name for gpu in one.gpus] for one in on if one.gpus}
         done = self.programs.run_stage(
             [part(ask(place), place) for place in on],
-            on_line=self.listening({one.component: [gpu.name for gpu in one.gpus] for one in on}),
+            on_line=self.listening(shown) if shown else None,
         )
         return read_all(on, done)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -10,17 +9,14 @@ import pytest
 from acceptance.core.limit import GIB
 from acceptance.core.message import Text
 from acceptance.core.parts import CPU
-from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.cpu.contract import Groups
 from acceptance.machine.inventory import Inventory, known
 from acceptance.machine.machine_file import Machine
-from acceptance.session.check import Check
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures import host_tools
-from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares
 from acceptance.suites.fixtures.no_proof import NoProof
-from acceptance.tools import cpuburn, load_output, stress_ng, stressapptest
-from acceptance.tools.load_output import Groups
+from acceptance.tools import cpuburn, stress_ng, stressapptest
 from acceptance.tools.reading import ToolOutput
 
 pytest_plugins = [
@@ -101,20 +97,6 @@ def cpuburn_run(
 
 
 @pytest.fixture
-def cpu_load(programs: Programs, load_s: Mapping[str, float]) -> CpuLoad:
-    """Runs one of our loads of processors and RAM."""
-
-    def run(load: str, groups: Groups, **options: str | float) -> LoadOutput:
-        asked = {"seconds": load_s[load], **options}
-        argv = load_output.cpu_argv(
-            sys.executable, load, seconds=load_s[load], groups=groups, **options
-        )
-        return load_output.read(programs.run(argv), load, asked)
-
-    return run
-
-
-@pytest.fixture
 def llc_bytes(inventory: Inventory) -> int:
     """The size of all last-level caches of the machine together; raises NoProof."""
     caches = inventory.cpu.caches
@@ -123,12 +105,3 @@ def llc_bytes(inventory: Inventory) -> int:
     if not sizes or len(sizes) != len(last):
         raise NoProof("cache_sizes_unknown")
     return sum(sizes)
-
-
-@pytest.fixture
-def record_miscompares(check: Check) -> RecordMiscompares:
-    """Journals the wrong results that a load reported before it died.
-
-    They stay evidence against the machine.
-    """
-    return host_tools.recorder(check)

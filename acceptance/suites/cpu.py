@@ -13,9 +13,9 @@ from acceptance.core.parts import CPU
 from acceptance.diagnosis.series import Series
 from acceptance.expect.sensor_range import CPU_C
 from acceptance.expect.thresholds import thresholds
+from acceptance.loads.cpu.contract import GEMM, Gemm, Groups
 from acceptance.session.check import Check
-from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
-from acceptance.tools.load_output import Groups, LoadFailed
+from acceptance.session.loads import Loads, Place
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording.errors import WordedError
 
@@ -49,36 +49,18 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     )
 
 
-# Of each format: the wrong results, the rates of all cores and of each, and each core's ratio
-# to the median of the others of its kind.
-GEMM: Mapping[DtypeName, tuple[str, str, str, str]] = {
-    "f64": (
-        "cpu_gemm_miscompares_f64",
-        "cpu_gemm_f64",
-        "cpu_gemm_core_f64",
-        "cpu_gemm_core_ratio_f64",
-    ),
-    "f32": (
-        "cpu_gemm_miscompares_f32",
-        "cpu_gemm_f32",
-        "cpu_gemm_core_f32",
-        "cpu_gemm_core_ratio_f32",
-    ),
-}
-
-
 @pytest.mark.session("load")
 @pytest.mark.costs(0.9, load="cpu_gemm", slack=3.0)
 @pytest.mark.parametrize(
     "dtype",
-    [pytest.param(dtype, marks=pytest.mark.measures(*names)) for dtype, names in GEMM.items()],
+    [
+        pytest.param(dtype, marks=pytest.mark.measures(*names))
+        for dtype, name in CPU_DTYPES.items()
+        for *names, _products in (GEMM[name],)
+    ],
 )
 def test_gemm(
-    dtype: DtypeName,
-    cpu_load: CpuLoad,
-    groups: Groups,
-    check: Check,
-    record_miscompares: RecordMiscompares,
+    dtype: DtypeName, loads: Loads, groups: Groups, load_s: Mapping[str, float], check: Check
 ) -> None:
     """Matrix products on every physical core at once, one pinned process a core, every result
     compared bit for bit.
@@ -87,20 +69,11 @@ def test_gemm(
     over the median of the others of its kind. Not measured: the second hardware thread of a core,
     which stress-ng loads.
     """
-    miscompares, *_ = GEMM[dtype]
-    try:
-        output = cpu_load("cpu_gemm", groups, dtype=CPU_DTYPES[dtype])
-    except LoadFailed as failed:
-        record_miscompares(failed.miscompares, miscompares, CPU)
-        raise
-    first = wrong_note(output.miscompares)
-    for measurement in GEMM[dtype]:
-        readings = {
-            reading.component: reading.value
-            for reading in output.readings
-            if reading.name == measurement
-        }
-        check(measurement, readings, notes={CPU: first} if measurement == miscompares else None)
+    results = loads.run(
+        lambda _: Gemm(dtype=CPU_DTYPES[dtype], seconds=load_s["cpu_gemm"], cores=groups),
+        on=(Place(CPU),),
+    )
+    check.all(results)
 
 
 @pytest.mark.session("host-load")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,14 +10,14 @@ import pytest
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import MEMORY
 from acceptance.core.unmeasured import after_fault
-from acceptance.loads.miscompare import component_of
+from acceptance.loads.cpu.contract import Groups, MemoryBandwidth, MemoryRandom
 from acceptance.machine.inventory import Inventory
 from acceptance.observe import edac
 from acceptance.session.check import Check
+from acceptance.session.loads import Loads, Place
 from acceptance.session.reading_loss import loss, refuse
 from acceptance.suites.fixtures import host_tools
-from acceptance.suites.fixtures.host_tools import CpuLoad, RecordMiscompares, wrong_note
-from acceptance.tools.load_output import Groups, LoadFailed
+from acceptance.suites.fixtures.host_tools import wrong_note
 from acceptance.tools.reading import ToolOutput
 
 # Measurement -> the counter of each memory controller whose growth it is.
@@ -36,11 +36,11 @@ EDAC = {
     "memory_triad_miscompares",
 )
 def test_bandwidth(
-    cpu_load: CpuLoad,
+    loads: Loads,
     groups: Groups,
+    load_s: Mapping[str, float],
     llc_bytes: int,
     check: Check,
-    record_miscompares: RecordMiscompares,
 ) -> None:
     """Copy and triad over arrays several times the caches, all cores at once, the result read back
     and compared.
@@ -48,25 +48,12 @@ def test_bandwidth(
     Measured: bytes that the program moves (copy two arrays, triad three) over wall time. Not
     measured: the lines a processor fetches before it overwrites them.
     """
-    try:
-        output = cpu_load("memory_bandwidth", groups, llc_bytes=llc_bytes)
-    except LoadFailed as failed:
-        record_miscompares(failed.miscompares, "memory_copy_miscompares", MEMORY)
-        raise
-    for name in (
-        "memory_copy",
-        "memory_triad",
-        "memory_copy_miscompares",
-        "memory_triad_miscompares",
-    ):
-        check(
-            name,
-            {
-                reading.component: reading.value
-                for reading in output.readings
-                if reading.name == name
-            },
-        )
+    seconds = load_s["memory_bandwidth"]
+    results = loads.run(
+        lambda _: MemoryBandwidth(seconds=seconds, cores=groups, llc_bytes=llc_bytes),
+        on=(Place(MEMORY),),
+    )
+    check.all(results)
 
 
 @pytest.mark.session("host-load")
@@ -118,12 +105,12 @@ def test_stressapptest(
     "memory_random_remote_miscompares",
 )
 def test_random(
-    cpu_load: CpuLoad,
+    loads: Loads,
     sockets: Groups,
+    load_s: Mapping[str, float],
     llc_bytes: int,
     memory_gib: float,
     check: Check,
-    record_miscompares: RecordMiscompares,
 ) -> None:
     """Words gathered with NumPy from all over a large part of the RAM, all cores at once, every
     word verified.
@@ -132,29 +119,12 @@ def test_random(
     several, in that of each other one; and words that differ from what was written. Not measured:
     latency, and the bandwidth that the lines of the gathered words take.
     """
-    named = (
-        ("memory_random", "memory_random_miscompares"),
-        ("memory_random_remote", "memory_random_remote_miscompares"),
+    seconds = load_s["memory_random"]
+    results = loads.run(
+        lambda _: MemoryRandom(seconds=seconds, cores=sockets, llc_bytes=llc_bytes, gib=memory_gib),
+        on=(Place(MEMORY),),
     )
-    try:
-        output = cpu_load("memory_random", sockets, llc_bytes=llc_bytes, gib=memory_gib)
-    except LoadFailed as failed:
-        for _, miscompares in named:
-            for component in sorted(check.components(miscompares)):
-                own = [one for one in failed.miscompares if component_of(one) == component]
-                record_miscompares(own, miscompares, component)
-        raise
-    for rate, miscompares in named:
-        wrong = {
-            component: [one for one in output.miscompares if component_of(one) == component]
-            for component in check.components(miscompares)
-        }
-        notes = {component: wrong_note(own) for component, own in wrong.items()}
-        for measurement in (rate, miscompares):
-            readings = {
-                one.component: one.value for one in output.readings if one.name == measurement
-            }
-            check(measurement, readings, notes=notes if measurement == miscompares else None)
+    check.all(results, note=lambda _, wrong: wrong_note(wrong))
 
 
 @pytest.mark.session("host-after")

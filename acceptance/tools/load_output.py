@@ -228,10 +228,6 @@ def failed(why: Message, output: LoadOutput) -> LoadFailed:
     return LoadFailed("load_failed", output.miscompares, load=output.load, why=why)
 
 
-# Group of cores -> its cores -> the logical CPUs of each, from `acceptance.loads.cpu.cores`.
-Groups = Mapping[str, Sequence[Sequence[int]]]
-
-
 class LoadFailed(WordedError):
     """A load did not run completely, so no measurement of it counts.
 
@@ -330,26 +326,6 @@ def same_gpu(told: object, wanted: object) -> bool:
         return False
     one, other = (name.lower().removeprefix("gpu-") for name in (told, wanted))
     return one == other != ""
-
-
-def cores_argument(groups: Groups) -> str:
-    """The cores in the form of a load's `--cores`: `performance=0,1;2,3 efficiency=4;5`."""
-    return " ".join(
-        f"{name}=" + ";".join(",".join(map(str, core)) for core in cores)
-        for name, cores in groups.items()
-    )
-
-
-def cpu_argv(
-    python: str, load: str, *, seconds: float, groups: Groups, **options: str | float | None
-) -> tuple[str, ...]:
-    """The command line of a load of `loads/cpu` on these cores; None leaves an option out."""
-    module = f"acceptance.loads.cpu.{load.removeprefix('cpu_')}"
-    argv = [python, "-m", module, "--seconds", f"{float(seconds)}"]
-    argv += ["--cores", cores_argument(groups)]
-    for name, value in options.items():
-        argv += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
-    return tuple(argv)
 
 
 def gpu_copy_argv(

@@ -167,6 +167,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     "loads": {
         "collective/contract": "collective_contract | fleet/fleet_pair_tests suites/collectives",
         "contract": "contract vram_contract | session/loads",
+        "cpu/contract": "cpu_contract",
         "gemm/contract": "contract asks",
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"

@@ -216,6 +216,7 @@ DIGESTS: Fact = {
     "found": "first products that differ",
     "digests": {"00": ["core:0"]},
 }
+DIGESTS_OF_GPUS: Fact = {**DIGESTS, "digests": {"00": ["gpu0"]}}
 
 RUN: Fact = {
     "component": "gpu0",

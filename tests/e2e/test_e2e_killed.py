@@ -22,6 +22,9 @@ from acceptance.core.record import CheckEnded, CheckStarted, RunEnded, SessionEn
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(280)]
 
 
+LOAD = '"load":"cpu_gemm"'  # in its command line
+
+
 def healthy(rig: Rig) -> None:
     for tool in ("stress-ng", "stressapptest"):
         fakes.write(rig.fakes, tool, "healthy")
@@ -120,12 +123,8 @@ def test_a_killed_load_is_an_error(rig: Rig, victim: str) -> None:
     folder = rig.started_run(before)
     rig.reached(folder, "cpu.gemm[f64]")
     # The load itself comes first, then its workers, which carry the same command line.
-    family = wait_for(
-        lambda: (
-            found if len(found := processes(folder.name, "acceptance.loads.cpu.gemm")) > 1 else None
-        )
-    )
-    reapers = processes(folder.name, "reaper.py", "acceptance.loads.cpu.gemm", without="")
+    family = wait_for(lambda: found if len(found := processes(folder.name, LOAD)) > 1 else None)
+    reapers = processes(folder.name, "reaper.py", LOAD, without="")
     time.sleep(1.0)
     os.kill({"load": family[0], "worker": family[1], "reaper": reapers[0]}[victim], signal.SIGKILL)
     run = rig.finish(started, before, began)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from acceptance.core.parts import Core
 
 ROOT = Path(acceptance.__file__).resolve().parent.parent
 CPUS = sorted(os.sched_getaffinity(0))[:2]  # one core is enough where there are no two
-CORES = ";".join(map(str, CPUS))
+CORES = {"all": tuple((cpu,) for cpu in CPUS)}
+ON_CORES = f"cores={json.dumps(CORES)}"
 COMPONENTS = [Core(cpu) for cpu in CPUS]
 
 
@@ -43,7 +45,13 @@ def _forks() -> Forks:
     """A Python that has loaded what starting a load costs, for all tests of this process."""
     modules = ("gemm", "memory_bandwidth", "memory_random")
     found = Forks(
-        ["numpy", *(f"acceptance.loads.cpu.{name}" for name in modules), "load_program"], os.environ
+        [
+            "numpy",
+            "acceptance.loads.__main__",
+            *(f"acceptance.loads.cpu.{name}" for name in modules),
+            "load_program",
+        ],
+        os.environ,
     )
     atexit.register(found.end)
     return found
@@ -56,7 +64,8 @@ def forked(
     `main`.
     """
     kind, what, *rest = arguments
-    call, given = (f"{what}:main", rest) if kind == "-m" else ("load_program:execute", arguments)
+    module = "acceptance.loads.__main__" if what == "acceptance.loads" else what
+    call, given = (f"{module}:main", rest) if kind == "-m" else ("load_program:execute", arguments)
     done = _forks().run(call, os.environ if environ is None else environ, list(given))
     return subprocess.CompletedProcess(arguments, done.returncode, done.out, done.err)
 

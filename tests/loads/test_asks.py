@@ -13,10 +13,13 @@ from acceptance.loads import asks
 from acceptance.loads.__main__ import UsageError, main, parsed
 from acceptance.loads.asks import ASKS
 from acceptance.loads.contract import Ask as BaseAsk
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import SIZES, Ask
 from acceptance.loads.protocol import LoadOutput
 
 GEMM = Ask(dtypes=("f64", "bf16"), seconds=6.0, size=4096, table=SIZES, inject="slow")
+ONE = 'cores={"all": [[0]]}'
+OF_SOCKET = 'cores={"socket0": [[0]]}'
 TYPED = ["gpu_gemm", "dtypes=f64,bf16", "seconds=6", "size=4096", "inject=slow"]
 
 
@@ -31,6 +34,12 @@ def test_people_type_the_same() -> None:
     assert parsed([*TYPED, f"table={list(SIZES)}"]) == GEMM
     assert parsed(['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1}']) == Ask(
         dtypes=("i8",), seconds=1.0
+    )
+    kinds = 'cores={"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}'
+    assert parsed(["cpu_gemm", "dtype=float64", "seconds=8", kinds]) == cpu.Gemm(
+        dtype="float64",
+        seconds=8.0,
+        cores={"performance": ((0, 1), (2, 3)), "efficiency": ((4,),)},
     )
 
 
@@ -88,6 +97,48 @@ def test_people_type_the_same() -> None:
                 "ranks=2 backend=mpi",
             )
         ),
+        *(
+            ["cpu_gemm", "dtype=float64", "seconds=1", f"cores={one}"]
+            for one in (
+                "",
+                "0;1",
+                "{}",
+                "{0}",
+                '{"all": []}',
+                '{"all": [[]]}',
+                '{"all": [0]}',
+                '{"all": [[-1]]}',
+                '{"all": [[1000000]]}',
+                '{"all": [["0-3"]]}',
+                '{"A": [[0]]}',
+                '{"": [[0]]}',
+                '{"all": [[0], [0]]}',
+                '{"a": [[0]], "b": [[1, 0]]}',
+            )
+        ),
+        ["cpu_gemm", "dtype=float16", "seconds=1", ONE],
+        ["cpu_gemm", "seconds=1", ONE],
+        *(["cpu_gemm", "dtype=float64", f"seconds={one}", ONE] for one in ("nan", "0", "inf", "x")),
+        *(
+            ["cpu_gemm", "dtype=float64", "seconds=1", ONE, f"size={one}"]
+            for one in ("7", "9000", "64.5")
+        ),
+        *(
+            ["cpu_gemm", "dtype=float64", "seconds=1", ONE, f"inject={one}"]
+            for one in ("slow:0", "slow:100", "fire", "bitflip,")
+        ),
+        *(
+            ["memory_bandwidth", "seconds=1", ONE, f"llc_bytes={one}"]
+            for one in ("0", "32M", "1.5", str(10**15))
+        ),
+        ["memory_bandwidth", "seconds=1", ONE],
+        ["memory_bandwidth", "seconds=1", ONE, "llc_bytes=1", "megabytes_per_core=0"],
+        ["memory_bandwidth", "seconds=1", ONE, "llc_bytes=1", "inject=nan"],
+        *(
+            ["memory_random", "seconds=1", OF_SOCKET, "llc_bytes=1", f"gib={one}"]
+            for one in ("nan", "inf", "0", "-1")
+        ),
+        ["memory_random", "seconds=1", ONE, "llc_bytes=1", "gib=1"],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],

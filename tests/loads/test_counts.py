@@ -6,14 +6,19 @@ from typing import Any
 
 from cases import each
 from wrong_results import (
+    ARRAY,
     COLLECTIVE,
     COPIED,
+    CORE_REPEATED,
     DIGESTS,
+    DIGESTS_OF_GPUS,
     FILE,
+    INEXACT,
     INPUTS,
     LAYER,
     LAYER_REPEATED,
     REPEATED,
+    ROWS,
     RUN,
     TRAINED,
     TRANSFERRED,
@@ -29,6 +34,7 @@ from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import CollectiveArm, read, read_or_keep
 
 PRODUCT = one_bit(3)
+RAM = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
 
 
 @each(
@@ -52,9 +58,9 @@ PRODUCT = one_bit(3)
         (RUN, "digest_repeats_differ"),
         (TRAINED, "step_miscompares"),
         (UNEQUAL, "parallel_miscompares"),
-        (DIGESTS, "collective_disagreements"),
-        (DIGESTS, "collective_disagreements_p2p_off"),
-        (DIGESTS, "parallel_disagreements"),
+        (DIGESTS_OF_GPUS, "collective_disagreements"),
+        (DIGESTS_OF_GPUS, "collective_disagreements_p2p_off"),
+        (DIGESTS_OF_GPUS, "parallel_disagreements"),
     ],
 )
 def test_the_count_of_a_wrong_result(found: dict[str, Any], count: str) -> None:
@@ -69,6 +75,26 @@ def test_a_collective_belongs_to_the_count_of_its_arm_alone(
     assert counts_of(read(found)) == (f"collective_miscompares{behind}",)
     path = {**found, "check": "send_receive", "component": "gpu0->gpu1"}
     assert counts_of(read(path)) == (f"collective_send_receive_miscompares{behind}",)
+
+
+@each("found", [CORE_REPEATED, INEXACT, ROWS, DIGESTS])
+def test_a_wrong_product_of_a_core_belongs_to_the_counts_of_processors(
+    found: dict[str, Any],
+) -> None:
+    assert counts_of(read(found)) == ("cpu_gemm_miscompares_f64", "cpu_gemm_miscompares_f32")
+
+
+@each(
+    "found, count",
+    [
+        (ARRAY, "memory_triad_miscompares"),
+        ({**ARRAY, "check": "copy"}, "memory_copy_miscompares"),
+        (RAM, "memory_random_miscompares"),
+        ({**RAM, "component": "socket0->socket1"}, "memory_random_remote_miscompares"),
+    ],
+)
+def test_a_wrong_word_of_ram_belongs_to_one_count(found: dict[str, Any], count: str) -> None:
+    assert counts_of(read(found)) == (count,)
 
 
 @each("found", [FILE, DIGESTS, {"check": "new one"}, {"dtype": 3}])
@@ -90,6 +116,9 @@ def test_each_count_is_a_measurement() -> None:
             TRAINED,
             UNEQUAL,
             DIGESTS,
+            DIGESTS_OF_GPUS,
+            ARRAY,
+            RAM,
             COLLECTIVE,
         )
         for name in counts_of(read(found))

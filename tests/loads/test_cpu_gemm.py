@@ -9,20 +9,22 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from load_program import COMPONENTS, CORES, CPUS, ROOT, forked, gone, run, start, wait_for
+from load_program import COMPONENTS, CPUS, ON_CORES, ROOT, forked, gone, run, start, wait_for
 from thoroughness import some
 from wrong_results import CORE_REPEATED, all_of
 
 from acceptance.core import parts
 from acceptance.core.parts import CPU
-from acceptance.loads.cpu.cores import Core, parse_cores
-from acceptance.loads.cpu.gemm import arguments, conclude, digest_outliers, ratios
+from acceptance.loads import contract
+from acceptance.loads.__main__ import parsed
+from acceptance.loads.cpu.cores import Core, cores_of
+from acceptance.loads.cpu.gemm import conclude, digest_outliers, ratios
 from acceptance.loads.cpu.timed_loop import LoopResult, WorkerReady
 from acceptance.loads.protocol import LoadOutput, Output, parse, salvage
 from acceptance.process.reaper import descendants
 
-LOAD = ("-m", "acceptance.loads.cpu.gemm")
-TINY = (*LOAD, "--dtype", "float64", "--seconds", "0.05", "--size", "64", "--cores", CORES)
+LOAD = ("-m", "acceptance.loads", "cpu_gemm")
+TINY = (*LOAD, "dtype=float64", "seconds=0.05", "size=64", ON_CORES)
 
 
 def values(output: LoadOutput, name: str) -> dict[str, float]:
@@ -31,32 +33,22 @@ def values(output: LoadOutput, name: str) -> dict[str, float]:
 
 @pytest.mark.parametrize(("dtype", "short"), [("float64", "f64"), ("float32", "f32")])
 def test_a_clean_run(dtype: str, short: str) -> None:
-    done = run(*LOAD, "--dtype", dtype, "--seconds", "0.05", "--size", "64", "--cores", CORES)
+    argv = ["cpu_gemm", f"dtype={dtype}", "seconds=0.05", "size=64", ON_CORES]
+    done = run("-m", "acceptance.loads", *argv)
     assert (done.returncode, done.stderr) == (0, "")
     output = parse(done.stdout)
-    assert output.load == "cpu_gemm"
-    assert output.parameters == {
-        "dtype": dtype,
-        "seconds": 0.05,
-        "size": 64,
-        "cores": {"all": [[cpu] for cpu in CPUS]},
-    }
-    assert output.injected is None
+    contract.prove(parsed(argv), output, {}, 1.0)
     assert output.miscompares == ()
     rates = values(output, f"cpu_gemm_core_{short}")
     assert list(rates) == COMPONENTS
     assert values(output, f"cpu_gemm_{short}") == {CPU: pytest.approx(sum(rates.values()))}
-    assert list(values(output, f"cpu_gemm_core_ratio_{short}")) == (
-        COMPONENTS if len(CPUS) > 1 else []
-    )
     assert values(output, f"cpu_gemm_miscompares_{short}") == {CPU: 0}
     assert values(output, f"cpu_gemm_products_{short}")[CPU] >= 2 * len(CPUS)
-    assert {reading.unit for reading in output.readings} <= {"GFLOP/s", "ratio", "count"}
 
 
 @each("kind", some(["bitflip", "nan", "stuck"], 2))
 def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
-    done = forked(*TINY, "--inject", kind)
+    done = forked(*TINY, f"inject={kind}")
     assert done.returncode == 0
     output = parse(done.stdout)
     assert output.injected == kind
@@ -71,7 +63,7 @@ def test_a_wrong_result_is_found_and_told_apart(kind: str) -> None:
 
 
 def test_a_worker_that_dies_leaves_no_end() -> None:
-    done = forked(*TINY, "--inject", "die")
+    done = forked(*TINY, "inject=die")
     assert done.returncode == 1
     assert done.stderr.startswith(f"cpu_gemm: the worker on {COMPONENTS[-1]} was ended by signal 9")
     assert '"end"' not in done.stdout
@@ -79,19 +71,19 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
 
 
 def test_a_worker_that_hangs_is_given_up() -> None:
-    done = forked(*TINY, "--inject", "hang", "--grace", "1")
+    done = forked(*TINY, "inject=hang", "grace=1")
     assert done.returncode == 1
     assert f"{COMPONENTS[-1]} has not answered" in done.stderr
     assert '"end"' not in done.stdout
 
 
 def test_a_slowed_run_is_stamped() -> None:
-    assert parse(forked(*TINY, "--inject", "slow:50").stdout).injected == "slow:50"
+    assert parse(forked(*TINY, "inject=slow:50").stdout).injected == "slow:50"
 
 
 def begun() -> tuple[subprocess.Popen[str], list[int]]:
     """A load that would work for minutes, once its workers are pinned."""
-    load = start(*LOAD, "--dtype", "float32", "--seconds", "600", "--size", "64", "--cores", CORES)
+    load = start(*LOAD, "dtype=float32", "seconds=600", "size=64", ON_CORES)
 
     def pinned() -> bool:
         found = set()
@@ -130,34 +122,10 @@ def test_a_worker_killed_from_outside_ends_the_load() -> None:
         wait_for(lambda: all(gone(pid) for pid in workers))
 
 
-@each(
-    "extra, said",
-    [
-        (("--dtype", "float16"), "invalid choice"),
-        (("--seconds", "nan"), "'nan' is not a number of seconds above 0"),
-        (("--seconds", "0"), "'0' is not a number of seconds"),
-        (("--seconds", "inf"), "'inf' is not a number of seconds"),
-        (("--seconds", "soon"), "'soon' is not a number of seconds"),
-        (("--size", "7"), "'7' is not a matrix size from 8 to 8192"),
-        (("--size", "9000"), "'9000' is not a matrix size"),
-        (("--size", "1e3"), "'1e3' is not a matrix size"),
-        (("--cores", "0-3"), "'0-3' is not a group of cores"),
-        (("--inject", "slow:0"), "'slow:0' is not one of"),
-        (("--inject", "fire"), "'fire' is not one of"),
-    ],
-)
-def test_bad_arguments_get_one_sentence(
-    extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        arguments().parse_args([*TINY[2:], *extra])
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_a_core_that_is_not_ours_is_refused_before_anything_is_heated() -> None:
-    done = forked(*TINY[:-1], "999999")
-    assert (done.returncode, done.stdout) == (2, "")
+    done = forked(*TINY[:-1], 'cores={"all": [[999999]]}')
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
     assert "this process may not run on CPU 999999" in done.stderr
 
 
@@ -167,13 +135,13 @@ def test_the_parents_do_not_load_numpy() -> None:
     assert "acceptance.loads.cpu.memory_bandwidth" in modules
     done = run(
         "-c",
-        f"import sys, acceptance.tools.load_output, {', '.join(modules)};"
+        f"import sys, acceptance.loads.__main__, {', '.join(modules)};"
         "print('numpy' in sys.modules)",
     )
     assert done.stdout == "False\n", done.stderr
 
 
-CORE = parse_cores("p=0;1;2 e=3;4 x=5")
+CORE = cores_of({"p": ((0,), (1,), (2,)), "e": ((3,), (4,)), "x": ((5,),)})
 
 
 def test_a_core_is_held_against_the_others_of_its_group() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import signal
 import textwrap
 
@@ -20,7 +21,7 @@ def program(body: str, drive: str) -> tuple[str, str]:
     text = "\n".join(
         [
             "import os, signal, sys, time",
-            "from acceptance.loads.cpu.cores import parse_cores",
+            "from acceptance.loads.cpu.cores import cores_of",
             "from acceptance.loads import ranks as module",
             "from acceptance.loads.ranks import RankLost, Ranks",
             "module.END_S = 0.5",
@@ -29,7 +30,7 @@ def program(body: str, drive: str) -> tuple[str, str]:
             "heard = []",
             "def other(core, value): heard.append(value)",
             "try:",
-            f"    with Ranks(parse_cores({CORES!r}), body) as ranks:",
+            f"    with Ranks(cores_of({CORES!r}), body) as ranks:",
             textwrap.indent(drive, "        "),
             "except RankLost as error: print('lost:', error)",
             "print('heard:', heard)",
@@ -135,9 +136,9 @@ def test_a_moment_that_is_over_is_not_waited_for() -> None:
 
 
 HUNG = """
-import sys, time
+import json, sys, time
 from acceptance.loads import ranks
-from acceptance.loads.cpu.cores import parse_cores
+from acceptance.loads.cpu.cores import cores_of
 from acceptance.loads.program import exit_load
 ranks.END_S = 0.5
 def body(core, connection):
@@ -145,7 +146,7 @@ def body(core, connection):
     time.sleep(600)
 def main():
     try:
-        with ranks.Ranks(parse_cores(sys.argv[1]), body) as group:
+        with ranks.Ranks(cores_of(json.loads(sys.argv[1])), body) as group:
             group.collect("done", 20, lambda core, value: None)
             group._members[-1].process.kill = lambda: None  # as one that hangs in the driver
     except ranks.RankLost as error:
@@ -157,7 +158,7 @@ exit_load(main())
 
 
 def test_a_rank_that_outlives_its_kill_fails_the_load_and_is_not_waited_for() -> None:
-    done = forked("-c", HUNG, CORES)
+    done = forked("-c", HUNG, json.dumps(CORES))
     assert done.returncode == 1
     assert done.stdout == f"the worker on core:{CPUS[-1]} was killed and does not end\n"
 

@@ -16,7 +16,7 @@ from thoroughness import ALL
 from wrong_results import (
     COLLECTIVE,
     COPIED,
-    DIGESTS,
+    DIGESTS_OF_GPUS,
     FAILED,
     FILE,
     INPUTS,
@@ -214,7 +214,7 @@ def test_components_are_named_as_in_the_run(index: int, told: object, component:
             ["index [7]", "expected 12.0", "got 11.0"],
         ),
         (UNEQUAL, "parallel_miscompares", Gpu(4), ["step 1", "difference 0.000191347"]),
-        (DIGESTS, "parallel_disagreements", GPUS, ["check digest"]),
+        (DIGESTS_OF_GPUS, "parallel_disagreements", GPUS, ["check digest"]),
         (TRAINED, "step_miscompares", Gpu(2), ["tensor tokens.weight", "index [0, 7]"]),
         (LAYER, "layer_miscompares", Gpu(2), ["layer bert", "index [0, 0]"]),
         (RUN, "digest_repeats_differ", Gpu(2), ["step 7", "bit 12"]),

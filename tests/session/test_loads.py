@@ -11,11 +11,13 @@ import train_parallel_texts
 from cases import each
 from gpu_machine import gpu, uuid
 from load_texts import printed
-from wrong_results import REPEATED, all_of
+from wrong_results import ARRAY, CORE_REPEATED, DIGESTS, INEXACT, REPEATED, all_of, vram
 
 from acceptance.core.component import Component
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu, Pair, Socket
 from acceptance.loads import asks
+from acceptance.loads.asks import AnyAsk
+from acceptance.loads.cpu.contract import Gemm, MemoryBandwidth, MemoryRandom
 from acceptance.loads.gemm.contract import Ask
 from acceptance.loads.miscompare import read as read_wrong
 from acceptance.loads.protocol import LoadOutput, LoadReading
@@ -174,6 +176,54 @@ def test_a_count_of_all_gpus_has_the_wrong_results_of_each_and_those_of_none() -
     with pytest.raises(LoadFailed) as caught:
         given.raise_failed()
     assert caught.value is failure
+OF_CORES = Gemm(dtype="float64", seconds=2.0, cores={"all": ((0,), (1,))})
+OF_RAM = MemoryRandom(seconds=2.0, cores={"socket0": ((0,),)}, llc_bytes=1, gib=1.0)
+OF_ARRAYS = MemoryBandwidth(seconds=2.0, cores={"all": ((0,),)}, llc_bytes=1)
+WORDS = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
+FAR = {**WORDS, "component": "socket0->socket1"}
+
+
+def died(ask: AnyAsk, place: Place, wrong: Any) -> Results:
+    """What a load of processors or RAM leaves that found this and died."""
+    text = printed(ask, {}, wrong=(read_wrong(wrong),))
+    return loads.read_all([place], [ProgramResult(asks.argv("python", ask), 1, text, "", 10.0)])
+
+
+@each(
+    "ask, place, wrong, count, due, counts",
+    [
+        *(
+            (OF_CORES, Place(CPU), one, "cpu_gemm_miscompares_f64", CPU, {CPU: 1.0})
+            for one in (CORE_REPEATED, INEXACT, DIGESTS)
+        ),
+        (OF_RAM, Place(MEMORY), WORDS, "memory_random_miscompares", Socket(0), {Socket(0): 1.0}),
+        (OF_RAM, Place(MEMORY), FAR, "memory_random_miscompares", Socket(0), {}),
+        (OF_ARRAYS, Place(MEMORY), ARRAY, "memory_triad_miscompares", MEMORY, {MEMORY: 1.0}),
+        (OF_ARRAYS, Place(MEMORY), ARRAY, "memory_copy_miscompares", MEMORY, {}),
+    ],
+)
+def test_wrong_results_of_the_host_count_for_what_is_counted(
+    ask: AnyAsk,
+    place: Place,
+    wrong: Any,
+    count: str,
+    due: Component,
+    counts: dict[Component, float],
+) -> None:
+    left = died(ask, place, wrong)
+    noted = {name: first_wrong(name, all_of(wrong)) for name in counts}
+    assert left.counts(count, {due}, first_wrong) == (counts, noted)
+    with pytest.raises(LoadFailed) as caught:
+        left.raise_failed()
+    assert caught.value is left.failed[place.component]
+
+
+def test_what_a_load_of_the_host_reports_is_heard_at_its_end() -> None:
+    programs = Programs()
+    results = Loads(programs, lambda _: pytest.fail("heard")).run(lambda _: OF_CORES, [Place(CPU)])
+    assert programs.on_line is None
+    assert [one.component for one in programs.parts] == [CPU]
+    assert results.values("cpu_gemm_core_f64") == {Core(0): 1.0, Core(1): 1.0}
 
 
 def test_the_load_of_all_gpus_names_them_all_and_one_of_the_host_none() -> None:

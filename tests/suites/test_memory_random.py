@@ -7,6 +7,7 @@ import math
 import mmap
 import re
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -25,10 +26,12 @@ from machine_tree import Tree
 from suite_box import Box
 
 from acceptance.core.limit import GIB
-from acceptance.core.parts import Pair, Socket
+from acceptance.core.parts import Socket
 from acceptance.core.record import Measured
+from acceptance.loads import asks, contract
 from acceptance.loads.cpu import memory_random
-from acceptance.loads.cpu.cores import parse_cores
+from acceptance.loads.cpu.contract import MemoryRandom
+from acceptance.loads.cpu.cores import cores_of
 from acceptance.loads.cpu.memory_bandwidth import ArraysError
 from acceptance.loads.cpu.memory_random import (
     PlacementError,
@@ -44,12 +47,18 @@ from acceptance.loads.cpu.memory_random import (
     wrong_of,
 )
 from acceptance.loads.miscompare import WrongMemory
-from acceptance.loads.protocol import parse
+from acceptance.loads.protocol import Output, parse
 from acceptance.machine.inventory import Cache, CoreGroup
-from acceptance.tools import load_output
 
-LOAD = ("-m", "acceptance.loads.cpu.memory_random", "--seconds", "0.01", "--llc-bytes", "65536")
-TINY = (*LOAD, "--gib", "0.004", "--cores", f"socket0={CPUS[0]}")
+SMALL = {"seconds": 0.01, "llc_bytes": 65536, "gib": 0.004}
+TWO = {f"socket{number}": ((cpu,),) for number, cpu in enumerate(CPUS)}
+ASK = MemoryRandom(**SMALL, cores={"socket0": ((CPUS[0],),)})
+
+
+def argv(**more: Any) -> tuple[str, ...]:
+    return asks.argv("python", msgspec.structs.replace(ASK, **more))[1:]
+
+
 needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="two sockets need two CPUs")
 
 
@@ -57,22 +66,16 @@ needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="two sockets need two CPUs"
 
 
 def test_a_clean_run() -> None:
-    done = run(*TINY)
+    done = run(*argv())
     assert (done.returncode, done.stderr) == (0, "")
     output = parse(done.stdout)
-    assert output.parameters["filled_bytes"] == int(0.004 * GIB) // 4096 * 4096
-    assert [(one.name, one.unit, one.component) for one in output.readings] == [
-        ("memory_random", "GB/s", Socket(0)),
-        ("memory_random_miscompares", "count", Socket(0)),
-    ]
-    rate, wrong = (one.value for one in output.readings)
-    assert rate > 0
-    assert wrong == 0
+    contract.prove(ASK, output, {"filled_bytes": int(0.004 * GIB) // 4096 * 4096}, 1.0)
+    assert all((one.value > 0) == (one.unit == "GB/s") for one in output.readings)
     assert "of 3 turns" in output.notes[1]
 
 
 def test_a_flipped_bit_is_found_with_its_address() -> None:
-    output = parse(forked(*TINY, "--inject", "bitflip").stdout)
+    output = parse(forked(*argv(inject="bitflip")).stdout)
     assert output.injected == "bitflip"
     counted = output.readings[1].value
     assert counted >= 1
@@ -84,7 +87,7 @@ def test_a_flipped_bit_is_found_with_its_address() -> None:
 
 
 def test_a_worker_that_dies_leaves_no_end() -> None:
-    done = forked(*TINY, "--inject", "die")
+    done = forked(*argv(inject="die"))
     assert done.returncode == 1
     assert done.stderr.startswith(f"memory_random: the worker on core:{CPUS[0]} was ended by")
     assert '"end"' not in done.stdout
@@ -93,14 +96,13 @@ def test_a_worker_that_dies_leaves_no_end() -> None:
 @each(
     "extra, said",
     [
-        (("--gib", "nan"), "--gib nan is no amount of memory"),
-        (("--llc-bytes", "900000000000000"), "leave the caches: free memory"),
-        (("--cores", "999999"), "may not run on CPU 999999"),
+        ({"llc_bytes": 900_000_000_000_000}, "leave the caches: free memory"),
+        ({"cores": {"socket0": ((999999,),)}}, "may not run on CPU 999999"),
     ],
 )
-def test_bad_arguments_get_one_sentence(extra: tuple[str, ...], said: str) -> None:
-    done = forked(*TINY, *extra)
-    assert (done.returncode, done.stdout) == (2, "")
+def test_what_this_machine_cannot_do_gets_one_sentence(extra: dict[str, Any], said: str) -> None:
+    done = forked(*argv(**extra))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert said in done.stderr
 
 
@@ -115,9 +117,8 @@ class TwoSockets:
             tree.files(f"sys/devices/system/node/node{node}", cpulist=CPUS[node], meminfo=free)
         self.root = tree.root
 
-    def run(self) -> int:
-        cores = f"socket0={CPUS[0]} socket1={CPUS[1]}"
-        return memory_random.main([*LOAD[2:], "--gib", "0.004", "--cores", cores], self.root)
+    def run(self) -> None:
+        memory_random.run(MemoryRandom(**SMALL, cores=TWO), Output(sys.stdout), self.root)
 
 
 @needs_two
@@ -125,16 +126,10 @@ def test_two_sockets_read_their_own_memory_and_that_of_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(memory_random, "where", lambda _: {0: 10**6, 1: 10**6})
-    assert TwoSockets(tmp_path).run() == 0
+    TwoSockets(tmp_path).run()
     output = parse(capfd.readouterr().out)
-    assert {(one.name, one.component) for one in output.readings if one.unit == "GB/s"} == {
-        ("memory_random", Socket(0)),
-        ("memory_random", Socket(1)),
-        ("memory_random_remote", Pair(Socket(0), Socket(1))),
-        ("memory_random_remote", Pair(Socket(1), Socket(0))),
-    }
-    assert all(one.value == 0 for one in output.readings if one.unit == "count")
-    assert all(one.value > 0 for one in output.readings if one.unit == "GB/s")
+    contract.prove(MemoryRandom(**SMALL, cores=TWO), output, {}, 1.0)
+    assert all((one.value > 0) == (one.unit == "GB/s") for one in output.readings)
 
 
 @needs_two
@@ -142,16 +137,17 @@ def test_memory_that_is_not_shown_where_it_must_lie_measures_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(memory_random, "where", lambda _: {0: 1048})
-    assert TwoSockets(tmp_path).run() == 1
-    said = capfd.readouterr()
-    assert "memory_random: the kernel shows 0 of the 5" in said.err
-    assert f"pages of core:{CPUS[1]} on socket1, where all must lie" in said.err
-    assert '"reading"' not in said.out
+    why = rf"shows 0 of the 5\d* pages of core:{CPUS[1]} on socket1, where all must lie"
+    with pytest.raises(PlacementError, match=why):
+        TwoSockets(tmp_path).run()
+    assert '"reading"' not in capfd.readouterr().out
 
 
 # --- its parts ---
 
-CORES = parse_cores("socket0=0;1;2 socket1=3;4 socket2=5;6;7")
+CORES = cores_of(
+    {"socket0": ((0,), (1,), (2,)), "socket1": ((3,), (4,)), "socket2": ((5,), (6,), (7,))}
+)
 SOCKETS = sockets_of(CORES)
 
 
@@ -321,6 +317,15 @@ def test_sound_memory_passes(box: Box) -> None:
     assert box.measured("memory_random_remote") == {}
 
 
+def replace_program(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """In the place of Python, which starts the load, goes this script."""
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    plain = asks.argv
+    monkeypatch.setattr(asks, "argv", lambda _, ask: plain(str(program), ask))
+
+
 def test_a_flipped_bit_fails_and_is_told(
     box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,15 +334,11 @@ def test_a_flipped_bit_fails_and_is_told(
     """
     replay = shutil.copytree(ROOT / "tests/e2e/replay", tmp_path / "replay")
     shutil.copy(described.__file__, replay)
-    told = {"acceptance.loads.cpu.memory_random": {"fault": "bitflip", "share": 1.0}}
-    (replay / "loads.json").write_text(json.dumps(told))
-    plain = load_output.cpu_argv
-
-    def changed(python: str, *words: Any, **more: Any) -> tuple[str, ...]:
-        _, _, *rest = plain(python, *words, **more)
-        return (python, str(replay / "load.py"), *rest)
-
-    monkeypatch.setattr(load_output, "cpu_argv", changed)
+    (replay / "loads.json").write_text(
+        json.dumps({"memory_random": {"fault": "bitflip", "share": 1.0}})
+    )
+    started = f'exec "{sys.executable}" "{replay}/load.py" memory_random "$3"'
+    replace_program(tmp_path, monkeypatch, started)
     ((outcome, message),) = judged(box)
     assert outcome == "fail", message
     assert message.startswith("memory_random_miscompares on socket0: measured ")
@@ -352,10 +353,10 @@ def test_a_flipped_bit_fails_and_is_told(
 def test_what_was_found_before_the_load_died_stays(
     box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = forked(*TINY, "--inject", "bitflip").stdout.splitlines(keepends=True)
+    whole = forked(*argv(inject="bitflip")).stdout.splitlines(keepends=True)
     printed = tmp_path / "printed.txt"
     printed.write_text("".join(line for line in whole if '"end"' not in line))
-    monkeypatch.setattr(load_output, "cpu_argv", lambda *_, **__: ("cat", str(printed)))
+    replace_program(tmp_path, monkeypatch, f'exec cat "{printed}"')
     ((outcome, message),) = judged(box)
     assert outcome == "error"
     assert "ends without its end line" in message

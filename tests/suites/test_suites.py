@@ -17,18 +17,14 @@ import msgspec
 import pytest
 from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
-from wrong_results import ARRAY, all_of
 
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Core, Gpu, Part
+from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Part
 from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.diagnosis.series import Series
-from acceptance.diagnosis.wrong_result import in_words
 from acceptance.expect import gpu_limits
-from acceptance.loads.miscompare import WrongResult, read
-from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Dimm, Disk, EmptySlot, Inventory, NvmlAnswer, NvmlDevice
 from acceptance.machine.machine_file import Machine
@@ -42,7 +38,6 @@ from acceptance.session.reading_loss import ReadingLost
 from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
 from acceptance.suites.fixtures.host_tools import Coverage, coverage
 from acceptance.tools import stress_ng
-from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.proof import ToolError, prove
 from acceptance.tools.reading import Reading, ToolOutput
 from acceptance.wording import words
@@ -463,58 +458,6 @@ def test_only_the_gpus_that_are_tested_are_looked_at(tree: Tree, check: Any) -> 
 
 
 # --- loads ---
-
-
-def load(*readings: tuple[str, str, float], miscompares: tuple[Any, ...] = ()) -> LoadOutput:
-    return LoadOutput(
-        "cpu_gemm",
-        {},
-        tuple(LoadReading(name, "count", component, value) for name, component, value in readings),
-        miscompares,
-        (),
-    )
-
-
-def test_gemm_passes_on_what_the_load_measured(check: Any) -> None:
-    readings = [
-        ("cpu_gemm_f64", CPU, 90.0),
-        ("cpu_gemm_core_f64", Core(0), 45.0),
-        ("cpu_gemm_miscompares_f64", CPU, 1.0),
-    ]
-    output = load(*readings, ("cpu_gemm_products_f64", CPU, 4.0), miscompares=(read(ARRAY),))
-    cpu.test_gemm(
-        "f64",
-        lambda *_, **__: output,
-        {},
-        check,
-        conftest.record_miscompares.__wrapped__(check),  # type: ignore[attr-defined]
-    )
-    assert check.readings["cpu_gemm_f64"] == {CPU: 90.0}
-    assert check.readings["cpu_gemm_core_f64"] == {Core(0): 45.0}
-    assert check.readings["cpu_gemm_core_ratio_f64"] == {}
-    assert check.notes["cpu_gemm_miscompares_f64"] == {CPU: in_words(read(ARRAY))}
-
-
-def died(*miscompares: WrongResult) -> Any:
-    def run(*_: object, **__: object) -> LoadOutput:
-        raise LoadFailed("the load died", miscompares)
-
-    return run
-
-
-@pytest.mark.parametrize("found", [(), all_of(ARRAY)])
-def test_what_a_load_found_before_it_died_stays(check: Any, found: tuple[WrongResult, ...]) -> None:
-    record = conftest.record_miscompares.__wrapped__(check)  # type: ignore[attr-defined]
-    with pytest.raises(LoadFailed):
-        cpu.test_gemm("f32", died(*found), {}, check, record)
-    with pytest.raises(LoadFailed):
-        memory.test_bandwidth(died(*found), {}, 1, check, record)
-    expected = (
-        {"cpu_gemm_miscompares_f32": {CPU: 1.0}, "memory_copy_miscompares": {MEMORY: 1.0}}
-        if found
-        else {}
-    )
-    assert check.readings == expected
 
 
 def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:

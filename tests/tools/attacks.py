@@ -18,9 +18,10 @@ from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
 
-from acceptance.core.parts import GPUS, Gpu, Pair
+from acceptance.core.parts import CPU, GPUS, Gpu, Pair
 from acceptance.loads import asks
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.names import (
     BURN_OF_GPU,
@@ -130,6 +131,9 @@ DTYPES = ["f64", "f8"]
 GROUP = collective.Ask(backend="nccl", ranks=2, seconds=8.0)
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
+CORES = cpu.Gemm(dtype="float64", seconds=8.0, cores={"all": ((0,), (1,))})
+MEMORY = cpu.MemoryBandwidth(seconds=8.0, cores={"all": ((0,), (1,))}, llc_bytes=1 << 20)
+OFF = Place(CPU)
 ON = Place(Gpu(0), (gpu(0),))
 ON_ALL = Place(GPUS, (gpu(0), gpu(1)))
 READ: dict[str, Read] = {
@@ -138,8 +142,10 @@ READ: dict[str, Read] = {
     "nccl-log": _nccl,
     "smartctl": _facts(smart.parse),
     "dmidecode": _facts(dmi.parse),
-    "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),
-    "memory_bandwidth": _load(lambda done: read(done, "memory_bandwidth", {"seconds": 8.0})),
+    "cpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", CORES)), OFF)),
+    "memory_bandwidth": _load(
+        lambda done: loads.read(replace(done, argv=asks.argv("python", MEMORY)), OFF)
+    ),
     "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
     "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
     "burn": _load(
@@ -221,19 +227,8 @@ def _burn() -> str:
 
 
 def _loads() -> Iterator[Healthy]:
-    cores = [("cpu_gemm", "GFLOP/s", "cpu", 900.0), ("cpu_gemm_miscompares", "count", "cpu", 0.0)]
-    yield Healthy(
-        "cpu_gemm", "cpu_gemm", printed("cpu_gemm", {"seconds": 8.0, "dtype": "float64"}, cores)
-    )
-    memory = [
-        ("memory_copy", "GB/s", "memory", 200.0),
-        ("memory_miscompares", "count", "memory", 0.0),
-    ]
-    yield Healthy(
-        "memory_bandwidth",
-        "memory_bandwidth",
-        printed("memory_bandwidth", {"seconds": 8.0}, memory),
-    )
+    for ask in (CORES, MEMORY):
+        yield Healthy(ask.load, ask.load, load_texts.printed(ask, {}))
     own = {"seconds": 8.0, "uuid": "GPU-1"}
     copies = [("copy_h2d", "GB/s", Gpu(0), 50.0), ("copy_h2d_miscompares", "count", Gpu(0), 0.0)]
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))

@@ -2,28 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
-from pathlib import Path
 
 import pytest
 from cases import each
 from wrong_results import ARRAY
 
-import acceptance
-from acceptance.loads.cpu.cores import by_group, parse_cores
-from acceptance.loads.cpu.gemm import arguments as gemm_arguments
-from acceptance.loads.cpu.memory_bandwidth import arguments as memory_arguments
 from acceptance.loads.miscompare import read as read_miscompare
-from acceptance.process import command
 from acceptance.process.command import ProgramResult
-from acceptance.process.deadline import Deadline
-from acceptance.tools.load_output import (
-    LoadFailed,
-    cores_argument,
-    cpu_argv,
-    gpu_copy_argv,
-    read,
-)
+from acceptance.tools.load_output import LoadFailed, gpu_copy_argv, read
 
 HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"seconds": 1.0}}\n'
 MISCOMPARE = json.dumps({"miscompare": ARRAY}) + "\n"
@@ -120,51 +106,6 @@ def test_a_wrong_result_outlives_the_load_that_found_it(returncode: int) -> None
     assert caught.value.miscompares == (read_miscompare(ARRAY),)
 
 
-GROUPS = {"performance": [[0, 1], [2, 3]], "efficiency": [[4]]}
-
-
-def test_command_lines_are_what_the_loads_read() -> None:
-    assert by_group(parse_cores(cores_argument(GROUPS))) == GROUPS
-    argv = cpu_argv(
-        "python3",
-        "cpu_gemm",
-        seconds=60,
-        groups=GROUPS,
-        dtype="float32",
-        size=512,
-        inject="slow:30",
-    )
-    assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.gemm")
-    options = gemm_arguments().parse_args(argv[3:])
-    assert (options.dtype, options.seconds, options.size, options.inject) == (
-        "float32",
-        60.0,
-        512,
-        "slow:30",
-    )
-    assert by_group(options.cores) == GROUPS
-    argv = cpu_argv("python3", "cpu_gemm", seconds=0.5, groups={"all": [[0]]}, inject=None)
-    assert argv[3:] == ("--seconds", "0.5", "--cores", "all=0")
-
-    argv = cpu_argv(
-        "python3",
-        "memory_bandwidth",
-        seconds=10,
-        groups=GROUPS,
-        llc_bytes=33554432,
-        megabytes_per_core=500,
-        inject="die",
-    )
-    assert argv[:3] == ("python3", "-m", "acceptance.loads.cpu.memory_bandwidth")
-    options = memory_arguments().parse_args(argv[3:])
-    assert (options.seconds, options.llc_bytes, options.megabytes_per_core, options.inject) == (
-        10.0,
-        33554432,
-        500,
-        "die",
-    )
-
-
 def test_the_command_line_of_the_copies() -> None:
     plain = ("python3", "-m", "acceptance.loads.copy.load", "--seconds", "2.0")
     assert gpu_copy_argv("python3", seconds=2) == plain
@@ -177,36 +118,3 @@ def test_the_command_line_of_the_copies() -> None:
         "--inject",
         "bit",
     )
-
-
-def test_a_long_time_is_passed_on_exactly() -> None:
-    argv = cpu_argv(
-        "python3", "cpu_gemm", seconds=1234567.5, groups={"all": [[0]]}, dtype="float64"
-    )
-    assert gemm_arguments().parse_args(argv[3:]).seconds == 1234567.5
-
-
-def test_a_real_load_is_run_and_read() -> None:
-    import os
-
-    cpu = min(os.sched_getaffinity(0))
-    argv = cpu_argv(
-        sys.executable,
-        "cpu_gemm",
-        seconds=0.02,
-        groups={"all": [[cpu]]},
-        dtype="float64",
-        size=32,
-    )
-    root = Path(acceptance.__file__).resolve().parent.parent
-    output = read(
-        command.run(argv, deadline=Deadline.after(60), cwd=root),
-        "cpu_gemm",
-        {"dtype": "float64", "seconds": 0.02},
-    )
-    assert {reading.name for reading in output.readings} == {
-        "cpu_gemm_f64",
-        "cpu_gemm_core_f64",
-        "cpu_gemm_miscompares_f64",
-        "cpu_gemm_products_f64",
-    }

@@ -1,10 +1,11 @@
 """The memory load: all cores copy and add arrays at memory speed, and every result is verified.
 
-    python -m acceptance.loads.cpu.memory_bandwidth --seconds 10 --cores '0;1' --llc-bytes 33554432
+    python -m acceptance.loads memory_bandwidth seconds=10 cores='{"all": [[0], [1]]}'
+        llc_bytes=33554432
 
 One process for each physical core, pinned to the core's first logical CPU, has three arrays of
 float64 that it wrote first itself. Each of the three, summed over all workers, is at least four
-times the last-level caches together (`--llc-bytes`, all sockets; STREAM's rule), so the caches
+times the last-level caches together (`llc_bytes`, all sockets; STREAM's rule), so the caches
 cannot hold them. All workers begin each repeat at one moment. A repeat is one or more passes over
 the whole arrays, and lasts at least a tenth of a second. Copy (a = b) and triad (a = b + 3 c) take
 turns until the time is over, with at least three counted repeats each. After every repeat, outside
@@ -18,40 +19,28 @@ before it overwrites part of it: the C library's copy mostly avoids that read, t
 triad may move a third more than it is credited with. Not measured are other hardware threads, the
 remote memory of another socket, and latency.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
-stopped answering, with one sentence on standard error and no end line; 2 for arguments that cannot
-be used.
+It ends with one sentence on standard error and no end line when a worker dies or stops answering,
+or the arrays cannot have their size.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
-import signal
 import statistics
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from acceptance.core.parts import MEMORY
-from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
+from acceptance.loads.cpu.contract import BANDWIDTH, MemoryBandwidth
+from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
 from acceptance.loads.miscompare import Miscompare
-from acceptance.loads.program import exit_load, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks
 
-NAME = "memory_bandwidth"
 BYTES_AN_ELEMENT = {"copy": 16, "triad": 24}
-# Of each kernel: the rate, and the wrong results.
-READINGS = {
-    "copy": ("memory_copy", "memory_copy_miscompares"),
-    "triad": ("memory_triad", "memory_triad_miscompares"),
-}
 # https://www.cs.virginia.edu/stream/ref.html: each array at least 4 times the last-level caches
 CACHE_FACTOR = 4
 # minimum bytes of an array: a pass takes milliseconds even on one fast core
@@ -66,19 +55,15 @@ class ArraysError(Exception):
     """The arrays cannot have the size they need; the message is one sentence for the user."""
 
 
+ERRORS = (CoresError, ArraysError, RankLost)
+
+
 @dataclass(slots=True)
 class KernelTally:
     """The results of one kernel's repeats: GB/s of each, and wrong elements in total."""
 
     rates: list[float] = field(default_factory=list)
     wrong: int = 0
-
-
-def whole_number(text: str) -> int:
-    """A whole number above 0 from the command line."""
-    if not re.fullmatch(r"\d{1,15}", text, re.ASCII) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
 
 
 def available_bytes(root: Path = Path("/")) -> int:
@@ -110,7 +95,7 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
         needed = math.ceil(3 * least / 10**6)
         raise ArraysError(
             f"arrays of {megabytes_per_core} MB a core fit into the cache: give "
-            f"--megabytes-per-core {needed} or more"
+            f"megabytes_per_core={needed} or more"
         )
     count = math.ceil(array / 8)
     if 24 * count * workers > _SHARE * available:
@@ -122,60 +107,15 @@ def elements(workers: int, llc_bytes: int, megabytes_per_core: int | None, avail
     return count
 
 
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Copy and add arrays on all cores at once and verify every result."
-    )
-    parser.add_argument(
-        "--seconds",
-        required=True,
-        type=seconds,
-        help="how long copy and triad take turns, warm-up not counted",
-    )
-    parser.add_argument(
-        "--cores",
-        required=True,
-        type=parse_cores,
-        help="'0,1;2,3' (two cores), or NAME=0,1;2,3 NAME=4;5",
-    )
-    parser.add_argument(
-        "--llc-bytes",
-        required=True,
-        type=whole_number,
-        help="all last-level caches of the machine together",
-    )
-    parser.add_argument(
-        "--megabytes-per-core",
-        type=whole_number,
-        help="all three arrays of a core (default: as the cache demands)",
-    )
-    parser.add_argument(
-        "--grace",
-        type=seconds,
-        default=120.0,
-        help="seconds a worker may be late before it counts as hung",
-    )
-    parser.add_argument(
-        "--inject",
-        choices=("bitflip", "die"),
-        help="a fault on the last core; such a run never passes",
-    )
-    return parser
+def run(ask: MemoryBandwidth, output: Output) -> None:
+    """Run the workers from fork to the last reading.
 
-
-def run(options: argparse.Namespace, count: int, output: Output) -> None:
-    """Run the workers from fork to the last reading; raises RankLost."""
-    cores: tuple[Core, ...] = options.cores
-    parameters: dict[str, Any] = {
-        "seconds": options.seconds,
-        "cores": by_group(cores),
-        "llc_bytes": options.llc_bytes,
-        "array_bytes": 8 * count,
-    }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    output.hello(NAME, parameters)
+    Raises CoresError, ArraysError and RankLost.
+    """
+    cores = cores_of(ask.cores)
+    require_allowed(cores)
+    count = elements(len(cores), ask.llc_bytes, ask.megabytes_per_core, available_bytes())
+    output.hello(ask.load, {**ask.parameters(), "array_bytes": 8 * count})
 
     def body(core: Core, connection: Connection) -> None:
         from acceptance.loads.cpu import (
@@ -183,7 +123,7 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
             memory_worker,
         )
 
-        memory_worker.work(core, connection, count, options.inject if core == cores[-1] else None)
+        memory_worker.work(core, connection, count, ask.inject if core == cores[-1] else None)
 
     def miscompare(_core: Core, wrong: Miscompare) -> None:
         output.miscompare(wrong)
@@ -194,22 +134,22 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
         def repeat(kernel: str, passes: int) -> float:
             """One repeat on all cores; returns its seconds."""
             ranks.start(lambda moment: (moment, kernel, passes))
-            done = ranks.collect("done", options.grace, miscompare)
+            done = ranks.collect("done", ask.grace, miscompare)
             tallies[kernel].wrong += sum(wrong for _, _, wrong in done.values())
             took: float = max(ended for _, ended, _ in done.values()) - min(
                 began for began, _, _ in done.values()
             )
             return took
 
-        ranks.collect("ready", options.grace, miscompare)
+        ranks.collect("ready", ask.grace, miscompare)
         passes = {kernel: math.ceil(_REPEAT_S / max(repeat(kernel, 1), 1e-6)) for kernel in tallies}
         began = said = time.monotonic()
-        while (now := time.monotonic()) - began < options.seconds or len(
+        while (now := time.monotonic()) - began < ask.seconds or len(
             tallies["triad"].rates
         ) < _COUNTED:
             if now - said >= _PROGRESS_S:
                 said = now
-                output.progress(round(min(now - began, options.seconds), 1), options.seconds)
+                output.progress(round(min(now - began, ask.seconds), 1), ask.seconds)
             for kernel, tally in tallies.items():
                 moved = BYTES_AN_ELEMENT[kernel] * count * len(cores) * passes[kernel]
                 tally.rates.append(moved / repeat(kernel, passes[kernel]) / 1e9)
@@ -219,32 +159,7 @@ def run(options: argparse.Namespace, count: int, output: Output) -> None:
             f"worst {min(tally.rates):.2f} GB/s"
             f" of {len(tally.rates)} repeats of {passes[kernel]} passes"
         )
-        rate, miscompares = READINGS[kernel]
+        rate, miscompares = BANDWIDTH[kernel]
         output.reading(rate, "GB/s", MEMORY, statistics.median(tally.rates))
         output.reading(miscompares, "count", MEMORY, tally.wrong)
     output.end()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses."""
-    # ends parent and workers alike, without tracebacks
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parser = arguments()
-    options = parser.parse_args(argv)
-    try:
-        require_allowed(options.cores)
-        count = elements(
-            len(options.cores), options.llc_bytes, options.megabytes_per_core, available_bytes()
-        )
-    except (CoresError, ArraysError) as error:
-        parser.error(str(error))
-    try:
-        run(options, count, Output(sys.stdout))
-    except RankLost as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    exit_load(main())

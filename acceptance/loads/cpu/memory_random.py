@@ -1,12 +1,12 @@
 """The load of random reads: all cores gather words from all over a large part of RAM, and every
 word is verified.
 
-    python -m acceptance.loads.cpu.memory_random --seconds 10 --cores 'socket0=0;1 socket1=2;3'
-        --llc-bytes 33554432 --gib 64
+    python -m acceptance.loads memory_random seconds=10 llc_bytes=33554432 gib=64
+        cores='{"socket0": [[0], [1]], "socket1": [[2], [3]]}'
 
 One process for each physical core, pinned to the core's first logical CPU, has a slice of the
 memory that it fills itself, so that the kernel puts it beside that core. The slices together are
-`--gib`, at least four times the last-level caches, and at most 0.9 of the free memory. The word at
+`gib`, at least four times the last-level caches, and at most 0.9 of the free memory. The word at
 each place is a 64-bit mix of its number, so that every word differs and each can be
 computed. Then the slices are made read-only.
 
@@ -27,14 +27,12 @@ On machines of several sockets the kernel must show that at least 99 % of each s
 socket, before and after the turns; else nothing is measured. No privilege is needed for that: the
 kernel puts a page beside the core that writes it first, and never moves shared read-only pages.
 
-Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when a worker died or
-stopped answering, or the memory lies elsewhere, with one sentence on standard error and no end
-line; 2 for arguments that cannot be used.
+It ends with one sentence on standard error and no end line when a worker dies or stops answering,
+too little memory is free, or it lies elsewhere.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import mmap
 import os
@@ -52,17 +50,11 @@ from typing import TYPE_CHECKING, Any
 
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB, MIB
-from acceptance.core.parts import Pair, parse
 from acceptance.loads.copy.numa import NumaError, cpu_list
-from acceptance.loads.cpu.cores import Core, CoresError, by_group, parse_cores, require_allowed
-from acceptance.loads.cpu.memory_bandwidth import (
-    CACHE_FACTOR,
-    ArraysError,
-    available_bytes,
-    whole_number,
-)
+from acceptance.loads.cpu.contract import MemoryRandom, component_of, random_names
+from acceptance.loads.cpu.cores import Core, CoresError, cores_of, require_allowed
+from acceptance.loads.cpu.memory_bandwidth import CACHE_FACTOR, ArraysError, available_bytes
 from acceptance.loads.miscompare import Miscompare, WrongElement, WrongMemory
-from acceptance.loads.program import exit_load, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, sleep_until
 
@@ -73,10 +65,6 @@ if TYPE_CHECKING:  # numpy is loaded by the pinned workers only
     Words = NDArray[np.uint64]
     Places = NDArray[np.int64]
 
-NAME = "memory_random"
-# The rate and the wrong results: of a socket's own memory, and of another socket's.
-OWN = ("memory_random", "memory_random_miscompares")
-REMOTE = ("memory_random_remote", "memory_random_remote_miscompares")
 WORD = 8  # bytes
 GATHERED = 2**21  # words of a core in a turn: some hundredths of a second
 # Words that are made or compared at a time: they stay in the core's cache, and arrays of 128 KiB or
@@ -95,6 +83,10 @@ _DRAWS = 1 << 63  # where the sequence of places begins; that of the words begin
 
 class PlacementError(Exception):
     """The memory does not lie where it must, or that is not shown; one sentence for the user."""
+
+
+# OSError: where the kernel grants no such mapping.
+ERRORS = (CoresError, ArraysError, PlacementError, NumaError, RankLost, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +139,6 @@ def sockets_of(cores: Sequence[Core]) -> dict[str, list[Core]]:
     for core in cores:
         found.setdefault(core.group, []).append(core)
     return found
-
-
-def component_of(reader: str, owner: str) -> Component:
-    """`socket0` for its own memory, `socket0->socket1` for that of another one."""
-    own = parse(reader)
-    return own if reader == owner else Pair(own, parse(owner))
 
 
 def partner(core: Core, shift: int, sockets: Mapping[str, Sequence[Core]]) -> Core:
@@ -388,62 +374,21 @@ def where(address: int) -> dict[int, int]:
 # --- the program ---
 
 
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Gather words from all over the RAM on all cores, and verify them."
-    )
-    parser.add_argument(
-        "--seconds", required=True, type=seconds, help="how long the turns go on, in all"
-    )
-    parser.add_argument(
-        "--cores", required=True, type=parse_cores, help="by socket: socket0=0,1;2,3 socket1=4;5"
-    )
-    parser.add_argument(
-        "--llc-bytes",
-        required=True,
-        type=whole_number,
-        help="all last-level caches of the machine together",
-    )
-    parser.add_argument(
-        "--gib", required=True, type=float, help="memory to fill, in all; less where less is free"
-    )
-    parser.add_argument(
-        "--grace",
-        type=seconds,
-        default=600.0,
-        help="seconds a worker may be late before it counts as hung",
-    )
-    parser.add_argument(
-        "--inject",
-        choices=("bitflip", "die"),
-        help="a fault on the last core; such a run never passes",
-    )
-    return parser
-
-
-def run(
-    options: argparse.Namespace, words: int, nodes: Mapping[str, frozenset[int]], output: Output
-) -> None:
-    """Run the ranks from fork to the last reading.
-
-    Raises RankLost and PlacementError; OSError where the kernel grants no such mapping.
-    """
-    cores: tuple[Core, ...] = options.cores
+def run(ask: MemoryRandom, output: Output, root: Path = Path("/")) -> None:
+    """Run the ranks from fork to the last reading; raises one of ERRORS. `root` is for tests."""
+    cores = cores_of(ask.cores)
     sockets = sockets_of(cores)
-    parameters: dict[str, Any] = {
-        "seconds": options.seconds,
-        "cores": by_group(cores),
-        "llc_bytes": options.llc_bytes,
-        "gib": options.gib,
-        "filled_bytes": WORD * words * len(cores),
-    }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
+    require_allowed(cores)
+    room = {len(cores): available_bytes(root)}
+    nodes = nodes_of(sockets, root) if len(sockets) > 1 else {}
+    for socket, own in nodes.items():
+        sharing = len(sockets[socket])
+        room[sharing] = min(room.get(sharing, sys.maxsize), free_bytes(own, root))
+    words = slice_words(len(cores), ask.llc_bytes, ask.gib, room)
     slices = {
         core: Slice(number, words, mmap.mmap(-1, words * WORD)) for number, core in enumerate(cores)
     }
-    output.hello(NAME, parameters)
+    output.hello(ask.load, {**ask.parameters(), "filled_bytes": WORD * words * len(cores)})
     kinds = range(len(sockets))
 
     def component(core: Core, kind: int) -> Component:
@@ -451,7 +396,7 @@ def run(
 
     def body(core: Core, connection: Connection) -> None:
         reads = [(component(core, kind), slices[partner(core, kind, sockets)]) for kind in kinds]
-        work(core, connection, reads, options.inject if core == cores[-1] else None)
+        work(core, connection, reads, ask.inject if core == cores[-1] else None)
 
     def miscompare(_core: Core, wrong: Miscompare) -> None:
         output.miscompare(wrong)
@@ -462,14 +407,14 @@ def run(
 
         def ready() -> None:
             ranks.start(lambda moment: (moment, None))
-            placed = ranks.collect("ready", options.grace, miscompare)
+            placed = ranks.collect("ready", ask.grace, miscompare)
             if len(sockets) > 1:
                 require_placed(placed, nodes, slice_pages(words))
 
         def take(turn: int) -> None:
             nonlocal verified_s, spent_s
             ranks.start(lambda moment: (moment, turn))
-            done: dict[Core, Done] = ranks.collect("done", options.grace, miscompare)
+            done: dict[Core, Done] = ranks.collect("done", ask.grace, miscompare)
             verified_s += sum(one.verified_s for one in done.values())
             spent_s += sum(one.spent_s for one in done.values())
             by_component: dict[Component, list[Done]] = defaultdict(list)
@@ -481,28 +426,28 @@ def run(
                 if turn >= len(kinds):  # one of each kind goes before those that count
                     tallies[name].rates.append(WORD * GATHERED * len(turns) / took / 1e9)
 
-        ranks.collect("filled", options.grace, miscompare)
+        ranks.collect("filled", ask.grace, miscompare)
         ready()
         for turn in kinds:
             take(turn)
         began = said = time.monotonic()
-        while (now := time.monotonic()) - began < options.seconds or turn < (
+        while (now := time.monotonic()) - began < ask.seconds or turn < (
             (_COUNTED + 1) * len(kinds) - 1
         ):
             if now - said >= _PROGRESS_S:
                 said = now
-                output.progress(round(min(now - began, options.seconds), 1), options.seconds)
+                output.progress(round(min(now - began, ask.seconds), 1), ask.seconds)
             for _ in kinds:
                 turn += 1
                 take(turn)
         ready()
     share = WORD * words * len(cores) / GIB
     output.note(
-        f"{share:.2f} GiB filled of {options.gib:.2f}; verifying took "
+        f"{share:.2f} GiB filled of {ask.gib:.2f}; verifying took "
         f"{verified_s / spent_s:.0%} of the processor time of the turns"
     )
     for name, tally in tallies.items():
-        rate, miscompares = REMOTE if isinstance(name, Pair) else OWN
+        rate, miscompares = random_names(name)
         output.note(
             f"{name}: best {max(tally.rates):.3f}, median {statistics.median(tally.rates):.3f}, "
             f"worst {min(tally.rates):.3f} GB/s of {len(tally.rates)} turns"
@@ -510,34 +455,3 @@ def run(
         output.reading(rate, "GB/s", name, statistics.median(tally.rates))
         output.reading(miscompares, "count", name, tally.wrong)
     output.end()
-
-
-def main(argv: Sequence[str] | None = None, root: Path = Path("/")) -> int:
-    """The program; the module's docstring lists its exit statuses. `root` is for tests."""
-    # ends parent and workers alike, without tracebacks
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parser = arguments()
-    options = parser.parse_args(argv)
-    if not (math.isfinite(options.gib) and options.gib > 0):
-        parser.error(f"--gib {options.gib} is no amount of memory")
-    sockets = sockets_of(options.cores)
-    try:
-        require_allowed(options.cores)
-        room = {len(options.cores): available_bytes(root)}
-        nodes = nodes_of(sockets, root) if len(sockets) > 1 else {}
-        for name, own in nodes.items():
-            sharing = len(sockets[name])
-            room[sharing] = min(room.get(sharing, sys.maxsize), free_bytes(own, root))
-        words = slice_words(len(options.cores), options.llc_bytes, options.gib, room)
-    except (CoresError, ArraysError, PlacementError, NumaError, OSError) as error:
-        parser.error(str(error))
-    try:
-        run(options, words, nodes, Output(sys.stdout))
-    except (RankLost, PlacementError, OSError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    exit_load(main())

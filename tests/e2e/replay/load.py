@@ -453,7 +453,7 @@ def clockwork(words: list[str], bad: int | None) -> None:
 
 
 def changed(name: str, words: list[str]) -> None:
-    """The real load, with a fault that it makes by itself (`fault`: of its --inject), which its
+    """The real load, with a fault that it makes by itself (`fault`: what it injects), which its
     hello line keeps to itself; or with one reading (`fault`: name and component) at a share of a
     healthy one.
 
@@ -463,8 +463,12 @@ def changed(name: str, words: list[str]) -> None:
     told = plan(name)
     real = [f"{sys.executable}.real" if Path(f"{sys.executable}.real").exists() else sys.executable]
     which, _, component = told["fault"].partition(" ")
-    own = [] if component else ["--inject", which]
-    done = subprocess.run([*real, "-m", name, *words, *own], stdout=subprocess.PIPE, text=True)
+    if words[0].startswith("{"):
+        fault = {} if component else {"inject": which}
+        argv = ["acceptance.loads", json.dumps({**json.loads(words[0]), **fault})]
+    else:
+        argv = [name, *words, *([] if component else ["--inject", which])]
+    done = subprocess.run([*real, "-m", *argv], stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():
         one = json.loads(line)
         if "parameters" in one:

@@ -1,0 +1,124 @@
+"""What proves a load of processors or RAM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cases import each
+from load_texts import printed
+from wrong_results import ARRAY, CORE_REPEATED, vram
+
+from acceptance.core.component import Component
+from acceptance.core.parts import CPU, MEMORY, Core, Pair, Socket
+from acceptance.loads import contract
+from acceptance.loads.asks import AnyAsk
+from acceptance.loads.contract import Unproved
+from acceptance.loads.cpu.contract import Gemm, MemoryBandwidth, MemoryRandom
+from acceptance.loads.miscompare import Miscompare, read
+from acceptance.loads.protocol import LoadOutput, parse
+
+GROUPS = {"performance": ((0, 1), (2, 3)), "efficiency": ((4,),)}
+SOCKETS = {"socket0": ((0,), (1,)), "socket1": ((2,),)}
+GEMM = Gemm(dtype="float64", seconds=8.0, cores=GROUPS)
+BANDWIDTH = MemoryBandwidth(seconds=8.0, cores=GROUPS, llc_bytes=33554432)
+RANDOM = MemoryRandom(seconds=8.0, cores=SOCKETS, llc_bytes=33554432, gib=4.0)
+EVERY: tuple[AnyAsk, ...] = (GEMM, BANDWIDTH, RANDOM)
+WRONG: Mapping[str, Miscompare] = {
+    "cpu_gemm": read(CORE_REPEATED),
+    "memory_bandwidth": read(ARRAY),
+    "memory_random": read({**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}),
+}
+
+
+def code(ask: AnyAsk, ran_s: float = 8.0, about: Mapping[str, Any] = {}, **more: Any) -> str:
+    """Why the output proves nothing; "" where it does."""
+    try:
+        contract.prove(ask, parse(printed(ask, about, **more)), {}, ran_s)
+    except Unproved as error:
+        return error.message.code
+    return ""
+
+
+def due(ask: AnyAsk) -> Mapping[tuple[str, Component], str]:
+    return ask.due(LoadOutput(ask.load, {}, (), (), ())).readings
+
+
+def test_each_core_has_a_rate_and_a_ratio_where_its_group_has_others() -> None:
+    assert due(GEMM) == {
+        ("cpu_gemm_f64", CPU): "GFLOP/s",
+        **{("cpu_gemm_core_f64", Core(cpu)): "GFLOP/s" for cpu in (0, 2, 4)},
+        **{("cpu_gemm_core_ratio_f64", Core(cpu)): "ratio" for cpu in (0, 2)},
+        ("cpu_gemm_miscompares_f64", CPU): "count",
+        ("cpu_gemm_products_f64", CPU): "count",
+    }
+    single = Gemm(dtype="float32", seconds=1.0, cores={"all": ((7,),)})
+    assert {name for name, _ in due(single)} == {
+        "cpu_gemm_f32",
+        "cpu_gemm_core_f32",
+        "cpu_gemm_miscompares_f32",
+        "cpu_gemm_products_f32",
+    }
+
+
+def test_each_kernel_has_a_rate_and_a_count() -> None:
+    assert due(BANDWIDTH) == {
+        ("memory_copy", MEMORY): "GB/s",
+        ("memory_copy_miscompares", MEMORY): "count",
+        ("memory_triad", MEMORY): "GB/s",
+        ("memory_triad_miscompares", MEMORY): "count",
+    }
+
+
+def test_each_socket_reads_its_own_memory_and_that_of_each_other() -> None:
+    first, second = Socket(0), Socket(1)
+    assert due(RANDOM) == {
+        **{("memory_random", one): "GB/s" for one in (first, second)},
+        **{("memory_random_miscompares", one): "count" for one in (first, second)},
+        **{
+            (name, one): unit
+            for one in (Pair(first, second), Pair(second, first))
+            for name, unit in (
+                ("memory_random_remote", "GB/s"),
+                ("memory_random_remote_miscompares", "count"),
+            )
+        },
+    }
+
+
+@each("ask", EVERY)
+def test_a_whole_run_is_proof_and_nothing_less(ask: AnyAsk) -> None:
+    assert code(ask) == ""
+    assert code(ask, 7.9) == "load_ended_early"
+    for name, _ in due(ask):
+        assert code(ask, without=(name,)) == "load_unmeasured"
+        assert code(ask, values={name: -1.0}) == "load_unit"
+    assert code(ask, more={("cpu_gemm_f16", CPU): "GFLOP/s"}) == "load_stray"
+
+
+@each("ask", EVERY)
+def test_wrong_results_are_counted_in_a_count_of_wrong_ones(ask: AnyAsk) -> None:
+    wrong = (WRONG[ask.load],)
+    assert code(ask, wrong=wrong) == "load_uncounted"
+    counted = {name: 1.0 for name, _ in due(ask) if "miscompares" in name}
+    assert code(ask, wrong=wrong, values=counted) == ""
+    right = {name: 1.0 for name, _ in due(ask) if "products" in name}
+    assert code(ask, wrong=wrong, values=right) == "load_uncounted"
+
+
+@each(
+    "ask, about",
+    [
+        *((ask, {"seconds": 4.0}) for ask in EVERY),
+        *((ask, {"cores": {"all": [[0]]}}) for ask in EVERY),
+        *((ask, {"inject": "bitflip"}) for ask in EVERY),
+        (GEMM, {"dtype": "float32"}),
+        (GEMM, {"size": 64}),
+        (BANDWIDTH, {"llc_bytes": 1}),
+        (RANDOM, {"llc_bytes": 1}),
+        (RANDOM, {"gib": 2.0}),
+    ],
+)
+def test_another_run_is_no_proof(ask: AnyAsk, about: Mapping[str, Any]) -> None:
+    why = "load_fault_injected" if "inject" in about else "load_parameter"
+    assert code(ask, about=about) == why
