@@ -4,7 +4,7 @@ power, clock, heat, and what is verified.
     python benchmarks/burn.py [--seconds 84] [--gpu-burn-seconds 20]
 
 One run on the first GPU that CUDA shows. gpu-burn in its three modes, where it is on PATH; then
-`burn --plain`: each format's products verified and plain, in turns. The watch that a run uses
+`burn plain=true`: each format's products verified and plain, in turns. The watch that a run uses
 samples the GPU meanwhile; power, clock and temperature are means over the samples of each course,
 its first second left out. `ratio` is the rate with every result verified over that without, in the
 same run (aim: 0.98); `verified` says of which results every element was compared. Where there is no
@@ -27,9 +27,12 @@ from pathlib import Path
 import msgspec
 
 from acceptance.core import parts
+from acceptance.core.dtype import DTYPES
 from acceptance.core.parts import Gpu as GpuName
 from acceptance.diagnosis.gpu_history import GpuHistory, histories
 from acceptance.journal import reader, segment
+from acceptance.loads import asks
+from acceptance.loads.burn.contract import Ask
 from acceptance.loads.protocol import parse
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.machine.inventory import Inventory
@@ -38,7 +41,6 @@ from acceptance.tools import gpu_burn
 from acceptance.tools.gpu_burn import Mode
 from acceptance.watch import gpu_sampler, gpu_supervisor
 
-FORMATS = "f64,f32,tf32,f16,bf16,f8,i8"
 SETTLE_S = 1.0
 COMPARE_S = 3.0
 RATE = {"float": 50.0, "tensor": 350.0, "double": 50.0}  # TFLOP/s, for the size of its ring alone
@@ -84,17 +86,8 @@ def burn_of_others(mode: Mode, seconds: int, free_mb: int) -> Course:
 
 
 def burn_of_ours(seconds: float) -> list[Course]:
-    """`burn --plain`."""
-    argv = [
-        sys.executable,
-        "-m",
-        "acceptance.loads.burn.load",
-        "--dtypes",
-        FORMATS,
-        "--seconds",
-        f"{seconds}",
-        "--plain",
-    ]
+    """`burn plain=true`."""
+    argv = asks.argv(sys.executable, Ask(dtypes=DTYPES, seconds=seconds, plain=True))
     done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     output = parse(done.stdout)
     wrong = [one for one in output.readings if one.name.endswith("_miscompares") and one.value]

@@ -21,6 +21,7 @@ import msgspec
 
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
+from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
@@ -105,7 +106,8 @@ def _allowed(shape: dict[str, Any]) -> str:
     """A field's description, values, bounds and default."""
     one = shape.get("items", shape)
     one = next((part for part in one.get("anyOf", ()) if part != {"type": "null"}), one)
-    parts = [shape["description"]] if "description" in shape else []
+    about = shape.get("description") or one.get("description")
+    parts = [about] if about is not None else []
     if values := [value for value in one.get("enum", ()) if value is not None]:
         parts.append(f"of {', '.join(map(str, values))}")
     parts += [f"{text} {one[key]}" for key, text in _BOUNDS.items() if key in one]
@@ -129,6 +131,11 @@ def run(ask: AnyAsk) -> int:
             from acceptance.loads.collective import pair
 
             return run_guarded(name, partial(pair.run, ask, output), errors=pair.ERRORS)
+        case burn.Ask():
+            from acceptance.loads.burn import load as burn_load
+            from acceptance.loads.gemm.load import STRAYS
+
+            return run_guarded(name, partial(burn_load.run, ask, output), strays=STRAYS)
         case gemm.Ask():
             from acceptance.loads.gemm import load as gemm_load
 

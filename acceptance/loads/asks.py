@@ -7,6 +7,7 @@ from typing import get_args
 
 import msgspec
 
+from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
@@ -15,7 +16,8 @@ from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
 
 AnyAsk = (
-    collective.Ask
+    burn.Ask
+    | collective.Ask
     | collective.PairAsk
     | cpu.Gemm
     | cpu.MemoryBandwidth

@@ -10,16 +10,6 @@ from acceptance.loads.miscompare import CollectiveArm
 
 OWN = Gpu(0)  # a load's name for its own GPU
 
-# Readings of the burn, with their units.
-BURN_READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
-BURN_OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}
-BURN_OF_PEER = {"burn_peer_copied": "GiB", "burn_peer_miscompares": "count"}
-
-BURN_LAPS = "burn_laps"
-LAPS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")
-LAP_ROWS = 500  # most rows in the table of laps; of more turns it has the first and last 250
-BURN_DIGESTS = "burn_digests"
-DIGESTS = ("format", "shape", "inputs", "result")
 
 # Readings of the storage loads, with their units: of the disk that holds the files.
 STORAGE_ARMS = ("cold", "cold_random", "warm", "warm_random")

@@ -31,7 +31,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check, ErrorInLines
-from acceptance.session.loads import Loads
+from acceptance.session.loads import Loads, read_all
 from acceptance.session.stage import Part
 from acceptance.suites import (
     burn,
@@ -74,8 +74,6 @@ from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording.errors import said
-
-BURN = "acceptance.loads.burn.load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +142,10 @@ class Kept:
         threads = inventory.known(self.inventory.cpu.threads)
         return host_tools.of_stress_ng(done, seconds=0.0, threads=threads)
 
-    def gpu_loads(
-        self, load: str, shown: Mapping[Component, Sequence[Component]] | None = None
-    ) -> GpuLoads:
+    def gpu_loads(self, load: str) -> GpuLoads:
         """The outputs of a load of every GPU, which were started in the order of the GPUs."""
         return self._of_each(
-            lambda done, _gpu, also: load_output.read(done, load, also, least_s=0.0), shown
+            lambda done, _gpu, also: load_output.read(done, load, also, least_s=0.0)
         )
 
     def layers(self, *, table: bool = False) -> GpuLoads:
@@ -181,14 +177,12 @@ class Kept:
     def _of_each(
         self,
         read: Callable[[ProgramResult, Component, Mapping[str, Any]], LoadOutput],
-        shown: Mapping[Component, Sequence[Component]] | None = None,
     ) -> GpuLoads:
         by_name = {gpu.name: gpu for gpu in self.due}
         return collect_loads(
             self.due,
             self.by_gpu(),
             lambda name, done: read(done, name, gpu_identity.of_load(by_name[name])),
-            shown,
         )
 
     def tested(self, measurement: str) -> tuple[Scratch, ...]:
@@ -311,11 +305,12 @@ def _host(done: Sequence[ProgramResult], read: Callable[[ProgramResult], ToolOut
 
 
 def _together(kept: Kept, check: Check) -> None:
+    burns = [one for one in kept.done if asks.of_argv(one.argv) is not None]
+    on = burn_fixtures.places(kept.planned, kept.due)[: len(burns)]
     found = BurnResults(
-        kept.of_program(BURN).gpu_loads("burn", burn_fixtures.shown(kept.planned, kept.due)),
+        read_all(on, burns[: len(on)]),
         _host(kept.of_program("stress-ng").done, kept.stress_ng),
         _host(kept.of_program("stressapptest").done, _stressapptest),
-        memory_gib=0.0,
     )
     siblings = components.of_one_model(kept.due)
     together.test_burn(lambda: found, kept.due, siblings, _heat, _table, check)

@@ -145,6 +145,12 @@ class Results:
             for one in output.tables:
                 yield component, one
 
+    def troubles(self) -> Iterator[Message]:
+        """Why loads did not run whole, each with its place."""
+        for component, failure in self.failed.items():
+            about = {"component": str(component), "why": said(failure)}
+            yield Message("component_says", about)
+
     def raise_failed(self) -> None:
         """Raise LoadFailed, naming the place of several, where a load did not run whole.
 

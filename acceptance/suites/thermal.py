@@ -15,7 +15,7 @@ from acceptance.diagnosis.gpu_history import GpuHistory, NotMeasured
 from acceptance.diagnosis.gpu_work import idle_clock, power_trouble
 from acceptance.diagnosis.laps import Laps, turns
 from acceptance.diagnosis.steady_state import COLUMNS, BurnTelemetry, growth_around, spreads
-from acceptance.loads.names import BURN_LAPS
+from acceptance.loads.burn.contract import LAPS
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.wording.errors import WordedError, each_once
@@ -93,9 +93,7 @@ def test_steady(
         except NotMeasured as error:
             troubles.append(error.message)
     tables = {
-        one.component: turns(one)
-        for one in load_tables
-        if (one.check, one.name) == (BURN, BURN_LAPS)
+        one.component: turns(one) for one in load_tables if (one.check, one.name) == (BURN, LAPS)
     }
     laps = {
         gpu: Laps(burn.history, found)

@@ -3,57 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.message import Message
+from acceptance.core.dtype import DTYPES
+from acceptance.core.message import Message, Text
 from acceptance.core.parts import CPU, MEMORY
 from acceptance.core.unmeasured import Gap, after_fault, not_permitted
 from acceptance.diagnosis.agreement import compare
+from acceptance.loads.miscompare import WrongResult
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
     Heats,
-    count_readings,
+    diagnosed,
     evidence,
     product_digests,
 )
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.host_tools import memory_errors
 
 Siblings = Mapping[str, tuple[Component, ...]]
 WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 # Of every number format: the wrong results, the rate, its ratio to the siblings' rates, and the
 # share of it that is left at the end.
-PRODUCTS = (
-    ("burn_f64_miscompares", "burn_f64", "burn_f64_ratio", "burn_f64_kept"),
-    ("burn_f32_miscompares", "burn_f32", "burn_f32_ratio", "burn_f32_kept"),
-    ("burn_tf32_miscompares", "burn_tf32", "burn_tf32_ratio", "burn_tf32_kept"),
-    ("burn_f16_miscompares", "burn_f16", "burn_f16_ratio", "burn_f16_kept"),
-    ("burn_bf16_miscompares", "burn_bf16", "burn_bf16_ratio", "burn_bf16_kept"),
-    ("burn_f8_miscompares", "burn_f8", "burn_f8_ratio", "burn_f8_kept"),
-    ("burn_i8_miscompares", "burn_i8", "burn_i8_ratio", "burn_i8_kept"),
-)
+OF_FORMAT = ("burn_{}_miscompares", "burn_{}", "burn_{}_ratio", "burn_{}_kept")
+# What is copied and what of it is wrong; of a link, and so without a serial number.
+COPIED = ("burn_copied", "burn_peer_copied")
+COPIES_WRONG = ("burn_copy_miscompares", "burn_peer_miscompares")
+# What is made of digests, stress-ng and stressapptest.
+BESIDE = ("burn_digests_differ", "burn_cpu_failures", "burn_memory_errors", "burn_memory_filled")
 
 
 @pytest.mark.session("load")
 # Operands and references are made before the time starts, and the last results compared after it.
 @pytest.mark.costs(14.0, load="burn", per_gpu=3.0, slack=600.0)
 @pytest.mark.measures(
-    *chain(*PRODUCTS),
-    "burn_digests_differ",
+    *(name.format(dtype) for dtype in DTYPES for name in OF_FORMAT),
     "burn_filled",
-    "burn_copied",
-    "burn_copy_miscompares",
-    "burn_peer_copied",
-    "burn_peer_miscompares",
-    "burn_cpu_failures",
-    "burn_memory_errors",
-    "burn_memory_filled",
+    *COPIED,
+    *COPIES_WRONG,
+    *BESIDE,
 )
 def test_burn(
     together: Callable[[], BurnResults],
@@ -70,9 +62,11 @@ def test_burn(
     it left at the end, results of equal GPUs against each other, copies over the links meanwhile,
     stress-ng and stressapptest beside it. Not measured: disks and network.
     """
-    found = together()
-    serials = uuids(due_gpus)
-    _products(found.gpus, gpu_heat, serials, check)
+    found, serials = together(), uuids(due_gpus)
+
+    def note(gpu: Component, wrong: Sequence[WrongResult]) -> Text:
+        return diagnosed(gpu, wrong, gpu_heat).told
+
     agreement = compare(product_digests(found.gpus), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
     notes = {
@@ -80,39 +74,18 @@ def test_burn(
         for gpu, rows in agreement.differing.items()
     }
     check("burn_digests_differ", differing, notes=notes, serials=serials)
-    check("burn_filled", found.gpus.values("burn_filled"), serials=serials)
-    _copies(found.gpus, gpu_heat, check)
+    for name in COPIED:
+        check(name, found.gpus.values(name))
+    for name in COPIES_WRONG:
+        counts, diagnoses = found.gpus.counts(name, check.components(name), note)
+        check(name, counts, notes=diagnoses)
     _host(found, check)
-    for gpu, output in found.gpus.outputs.items():
-        for one in output.tables:
-            table(gpu, one.name, one.columns, one.rows)
-    for gpu, rows in evidence(found.gpus, gpu_heat).items():
+    made_here = (*COPIED, *COPIES_WRONG, *BESIDE)
+    check.all(found.gpus, but=made_here, note=note, serials=serials, raise_failed=False)
+    for gpu, rows in evidence(found.gpus, check.components, gpu_heat).items():
         table(gpu, "burn_miscompares", COLUMNS, rows)
     if troubles := [*found.troubles(), *agreement.troubles]:
         raise PartFailed(troubles)
-
-
-def _products(
-    loads: GpuLoads, gpu_heat: Heats, serials: Mapping[Component, str | None], check: Check
-) -> None:
-    """Judge every format's wrong results, its rate against siblings, and its rate at the end."""
-    for miscompares, rate, ratio, kept in PRODUCTS:
-        counts, notes = count_readings(loads, miscompares, gpu_heat)
-        check(miscompares, counts, notes=notes, serials=serials)
-        check(rate, loads.values(rate), serials=serials)
-        check.ratio(ratio, serials=serials)
-        check(kept, loads.values(kept), serials=serials)
-
-
-def _copies(loads: GpuLoads, gpu_heat: Heats, check: Check) -> None:
-    """Judge the copies between GPU and host, and to peers, during the products."""
-    for copied, miscompares in (
-        ("burn_copied", "burn_copy_miscompares"),
-        ("burn_peer_copied", "burn_peer_miscompares"),
-    ):
-        counts, notes = count_readings(loads, miscompares, gpu_heat)
-        check(miscompares, counts, notes=notes)
-        check(copied, loads.values(copied))
 
 
 def _host(results: BurnResults, check: Check) -> None:

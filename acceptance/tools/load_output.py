@@ -2,130 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from acceptance.core.component import Component
-from acceptance.core.message import Listed, Message, Text, Value, Values
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.message import Listed, Message, Text, Value
 from acceptance.loads import protocol
 from acceptance.loads.miscompare import WrongResult
-from acceptance.loads.names import (
-    BURN_DIGESTS,
-    BURN_LAPS,
-    BURN_OF_GPU,
-    BURN_OF_PEER,
-    BURN_READINGS,
-    DIGESTS,
-    LAP_ROWS,
-    LAPS,
-    OWN,
-)
 from acceptance.loads.protocol import LoadOutput, LoadTable, ProtocolError, Waits, parse, salvage
 from acceptance.process.command import ProgramResult
 from acceptance.tools import cuda_error
 from acceptance.wording.errors import WordedError
 
-WORKED = 0.95  # least share of the requested time that the turns take together
-LEAST_LAPS = 2  # rates and digests are compared with those of an earlier lap
-
 ReadingKey = tuple[str, Component]  # a reading's name and component
-ProductKey = tuple[str, str]  # a product's format and shape
-_DIGEST = re.compile(r"[0-9a-f]{16}")
-
-
-def burn_argv(
-    python: str, *, dtypes: Sequence[str], seconds: float, peers: int = 0, inject: str | None = None
-) -> tuple[str, ...]:
-    """The command line of the burn of one GPU.
-
-    `dtypes` are short names; `seconds` is the time of all of them together. `peers` is the number
-    of GPUs after its own to which it copies.
-    """
-    argv = [
-        python,
-        "-m",
-        "acceptance.loads.burn.load",
-        "--dtypes",
-        ",".join(dtypes),
-        "--seconds",
-        f"{float(seconds)}",
-    ]
-    argv += ["--peers", str(peers)] if peers else []
-    argv += [] if inject is None else ["--inject", inject]
-    return tuple(argv)
-
-
-def read_burn(
-    completed: ProgramResult,
-    *,
-    dtypes: Sequence[str],
-    seconds: float,
-    peers: int = 0,
-    also: Mapping[str, Any] | None = None,
-) -> LoadOutput:
-    """The burn's output, if the load ran completely and as requested.
-
-    `also` holds other parameters that it must have had, such as the GPU's `uuid`.
-
-    Raises LoadFailed as `load_output.read` does. It also raises LoadFailed when:
-
-    - a format is neither fully measured nor fully reported as absent, or no format is measured;
-    - a copy or a peer is missing, or something else or another unit was measured;
-    - a table lacks rows of a format;
-    - turns are missing, are too short together, or overlap in time;
-    - no library is named;
-    - wrong results were reported and none counted.
-    """
-    asked = {"dtypes": list(dtypes), "seconds": seconds, "peers": peers, **(also or {})}
-    output = read(completed, "burn", asked)
-    absent = {(absence.name, absence.component) for absence in output.absences}
-    due: dict[ReadingKey, str] = {(name, OWN): unit for name, unit in BURN_OF_GPU.items()}
-    for peer in range(1, peers + 1):
-        due |= {(name, Pair(OWN, Gpu(peer))): unit for name, unit in BURN_OF_PEER.items()}
-    offered, lacked = [], set[ReadingKey]()
-    for dtype in dtypes:
-        own: dict[ReadingKey, str] = {
-            (name.format(dtype), OWN): unit for name, unit in BURN_READINGS.items()
-        }
-        if own.keys() <= absent:
-            lacked |= own.keys()
-        else:
-            offered.append(dtype)
-            due |= own
-    if not offered:
-        raise failed(Message("load_without_format"), output)
-    exactly(output, due, lacked)
-    laps = output.parameters.get("laps")
-    if type(laps) is not int or laps < LEAST_LAPS:
-        values: Values = {"laps": repr(laps), "least": LEAST_LAPS}
-        raise failed(Message("load_laps", values), output)
-    if not isinstance(output.parameters.get("library"), str) or not output.parameters["library"]:
-        raise failed(Message("load_library_untold"), output)
-    _of_each(table_of(output, BURN_LAPS, LAPS), offered, output)
-    _in_turn(table_of(output, BURN_LAPS, LAPS), output)
-    _require_whole(table_of(output, BURN_LAPS, LAPS), offered, seconds, output)
-    _of_each(table_of(output, BURN_DIGESTS, DIGESTS), offered, output)
-    digests(output)
-    _require_counts(output)
-    return output
-
-
-def digests(output: LoadOutput) -> dict[ProductKey, ProductKey]:
-    """Digests of a burn's products, (inputs, result), by format and shape.
-
-    Raises LoadFailed for a missing table, an invalid digest, and a repeated product.
-    """
-    found: dict[ProductKey, ProductKey] = {}
-    for row in table_of(output, BURN_DIGESTS, DIGESTS).rows:
-        dtype, shape, inputs, result = (str(cell) for cell in row)
-        if not (_DIGEST.fullmatch(inputs) and _DIGEST.fullmatch(result)) or (dtype, shape) in found:
-            values = {"format": dtype, "shape": shape, "inputs": inputs, "result": result}
-            raise failed(Message("load_digest", values), output)
-        found[dtype, shape] = inputs, result
-    return found
 
 
 def exactly(output: LoadOutput, due: Mapping[ReadingKey, str], lacked: set[ReadingKey]) -> None:
@@ -160,58 +50,6 @@ def table_of(output: LoadOutput, name: str, columns: tuple[str, ...]) -> LoadTab
         )
         raise failed(why, output)
     return found
-
-
-def _of_each(table: LoadTable, offered: Sequence[str], output: LoadOutput) -> None:
-    """Raise LoadFailed unless the table has rows of exactly the measured formats."""
-    rows = {str(row[table.columns.index("format")]) for row in table.rows}
-    if rows != set(offered):
-        values: Values = {
-            "formats": Listed(tuple(offered)),
-            "table": table.name,
-            "others": Listed(tuple(sorted(rows ^ set(offered)))),
-        }
-        raise failed(Message("load_table_differs", values), output)
-
-
-def _in_turn(laps: LoadTable, output: LoadOutput) -> None:
-    """Raise LoadFailed unless each turn takes time and begins after the end of the previous one."""
-    ended_s = 0.0
-    for lap, dtype, *_, from_s, to_s in laps.rows:
-        if not (isinstance(from_s, float) and isinstance(to_s, float) and ended_s <= from_s < to_s):
-            times = {"start": str(from_s), "end": str(to_s), "before": str(ended_s)}
-            values = {"format": str(dtype), "lap": str(lap), **times}
-            raise failed(Message("load_turn", values), output)
-        ended_s = to_s
-
-
-def _require_whole(
-    laps: LoadTable, offered: Sequence[str], seconds: float, output: LoadOutput
-) -> None:
-    """Raise LoadFailed unless each format had its turn in each lap and the turns took long enough.
-
-    Of a thinned table, the rows at both ends are checked.
-    """
-    rounds = int(output.parameters["laps"])
-    turns = [(int(lap), str(dtype)) for lap, dtype, *_ in laps.rows if isinstance(lap, float)]
-    count, half = rounds * len(offered), LAP_ROWS // 2
-    # As ranges, not lists: the load's number of laps may be any number.
-    places = [*range(half), *range(count - half, count)] if count > LAP_ROWS else range(count)
-    due = [(place // len(offered), offered[place % len(offered)]) for place in places]
-    if turns != due:
-        counts: Values = {"turns": len(turns), "formats": len(offered), "laps": str(rounds)}
-        raise failed(Message("load_turns", counts), output)
-    worked_s = sum(spent for _, _, _, _, spent, *_ in laps.rows if isinstance(spent, float))
-    share = len(turns) / (rounds * len(offered)) if offered else 0.0
-    if worked_s < WORKED * seconds * share:
-        times = {"worked": f"{worked_s:.1f}", "due": f"{seconds * share:g}"}
-        raise failed(Message("load_worked", times), output)
-
-
-def _require_counts(output: LoadOutput) -> None:
-    counts = [one.value for one in output.readings if one.name.endswith("_miscompares")]
-    if output.miscompares and not any(counts):
-        raise failed(Message("load_uncounted"), output)
 
 
 def _stray(names: Sequence[str]) -> Message:

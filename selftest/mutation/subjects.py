@@ -168,6 +168,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "collective/contract": "collective_contract | fleet/fleet_pair_tests suites/collectives",
         "contract": "contract vram_contract | session/loads",
         "cpu/contract": "cpu_contract",
+        "burn/contract": "burn_contract burn",
         "gemm/contract": "contract asks",
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
@@ -280,9 +281,6 @@ _READ: dict[str, dict[str, str]] = {
         "device_query": "device_query | log_prefix recordings",
         "fio": "fio | recordings",
         "gpu_burn": "gpu_burn | suites/gpu_tools log_prefix recordings cuda_failure",
-        "load_output": (
-            "burn_load_output load_output | suites/together_suite suites/burn_fixtures"
-        ),
         "nvbandwidth": "nvbandwidth | log_prefix recordings",
         "p2p_bandwidth": "p2p_bandwidth | recordings log_prefix",
         "proof": "proof | p2p_bandwidth",

@@ -5,6 +5,7 @@ dies and the others go on.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import journals
@@ -14,9 +15,12 @@ from reduce_program import gone, reduce
 from acceptance.core.evidence import PartBegan
 from acceptance.core.parts import Gpu
 from acceptance.core.record import Body
+from acceptance.loads import asks
+from acceptance.loads.burn.contract import Ask
+from acceptance.session import loads
+from acceptance.session.loads import Place
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
-from acceptance.tools import load_output
 from acceptance.tools.load_output import LoadFailed
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -57,7 +61,7 @@ def test_a_burn_that_dies_costs_no_other_gpu_its_result(count: int, tmp_path: Pa
     programs = Programs(
         journals.check("together.burn", seconds=300.0), tmp_path / "logs", written.append
     )
-    argv = load_output.burn_argv(sys.executable, dtypes=["f32"], seconds=10.0)
+    argv = asks.argv(sys.executable, Ask(dtypes=("f32",), seconds=10.0))
     dying = ("sh", "-c", 'exec timeout -s KILL 5 "$@"', "sh", *argv)
     ended = programs.run_stage(
         [
@@ -70,8 +74,8 @@ def test_a_burn_that_dies_costs_no_other_gpu_its_result(count: int, tmp_path: Pa
         ]
     )
     with pytest.raises(LoadFailed, match="the load burn"):
-        load_output.read_burn(ended[0], dtypes=["f32"], seconds=10.0)
-    for one in ended[1:]:
-        assert load_output.read_burn(one, dtypes=["f32"], seconds=10.0).miscompares == ()
+        loads.read(replace(ended[0], argv=argv), Place(Gpu(0)))
+    for number, one in enumerate(ended[1:], 1):
+        assert loads.read(one, Place(Gpu(number))).miscompares == ()
     begun = [body.component for body in written if isinstance(body, PartBegan)]
     assert begun == [Gpu(number) for number in range(count)]

@@ -12,13 +12,41 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message
 from acceptance.loads import contract
 from acceptance.loads.asks import AnyAsk
+from acceptance.loads.burn import contract as burn
 from acceptance.loads.contract import ReadingKey, Unproved
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.vram import contract as vram
 
-# The rows of a sound run.
-ROWS: Mapping[str, Sequence[Sequence[float | str]]] = {
+Rows = Sequence[Sequence[float | str]]
+DIGEST = "0123456789abcdef"
+SHAPE = "8192x8192x8192"
+# What a load says of itself that was not asked.
+FACTS: Mapping[str, Mapping[str, Any]] = {"burn": {"laps": 2, "library": "cuBLAS 12.8"}}
+
+
+def burn_turns(ask: burn.Ask) -> Rows:
+    """The turns of the formats, one after the other."""
+    turns = [(float(lap), dtype) for lap in range(2) for dtype in ask.dtypes]
+    each_s = ask.seconds / len(turns)
+    return [
+        (*turn, 50.0, 10.0, each_s, 100.0 + number * each_s, 100.0 + (number + 0.9) * each_s)
+        for number, turn in enumerate(turns)
+    ]
+
+
+def burn_digests(ask: burn.Ask) -> Rows:
+    """The products of the formats."""
+    return [(dtype, SHAPE, DIGEST, DIGEST) for dtype in ask.dtypes]
+
+
+# The rows of a sound run: of what was asked, or always the same.
+ROWS_OF: Mapping[str, Callable[[Any], Rows]] = {
+    burn.LAPS: burn_turns,
+    burn.DIGESTS: burn_digests,
+    burn.COURSES: lambda ask: [(one, "plain", 1.0, 2.0, 50.0) for one in ask.dtypes],
+}
+ROWS: Mapping[str, Rows] = {
     vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
 }
 
@@ -36,7 +64,7 @@ def printed(
     without: Collection[str] = (),
     more: Mapping[ReadingKey, str] = {},
     wrong: Sequence[Miscompare] = (),
-    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[float | str]]]] = {},
+    tables: Mapping[str, tuple[Sequence[str], Rows]] = {},
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
@@ -47,7 +75,7 @@ def printed(
     """
     stream = io.StringIO()
     output = Output(stream)
-    parameters = {**ask.parameters(), **about}
+    parameters = {**ask.parameters(), **FACTS.get(ask.load, {}), **about}
     output.hello(ask.load, parameters)
     for one in wrong:
         output.miscompare(one)
@@ -67,7 +95,8 @@ def printed(
         else:
             measure(units)
     measure(more)
-    sound = {name: (columns, ROWS[name]) for name, columns in due.tables.items() if name in ROWS}
+    made = {**ROWS, **{name: rows(ask) for name, rows in ROWS_OF.items() if name in due.tables}}
+    sound = {name: (columns, made[name]) for name, columns in due.tables.items() if name in made}
     for name, (columns, rows) in {**sound, **tables}.items():
         if rows:
             output.table(name, columns, rows)

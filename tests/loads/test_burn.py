@@ -5,68 +5,52 @@ import signal
 
 import pytest
 from cases import each
-from load_program import run
 
+from acceptance.loads.__main__ import main, parsed
 from acceptance.loads.burn import load
 from acceptance.loads.burn.card import wait
-from acceptance.loads.burn.fault import KINDS, slowness
-from acceptance.loads.burn.load import arguments
+from acceptance.loads.burn.contract import Ask
+from acceptance.loads.burn.fault import slowness
 from acceptance.loads.card import CardError
 
-LOAD = ("--dtypes", "f64,bf16", "--seconds", "1")
+TYPED = ["burn", "dtypes=f64,bf16", "seconds=1"]
+KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")
 
 
-def test_what_is_asked() -> None:
-    options = arguments().parse_args([*LOAD, "--peers", "3", "--plain", "--inject", "slow:10"])
-    assert [dtype.short for dtype in options.dtypes] == ["f64", "bf16"]
-    assert (options.seconds, options.peers, options.plain, slowness(options.inject)) == (
-        1.0,
-        3,
-        True,
-        0.10,
-    )
-    bare = arguments().parse_args(LOAD)
-    assert (bare.peers, bare.plain, bare.inject, slowness(bare.inject)) == (0, False, None, 0.0)
+def test_what_people_type() -> None:
+    ask = parsed([*TYPED, "peers=3", "plain=true", "inject=slow:10"])
+    assert ask == Ask(dtypes=("f64", "bf16"), seconds=1.0, peers=3, plain=True, inject="slow:10")
+    bare = {"dtypes": ["f64", "bf16"], "seconds": 1.0, "peers": 0}
+    assert (parsed(TYPED).parameters(), parsed(TYPED).plain) == (bare, False)
+    assert (slowness("slow:10"), slowness(None)) == (0.10, 0.0)
     for kind in KINDS:
-        assert slowness(arguments().parse_args([*LOAD, "--inject", kind]).inject) == 0.0
+        assert parsed([*TYPED, f"inject={kind}"]).inject == kind
+        assert slowness(kind) == 0.0
+    for word in ("peers=0", "peers=31", "inject=slow:1", "inject=slow:90"):
+        assert parsed(["burn", "dtypes=i8", "seconds=1", word])
 
 
 @each(
-    "extra, said",
+    "words",
     [
-        (
-            ("--dtypes", "f64,f64"),
-            "'f64,f64' is not a list of f64,f32,tf32,f16,bf16,f8,i8, each at most once",
-        ),
-        (("--seconds", "nan"), "is not a number of seconds"),
-        (("--peers", "-1"), "'-1' is not a number of peers from 0 to 31"),
-        (("--peers", "32"), "'32' is not a number of peers"),
-        (
-            ("--inject", "fire"),
-            (
-                "'fire' is not one of bit, stuck, ulp17, nan, inf, repeat, unwritten, input, "
-                "hang, lost and slow:PERCENT"
-            ),
-        ),
-        (("--inject", "slow:0"), "is not one of"),
-        (("--inject", "slow:91"), "is not one of"),
-        (("--inject", "slow:"), "is not one of"),
+        *([*TYPED, f"peers={one}"] for one in ("-1", "32", "1.5", "")),
+        *([*TYPED, f"inject={one}"] for one in ("fire", "slow", "slow:0", "slow:91", "bit ")),
+        [*TYPED, "plain=perhaps"],
+        [*TYPED, "laps=3"],
+        ["burn", "dtypes=f64,f64", "seconds=1"],
+        ["burn", "dtypes=[]", "seconds=1"],
     ],
 )
-def test_bad_arguments_get_one_sentence(
-    extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        arguments().parse_args([*LOAD, *extra])
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
+def test_a_mistake_is_one_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
 
 
-def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.burn.load", *LOAD)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("burn: torch ")
-    assert len(done.stderr.splitlines()) == 1
+def test_the_help_names_every_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["burn", "--help"]) == 0
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if one.startswith("inject: "))
+    assert all(kind in line for kind in (*KINDS, "slow:PERCENT"))
 
 
 @pytest.mark.parametrize(
@@ -90,15 +74,8 @@ def test_what_cuda_says_is_told_in_one_sentence(
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setattr(load, "run", fails)
-    assert load.main(LOAD) == 1
+    assert main(TYPED) == 1
     assert capsys.readouterr().err == said
-
-
-def test_neither_the_command_line_nor_its_course_loads_torch_or_numpy() -> None:
-    done = run(
-        "-c", "import sys, acceptance.loads.burn; print({'torch', 'numpy'} & sys.modules.keys())"
-    )
-    assert done.stdout == "set()\n", done.stderr
 
 
 def test_a_gpu_that_does_not_come_back_is_told_and_not_waited_for() -> None:

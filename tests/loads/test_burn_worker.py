@@ -12,9 +12,10 @@ import pytest
 from cases import each
 from wrong_results import WHOLE
 
+from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
 from acceptance.loads.burn.ring import division
 from acceptance.loads.burn.role import Counts, Proof
-from acceptance.loads.burn.worker import LAP_ROWS, LAPS, LISTED, BurnOptions, BurnWorker
+from acceptance.loads.burn.worker import LISTED, BurnOptions, BurnWorker
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.miscompare import read
@@ -177,7 +178,7 @@ def test_formats_take_turns_and_every_product_is_compared_once() -> None:
         (1, "bf16"),
         (1, "i8"),
     ]
-    assert tables["burn_laps"].columns == LAPS
+    assert tables["burn_laps"].columns == LAP_COLUMNS
     assert all(float(row[4]) == pytest.approx(15.0, abs=0.1) for row in tables["burn_laps"].rows)
     assert len(tables["burn_digests"].rows) == 6
     for short in ("bf16", "i8"):

@@ -14,6 +14,7 @@ import pytest
 
 from acceptance.loads.burn import product
 from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
+from acceptance.loads.burn.contract import READINGS
 from acceptance.loads.burn.device import TorchDevice
 from acceptance.loads.burn.fault import slowness
 from acceptance.loads.burn.product import digest, first_proof, operands
@@ -22,7 +23,6 @@ from acceptance.loads.burn.worker import BurnOptions, BurnWorker
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import formats
 from acceptance.loads.gemm.verification import BANDS
-from acceptance.loads.names import BURN_READINGS
 from acceptance.loads.protocol import LoadOutput, Output, parse
 
 # 64 x 64, and products 512 to 2048 deep; in float8, which torch multiplies on a processor one
@@ -87,9 +87,7 @@ def test_a_thousand_clean_products_of_each_format_raise_no_alarm(dtype: Dtype) -
         found = readings(output)
         assert found[f"burn_{dtype.short}_miscompares"] == 0
         assert output.miscompares == ()
-        assert found.keys() == {name.format(dtype.short) for name in BURN_READINGS} | {
-            "burn_filled"
-        }
+        assert found.keys() == {name.format(dtype.short) for name in READINGS} | {"burn_filled"}
         (laps,) = (table for table in output.tables if table.name == "burn_laps")
         products += sum(int(row[3]) for row in laps.rows)
         seconds *= 2

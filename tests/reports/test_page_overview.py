@@ -29,7 +29,7 @@ from acceptance.core.waiver import Waiver
 from acceptance.expect import gpu_limits
 from acceptance.journal.run import Run
 from acceptance.journal.samples import GpuReadings, GpuSample, TimedSample
-from acceptance.loads.names import BURN_LAPS, LAP_ROWS, LAPS
+from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS, LAPS
 from acceptance.reports import languages
 from acceptance.reports.page import overview_svg, render
 from acceptance.reports.page.sections import SECTIONS
@@ -130,7 +130,7 @@ def test_the_figures_that_builders_compare() -> None:
         | of("vram_miscompares", 0.0, 0.0)
     )
     row = ("0", "bf16", 1.0, 17_000.0, 1.0, 0.0, 1.0)
-    laps = Table("one.check", Gpu(0), BURN_LAPS, LAPS, (row, row))
+    laps = Table("one.check", Gpu(0), LAPS, LAP_COLUMNS, (row, row))
     found = run(values, both, tables=[laps])
     assert readings(found) == {
         "FP8 rate": "1288 TFLOP/s | 65 % of peak | -0.9 %",
@@ -301,8 +301,8 @@ def test_wrong_results_are_counted_over_all_comparisons() -> None:
 def test_a_table_of_laps_that_was_cut_counts_nothing() -> None:
     row = ("0", "bf16", 1.0, 5.0, 1.0, 0.0, 1.0)
     tables = [
-        Table("one.check", Gpu(0), BURN_LAPS, LAPS, (row,) * LAP_ROWS),
-        Table("one.check", Gpu(0), BURN_LAPS, ("other",), ((1.0,),)),
+        Table("one.check", Gpu(0), LAPS, LAP_COLUMNS, (row,) * LAP_ROWS),
+        Table("one.check", Gpu(0), LAPS, ("other",), ((1.0,),)),
     ]
     found = run(of("vram_miscompares", 0.0), tables=tables)
     assert readings(found)["results"] == "no error | 1 comparison"

@@ -11,7 +11,18 @@ import train_parallel_texts
 from cases import each
 from gpu_machine import gpu, uuid
 from load_texts import printed
-from wrong_results import ARRAY, CORE_REPEATED, DIGESTS, INEXACT, REPEATED, all_of, vram
+from wrong_results import (
+    ARRAY,
+    COPIED,
+    CORE_REPEATED,
+    DIGESTS,
+    INEXACT,
+    INPUTS,
+    REPEATED,
+    all_of,
+    one_bit,
+    vram,
+)
 
 from acceptance.core.component import Component
 from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu, Pair, Socket
@@ -176,6 +187,8 @@ def test_a_count_of_all_gpus_has_the_wrong_results_of_each_and_those_of_none() -
     with pytest.raises(LoadFailed) as caught:
         given.raise_failed()
     assert caught.value is failure
+
+
 OF_CORES = Gemm(dtype="float64", seconds=2.0, cores={"all": ((0,), (1,))})
 OF_RAM = MemoryRandom(seconds=2.0, cores={"socket0": ((0,),)}, llc_bytes=1, gib=1.0)
 OF_ARRAYS = MemoryBandwidth(seconds=2.0, cores={"all": ((0,),)}, llc_bytes=1)
@@ -224,6 +237,51 @@ def test_what_a_load_of_the_host_reports_is_heard_at_its_end() -> None:
     assert programs.on_line is None
     assert [one.component for one in programs.parts] == [CPU]
     assert results.values("cpu_gemm_core_f64") == {Core(0): 1.0, Core(1): 1.0}
+
+
+RING = {**one_bit(3), "dtype": "f16"}
+TO_PEER = {**COPIED, "found_s": 5.0}
+TO_GPU = {**COPIED, "component": "gpu0", "check": "copy_h2d"}
+GPUS_DUE = (Gpu(0), Gpu(1), Gpu(2))
+PAIRS_DUE = (Pair(Gpu(2), Gpu(0)), Pair(Gpu(2), Gpu(1)))
+
+
+@each(
+    "wrong, reading, counts",
+    [
+        (RING, "burn_f16_miscompares", {Gpu(2): 1.0}),
+        (RING, "burn_f32_miscompares", {}),
+        ({**INPUTS, "dtype": "f16"}, "burn_f16_miscompares", {Gpu(2): 1.0}),
+        (RING, "burn_copy_miscompares", {}),
+        (TO_GPU, "burn_copy_miscompares", {Gpu(2): 1.0}),
+        ({**TO_GPU, "check": "copy_d2h"}, "burn_copy_miscompares", {Gpu(2): 1.0}),
+        (TO_GPU, "burn_peer_miscompares", {}),
+        (TO_PEER, "burn_peer_miscompares", {Pair(Gpu(2), Gpu(0)): 1.0}),
+        (TO_PEER, "burn_copy_miscompares", {}),
+        (vram([(64, 0, 4)]), "vram_miscompares", {Gpu(2): 1.0}),
+        ({"component": "gpu0"}, "burn_f16_miscompares", {Gpu(2): 1.0}),
+        ({"component": "gpu0"}, "vram_miscompares", {Gpu(2): 1.0}),
+        ({"component": "gpu0"}, "burn_peer_miscompares", {}),
+    ],
+)
+def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
+    wrong: dict[str, Any], reading: str, counts: dict[Component, float]
+) -> None:
+    given = results({}, {Gpu(2): LoadFailed("load_failed", all_of(wrong))})
+    due = PAIRS_DUE if reading == "burn_peer_miscompares" else GPUS_DUE
+    assert given.counts(reading, due, first_wrong)[0] == counts
+    assert given.wrong(reading, due) == {name: [*all_of(wrong)] for name in counts}
+
+
+def test_a_program_that_saw_some_of_the_gpus_counts_those() -> None:
+    on = (Place(Gpu(0), (FIRST, SECOND)),)
+    pair = LoadReading("p2p", "GiB", Pair(Gpu(0), Gpu(1)), 2.0)
+    given = Results(on, {Gpu(0): output(pair, wrong=all_of(TO_PEER))})
+    assert given.values("p2p") == {Pair(Gpu(0), Gpu(2)): 2.0}
+    assert set(given.wrong("burn_peer_miscompares", ())) == {Pair(Gpu(0), Gpu(2))}
+    stray = LoadReading("p2p", "GiB", Pair(Gpu(0), Gpu(2)), 2.0)
+    with pytest.raises(LoadFailed, match="gpu0->gpu2, and was given 2 GPUs"):
+        Results(on, {Gpu(0): output(stray)}).values("p2p")
 
 
 def test_the_load_of_all_gpus_names_them_all_and_one_of_the_host_none() -> None:

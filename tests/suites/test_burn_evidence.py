@@ -9,19 +9,20 @@ from typing import Any
 from test_gpu_loads import DUE
 from wrong_results import COPIED, INPUTS, REPEATED, WHOLE, all_of, one_bit, vram
 
+from acceptance.core.component import Component
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.segment import JournalError
 from acceptance.loads.protocol import LoadOutput, LoadTable
+from acceptance.session.loads import Results, alone
 from acceptance.suites.fixtures import burn_evidence
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
     ROWS,
-    count_readings,
+    diagnosed,
     evidence,
     product_digests,
 )
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 from acceptance.wording import words
 
@@ -31,20 +32,24 @@ def ring(dtype: str, iteration: int, **more: Any) -> dict[str, Any]:
     return {**found, "dtype": dtype, **more}
 
 
-def failed(*found: dict[str, Any]) -> GpuLoads:
-    return GpuLoads(DUE, {}, {Gpu(2): LoadFailed("it died", all_of(*found))})
+def failed(*found: dict[str, Any]) -> Results:
+    return Results(alone(DUE), {}, {Gpu(2): LoadFailed("it died", all_of(*found))})
+
+
+def due(_count: str) -> tuple[Component, ...]:
+    return tuple(gpu.name for gpu in DUE)
 
 
 def cool(gpu: str, boot_s: float) -> GpuHeat | None:
     return None
 
 
-def cells(loads: GpuLoads, column: str) -> list[float | str]:
-    return [row[COLUMNS.index(column)] for row in evidence(loads, cool)[Gpu(2)]]
+def cells(results: Results, column: str) -> list[float | str]:
+    return [row[COLUMNS.index(column)] for row in evidence(results, due, cool)[Gpu(2)]]
 
 
 def test_without_wrong_results_there_is_no_table() -> None:
-    assert evidence(GpuLoads(DUE, {}, {Gpu(2): LoadFailed("it died", ())}), cool) == {}
+    assert evidence(failed(), due, cool) == {}
 
 
 def test_a_format_with_many_wrong_products_does_not_crowd_out_another() -> None:
@@ -58,7 +63,7 @@ def test_a_format_with_many_wrong_products_does_not_crowd_out_another() -> None:
 
 
 def test_what_a_load_did_not_tell_is_a_dash_and_never_a_number() -> None:
-    (row,) = evidence(failed({**INPUTS, "dtype": "f16"}), cool)[Gpu(2)]
+    (row,) = evidence(failed({**INPUTS, "dtype": "f16"}), due, cool)[Gpu(2)]
     told = dict(zip(COLUMNS, row, strict=True))
     assert told.pop("format") == "f16"
     assert told.pop("kind") == "inputs"
@@ -85,10 +90,10 @@ def test_each_kind_fills_its_cells() -> None:
     }
 
 
-def _rows(loads: GpuLoads, count: str) -> list[burn_evidence.Row]:
+def _rows(results: Results, count: str) -> list[burn_evidence.Row]:
     return [
         burn_evidence._row(Gpu(2), one, "many", cool)
-        for found in loads.wrong(count).values()
+        for found in results.wrong(count, due(count)).values()
         for one in found
     ]
 
@@ -108,7 +113,7 @@ def test_heat_is_that_of_the_gpu_when_the_product_was_made_or_else_found() -> No
     loads = failed(
         ring("f16", 1), {**COPIED, "component": "gpu0", "check": "copy_h2d", "found_s": 30.0}
     )
-    rows = evidence(loads, heats)[Gpu(2)]
+    rows = evidence(loads, due, heats)[Gpu(2)]
     assert [row[COLUMNS.index("degC")] for row in rows] == [71.0, 90.0]
     assert {gpu for gpu, _ in asked} == {Gpu(2)}
 
@@ -117,15 +122,16 @@ def test_a_telemetry_that_cannot_be_read_takes_no_wrong_result_away() -> None:
     def heats(gpu: str, boot_s: float) -> GpuHeat | None:
         raise JournalError("damaged")
 
-    counts, notes = count_readings(failed(ring("f16", 1)), "burn_f16_miscompares", heats)
-    assert counts == {Gpu(2): 1.0}
-    assert notes[Gpu(2)]
-    assert len(evidence(failed(ring("f16", 1)), heats)[Gpu(2)]) == 1
+    assert len(evidence(failed(ring("f16", 1)), due, heats)[Gpu(2)]) == 1
+    assert diagnosed(Gpu(2), all_of(ring("f16", 1)), heats).told
 
 
-def test_a_note_is_the_diagnosis_of_its_own_count() -> None:
-    counts, notes = count_readings(
-        failed(ring("f16", 1), ring("f16", 2), ring("f64", 1)), "burn_f16_miscompares", cool
+def test_a_diagnosis_is_of_its_own_count() -> None:
+    results = failed(ring("f16", 1), ring("f16", 2), ring("f64", 1))
+    counts, notes = results.counts(
+        "burn_f16_miscompares",
+        due("burn_f16_miscompares"),
+        lambda gpu, wrong: diagnosed(gpu, wrong, cool).told,
     )
     assert counts == {Gpu(2): 2.0}
     assert "2" in words.text(notes[Gpu(2)] or "")
@@ -138,7 +144,10 @@ def test_digests_are_by_product_with_the_library_that_made_them() -> None:
         (("f64", "8x8x8", "0" * 16, "1" * 16),),
     )
     found = product_digests(
-        GpuLoads(DUE, {Gpu(0): LoadOutput("burn", {"library": "cuBLAS"}, (), (), (), (table,))})
+        Results(
+            alone(DUE),
+            {Gpu(0): LoadOutput("burn", {"library": "cuBLAS"}, (), (), (), (table,))},
+        )
     )
     assert found[Gpu(0)].library == "cuBLAS"
     assert found[Gpu(0)].rows == {("f64", "8x8x8"): ("0" * 16, "1" * 16)}

@@ -10,30 +10,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import load_texts
 import pytest
 from gpu_machine import TRAITS, device, machine, uuid
 from journals import check, due
+from msgspec.structs import replace as replace_fields
 from wrong_results import COPIED, one_bit
 
-from acceptance.core.dtype import DTYPES
+from acceptance.core.dtype import DTYPES, DtypeName
 from acceptance.core.limit import GIB
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Body, Event
-from acceptance.loads.names import LAPS
+from acceptance.loads import asks
+from acceptance.loads.burn.contract import Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory, Memory
 from acceptance.process import command
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
+from acceptance.session.loads import first_wrong
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures import burn
 from acceptance.suites.fixtures.burn import BurnResults, memory_share
 from acceptance.wording import words
 
-AMPERE = ("f64", "f32", "tf32", "f16", "bf16", "i8")
-FORMATS: Mapping[str, tuple[str, ...]] = {Gpu(0): DTYPES, Gpu(1): AMPERE}
-DIGEST = "0123456789abcdef"
+AMPERE: tuple[DtypeName, ...] = ("f64", "f32", "tf32", "f16", "bf16", "i8")
+FORMATS: Mapping[str, tuple[DtypeName, ...]] = {Gpu(0): DTYPES, Gpu(1): AMPERE}
 STRESS_NG = """\
 stress-ng: info:  [1] setting to a {seconds} second run per stressor
 stress-ng: info:  [1] dispatching hogs: {workers} cpu
@@ -55,56 +58,6 @@ FAULTY = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation 
 def planned(*pairs: str) -> PlannedCheck:
     """The check's part of the plan, with these ways between GPUs."""
     return check("together.burn", due(), *(due("burn_peer_copied", pair, "GiB") for pair in pairs))
-
-
-def burn_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
-    words = dict(zip(argv[3::2], argv[4::2], strict=True))
-    dtypes, peers = words["--dtypes"].split(","), int(words.get("--peers", "0"))
-    told = {
-        "dtypes": dtypes,
-        "seconds": float(words["--seconds"]),
-        "peers": peers,
-        "laps": 2,
-        "uuid": visible[0],
-    }
-    readings = [
-        (f"burn_{dtype}{end}", unit, "gpu0", value)
-        for dtype in dtypes
-        for end, unit, value in (
-            ("", "TFLOP/s", 50.0),
-            ("_kept", "ratio", 1.0),
-            ("_miscompares", "count", 0.0),
-        )
-    ]
-    readings += [("burn_filled", "ratio", "gpu0", 0.9), ("burn_copied", "GiB", "gpu0", 30.0)]
-    readings += [("burn_copy_miscompares", "count", "gpu0", 0.0)]
-    for peer in range(1, peers + 1):
-        where = f"gpu0->gpu{peer}"
-        readings += [
-            ("burn_peer_copied", "GiB", where, float(peer)),
-            ("burn_peer_miscompares", "count", where, 0.0),
-        ]
-    turns = [(lap, dtype) for lap in range(2) for dtype in dtypes]
-    each = float(words["--seconds"]) / len(turns)
-    laps = [
-        [*turn, 50.0, 10, each, 100.0 + place * each, 100.0 + (place + 0.9) * each]
-        for place, turn in enumerate(turns)
-    ]
-    lines = [
-        {"rigproof_load": 1, "load": "burn", "parameters": {**told, "library": "cuBLAS 12.8"}},
-        *(
-            {"reading": name, "unit": unit, "component": where, "value": value}
-            for name, unit, where, value in readings
-        ),
-        {"table": "burn_laps", "columns": LAPS, "rows": laps},
-        {
-            "table": "burn_digests",
-            "columns": ["format", "shape", "inputs", "result"],
-            "rows": [[dtype, "8192x8192x8192", DIGEST, DIGEST] for dtype in dtypes],
-        },
-        {"end": True, "readings": len(readings) + 2},
-    ]
-    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 def host_printed(argv: Sequence[str]) -> str:
@@ -146,13 +99,19 @@ class Loads:
             name, text = Path(argv[3]).name, host_printed(argv)
         else:
             visible = env["CUDA_VISIBLE_DEVICES"].split(",")
-            name, text = visible[0], burn_printed(argv, visible)
+            ask = asks.of_argv(argv)
+            assert ask is not None
+            name, text = visible[0], load_texts.printed(ask, {"uuid": visible[0]})
         done = ProgramResult(argv, 0, text, "", 1e5)
         return self.spoil.get(name, lambda one: one)(done)
 
-    def loads(self) -> list[tuple[tuple[str, ...], Mapping[str, str]]]:
-        """The GPUs' loads of the only call."""
-        return [(argv, env) for argv, env in self.calls[0] if not argv[0].endswith("nice")]
+    def loads(self) -> list[tuple[object, str]]:
+        """What the GPUs' loads of the only call were asked, and the GPUs that each saw."""
+        return [
+            (asks.of_argv(argv), env["CUDA_VISIBLE_DEVICES"])
+            for argv, env in self.calls[0]
+            if not argv[0].endswith("nice")
+        ]
 
     def beside(self) -> list[tuple[str, ...]]:
         """The programs beside them, without the paths that they lie in."""
@@ -220,19 +179,10 @@ def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: 
     loads, heard = Loads(), Heard()
     found = together(loads, seen, Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)), heard=heard)
     assert loads.components == [[Gpu(0), Gpu(1), CPU, MEMORY]]
-    first, second = loads.loads()
-    assert first[0][2:] == (
-        "acceptance.loads.burn.load",
-        "--dtypes",
-        ",".join(DTYPES),
-        "--seconds",
-        "20.0",
-        "--peers",
-        "1",
-    )
-    assert second[0][3:5] == ("--dtypes", ",".join(AMPERE))
-    assert first[1]["CUDA_VISIBLE_DEVICES"] == f"{uuid(0)},{uuid(1)}"
-    assert second[1]["CUDA_VISIBLE_DEVICES"] == f"{uuid(1)},{uuid(0)}"
+    assert loads.loads() == [
+        (Ask(dtypes=DTYPES, seconds=20.0, peers=1), f"{uuid(0)},{uuid(1)}"),
+        (Ask(dtypes=AMPERE, seconds=20.0, peers=1), f"{uuid(1)},{uuid(0)}"),
+    ]
     threads = str(seen.cpu.threads)
     stress_ng, stressapptest = loads.beside()
     assert stress_ng[:6] == ("nice", "-n", "10", "stress-ng", "--cpu", threads)
@@ -254,8 +204,8 @@ def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: 
     assert heard.shown == [{Gpu(0): [Gpu(0), Gpu(1)], Gpu(1): [Gpu(1), Gpu(0)]}]
     assert loads.heard[0] is not None
     assert [words.text(one) for one in found.troubles()] == []
-    assert found.gpus.values("burn_bf16") == {Gpu(0): 50.0, Gpu(1): 50.0}
-    assert found.gpus.values("burn_f8") == {Gpu(0): 50.0}
+    assert found.gpus.values("burn_bf16") == {Gpu(0): 1.0, Gpu(1): 1.0}
+    assert found.gpus.values("burn_f8") == {Gpu(0): 1.0}
     assert found.gpus.values("burn_peer_copied") == {
         Pair(Gpu(0), Gpu(1)): 1.0,
         Pair(Gpu(1), Gpu(0)): 1.0,
@@ -270,10 +220,14 @@ def test_each_gpu_copies_to_the_peers_that_the_plan_names_and_sees_no_others() -
     four = machine(device(0), device(1), device(2), device(3))
     loads = Loads()
     found = together(loads, four, Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0)))
-    assert [env["CUDA_VISIBLE_DEVICES"] for _, env in loads.loads()] == [
-        f"{uuid(0)},{uuid(2)}", uuid(1), f"{uuid(2)},{uuid(0)}", uuid(3)
-    ]  # fmt: skip
-    assert ["--peers" in argv for argv, _ in loads.loads()] == [True, False, True, False]
+    alone = Ask(dtypes=DTYPES, seconds=20.0)
+    beside = replace_fields(alone, peers=1)
+    assert loads.loads() == [
+        (beside, f"{uuid(0)},{uuid(2)}"),
+        (replace_fields(alone, dtypes=AMPERE), uuid(1)),
+        (beside, f"{uuid(2)},{uuid(0)}"),
+        (alone, uuid(3)),
+    ]
     assert found.gpus.values("burn_peer_copied") == {
         Pair(Gpu(0), Gpu(2)): 1.0,
         Pair(Gpu(2), Gpu(0)): 1.0,
@@ -297,8 +251,9 @@ def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_oth
 ) -> None:
     found = together(Loads(spoil={uuid(1): died}), seen)
     assert set(found.gpus.outputs) == {Gpu(0)}
-    assert found.gpus.miscompares("burn_bf16_miscompares")[0] == {Gpu(0): 0.0, Gpu(1): 1.0}
-    assert found.gpus.miscompares("burn_f64_miscompares")[0] == {Gpu(0): 0.0}
+    for dtype, died_with in (("bf16", {Gpu(1): 1.0}), ("f64", {})):
+        counts, _ = found.gpus.counts(f"burn_{dtype}_miscompares", (Gpu(0), Gpu(1)), first_wrong)
+        assert counts == {Gpu(0): 0.0, **died_with}
     assert found.processors.output is not None
     assert found.memory.output is not None
     (trouble,) = found.troubles()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from gpu_machine import gpu
-from wrong_results import COPIED, INPUTS, REPEATED, TRANSFERRED, VECTOR, Fact, all_of, one_bit, vram
+from wrong_results import COPIED, REPEATED, TRANSFERRED, VECTOR, Fact, all_of
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.diagnosis.wrong_result import in_words
@@ -71,9 +71,7 @@ OF_F16 = REPEATED
 OF_COPY = TRANSFERRED
 OF_PAIR = {**TRANSFERRED, "component": "gpu0->gpu1", "check": "copy_own_p2p"}
 OF_PRODUCT = VECTOR
-RING = {**one_bit(3), "dtype": "f16"}
 TO_PEER = {**COPIED, "found_s": 5.0}
-TO_GPU = {**COPIED, "component": "gpu0", "check": "copy_h2d"}
 
 
 @pytest.mark.parametrize(
@@ -136,35 +134,6 @@ def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -
         {Pair(Gpu(0), Gpu(2)): in_words(*all_of(OF_PAIR))},
     )
     assert loads.miscompares("elementwise_miscompares") == ({Gpu(0): 0.0}, {Gpu(0): None})
-
-
-# --- the burn and the memory test ---
-
-
-@pytest.mark.parametrize(
-    ("found", "reading", "counts"),
-    [
-        (RING, "burn_f16_miscompares", {Gpu(2): 1.0}),
-        (RING, "burn_f32_miscompares", {}),
-        ({**INPUTS, "dtype": "f16"}, "burn_f16_miscompares", {Gpu(2): 1.0}),
-        (RING, "burn_copy_miscompares", {}),
-        (TO_GPU, "burn_copy_miscompares", {Gpu(2): 1.0}),
-        ({**TO_GPU, "check": "copy_d2h"}, "burn_copy_miscompares", {Gpu(2): 1.0}),
-        (TO_GPU, "burn_peer_miscompares", {}),
-        (TO_PEER, "burn_peer_miscompares", {Pair(Gpu(2), Gpu(0)): 1.0}),
-        (TO_PEER, "burn_copy_miscompares", {}),
-        (vram([(64, 0, 4)]), "vram_miscompares", {Gpu(2): 1.0}),
-        ({"component": "gpu0"}, "burn_f16_miscompares", {Gpu(2): 1.0}),
-        ({"component": "gpu0"}, "vram_miscompares", {Gpu(2): 1.0}),
-        ({"component": "gpu0"}, "burn_peer_miscompares", {}),
-    ],
-)
-def test_a_wrong_result_of_a_burn_speaks_against_its_own_count(
-    found: dict[str, object], reading: str, counts: dict[str, float]
-) -> None:
-    loads = GpuLoads(DUE, {}, {Gpu(2): LoadFailed("it died", all_of(found))})
-    assert loads.miscompares(reading)[0] == counts
-    assert loads.wrong(reading) == {name: [*all_of(found)] for name in counts}
 
 
 def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:

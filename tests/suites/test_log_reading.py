@@ -26,7 +26,7 @@ from msgspec.structs import replace as replaced
 from power_printed import pulse_printed, watch_printed
 from runs import machine_root, write_segment
 from storage_printed import fio_printed, load_printed
-from test_burn_fixtures import burn_printed, host_printed
+from test_burn_fixtures import host_printed
 from test_gpu_load_runs import printed
 from wrong_results import RUN, one_bit
 
@@ -253,7 +253,6 @@ class Programs:
         if name.endswith(".storage"):
             return load_printed(argv)
         makers: dict[str, Callable[[], str]] = {
-            "acceptance.loads.burn.load": lambda: burn_printed(argv, visible),
             "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
             "acceptance.loads.train.step_load": lambda: train_step_printed(argv, visible[0]),
@@ -617,7 +616,7 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         'GB/s", "component": "gpu0", "value": 1.5}',
         TELLS.format("vram_copy", "1", "gpu0", "1.5"),
     ),
-    "together.burn": (69, "50.0}", "51.0}", TELLS.format("burn_i8", "50", "gpu0", "51")),
+    "together.burn": (71, "1.0}", "1.1}", TELLS.format("burn_f64", "1", "gpu0", "1.1")),
     "train.step": (
         10,
         "100.0}",

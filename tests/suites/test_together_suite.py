@@ -17,20 +17,21 @@ from wrong_results import COPIED, all_of
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES
+from acceptance.core.evidence import Table
 from acceptance.core.judgement import judge_due
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.waiver import Waiver
 from acceptance.diagnosis.signature import GpuHeat
+from acceptance.loads.burn.contract import DIGEST_COLUMNS, DIGESTS, LAP_COLUMNS, LAPS
 from acceptance.loads.miscompare import read
-from acceptance.loads.names import LAPS
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
+from acceptance.session.loads import Place, Results
 from acceptance.suites import together, vram
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import Reading, ToolOutput
 from acceptance.wording import words
@@ -126,8 +127,8 @@ def tables() -> dict[str, LoadTable]:
     )
     rows = tuple((dtype, SHAPE, RIGHT, RIGHT) for dtype in DTYPES)
     return {
-        "burn_laps": LoadTable("burn_laps", LAPS, laps),
-        "burn_digests": LoadTable("burn_digests", ("format", "shape", "inputs", "result"), rows),
+        LAPS: LoadTable(LAPS, LAP_COLUMNS, laps),
+        DIGESTS: LoadTable(DIGESTS, DIGEST_COLUMNS, rows),
     }
 
 
@@ -160,7 +161,7 @@ class Machine:
         rows = tuple((dtype, SHAPE, inputs, result) if row[0] == dtype else row for row in own.rows)
         self.tables[gpu]["burn_digests"] = LoadTable(own.name, own.columns, rows)
 
-    def loads(self) -> GpuLoads:
+    def results(self) -> Results:
         outputs = {
             name: LoadOutput(
                 "burn",
@@ -176,7 +177,13 @@ class Machine:
             for name, given in self.given.items()
             if name not in self.died
         }
-        return GpuLoads(gpus(seen()), outputs, self.died)
+        every = gpus(seen())
+        places = [Place(own.name, (own, *(one for one in every if one != own))) for own in every]
+        return Results(tuple(places), outputs, self.died)
+
+    def run(self, _ask: object, on: object) -> Results:
+        """Stands for the loads of the memory test."""
+        return self.results()
 
     def heat(self, gpu: Component, boot_s: float) -> GpuHeat | None:
         return self.heats.get(gpu)
@@ -190,7 +197,7 @@ class Machine:
             made(),
             "together.burn",
             together.test_burn,
-            together=lambda: BurnResults(self.loads(), self.processors, self.memory, 51.2),
+            together=lambda: BurnResults(self.results(), self.processors, self.memory),
             due_gpus=gpus(seen()),
             siblings=SIBLINGS,
             gpu_heat=self.heat,
@@ -203,10 +210,10 @@ class Machine:
             made(),
             "vram.patterns",
             vram.test_patterns,
-            vram_run=self.loads,
+            loads=self,
             due_gpus=gpus(seen()),
+            load_s={"vram": 1.0},
             gpu_heat=self.heat,
-            table=self.table,
         )
 
     def rows(self, gpu: Component) -> list[dict[str, float | str]]:
@@ -245,6 +252,11 @@ def note(said: Said, measurement: str, component: Component) -> str | None:
     return None if found is None else words.text(found)
 
 
+def tables_of(said: Said) -> list[tuple[Component, str]]:
+    """The tables that a load printed, as they are journalled."""
+    return [(body.component, body.name) for body in said.written if isinstance(body, Table)]
+
+
 def excused(said: Said, check: str, measurement: str, component: Component) -> list[str]:
     """What is found of a measurement that a machine file would let be as it is."""
     (due,) = [
@@ -281,10 +293,9 @@ def test_a_healthy_machine_passes_with_everything_measured(box: Machine) -> None
 
 
 def test_the_tables_of_every_gpu_are_journalled_and_none_of_wrong_results(box: Machine) -> None:
-    box.said()
-    assert [words[:2] for words in box.written] == [
-        (gpu, name) for gpu in NAMES for name in ("burn_laps", "burn_digests")
-    ]
+    said = box.said()
+    assert tables_of(said) == [(gpu, name) for gpu in NAMES for name in (LAPS, DIGESTS)]
+    assert box.written == []
 
 
 def test_the_burn_is_the_last_check_that_loads_the_machine_and_memory_comes_before() -> None:
@@ -479,6 +490,17 @@ def test_wrong_results_of_a_load_that_died_fail_the_machine_and_are_diagnosed(bo
     assert excused(said, "together.burn", "burn_bf16_miscompares", Gpu(1)) == ["fail"]
 
 
+def test_a_wrong_result_that_names_no_count_speaks_against_those_of_its_gpu(box: Machine) -> None:
+    box.died[Gpu(1)] = LoadFailed("the load burn was killed", all_of({"row": 7}))
+    said = box.said()
+    assert said.outcome == "error"
+    for count in (*(f"burn_{dtype}_miscompares" for dtype in DTYPES), "burn_copy_miscompares"):
+        assert said.measured(count)[Gpu(1)] == 1.0
+    for count in ("burn_peer_miscompares", "burn_digests_differ"):
+        assert set(said.measured(count).values()) == {0.0}, "it is of no pair, and no digest"
+    assert len(said.measured("burn_digests_differ")) == 2
+
+
 def test_every_part_that_failed_is_named(box: Machine) -> None:
     box.died = {Gpu(0): LoadFailed("it died", ()), Gpu(2): LoadFailed("it hung", ())}
     box.processors = HostRun(trouble="stress-ng was ended by signal 9")
@@ -540,7 +562,7 @@ def test_healthy_memory_passes_and_its_tables_are_journalled(chips: Machine) -> 
     said = chips.memory_said()
     assert (said.outcome, said.message) == ("pass", "")
     assert said.measured("vram_tested") == dict.fromkeys(NAMES, 0.98)
-    assert [words[:2] for words in chips.written] == [(gpu, "vram_passes") for gpu in NAMES]
+    assert tables_of(said) == [(gpu, "vram_passes") for gpu in NAMES]
 
 
 @pytest.mark.parametrize(

@@ -18,18 +18,12 @@ from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
 
-from acceptance.core.parts import CPU, GPUS, Gpu, Pair
+from acceptance.core.parts import CPU, GPUS, Gpu
 from acceptance.loads import asks
+from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
-from acceptance.loads.names import (
-    BURN_OF_GPU,
-    BURN_OF_PEER,
-    BURN_READINGS,
-    DIGESTS,
-    LAPS,
-)
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.loads.vram import contract as vram
 from acceptance.observe import dmi, smart
@@ -38,11 +32,7 @@ from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session import loads
 from acceptance.session.loads import Place
 from acceptance.tools import device_query
-from acceptance.tools.load_output import (
-    LoadFailed,
-    read,
-    read_burn,
-)
+from acceptance.tools.load_output import LoadFailed, read
 from acceptance.tools.read import nccl_log
 from acceptance.tools.reading import ToolOutput
 
@@ -127,8 +117,8 @@ def _nccl(text: str) -> object:
     return {name: ("", values) for name, values in every.items()}, [], None
 
 
-DTYPES = ["f64", "f8"]
 GROUP = collective.Ask(backend="nccl", ranks=2, seconds=8.0)
+BURN = burn.Ask(dtypes=("f64", "f8"), seconds=8.0, peers=1)
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
 CORES = cpu.Gemm(dtype="float64", seconds=8.0, cores={"all": ((0,), (1,))})
@@ -148,12 +138,10 @@ READ: dict[str, Read] = {
     ),
     "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
     "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
-    "burn": _load(
-        lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
-    ),
     "collective": _load(
         lambda done: loads.read(replace(done, argv=asks.argv("python", GROUP)), ON_ALL)
     ),
+    "burn": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", BURN)), ON)),
     "vram": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", VRAM)), ON)),
 }
 
@@ -197,35 +185,6 @@ def printed(
     return stream.getvalue()
 
 
-def _units(
-    names: dict[str, str], where: str, dtypes: list[str]
-) -> list[tuple[str, str, str, float]]:
-    """A figure of each name: 0 for what is counted, for every dtype where the name is a form."""
-    every = {name.format(dtype): unit for name, unit in names.items() for dtype in dtypes}
-    return [(name, unit, where, 0.0 if unit == "count" else 0.9) for name, unit in every.items()]
-
-
-def _burn() -> str:
-    readings = _units(BURN_READINGS, Gpu(0), DTYPES) + _units(BURN_OF_GPU, Gpu(0), DTYPES)
-    readings += _units(BURN_OF_PEER, Pair(Gpu(0), Gpu(1)), DTYPES)
-    turns = [(lap, dtype) for lap in range(2) for dtype in DTYPES]
-    laps = [
-        (*turn, 50.0, 100, 2.0, 2.0 * place, 2.0 * place + 2.0) for place, turn in enumerate(turns)
-    ]
-    digests = [
-        (dtype, "8192x8192x8192", "0123456789abcdef", "fedcba9876543210") for dtype in DTYPES
-    ]
-    said = {
-        "dtypes": DTYPES,
-        "seconds": 8.0,
-        "peers": 1,
-        "laps": 2,
-        "uuid": "GPU-1",
-        "library": "cuBLAS 12.8",
-    }
-    return printed("burn", said, readings, burn_laps=(LAPS, laps), burn_digests=(DIGESTS, digests))
-
-
 def _loads() -> Iterator[Healthy]:
     for ask in (CORES, MEMORY):
         yield Healthy(ask.load, ask.load, load_texts.printed(ask, {}))
@@ -233,10 +192,10 @@ def _loads() -> Iterator[Healthy]:
     copies = [("copy_h2d", "GB/s", Gpu(0), 50.0), ("copy_h2d_miscompares", "count", Gpu(0), 0.0)]
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
     yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
-    yield Healthy("burn", "burn", _burn())
     uuids = [str(one.uuid) for one in ON_ALL.gpus]
     lines = collective_texts.lines(GROUP, uuids, [one.pci_address for one in ON_ALL.gpus])
     yield Healthy("collective", "collective", collective_texts.printed(lines))
+    yield Healthy("burn", "burn", load_texts.printed(BURN, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))
 
 

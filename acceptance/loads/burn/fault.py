@@ -1,4 +1,4 @@
-"""Faults injected into the burn (`--inject`), to prove that they are found and told apart.
+"""Faults injected into the burn (`inject`), to prove that they are found and told apart.
 
 Never set in a real run.
 
@@ -22,14 +22,11 @@ and `lost` a GPU.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import re
 from typing import Any
 
 from acceptance.loads.gemm.product import Tensor, words
 
-KINDS = ("bit", "stuck", "ulp17", "nan", "inf", "repeat", "unwritten", "input", "hang", "lost")
 # The product of each format that the one-product faults spoil: in the first lap, before its memory
 # is used again.
 AT = 5
@@ -61,15 +58,6 @@ _HIGH = {
     "f8": 12,
     "i8": 20,
 }
-
-
-def argument(text: str) -> str:
-    """The fault named by `--inject`; raises argparse.ArgumentTypeError for any other text."""
-    if text not in KINDS and not re.fullmatch(r"slow:([1-9]|[1-8]\d|90)", text):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not one of {', '.join(KINDS)} and slow:PERCENT (1 to 90)"
-        )
-    return text
 
 
 def slowness(kind: str | None) -> float:

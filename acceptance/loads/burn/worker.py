@@ -7,6 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from acceptance.loads.burn.contract import (
+    COURSE_COLUMNS,
+    COURSES,
+    DIGEST_COLUMNS,
+    DIGESTS,
+    LAP_COLUMNS,
+    LAP_ROWS,
+    LAPS,
+    LEAST_LAPS,
+    READINGS,
+)
 from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRing
 from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
 from acceptance.loads.burn.shape import Shape, shapes
@@ -18,15 +29,7 @@ from acceptance.loads.miscompare import (
     Miscompare,
     WrongProduct,
 )
-from acceptance.loads.names import (
-    BURN_DIGESTS,
-    BURN_LAPS,
-    BURN_READINGS,
-    DIGESTS,
-    LAP_ROWS,
-    LAPS,
-    OWN,
-)
+from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Lap, LapFormat, Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn
@@ -49,8 +52,8 @@ class BurnOptions:
 
     @property
     def laps(self) -> int:
-        """Number of turns of each format, at least two."""
-        return max(2, round(self.seconds / TURN_S / max(1, len(self.dtypes))))
+        """Number of turns of each format."""
+        return max(LEAST_LAPS, round(self.seconds / TURN_S / max(1, len(self.dtypes))))
 
     @property
     def turn_s(self) -> float:
@@ -163,17 +166,16 @@ class BurnWorker:
         if formats:
             self._output.reading("burn_filled", "ratio", OWN, self._filled)
             digests = [(one.dtype.short, *row) for one in formats for row in one.proof.digests]
-            self._output.table(BURN_DIGESTS, DIGESTS, digests)
+            self._output.table(DIGESTS, DIGEST_COLUMNS, digests)
             half = LAP_ROWS // 2
             rows = (
                 self._laps
                 if len(self._laps) <= LAP_ROWS
                 else self._laps[:half] + self._laps[-half:]
             )
-            self._output.table(BURN_LAPS, LAPS, rows)
+            self._output.table(LAPS, LAP_COLUMNS, rows)
             if self._order.plain:
-                columns = ("format", "products", "from s", "to s", "TFLOP/s")
-                self._output.table("burn_courses", columns, self._courses[:LAP_ROWS])
+                self._output.table(COURSES, COURSE_COLUMNS, self._courses[:LAP_ROWS])
 
     def _prove(self, dtype: Dtype) -> Format:
         divisor = self._order.divisors.get(dtype.short, 1)
@@ -337,7 +339,7 @@ class BurnWorker:
             self._output.miscompare(miscompare)
 
     def _report(self, one: Format) -> None:
-        rate, kept, wrong = (name.format(one.dtype.short) for name in BURN_READINGS)
+        rate, kept, wrong = (name.format(one.dtype.short) for name in READINGS)
         self._output.reading(rate, "TFLOP/s", OWN, one.work[0] / one.work[1] / 1e12)
         self._output.reading(kept, "ratio", OWN, one.first_last[1] / one.first_last[0])
         self._output.reading(wrong, "count", OWN, one.wrong)

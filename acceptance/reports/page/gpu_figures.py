@@ -21,7 +21,7 @@ from acceptance.diagnosis import peer_paths
 from acceptance.diagnosis.transports import pair_links
 from acceptance.expect.sheet import LOCAL_COPY, PATTERN_COPY, Sheet
 from acceptance.journal.run import Run
-from acceptance.loads.names import BURN_LAPS, LAP_ROWS, LAPS
+from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS, LAPS
 from acceptance.machine.gpu import Gpu, gpus
 from acceptance.reports import closing, pair_table
 from acceptance.reports.page import bars, peaks
@@ -471,12 +471,16 @@ def not_made(source: Source, due: Iterable[Judgement]) -> str:
 
 def _products(run: Run) -> Iterator[tuple[Component, float]]:
     """The matrix products that the burn computed on each GPU; it compares all of them."""
-    count = LAPS.index("products")
+    count = LAP_COLUMNS.index("products")
     found: dict[Component, float] = {}
     for entry in run.entries:
         table = entry.body
         whole = isinstance(table, Table) and len(table.rows) < LAP_ROWS  # of more it has a part
-        if isinstance(table, Table) and whole and (table.name, table.columns) == (BURN_LAPS, LAPS):
+        if (
+            isinstance(table, Table)
+            and whole
+            and (table.name, table.columns) == (LAPS, LAP_COLUMNS)
+        ):
             numbers = (row[count] for row in table.rows)
             known = [one for one in numbers if isinstance(one, float) and 0 <= one < _MOST]
             found[table.component] = found.get(table.component, 0.0) + sum(known)

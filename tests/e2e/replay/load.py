@@ -71,6 +71,7 @@ def burn(words: list[str]) -> None:
     import linked_gpus
     import torch
 
+    from acceptance.loads import asks
     from acceptance.loads.burn import copies
     from acceptance.loads.burn.card import boot_s
     from acceptance.loads.burn.compare import TorchComparator
@@ -81,7 +82,7 @@ def burn(words: list[str]) -> None:
 
     # Other faults are played beside it, and threads of small products wait more than they work.
     torch.set_num_threads(1)
-    told = plan("acceptance.loads.burn.load")
+    told = plan("burn")
     gpu, parameters = who()
     sick = gpu.index == told["gpu"]
     fault = told["fault"] if sick else ""
@@ -126,18 +127,12 @@ def burn(words: list[str]) -> None:
             with self._gpus.in_place():
                 self._copies.finish()
 
-    dtypes = tuple(DTYPES[name] for name in option(words, "--dtypes").split(","))
-    seconds, peers = float(option(words, "--seconds")), int(option(words, "--peers", "0"))
+    ask = asks.decode(words[0])
+    dtypes, peers = tuple(DTYPES[name] for name in ask.dtypes), ask.peers
     output = Rated(sys.stdout)
-    order = BurnOptions(dtypes, seconds, divisors=dict.fromkeys(DTYPES, DIVISOR))
+    order = BurnOptions(dtypes, ask.seconds, divisors=dict.fromkeys(DTYPES, DIVISOR))
     card = Processor()
-    asked = {
-        "dtypes": [dtype.short for dtype in dtypes],
-        "seconds": seconds,
-        "peers": peers,
-        "laps": order.laps,
-    }
-    output.hello("burn", {**asked, **parameters})
+    output.hello(ask.load, {**ask.parameters(), "laps": order.laps, **parameters})
     if fault == "hang":
         time.sleep(900)
     made = None if fault in ("", "lost", "lost-writes") else fault
@@ -483,7 +478,7 @@ def changed(name: str, words: list[str]) -> None:
 def main() -> None:
     name, *words = sys.argv[1:]
     own = {
-        "acceptance.loads.burn.load": burn,
+        "burn": burn,
         "gpu_gemm": gpu_gemm,
         "acceptance.loads.pulse.load": pulse,
         "acceptance.loads.train.step_load": train_step,

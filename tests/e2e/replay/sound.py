@@ -29,7 +29,7 @@ from acceptance.core.plan import Due, Plan
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, segment
 from acceptance.loads import asks
-from acceptance.loads.names import BURN_DIGESTS, BURN_LAPS, DIGESTS, LAPS
+from acceptance.loads.burn.contract import DIGEST_COLUMNS, DIGESTS, LAP_COLUMNS, LAPS
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import parallel_contract as parallel
@@ -136,26 +136,24 @@ def vram(words: list[str]) -> None:
 
 
 def burn(words: list[str]) -> None:
-    given = options(words)
-    dtypes, seconds = given["dtypes"].split(","), float(given["seconds"])
-    peers = int(given.get("peers") or 0)
+    ask = asks.decode(words[0])
     output = Output(sys.stdout)
-    asked = {"dtypes": dtypes, "seconds": seconds, "peers": peers, "laps": LAP_COUNT}
-    output.hello("burn", {**asked, **identity()})
+    output.hello(ask.load, {**ask.parameters(), "laps": LAP_COUNT, **identity()})
     began_s = clock.boot_s()
-    time.sleep(seconds)
+    time.sleep(ask.seconds)
     others = ("burn_digests_differ", "burn_cpu_failures", "burn_memory_errors")
     readings(output, "together.burn", (*others, "burn_memory_filled"))
-    first_s = seconds / LAP_COUNT - TURN_S * (len(dtypes) - 1)
+    first_s = ask.seconds / LAP_COUNT - TURN_S * (len(ask.dtypes) - 1)
     rows: list[tuple[float | str, ...]] = []
     for lap in range(LAP_COUNT):
-        for number, dtype in enumerate(dtypes):
+        for number, dtype in enumerate(ask.dtypes):
             turn_s = TURN_S if number else first_s
             rows.append((float(lap), dtype, 1.0, 1.0, turn_s, began_s, began_s + turn_s))
             began_s += turn_s
-    output.table(BURN_LAPS, LAPS, rows)
+    output.table(LAPS, LAP_COLUMNS, rows)
     digest = "0123456789abcdef"
-    output.table(BURN_DIGESTS, DIGESTS, [(one, "64x64x64", digest, digest) for one in dtypes])
+    products = [(one, "64x64x64", digest, digest) for one in ask.dtypes]
+    output.table(DIGESTS, DIGEST_COLUMNS, products)
     output.end()
 
 
@@ -259,8 +257,8 @@ def pulse(words: list[str]) -> None:
 
 
 LOADS: dict[str, Callable[[list[str]], None]] = {
-    "acceptance.loads.burn.load": burn,
     "collective": collective,
+    "burn": burn,
     "acceptance.loads.copy.load": copies,
     "cpu_gemm": on_processors,
     "memory_bandwidth": on_processors,
