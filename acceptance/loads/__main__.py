@@ -24,6 +24,7 @@ from acceptance.loads.asks import ASKS, AnyAsk
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
+from acceptance.loads.storage import contract as storage
 from acceptance.loads.vram import contract as vram
 
 HELP = ("-h", "--help")
@@ -124,6 +125,12 @@ def run(ask: AnyAsk) -> int:
             from acceptance.loads.vram import load as vram_load
 
             return run_guarded(name, partial(vram_load.run, ask, output), strays=vram_load.STRAYS)
+        case storage.Memmap() | storage.Feed() | storage.Checkpoint() | storage.Kept():
+            from acceptance.loads.storage import load as storage_load
+
+            return run_guarded(
+                name, partial(storage_load.run, ask, output), errors=storage_load.ERRORS
+            )
 
 
 def main(words: Sequence[str]) -> int:

@@ -8,9 +8,10 @@ from typing import get_args
 import msgspec
 
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.storage import contract as storage
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = gemm.Ask | vram.Ask | storage.Memmap | storage.Feed | storage.Checkpoint | storage.Kept
 PROGRAM = ("-m", "acceptance.loads")
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from acceptance.loads.miscompare import (
     DifferingDigests,
     DifferingRun,
+    FailedFile,
+    FileCheck,
     WrongCollective,
     WrongCopy,
+    WrongFile,
     WrongLayer,
     WrongLayerRepeat,
     WrongMemory,
@@ -18,9 +23,16 @@ from acceptance.loads.miscompare import (
     dtype_of,
 )
 from acceptance.loads.names import WITH_MULTICAST, of_arm
+from acceptance.loads.storage import contract as storage
 
 # Loads that name the format of a wrong product in its count, and checks of the one that does not.
 _BY_FORMAT = ("gemm_{}_miscompares", "burn_{}_miscompares")
+_OF_FILES: Mapping[FileCheck, str] = {
+    "memmap": storage.MEMMAP_MISCOMPARES,
+    "feed": storage.FEED_MISCOMPARES,
+    "checkpoint": storage.CHECKPOINT_MISCOMPARES,
+    "kept": storage.KEPT_ERRORS,
+}
 _OF_POWER = ("power_step_miscompares", "power_pulses_miscompares", "power_ladder_miscompares")
 
 
@@ -55,6 +67,10 @@ def counts_of(wrong: WrongResult) -> tuple[str, ...]:
             return ("layer_miscompares",)
         case WrongStep():
             return ("step_miscompares",)
+        case WrongFile():
+            return (_OF_FILES[wrong.check],)
+        case FailedFile():
+            return ("storage_failed",)
         case _:
             dtype = dtype_of(wrong)
             if dtype is None:

@@ -12,10 +12,12 @@ from acceptance.loads.asks import AnyAsk
 from acceptance.loads.contract import ReadingKey
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.loads.storage import contract as storage
 from acceptance.loads.vram import contract as vram
 
 # The rows of a sound run.
 ROWS: Mapping[str, Sequence[Sequence[float | str]]] = {
+    storage.MEMMAP: [(arm, 8.0, 1.0, 16400.0, 65536.0, 60.0, 90.0) for arm in storage.ARMS],
     vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
 }
 

@@ -15,8 +15,10 @@ from acceptance.loads.asks import ASKS
 from acceptance.loads.contract import Ask as BaseAsk
 from acceptance.loads.gemm.contract import SIZES, Ask
 from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.storage.contract import KINDS, LEAST, Feed
 
 GEMM = Ask(dtypes=("f64", "bf16"), seconds=6.0, size=4096, table=SIZES, inject="slow")
+ON_DISK = ["folder=/d", "component=disk:md0"]
 TYPED = ["gpu_gemm", "dtypes=f64,bf16", "seconds=6", "size=4096", "inject=slow"]
 
 
@@ -27,6 +29,9 @@ def test_argv_is_the_ask() -> None:
 
 
 def test_people_type_the_same() -> None:
+    assert parsed(["storage_feed", *ON_DISK, f"bytes={LEAST}", "seconds=1", "gpu=true"]) == Feed(
+        folder="/d", component="disk:md0", bytes=LEAST, seconds=1.0, gpu=True
+    )
     assert parsed([*TYPED, f"table={','.join(map(str, SIZES))}"]) == GEMM
     assert parsed([*TYPED, f"table={list(SIZES)}"]) == GEMM
     assert parsed(['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1}']) == Ask(
@@ -60,6 +65,28 @@ def test_people_type_the_same() -> None:
             for one in ("512,128", "128,128", "16", "100", "128,", "-128")
         ),
         ["gpu_gemm", "dtypes=i8", "seconds=1", "inject=fire"],
+        *(
+            ["storage_checkpoint", *ON_DISK, f"bytes={one}"]
+            for one in ("0", "262143", "-5", "1.5", "x", "", str((1 << 37) + 1))
+        ),
+        *(
+            ["storage_checkpoint", "folder=/d", f"component={one}", f"bytes={LEAST}"]
+            for one in ("dimm:A1", "disk:", "vda", "")
+        ),
+        ["storage_checkpoint", "folder=", "component=disk:md0", f"bytes={LEAST}"],
+        ["storage_checkpoint", *ON_DISK, f"bytes={LEAST}", "seconds=1"],
+        ["storage_memmap", *ON_DISK, f"bytes={LEAST}"],
+        ["storage_feed", *ON_DISK, f"bytes={LEAST}", "seconds=1", "gpu=2"],
+        *(
+            ["storage_kept", *ON_DISK, f"bytes={LEAST}", *more]
+            for more in (
+                ("machine=m", "way=both"),
+                ("machine=", "way=read"),
+                ("way=read",),
+                ("machine=m", "way=write", "inject=fire"),
+                *(("machine=m", "way=read", f"inject={one}") for one in KINDS if one != "flight"),
+            )
+        ),
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],

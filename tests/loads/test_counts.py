@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from cases import each
 from wrong_results import (
     COLLECTIVE,
     COPIED,
     DIGESTS,
+    FAILED,
     FILE,
     INPUTS,
     LAYER,
@@ -26,7 +27,7 @@ from wrong_results import (
 from acceptance.core.dtype import DTYPES
 from acceptance.expect import measurements
 from acceptance.loads.counts import counts_of
-from acceptance.loads.miscompare import CollectiveArm, read, read_or_keep
+from acceptance.loads.miscompare import CollectiveArm, FileCheck, read, read_or_keep
 
 PRODUCT = one_bit(3)
 
@@ -55,6 +56,8 @@ PRODUCT = one_bit(3)
         (DIGESTS, "collective_disagreements"),
         (DIGESTS, "collective_disagreements_p2p_off"),
         (DIGESTS, "parallel_disagreements"),
+        (FILE, "storage_kept_errors"),
+        (FAILED, "storage_failed"),
     ],
 )
 def test_the_count_of_a_wrong_result(found: dict[str, Any], count: str) -> None:
@@ -91,6 +94,8 @@ def test_each_count_is_a_measurement() -> None:
             UNEQUAL,
             DIGESTS,
             COLLECTIVE,
+            *({**FILE, "check": one} for one in get_args(FileCheck)),
+            FAILED,
         )
         for name in counts_of(read(found))
     ]
