@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 from acceptance.journal import clock
+from acceptance.loads import asks
+from acceptance.loads.storage.contract import Kept
 from acceptance.machine import scratch_place
 from selftest.fault import Scratch
 
@@ -55,9 +57,9 @@ def _seal(path: Path, home: Path, wanted: Scratch) -> None:
     kept.mkdir(mode=0o700)
     machine = clock.machine_id()
     (home / "owner").write_text(f"rigproof\n{machine}\n{os.geteuid()}\n", encoding="ascii")
-    argv = [sys.executable, "-m", "acceptance.loads.storage", "kept-write"]
-    argv += ["--folder", str(kept), "--component", "disk:sealed", "--machine", machine]
-    argv += ["--bytes", str(wanted.sealed_mib << 20)]
+    size = wanted.sealed_mib << 20
+    ask = Kept(way="write", folder=str(kept), component="disk:sealed", bytes=size, machine=machine)
+    argv = asks.argv(sys.executable, ask)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60.0)
     if done.returncode != 0:
         raise OSError(f"no file could be sealed: {done.stdout[-300:]}{done.stderr[-300:]}")

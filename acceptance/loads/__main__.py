@@ -27,6 +27,7 @@ from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
+from acceptance.loads.storage import contract as storage
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
@@ -168,6 +169,12 @@ def run(ask: AnyAsk) -> int:
 
             work = partial(memory_random.run, ask, output)
             return run_guarded(name, work, errors=memory_random.ERRORS)
+        case storage.Memmap() | storage.Feed() | storage.Checkpoint() | storage.Kept():
+            from acceptance.loads.storage import load as storage_load
+
+            return run_guarded(
+                name, partial(storage_load.run, ask, output), errors=storage_load.ERRORS
+            )
 
 
 def main(words: Sequence[str]) -> int:

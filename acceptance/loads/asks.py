@@ -11,6 +11,7 @@ from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.storage import contract as storage
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.vram import contract as vram
@@ -25,6 +26,10 @@ AnyAsk = (
     | digest.Ask
     | gemm.Ask
     | parallel.Ask
+    | storage.Checkpoint
+    | storage.Feed
+    | storage.Kept
+    | storage.Memmap
     | vram.Ask
 )
 PROGRAM = ("-m", "acceptance.loads")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from acceptance.core.parts import Core
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.miscompare import (
     DifferingDigests,
     DifferingRun,
+    FailedFile,
+    FileCheck,
     WrongArray,
     WrongCollective,
     WrongCopy,
+    WrongFile,
     WrongFirstProduct,
     WrongLayer,
     WrongLayerRepeat,
@@ -23,10 +28,17 @@ from acceptance.loads.miscompare import (
     dtype_of,
 )
 from acceptance.loads.names import WITH_MULTICAST, of_arm
+from acceptance.loads.storage import contract as storage
 
 # Loads that name the format of a wrong product in its count, and checks of the one that does not.
 _BY_FORMAT = ("gemm_{}_miscompares", "burn_{}_miscompares")
 _OF_CORES = tuple(miscompares for miscompares, *_ in cpu.GEMM.values())
+_OF_FILES: Mapping[FileCheck, str] = {
+    "memmap": storage.MEMMAP_MISCOMPARES,
+    "feed": storage.FEED_MISCOMPARES,
+    "checkpoint": storage.CHECKPOINT_MISCOMPARES,
+    "kept": storage.KEPT_ERRORS,
+}
 _OF_POWER = ("power_step_miscompares", "power_pulses_miscompares", "power_ladder_miscompares")
 
 
@@ -73,6 +85,10 @@ def counts_of(wrong: WrongResult) -> tuple[str, ...]:
             return ("layer_miscompares",)
         case WrongStep():
             return ("step_miscompares",)
+        case WrongFile():
+            return (_OF_FILES[wrong.check],)
+        case FailedFile():
+            return ("storage_failed",)
         case _:
             dtype = dtype_of(wrong)
             if dtype is None:

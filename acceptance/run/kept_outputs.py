@@ -23,6 +23,7 @@ from acceptance.expect.sheet import Sheet
 from acceptance.loads import asks
 from acceptance.loads.cpu.contract import Groups
 from acceptance.loads.protocol import LoadOutput, salvage
+from acceptance.loads.storage.contract import OnDisk
 from acceptance.machine import inventory, scratch_place
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory
@@ -31,7 +32,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check, ErrorInLines
-from acceptance.session.loads import Loads, read_all
+from acceptance.session.loads import Loads, Place, Results, read_all
 from acceptance.session.stage import Part
 from acceptance.suites import (
     burn,
@@ -60,14 +61,7 @@ from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
 from acceptance.suites.fixtures.gpu_tools import ToolRuns
 from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
-from acceptance.suites.fixtures.storage import (
-    Filled,
-    FioRun,
-    StorageLoads,
-    collect_storage_loads,
-    of_fio,
-    of_storage_load,
-)
+from acceptance.suites.fixtures.storage import Filled, FioRun, of_fio
 from acceptance.suites.storage import AskDisk
 from acceptance.tools import TOOLS, Tool, fio, load_output, train_output
 from acceptance.tools.gpu_burn import Mode
@@ -220,16 +214,16 @@ class Kept:
             raise NoProof("log_none", check=self.planned.id)
         return ran
 
-    def storage_load(self, name: str, measurement: str) -> StorageLoads:
-        """The fixture `run_storage_load`."""
-
-        def one(scratch: Scratch) -> LoadOutput:
-            for done in self.done:
-                if str(scratch.component) in done.argv:
-                    return of_storage_load(done, name, scratch, {})
+    def run_on_disks(self, ask: object, measurement: str, gpus: tuple[Gpu, ...] = ()) -> Results:
+        """The fixture of this name."""
+        done: dict[Component, ProgramResult] = {}
+        for one in self.done:
+            if isinstance(asked := asks.of_argv(one.argv), OnDisk):
+                done.setdefault(asked.disk, one)
+        places = [Place(one.component, gpus) for one in self.tested(measurement)]
+        if any(place.component not in done for place in places):
             raise NoProof("log_none", check=self.planned.id)
-
-        return collect_storage_loads(self.tested(measurement), one)
+        return read_all(places, [done[place.component] for place in places])
 
     def parameter(self) -> str:
         """What stands in brackets in the id of the check."""
@@ -372,16 +366,14 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "storage.health": lambda kept, check: storage.test_health(
         kept.inventory, kept.smartctl("-a"), kept.earlier, _exists, check
     ),
-    "storage.checkpoint": lambda kept, check: storage.test_checkpoint(
-        kept.storage_load, _table, check
-    ),
-    "storage.feed": lambda kept, check: storage.test_feed(kept.storage_load, _table, check),
+    "storage.checkpoint": lambda kept, check: storage.test_checkpoint(kept.run_on_disks, check),
+    "storage.feed": lambda kept, check: storage.test_feed(kept.run_on_disks, kept.due, check),
     "storage.full_cache": lambda kept, check: storage.test_full_cache(
         kept.tested, kept.fill_cache, _table, check
     ),
-    "storage.keep": lambda kept, check: storage.test_keep(kept.storage_load, _table, check),
-    "storage.kept": lambda kept, check: storage.test_kept(kept.storage_load, _table, check),
-    "storage.memmap": lambda kept, check: storage.test_memmap(kept.storage_load, _table, check),
+    "storage.keep": lambda kept, check: storage.test_keep(kept.run_on_disks, check),
+    "storage.kept": lambda kept, check: storage.test_kept(kept.run_on_disks, check),
+    "storage.memmap": lambda kept, check: storage.test_memmap(kept.run_on_disks, check),
     "storage.read": lambda kept, check: storage.test_read(
         kept.tested, kept.run_fio, DiskWatch((), (), Path("/")), _table, check
     ),

@@ -172,28 +172,31 @@ class Check:
         note: Noting = first_wrong,
         serials: Mapping[Component, str | None] | None = None,
         raise_failed: bool = True,
+        skipped: Mapping[Component, Gap] | None = None,
     ) -> None:
         """Journal every reading, count, ratio and table of a load that this check has due.
 
-        Measurements in `but` are made of something else. `table` gives a table as it is journalled,
-        `note` what is said of the wrong results of a count. Raises LoadFailed at the end where the
-        load did not run whole somewhere, unless the check itself does with `raise_failed=False`.
+        `but` are measurements that the check journals itself. `table` gives a table as it is
+        journalled, `note` what is said of the wrong results of a count. `skipped` are components of
+        which the rest is not due, and why: that the load did not run whole there is known. Raises
+        LoadFailed at the end where it did not anywhere else, unless the check itself does with
+        `raise_failed=False`.
         """
         due = {one.measurement: one for one in self._planned.due if one.measurement not in but}
         for name, one in due.items():
             if one.siblings is None and one.unit == "count":
                 counts, notes = results.counts(name, self.components(name), note)
-                self(name, counts, notes=notes, serials=serials)
+                self(name, counts, notes=notes, serials=serials, skipped=skipped)
             elif one.siblings is None:
-                self(name, results.values(name), serials=serials)
+                self(name, results.values(name), serials=serials, skipped=skipped)
         for name, one in due.items():
             if one.siblings is not None:
-                self.ratio(name, serials=serials)
+                self.ratio(name, serials=serials, skipped=skipped)
         for component, given in results.tables():
             made = given if table is None else table(component, given)
             self._write(Table(self._planned.id, component, made.name, made.columns, made.rows))
         if raise_failed:
-            results.raise_failed()
+            results.raise_failed(known=skipped or ())
 
     def conclude(self) -> None:
         """Judge everything that was journalled.

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import msgspec
+
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import CPU, GPUS, MEMORY, renamed
@@ -151,13 +153,15 @@ class Results:
             about = {"component": str(component), "why": said(failure)}
             yield Message("component_says", about)
 
-    def raise_failed(self) -> None:
+    def raise_failed(self, known: Collection[Component] = ()) -> None:
         """Raise LoadFailed, naming the place of several, where a load did not run whole.
 
-        Processors, RAM and all GPUs together are named by their loads. Call it after the results of
-        the others were journalled.
+        Places in `known` are left out. Processors, RAM and all GPUs together are named by their
+        loads. Call it after the results of the others were journalled.
         """
         for component, failure in self.failed.items():
+            if component in known:
+                continue
             if component in (CPU, GPUS, MEMORY):
                 raise failure
             raise LoadFailed(
@@ -224,9 +228,13 @@ def read(done: ProgramResult, place: Place) -> LoadOutput:
     Raises LoadFailed when it ran out of time, printed too much, ended with another exit code than 0
     or too early, had an injected fault, or when its output is not the whole answer to its ask.
     """
-    ask = asks.of_argv(done.argv)
+    try:
+        ask, why_not = asks.of_argv(done.argv), ""
+    except msgspec.MsgspecError as error:  # as its program says, which did nothing
+        ask, why_not = None, str(error)
     if ask is None:
-        raise LoadFailed("load_failed", salvage(done.stdout), load=str(place.component), why="")
+        wrong = salvage(done.stdout)
+        raise LoadFailed("load_failed", wrong, load=str(place.component), why=why_not)
     why = _broken_off(done)
     if why is None:
         try:

@@ -14,22 +14,33 @@ import pytest
 from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, Table
 from acceptance.core.message import Listed, Message, Quantity, Text, Values
+from acceptance.core.message import known as known_values
 from acceptance.core.parts import SYSTEM
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitted
 from acceptance.expect import new_disk
 from acceptance.expect.thresholds import thresholds
+from acceptance.loads.miscompare import FailedFile
 from acceptance.loads.names import (
-    CHECKPOINT_READINGS,
-    FEED_MISCOMPARES,
-    FEED_READINGS,
-    KEPT_ERRORS,
     LATENCY_COLUMNS,
-    MEMMAP_READINGS,
     OVER_TIME_WARM,
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
+from acceptance.loads.storage.contract import (
+    CHECKPOINT,
+    CHECKPOINT_MISCOMPARES,
+    FEED,
+    FEED_MISCOMPARES,
+    KEPT_ERRORS,
+    MEMMAP,
+    MEMMAP_MISCOMPARES,
+    Checkpoint,
+    Feed,
+    Kept,
+    Memmap,
+)
 from acceptance.machine import disk_link
+from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory, known
 from acceptance.observe import (
     disk_counts,
@@ -48,6 +59,7 @@ from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session.check import Check
+from acceptance.session.loads import Results
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import full_cache
 from acceptance.suites.fixtures.disk_watch import POLL_S as LOOK_S
@@ -56,8 +68,7 @@ from acceptance.suites.fixtures.storage import (
     STORAGE_WRITE_FULL,
     FillCache,
     RunFio,
-    RunStorageLoad,
-    StorageLoads,
+    RunOnDisks,
     WriteTable,
     latencies,
     wrong_blocks,
@@ -679,13 +690,23 @@ def _lack(after: SelfTests, result: SelfTestResult | None) -> Message | None:
 @pytest.mark.session("host-load")
 @pytest.mark.costs(1.0, load="storage_kept", slack=300.0)
 @pytest.mark.measures("storage_kept_errors", "storage_failed")
-def test_kept(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+def test_kept(run_on_disks: RunOnDisks, check: Check) -> None:
     """The file that the accepting run wrote and sealed, read back and compared: rot at rest.
 
     Measured: blocks of 4 KiB that are not what was written. Not measured: the rest of the disk. It
     is due only where such a file lies.
     """
-    _files(run_storage_load("kept-read", KEPT_ERRORS), (), KEPT_ERRORS, table, check)
+    results = run_on_disks(
+        lambda room: Kept(
+            way="read",
+            folder=room.kept,
+            component=room.disk,
+            bytes=room.scratch.sealed_bytes,
+            machine=room.machine,
+        ),
+        KEPT_ERRORS,
+    )
+    _files(results, check)
 
 
 @pytest.mark.session("load")
@@ -794,14 +815,24 @@ def test_write_random(tested: Tested, run_fio: RunFio, table: WriteTable, check:
 @pytest.mark.session("load")
 @pytest.mark.costs(2.0, load="storage_keep", slack=300.0)
 @pytest.mark.measures("storage_kept_errors", "storage_failed")
-def test_keep(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+def test_keep(run_on_disks: RunOnDisks, check: Check) -> None:
     """A file of 1 GiB written, flushed, read back and sealed, which stays for the nights in the
     place of an earlier one.
 
     Measured: blocks of 4 KiB that are wrong when they are read back at once. Not measured: rot,
     which later runs look for in this file.
     """
-    _files(run_storage_load("kept-write", KEPT_ERRORS), (), KEPT_ERRORS, table, check)
+    results = run_on_disks(
+        lambda room: Kept(
+            way="write",
+            folder=room.kept,
+            component=room.disk,
+            bytes=room.scratch.kept_bytes,
+            machine=room.machine,
+        ),
+        KEPT_ERRORS,
+    )
+    _files(results, check)
 
 
 @pytest.mark.session("load")
@@ -814,15 +845,23 @@ def test_keep(run_storage_load: RunStorageLoad, table: WriteTable, check: Check)
     "storage_memmap_miscompares",
     "storage_failed",
 )
-def test_memmap(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+def test_memmap(run_on_disks: RunOnDisks, check: Check) -> None:
     """Random windows of a memory-mapped token file, as a training loader reads them: cold and warm,
     with and without read-ahead, every window verified.
 
     Measured: tokens over the time of copying them, one process. Not measured: a data set larger
     than memory, and many readers at once.
     """
-    *rates, wrong = MEMMAP_READINGS
-    _files(run_storage_load("memmap", wrong), rates, wrong, table, check)
+    results = run_on_disks(
+        lambda room: Memmap(
+            folder=room.folder,
+            component=room.disk,
+            bytes=room.bytes(MEMMAP),
+            seconds=room.seconds[MEMMAP],
+        ),
+        MEMMAP_MISCOMPARES,
+    )
+    _files(results, check)
 
 
 @pytest.mark.session("load")
@@ -830,15 +869,25 @@ def test_memmap(run_storage_load: RunStorageLoad, table: WriteTable, check: Chec
 @pytest.mark.measures(
     "storage_feed_host", "storage_feed_gpu", "storage_feed_miscompares", "storage_failed"
 )
-def test_feed(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+def test_feed(run_on_disks: RunOnDisks, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Tokens read in order from the disk into the first GPU (without GPUs into host memory), every
     one verified where it arrived.
 
     Measured: tokens from the first read until the last token is there, from an empty page cache.
     Not measured: several readers, and GPUDirect Storage, which goes past host memory.
     """
-    loads = run_storage_load("feed", FEED_MISCOMPARES)
-    _files(loads, tuple(FEED_READINGS), FEED_MISCOMPARES, table, check)
+    results = run_on_disks(
+        lambda room: Feed(
+            folder=room.folder,
+            component=room.disk,
+            bytes=room.bytes(FEED),
+            seconds=room.seconds[FEED],
+            gpu=bool(due_gpus),
+        ),
+        FEED_MISCOMPARES,
+        due_gpus[:1],
+    )
+    _files(results, check)
 
 
 @pytest.mark.session("load")
@@ -849,15 +898,20 @@ def test_feed(run_storage_load: RunStorageLoad, table: WriteTable, check: Check)
     "storage_checkpoint_miscompares",
     "storage_failed",
 )
-def test_checkpoint(run_storage_load: RunStorageLoad, table: WriteTable, check: Check) -> None:
+def test_checkpoint(run_on_disks: RunOnDisks, check: Check) -> None:
     """A checkpoint of 16 bytes a parameter in four shards: written, flushed, renamed, read back and
     compared.
 
     Measured: seconds for a billion parameters, each way. Not measured: a checkpoint written beside
     training, or by several machines.
     """
-    *seconds, wrong = CHECKPOINT_READINGS
-    _files(run_storage_load("checkpoint", wrong), seconds, wrong, table, check)
+    results = run_on_disks(
+        lambda room: Checkpoint(
+            folder=room.folder, component=room.disk, bytes=room.bytes(CHECKPOINT)
+        ),
+        CHECKPOINT_MISCOMPARES,
+    )
+    _files(results, check)
 
 
 @pytest.mark.session("load")
@@ -895,26 +949,29 @@ def test_full_cache(tested: Tested, fill_cache: FillCache, table: WriteTable, ch
     check("storage_failed", counts, notes=dict(faults))
 
 
-def _files(
-    loads: StorageLoads, rates: Sequence[str], wrong: str, table: WriteTable, check: Check
-) -> None:
+def _files(results: Results, check: Check) -> None:
     """Journal what one of our loads measured, and raise where it did not run whole.
 
     What the disk failed is journalled as such, and nothing else of that disk is due any more.
     """
-    faults = loads.faults()
+    faults: dict[Component, Text | None] = {
+        name: _failed_file(one)
+        for name, failure in results.failed.items()
+        for one in failure.miscompares
+        if isinstance(one, FailedFile)
+    }
+    ran = (*results.outputs, *faults)
+    check("storage_failed", {one: float(one in faults) for one in ran}, notes=faults)
     unread = dict.fromkeys(faults, UNREAD_FILE)
-    for name in rates:
-        check(name, loads.values(name), skipped=unread)
-    counts, notes = loads.wrong(wrong)
-    unread = {one: why for one, why in unread.items() if one not in counts}
-    check(wrong, counts, notes=notes, skipped=unread)
-    ran = (*loads.outputs, *faults)
-    check("storage_failed", {one: float(one in faults) for one in ran}, notes=dict(faults))
-    for component, output in loads.outputs.items():
-        for one in output.tables:
-            table(component, one.name, one.columns, one.rows)
-    loads.raise_failed()
+    check.all(results, but=("storage_failed",), skipped=unread)
+
+
+def _failed_file(one: FailedFile) -> Message:
+    """An operation that the disk failed, as the load words it."""
+    values = known_values(
+        operation=one.operation, file=one.file, error=one.error, offset=one.offset
+    )
+    return Message("storage_disk_failed", values)
 
 
 def _fio(

@@ -170,6 +170,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "cpu/contract": "cpu_contract",
         "burn/contract": "burn_contract burn",
         "gemm/contract": "contract asks",
+        "storage/contract": "storage_contract asks | storage_loads",
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",

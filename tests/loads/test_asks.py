@@ -16,10 +16,12 @@ from acceptance.loads.contract import Ask as BaseAsk
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import SIZES, Ask
 from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.storage.contract import KINDS, LEAST, Feed
 
 GEMM = Ask(dtypes=("f64", "bf16"), seconds=6.0, size=4096, table=SIZES, inject="slow")
 ONE = 'cores={"all": [[0]]}'
 OF_SOCKET = 'cores={"socket0": [[0]]}'
+ON_DISK = ["folder=/d", "component=disk:md0"]
 TYPED = ["gpu_gemm", "dtypes=f64,bf16", "seconds=6", "size=4096", "inject=slow"]
 
 
@@ -30,6 +32,9 @@ def test_argv_is_the_ask() -> None:
 
 
 def test_people_type_the_same() -> None:
+    assert parsed(["storage_feed", *ON_DISK, f"bytes={LEAST}", "seconds=1", "gpu=true"]) == Feed(
+        folder="/d", component="disk:md0", bytes=LEAST, seconds=1.0, gpu=True
+    )
     assert parsed([*TYPED, f"table={','.join(map(str, SIZES))}"]) == GEMM
     assert parsed([*TYPED, f"table={list(SIZES)}"]) == GEMM
     assert parsed(['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1}']) == Ask(
@@ -139,6 +144,28 @@ def test_people_type_the_same() -> None:
             for one in ("nan", "inf", "0", "-1")
         ),
         ["memory_random", "seconds=1", ONE, "llc_bytes=1", "gib=1"],
+        *(
+            ["storage_checkpoint", *ON_DISK, f"bytes={one}"]
+            for one in ("0", "262143", "-5", "1.5", "x", "", str((1 << 37) + 1))
+        ),
+        *(
+            ["storage_checkpoint", "folder=/d", f"component={one}", f"bytes={LEAST}"]
+            for one in ("dimm:A1", "disk:", "vda", "")
+        ),
+        ["storage_checkpoint", "folder=", "component=disk:md0", f"bytes={LEAST}"],
+        ["storage_checkpoint", *ON_DISK, f"bytes={LEAST}", "seconds=1"],
+        ["storage_memmap", *ON_DISK, f"bytes={LEAST}"],
+        ["storage_feed", *ON_DISK, f"bytes={LEAST}", "seconds=1", "gpu=2"],
+        *(
+            ["storage_kept", *ON_DISK, f"bytes={LEAST}", *more]
+            for more in (
+                ("machine=m", "way=both"),
+                ("machine=", "way=read"),
+                ("way=read",),
+                ("machine=m", "way=write", "inject=fire"),
+                *(("machine=m", "way=read", f"inject={one}") for one in KINDS if one != "flight"),
+            )
+        ),
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from cases import each
 from wrong_results import (
@@ -12,6 +12,7 @@ from wrong_results import (
     CORE_REPEATED,
     DIGESTS,
     DIGESTS_OF_GPUS,
+    FAILED,
     FILE,
     INEXACT,
     INPUTS,
@@ -31,7 +32,7 @@ from wrong_results import (
 from acceptance.core.dtype import DTYPES
 from acceptance.expect import measurements
 from acceptance.loads.counts import counts_of
-from acceptance.loads.miscompare import CollectiveArm, read, read_or_keep
+from acceptance.loads.miscompare import CollectiveArm, FileCheck, read, read_or_keep
 
 PRODUCT = one_bit(3)
 RAM = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
@@ -61,6 +62,8 @@ RAM = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
         (DIGESTS_OF_GPUS, "collective_disagreements"),
         (DIGESTS_OF_GPUS, "collective_disagreements_p2p_off"),
         (DIGESTS_OF_GPUS, "parallel_disagreements"),
+        (FILE, "storage_kept_errors"),
+        (FAILED, "storage_failed"),
     ],
 )
 def test_the_count_of_a_wrong_result(found: dict[str, Any], count: str) -> None:
@@ -120,6 +123,8 @@ def test_each_count_is_a_measurement() -> None:
             ARRAY,
             RAM,
             COLLECTIVE,
+            *({**FILE, "check": one} for one in get_args(FileCheck)),
+            FAILED,
         )
         for name in counts_of(read(found))
     ]

@@ -24,10 +24,10 @@ from acceptance.loads.names import (
     FULL_CACHE,
     FULL_CACHE_WARM,
     LATENCY_COLUMNS,
-    MEMMAP_COLUMNS,
     OVER_TIME,
     OVER_TIME_WARM,
 )
+from acceptance.loads.storage.contract import MEMMAP_COLUMNS
 from acceptance.reports import languages
 from acceptance.reports.page import render, storage
 

@@ -124,6 +124,8 @@ def test_torn_and_empty_output_and_that_of_another_program_prove_nothing() -> No
     assert trouble(ended(whole()[:-30])).message.code == "load_failed"
     assert trouble(ended("")).message.code == "load_failed_silently"
     assert trouble(ended(whole(), argv=("gpu-burn", "60"))).message.code == "load_failed"
+    none = (*asks.argv("python", ASK)[:3], '{"load": "gpu_gemm", "dtypes": [], "seconds": 2}')
+    assert "dtypes" in str(trouble(ended(whole(), argv=none)))
     assert trouble(ended(whole(2))).message.code == "load_failed"
 
 

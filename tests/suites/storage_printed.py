@@ -1,5 +1,5 @@
-"""What fio and the storage loads print, made of their own command lines; also the program `fio` of
-the tests, and a load, which print that (`python storage_printed.py STATE fio ...`).
+"""What fio prints, made of its own command line; also the program `fio` of the tests, which prints
+that (`python storage_printed.py STATE fio ...`).
 
 It needs nothing but Python's own modules, so that it starts as fast as they do.
 """
@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-LOAD = "acceptance.loads.storage"
 GB = 1_000_000_000
 RATES = {"write": 2 * GB, "verify": 6 * GB, "read": 6 * GB, "randread": 3 * GB, "randwrite": GB}
 # In nanoseconds, by fio's own names.
@@ -70,64 +69,6 @@ def fio_printed(argv: Sequence[str], rate: float | None = None) -> str:
     return json.dumps({"fio version": "fio-3.33", "global options": {}, "jobs": [job]}, indent=1)
 
 
-# Of each load by its word on the command line: its name, and its figures.
-LOADS: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
-    "memmap": (
-        "storage_memmap",
-        {
-            "storage_memmap_cold": ("Mtokens/s", 210.0),
-            "storage_memmap_cold_random": ("Mtokens/s", 22.0),
-            "storage_memmap_warm": ("Mtokens/s", 900.0),
-            "storage_memmap_warm_random": ("Mtokens/s", 880.0),
-            "storage_memmap_miscompares": ("count", 0.0),
-        },
-    ),
-    "feed": (
-        "storage_feed",
-        {
-            "storage_feed_host": ("Mtokens/s", 610.0),
-            "storage_feed_gpu": ("Mtokens/s", 600.0),
-            "storage_feed_miscompares": ("count", 0.0),
-        },
-    ),
-    "checkpoint": (
-        "storage_checkpoint",
-        {
-            "storage_checkpoint_write": ("s", 8.5),
-            "storage_checkpoint_read": ("s", 6.5),
-            "storage_checkpoint_miscompares": ("count", 0.0),
-        },
-    ),
-    "kept-write": ("storage_kept", {"storage_kept_errors": ("count", 0.0)}),
-    "kept-read": ("storage_kept", {"storage_kept_errors": ("count", 0.0)}),
-}
-
-
-def load_lines(argv: Sequence[str]) -> list[dict[str, Any]]:
-    """The lines of one of our storage loads that ran whole and found nothing wrong."""
-    at = argv.index(LOAD) + 1
-    name, figures = LOADS[argv[at]]
-    gpu = "--gpu" in argv
-    words = [word for word in argv[at + 1 :] if word != "--gpu"]
-    given = dict(zip(words[::2], words[1::2], strict=True))
-    told: dict[str, Any] = {"bytes": int(given["--bytes"]), "component": given["--component"]}
-    told |= {"seconds": float(given["--seconds"])} if "--seconds" in given else {}
-    told |= {"machine": given["--machine"]} if "--machine" in given else {}
-    left_out = "storage_feed_host" if gpu else "storage_feed_gpu"
-    lines: list[dict[str, Any]] = [{"rigproof_load": 1, "load": name, "parameters": told}]
-    lines += [
-        {"reading": reading, "unit": unit, "component": given["--component"], "value": value}
-        for reading, (unit, value) in figures.items()
-        if reading != left_out
-    ]
-    return [*lines, {"end": True, "readings": len(lines) - 1}]
-
-
-def load_printed(argv: Sequence[str]) -> str:
-    """The output of such a load."""
-    return "".join(json.dumps(line) + "\n" for line in load_lines(argv))
-
-
 # --- the program ---
 
 
@@ -155,7 +96,7 @@ def answered(told: Mapping[str, Any], kind: str, file: str = "") -> Sequence[Any
 
 
 def main(state: Path, argv: Sequence[str]) -> int:
-    """Be fio, or one of our loads, as the file `state` says for the kind of job or of load.
+    """Be fio, as the file `state` says for the kind of job.
 
     It is a JSON object: `stats` has the files of the kernel's counters by the beginning of the
     names of fio's files; `rates` are bytes a second by the beginning of the name and the number of
@@ -165,9 +106,6 @@ def main(state: Path, argv: Sequence[str]) -> int:
     """
     told: Mapping[str, Any] = json.loads(state.read_text())
     time.sleep(told.get("seconds", 0.0))
-    if LOAD in argv:
-        kind = argv[argv.index(LOAD) + 1]
-        return say(answered(told, kind) or (load_printed(argv), "", 0))
     words = options(argv)
     kind, file = words["name"], words["filename"]
     with state.with_suffix(".saw").open("a") as saw:

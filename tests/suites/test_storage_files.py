@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-import pytest
+from load_texts import printed
+from suite_box import Said, ask
+from test_scratch_components import ONE, TWO
+from test_storage_ratios import planned
 
 from acceptance.core.component import Component
-from acceptance.core.message import Text
-from acceptance.core.parts import Part
-from acceptance.core.unmeasured import Gap
+from acceptance.core.message import Message
+from acceptance.core.record import Measured
 from acceptance.loads.miscompare import FailedFile, WrongFile
-from acceptance.loads.protocol import LoadOutput, LoadReading
+from acceptance.loads.protocol import parse
+from acceptance.loads.storage.contract import LEAST, Checkpoint
+from acceptance.session.loads import Place, Results
 from acceptance.suites import storage
-from acceptance.suites.fixtures.storage import StorageLoads
 from acceptance.tools.load_output import LoadFailed
-from acceptance.wording import words
 
-ONE: Component = Part("disk", "nvme0n1")
-OTHER: Component = Part("disk", "nvme1n1")
 FAILED = FailedFile(
     component=ONE, check="file", operation="write", file="shard-0.tmp", error="EIO", offset=4096
 )
@@ -38,40 +37,16 @@ WRONG = WrongFile(
 )
 
 
-class Journal:
-    """Stands for `check`: keeps what it is given, by measurement."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, dict[Component, float]] = {}
-        self.skipped: dict[str, dict[Component, str]] = {}
-        self.notes: dict[str, dict[Component, str]] = {}
-
-    def __call__(
-        self,
-        name: str,
-        values: Mapping[Component, float],
-        *,
-        skipped: Mapping[Component, Gap] | None = None,
-        notes: Mapping[Component, Text | None] | None = None,
-    ) -> None:
-        self.values[name] = dict(values)
-        self.skipped[name] = {one: words.text(gap.reason) for one, gap in (skipped or {}).items()}
-        self.notes[name] = {one: words.text(why) for one, why in (notes or {}).items() if why}
+CHECK = "storage.checkpoint"
+WRITE, READ, COUNT = (f"storage_checkpoint_{name}" for name in ("write", "read", "miscompares"))
 
 
-def journalled(loads: StorageLoads) -> Journal:
-    check: Any = Journal()
-    storage._files(loads, ("rate",), "wrong", lambda *_: None, check)
-    found: Journal = check
-    return found
-
-
-def whole(component: Component) -> LoadOutput:
-    readings = (
-        LoadReading("rate", "s", component, 2.0),
-        LoadReading("wrong", "count", component, 0.0),
-    )
-    return LoadOutput("storage_checkpoint", {}, readings, (), ())
+def journalled(failed: Mapping[Component, LoadFailed]) -> Said:
+    """What the check says, with a load that ran whole on each other disk."""
+    asked = {one: Checkpoint(folder="/d", component=str(one), bytes=LEAST) for one in (ONE, TWO)}
+    outputs = {one: parse(printed(asked[one], {})) for one in asked if one not in failed}
+    results = Results((Place(ONE), Place(TWO)), outputs, failed)
+    return ask(planned(CHECK), CHECK, storage.test_checkpoint, run_on_disks=lambda *_words: results)
 
 
 def died(*wrong: FailedFile | WrongFile) -> LoadFailed:
@@ -79,25 +54,35 @@ def died(*wrong: FailedFile | WrongFile) -> LoadFailed:
 
 
 def test_what_the_disk_failed_is_no_wrong_result() -> None:
-    found = journalled(StorageLoads({OTHER: whole(OTHER)}, {ONE: died(FAILED)}))
-    assert found.values == {
-        "rate": {OTHER: 2.0},
-        "wrong": {OTHER: 0.0},
-        "storage_failed": {OTHER: 0.0, ONE: 1.0},
-    }
-    told = "the disk failed: write of shard-0.tmp ended with EIO at byte 4096"
-    assert found.notes["storage_failed"][ONE].startswith(told)
-    assert set(found.skipped["rate"]) == set(found.skipped["wrong"]) == {ONE}
+    found = journalled({ONE: died(FAILED)})
+    assert found.outcome == "fail"
+    assert [found.measured(name) for name in (WRITE, COUNT, "storage_failed")] == [
+        {TWO: 1.0},
+        {TWO: 0.0},
+        {TWO: 0.0, ONE: 1.0},
+    ]
+    (note,) = [one.note for one in found.written if isinstance(one, Measured) and one.note]
+    assert isinstance(note, Message)
+    assert (note.code, note.values["offset"]) == ("storage_disk_failed", 4096)
+    assert found.skipped() == {(name, ONE) for name in (WRITE, READ, COUNT)}
 
 
 def test_wrong_results_before_that_are_counted() -> None:
-    found = journalled(StorageLoads({}, {ONE: died(WRONG, FAILED)}))
-    assert found.values == {"rate": {}, "wrong": {ONE: 1.0}, "storage_failed": {ONE: 1.0}}
-    assert (found.skipped["wrong"], list(found.notes["wrong"])) == ({}, [ONE])
+    found = journalled({ONE: died(WRONG, FAILED), TWO: died(FAILED)})
+    assert found.outcome == "fail"
+    assert [found.measured(name) for name in (WRITE, COUNT, "storage_failed")] == [
+        {},
+        {ONE: 1.0},
+        {ONE: 1.0, TWO: 1.0},
+    ]
+    assert found.skipped() == {(name, ONE) for name in (WRITE, READ)} | {
+        (name, TWO) for name in (WRITE, READ, COUNT)
+    }
 
 
 def test_a_load_that_died_by_itself_is_an_error() -> None:
-    with pytest.raises(LoadFailed) as caught:
-        journalled(StorageLoads({}, {ONE: died(WRONG)}))
-    assert caught.value.miscompares == (WRONG,)
-    assert str(ONE) in str(caught.value)
+    found = journalled({ONE: died(WRONG)})
+    assert (found.outcome, found.skipped()) == ("error", set())
+    assert str(ONE) in found.message
+    assert found.measured(COUNT) == {ONE: 1.0, TWO: 0.0}
+    assert found.measured("storage_failed") == {TWO: 0.0}

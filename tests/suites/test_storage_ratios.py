@@ -32,7 +32,7 @@ def planned(*only: str) -> Plan:
     return plan_builder.build(
         collected().checks,
         profile="accept",
-        loads_s={"storage_write": 1.0, "storage_read": 1.0},
+        loads_s=dict.fromkeys(("storage_write", "storage_read", "storage_checkpoint"), 1.0),
         memory_gib=1.0,
         cannot_detect=(),
         components=components.resolve(None, seen, frozenset(), (), scratches=SCRATCHES),

@@ -1,11 +1,11 @@
 """A checkpoint of a training state: written in shards, flushed, and read back from the disk.
 
-    python -m acceptance.loads.storage checkpoint --folder DIR --component disk:nvme0n1
-        --bytes 1073741824
+    python -m acceptance.loads storage_checkpoint folder=DIR component=disk:nvme0n1
+        bytes=1073741824
 
 The state has 16 bytes a parameter, as training in mixed precision with Adam keeps it (Rajbhandari
 et al., "ZeRO", SC20, section 3.1): master weight, moment and variance in float32, weight and
-gradient in 16 bits. As many parameters as fit `--bytes` are spread over four shards. Each is a file
+gradient in 16 bits. As many parameters as fit `bytes` are spread over four shards. Each is a file
 of its own: made under a temporary name, written tensor by tensor from memory, flushed by fsync(2),
 renamed, and its folder flushed. Then the page cache of the shards is emptied, and each is read into
 memory and compared bit for bit with what its seed gives; that comparison is not in the time.
@@ -22,15 +22,14 @@ from contextlib import ExitStack
 import numpy as np
 
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
-from acceptance.loads.names import CHECKPOINT_READINGS
 from acceptance.loads.storage import fault
+from acceptance.loads.storage.contract import CHECKPOINT_READINGS, Checkpoint
 from acceptance.loads.storage.disk_reads import read_bytes, require_cold
 from acceptance.loads.storage.job import Job, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile, flush_folder
 from acceptance.loads.storage.tokens import WORD, Content, Words
 from acceptance.loads.storage.wrong_file import BLOCK, LISTED, faults, flip, wrong_file
 
-NAME = "storage_checkpoint"
 SHARDS = 4
 # The tensors of a shard, and the bytes that each has of a parameter.
 TENSORS = {"master": 4, "moment": 4, "variance": 4, "weight": 2, "gradient": 2}
@@ -63,9 +62,9 @@ def write(job: Job, number: int, state: Words) -> ScratchFile:
     return file
 
 
-def measure(job: Job) -> None:
+def measure(ask: Checkpoint, job: Job) -> None:
     """The whole load."""
-    parameters = shard_parameters(job.bytes)
+    parameters = shard_parameters(ask.bytes)
     size = BYTES * parameters
     require_memory((SHARDS + 1) * size, available_bytes())
     contents = [Content(job.seed, 1 + shard) for shard in range(SHARDS)]
@@ -77,8 +76,8 @@ def measure(job: Job) -> None:
             files.append(stack.enter_context(write(job, number, state)))
         wrote = time.monotonic() - began
         hit = size // BLOCK // 2 * BLOCK
-        fault.damage(files[0], contents[0], job.inject, hit, 0)
-        if job.inject == "short":
+        fault.damage(files[0], contents[0], ask.inject, hit, 0)
+        if ask.inject == "short":
             files[0].shorten(hit)
         del states, state
         for file in files:
@@ -93,14 +92,14 @@ def measure(job: Job) -> None:
             here = read_bytes() - before
             require_cold(file.name, size, here)
             counted += here
-            if number == 0 and job.inject == "flight":
+            if number == 0 and ask.inject == "flight":
                 flip(got, 1)
             for offset, found in faults(contents[number], 0, got):
                 wrong += 1
                 if wrong <= LISTED:
                     job.output.miscompare(
                         wrong_file(
-                            job.component,
+                            ask.disk,
                             "checkpoint",
                             file.name,
                             0,
@@ -116,4 +115,4 @@ def measure(job: Job) -> None:
     )
     values = (wrote / billions, read / billions, wrong)
     for (name, unit), value in zip(CHECKPOINT_READINGS.items(), values, strict=True):
-        job.output.reading(name, unit, job.component, value)
+        job.output.reading(name, unit, ask.disk, value)

@@ -1,10 +1,10 @@
-"""Damage to a file of ours on purpose, for `--inject`: what `job.Kind` names."""
+"""Damage to a file of ours on purpose: what `contract.Kind` names."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from acceptance.loads.storage.job import Kind
+from acceptance.loads.storage.contract import Kind
 from acceptance.loads.storage.scratch_file import ScratchFile
 from acceptance.loads.storage.tokens import WORD, Content
 from acceptance.loads.storage.wrong_file import BLOCK, flip

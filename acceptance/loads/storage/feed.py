@@ -1,17 +1,17 @@
 """Tokens from the disk to where they are used: through host memory to the GPU, or into host memory.
 
-    python -m acceptance.loads.storage feed --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --seconds 5 [--gpu]
+    python -m acceptance.loads storage_feed folder=DIR component=disk:nvme0n1
+        bytes=1073741824 seconds=5 [gpu=true]
 
-A file of `--bytes` is written and flushed as by `memmap`. In each pass its page cache is emptied,
+A file of `bytes` is written and flushed as by `memmap`. In each pass its page cache is emptied,
 the file is read from its start in pieces of 1 MiB, and each piece moves on to its own place in the
-destination, which was spoiled before: with `--gpu` by a copy from one of two pinned buffers into
+destination, which was spoiled before: with `gpu` by a copy from one of two pinned buffers into
 the memory of the first GPU that the process sees, while the next piece is read; else it is read
 into its place in host memory. The rate is tokens / seconds from the first read until the last token
 is there, of all passes. After each pass every token is compared where it arrived: the GPU computes
 what is due for itself. The kernel's count of bytes from disks must be at least what was read.
 
-Passes begin until `--seconds` are over, and none reads for longer than that.
+Passes begin until `seconds` are over, and none reads for longer than that.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from acceptance.loads.copy import device_pattern, pattern
 from acceptance.loads.copy.device_pattern import Tensor
 from acceptance.loads.copy.pattern import TransferFault
 from acceptance.loads.cpu.memory_bandwidth import available_bytes
-from acceptance.loads.names import FEED_MISCOMPARES, FEED_READINGS
 from acceptance.loads.storage import fault
+from acceptance.loads.storage.contract import FEED, FEED_GPU, FEED_HOST, FEED_MISCOMPARES, Feed
 from acceptance.loads.storage.disk_reads import read_bytes, require_cold
 from acceptance.loads.storage.job import Job, require_memory
 from acceptance.loads.storage.scratch_file import ScratchFile
@@ -35,8 +35,6 @@ from acceptance.loads.storage.token_file import pieces, write_whole
 from acceptance.loads.storage.tokens import TOKEN, WORD, Content
 from acceptance.loads.storage.wrong_file import BLOCK, LISTED, PIECE, flip, wrong_file
 
-NAME = "storage_feed"
-FILE = "storage_feed"
 TURN = 1
 _BUFFERS = 2
 _HIT = 2 * BLOCK  # where a fault is made: in the first piece, which every pass reads
@@ -61,7 +59,7 @@ class Destination(Protocol):
         """How a piece differs from the content."""
 
     def corrupt(self) -> None:
-        """Invert one bit of its first piece, for `--inject flight`."""
+        """Invert one bit of its first piece, for `inject=flight`."""
 
 
 class HostMemory:
@@ -151,18 +149,18 @@ class GpuMemory:
         device_pattern.flip(self._device[: PIECE // WORD])
 
 
-def measure(job: Job, *, gpu: bool) -> None:
+def measure(ask: Feed, job: Job) -> None:
     """The whole load."""
-    content, size = Content(job.seed, TURN), job.bytes // BLOCK * BLOCK
-    require_memory(_BUFFERS * PIECE if gpu else size, available_bytes())
-    with ScratchFile.create(job.folder, FILE, size) as file:
+    content, size = Content(job.seed, TURN), ask.bytes // BLOCK * BLOCK
+    require_memory(_BUFFERS * PIECE if ask.gpu else size, available_bytes())
+    with ScratchFile.create(job.folder, FEED, size) as file:
         write_whole(file, content)
-        fault.damage(file, content, job.inject, _HIT, 0)
-        if job.inject == "short":
+        fault.damage(file, content, ask.inject, _HIT, 0)
+        if ask.inject == "short":
             file.shorten(_HIT)
-        destination: Destination = GpuMemory(size) if gpu else HostMemory(size)
+        destination: Destination = GpuMemory(size) if ask.gpu else HostMemory(size)
         tokens, counted, took, wrong, number = 0, 0, 0.0, 0, 0
-        until = time.monotonic() + job.seconds
+        until = time.monotonic() + ask.seconds
         while number == 0 or time.monotonic() < until:
             file.drop()
             destination.spoil()
@@ -172,7 +170,7 @@ def measure(job: Job, *, gpu: bool) -> None:
                 file.read_into(offset, destination.buffer(offset, part))
                 destination.accept(offset, part)
                 done = offset + part
-                if time.monotonic() - began >= job.seconds:
+                if time.monotonic() - began >= ask.seconds:
                     break
             destination.finish()
             took += time.monotonic() - began
@@ -180,20 +178,20 @@ def measure(job: Job, *, gpu: bool) -> None:
             here = read_bytes() - before
             require_cold(file.name, done, here)
             counted += here
-            if number == 0 and job.inject == "flight":
+            if number == 0 and ask.inject == "flight":
                 destination.corrupt()
             for offset, part in pieces(done):
                 if (found := destination.fault(content, offset, part)) is not None:
                     wrong += 1
                     if wrong <= LISTED:
                         job.output.miscompare(
-                            wrong_file(job.component, "feed", FILE, number, content, offset, found)
+                            wrong_file(ask.disk, "feed", FEED, number, content, offset, found)
                         )
             number += 1
-    name = tuple(FEED_READINGS)[gpu]
+    name = FEED_GPU if ask.gpu else FEED_HOST
     job.output.note(
         f"{number} passes over {size} bytes, {tokens} tokens in {took:.3f} s; the kernel counts "
         f"{counted} bytes from the disk"
     )
-    job.output.reading(name, FEED_READINGS[name], job.component, tokens / took / 1e6)
-    job.output.reading(FEED_MISCOMPARES, "count", job.component, wrong)
+    job.output.reading(name, "Mtokens/s", ask.disk, tokens / took / 1e6)
+    job.output.reading(FEED_MISCOMPARES, "count", ask.disk, wrong)

@@ -1,11 +1,9 @@
 """The sealed file: written by one run and read by later ones, to find rot at rest.
 
-    python -m acceptance.loads.storage kept-write --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --machine ID
-    python -m acceptance.loads.storage kept-read --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --machine ID
+    python -m acceptance.loads storage_kept way=write folder=DIR component=disk:nvme0n1
+        bytes=1073741824 machine=ID
 
-The file `sealed` of `--bytes` in all begins with a header: a line with its length and digest, and a
+The file `sealed` of `bytes` in all begins with a header: a line with its length and digest, and a
 JSON object with version, seed, bytes of content, machine id, and the BLAKE2b digest of each piece
 of 1 MiB. The content follows from the seed. A new one is written after the old one is gone, is
 flushed, gets its name, and is read back at once as later runs read it.
@@ -28,8 +26,8 @@ from msgspec import Meta
 
 from acceptance.core.strict import Strict, Text
 from acceptance.loads.miscompare import WrongFile
-from acceptance.loads.names import KEPT_ERRORS
 from acceptance.loads.storage import fault
+from acceptance.loads.storage.contract import KEPT_ERRORS, Kept
 from acceptance.loads.storage.disk_reads import read_bytes, require_cold
 from acceptance.loads.storage.job import Job
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, flush_folder, remove
@@ -37,7 +35,6 @@ from acceptance.loads.storage.token_file import pieces
 from acceptance.loads.storage.tokens import SEED_BITS, WORD, Content
 from acceptance.loads.storage.wrong_file import BLOCK, LISTED, PIECE, faults, flip, wrong_file
 
-NAME = "storage_kept"
 FILE = "sealed"
 _MAKING = "sealed.tmp"
 VERSION = 1
@@ -114,11 +111,20 @@ def decode(data: bytes, name: str) -> Header:
     return header
 
 
-def write(job: Job, machine: str) -> None:
+def measure(ask: Kept, job: Job) -> None:
+    """The whole load."""
+    if ask.way == "write":
+        _write(ask, job)
+        return
+    with ScratchFile.open(job.folder, FILE) as file:
+        _verify(ask, job, file)
+
+
+def _write(ask: Kept, job: Job) -> None:
     """Write the sealed file in the place of an earlier one, and read it back."""
     for earlier in (FILE, _MAKING):  # only one of them has room
         remove(job.folder, earlier)
-    size = job.bytes // BLOCK * BLOCK
+    size = ask.bytes // BLOCK * BLOCK
     room = header_bytes(size)
     content = Content(job.seed, TURN)
     with ScratchFile.create(job.folder, _MAKING, size) as file:
@@ -127,29 +133,23 @@ def write(job: Job, machine: str) -> None:
             data = content.words(offset, part // WORD).data.cast("B")
             file.write(room + offset, data)
             digests.append(digest(data))
-        header = Header(VERSION, job.seed, size - room, machine, tuple(digests))
+        header = Header(VERSION, job.seed, size - room, ask.machine, tuple(digests))
         file.write(0, memoryview(encode(header, room)))
         file.flush()
         hit = (size - room) // BLOCK // 2 * BLOCK
-        fault.damage(file, content, job.inject, hit, room)
-        if job.inject == "short":
+        fault.damage(file, content, ask.inject, hit, room)
+        if ask.inject == "short":
             file.shorten(room + hit)
         file.rename(FILE)
         flush_folder(job.folder, FILE)
-        _verify(job, file, machine)
-        file.kept = job.inject is None
+        _verify(ask, job, file)
+        file.kept = ask.inject is None
 
 
-def read(job: Job, machine: str) -> None:
-    """Read the sealed file of an earlier run."""
-    with ScratchFile.open(job.folder, FILE) as file:
-        _verify(job, file, machine)
-
-
-def _verify(job: Job, file: ScratchFile, machine: str) -> None:
+def _verify(ask: Kept, job: Job, file: ScratchFile) -> None:
     if not file.size:
         raise StorageError("kept_unknown", file=file.name)
-    room = header_bytes(job.bytes // BLOCK * BLOCK)
+    room = header_bytes(ask.bytes // BLOCK * BLOCK)
     file.drop()
     before = read_bytes()
     head = bytearray(room)
@@ -160,7 +160,7 @@ def _verify(job: Job, file: ScratchFile, machine: str) -> None:
         want, got = int(broken.want, 16), int(broken.got, 16)
         job.output.miscompare(
             WrongFile(
-                component=job.component,
+                component=ask.disk,
                 check="kept",
                 file=file.name,
                 number=0,
@@ -174,38 +174,36 @@ def _verify(job: Job, file: ScratchFile, machine: str) -> None:
             )
         )
         job.output.note("the header does not fit its digest: what follows it was not read")
-        job.output.reading(KEPT_ERRORS, "count", job.component, 1)
+        job.output.reading(KEPT_ERRORS, "count", ask.disk, 1)
         return
-    if header.machine != machine:
+    if header.machine != ask.machine:
         raise StorageError("kept_of_another", file=file.name, machine=header.machine)
     if header_bytes(room + header.bytes) != room:
         raise StorageError("kept_other_size", file=file.name, bytes=room + header.bytes)
-    wrong = _wrong_blocks(job, file, header, room)
+    wrong = _wrong_blocks(ask, job, file, header, room)
     counted = read_bytes() - before
     require_cold(file.name, room + header.bytes, counted)
     job.output.note(
         f"{room + header.bytes} bytes read and compared; the kernel counts {counted} bytes from "
         "the disk"
     )
-    job.output.reading(KEPT_ERRORS, "count", job.component, wrong)
+    job.output.reading(KEPT_ERRORS, "count", ask.disk, wrong)
 
 
-def _wrong_blocks(job: Job, file: ScratchFile, header: Header, room: int) -> int:
+def _wrong_blocks(ask: Kept, job: Job, file: ScratchFile, header: Header, room: int) -> int:
     got = np.empty(PIECE // WORD, dtype=np.uint64)
     wrong = 0
     for (offset, size), due in zip(pieces(header.bytes), header.digests, strict=True):
         words = got[: size // WORD]
         words.fill(0)
         file.read_into(room + offset, words.data.cast("B"))
-        if offset == 0 and job.inject == "flight":
+        if offset == 0 and ask.inject == "flight":
             flip(words, 1)
         if digest(words.data.cast("B")) != due:
             for place, found in faults(header.content, offset, words):
                 wrong += 1
                 if wrong <= LISTED:
-                    one = wrong_file(
-                        job.component, "kept", file.name, 0, header.content, place, found
-                    )
+                    one = wrong_file(ask.disk, "kept", file.name, 0, header.content, place, found)
                     at, of = one.offset + room, one.of_offset
                     job.output.miscompare(
                         msgspec.structs.replace(

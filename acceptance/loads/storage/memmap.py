@@ -1,11 +1,11 @@
 """Random windows of a memory-mapped token file, as a training loader reads them.
 
-    python -m acceptance.loads.storage memmap --folder DIR --component disk:nvme0n1
-        --bytes 1073741824 --seconds 8
+    python -m acceptance.loads storage_memmap folder=DIR component=disk:nvme0n1
+        bytes=1073741824 seconds=8
 
-A file of `--bytes` is written with 16-bit tokens that follow from a seed, and flushed. Then windows
+A file of `bytes` is written with 16-bit tokens that follow from a seed, and flushed. Then windows
 of 1025 tokens (1024 and the next one, as a step of a context of 1024 needs them) at random tokens
-are copied out of a read-only shared mapping, in four arms of a quarter of `--seconds` each:
+are copied out of a read-only shared mapping, in four arms of a quarter of `seconds` each:
 
 - `cold`: before each round of windows the page cache of the file is emptied, which mincore(2)
   shows, and the file is mapped anew. The kernel reads ahead around each page that is missing: a
@@ -36,8 +36,14 @@ from typing import TYPE_CHECKING, Any
 
 from acceptance.core.component import Component
 from acceptance.loads.miscompare import Miscompare
-from acceptance.loads.names import MEMMAP, MEMMAP_COLUMNS, MEMMAP_READINGS, STORAGE_ARMS
 from acceptance.loads.ranks import RankLost, Ranks
+from acceptance.loads.storage.contract import (
+    ARMS,
+    MEMMAP,
+    MEMMAP_COLUMNS,
+    MEMMAP_READINGS,
+    Memmap,
+)
 from acceptance.loads.storage.disk_reads import read_bytes, require_cold
 from acceptance.loads.storage.job import Job
 from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, failed
@@ -45,7 +51,6 @@ from acceptance.loads.storage.scratch_file import ScratchFile, StorageError, fai
 if TYPE_CHECKING:  # numpy is loaded by the worker only
     from acceptance.loads.storage.tokens import Content, Places, Tokens
 
-NAME = MEMMAP
 WINDOW = 1025  # tokens
 TURN = 1
 _NOWHERE = -1
@@ -150,18 +155,22 @@ def wrong_windows(
     return found
 
 
-def work(job: Job, file: ScratchFile, place: mmap.mmap, connection: Connection) -> None:
+def work(
+    ask: Memmap, job: Job, file: ScratchFile, place: mmap.mmap, connection: Connection
+) -> None:
     """The worker's whole sequence: write the file, and take the arms in turn.
 
     It sends each wrong window, each arm's tally, and how many windows were wrong; or its trouble.
     """
     try:
-        _measure(job, file, place, connection)
+        _measure(ask, job, file, place, connection)
     except StorageError as error:
         connection.send(("trouble", error))
 
 
-def _measure(job: Job, file: ScratchFile, place: mmap.mmap, connection: Connection) -> None:
+def _measure(
+    ask: Memmap, job: Job, file: ScratchFile, place: mmap.mmap, connection: Connection
+) -> None:
     import numpy as np
 
     from acceptance.loads.storage import fault
@@ -173,15 +182,15 @@ def _measure(job: Job, file: ScratchFile, place: mmap.mmap, connection: Connecti
     draw = np.random.default_rng(job.seed)
     write_whole(file, content)
     hit = file.size // BLOCK // 2 * BLOCK  # where a fault is made
-    fault.damage(file, content, job.inject, hit, 0)
+    fault.damage(file, content, ask.inject, hit, 0)
     room = np.empty((_MOST, WINDOW), dtype=np.uint16)
     tallies, wrong, number, lost = [], 0, 0, 0
-    for arm in STORAGE_ARMS:
+    for arm in ARMS:
         warm, tally = arm.startswith("warm"), Tally()
         count = _MOST if warm else _FIRST
         if warm:
             read_whole(file)
-        until = time.monotonic() + job.seconds / len(STORAGE_ARMS)
+        until = time.monotonic() + ask.seconds / len(ARMS)
         while not tally.seconds or time.monotonic() < until:
             got = room[:count]
             starts = draw.integers(0, file.size // TOKEN - WINDOW, count, endpoint=True)
@@ -190,18 +199,18 @@ def _measure(job: Job, file: ScratchFile, place: mmap.mmap, connection: Connecti
             if not warm:
                 file.drop()
             mapping = file.map(random=arm.endswith("random"))
-            if number == 0 and job.inject == "short":
+            if number == 0 and ask.inject == "short":
                 file.shorten(hit)
             got.fill(0)
             before = read_bytes()
             took = gather(mapping, starts, got, place)
             counted = read_bytes() - before
             del mapping
-            if number == 0 and job.inject == "flight":
+            if number == 0 and ask.inject == "flight":
                 got[0, 0] ^= 1 << 5
             if not warm:
                 require_cold(file.name, pages(starts) * mmap.PAGESIZE, counted)
-            for one in wrong_windows(job.component, content, file.name, number, starts, got):
+            for one in wrong_windows(ask.disk, content, file.name, number, starts, got):
                 wrong += 1
                 if wrong <= LISTED:
                     connection.send(("miscompare", one))
@@ -238,7 +247,7 @@ def lost(file: ScratchFile, place: mmap.mmap, error: RankLost) -> Exception:
     return failed("map", file.name, "SIGBUS", offset)
 
 
-def measure(job: Job) -> None:
+def measure(ask: Memmap, job: Job) -> None:
     """The whole load."""
     place = new_place()
 
@@ -247,22 +256,22 @@ def measure(job: Job) -> None:
             raise said
         job.output.miscompare(said)
 
-    with ScratchFile.create(job.folder, NAME, job.bytes // mmap.PAGESIZE * mmap.PAGESIZE) as file:
-        reader = Reader(job.component)
+    with ScratchFile.create(job.folder, MEMMAP, ask.bytes // mmap.PAGESIZE * mmap.PAGESIZE) as file:
+        reader = Reader(ask.disk)
 
         def body(_reader: Reader, connection: Connection) -> None:
-            work(job, file, place, connection)
+            work(ask, job, file, place, connection)
 
         try:
             with Ranks((reader,), body) as ranks:
-                tallies, wrong = ranks.collect("done", job.seconds + _GRACE, told)[reader]
+                tallies, wrong = ranks.collect("done", ask.seconds + _GRACE, told)[reader]
         except RankLost as error:
             raise lost(file, place, error) from None
     rates = [tally.rate for tally in tallies]
     for (name, unit), value in zip(MEMMAP_READINGS.items(), (*rates, wrong), strict=True):
-        job.output.reading(name, unit, job.component, value)
+        job.output.reading(name, unit, ask.disk, value)
     job.output.table(
-        NAME,
+        MEMMAP,
         MEMMAP_COLUMNS,
         [
             (
@@ -274,6 +283,6 @@ def measure(job: Job) -> None:
                 tally.microseconds(0.5),
                 tally.microseconds(0.99),
             )
-            for arm, tally in zip(STORAGE_ARMS, tallies, strict=True)
+            for arm, tally in zip(ARMS, tallies, strict=True)
         ],
     )

@@ -191,7 +191,7 @@ class ScratchFile:
             done += got
 
     def shorten(self, size: int) -> None:
-        """Cut its end off, for `--inject short`."""
+        """Cut its end off, for `inject=short`."""
         os.ftruncate(self.descriptor, size)
 
     def rename(self, name: str) -> None:

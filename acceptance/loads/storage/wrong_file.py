@@ -64,5 +64,5 @@ def wrong_file(
 
 
 def flip(words: Words, index: int) -> None:
-    """Invert one bit of one word, for `--inject`."""
+    """Invert one bit of one word, as a fault on purpose."""
     words[index] ^= np.uint64(1 << 17)

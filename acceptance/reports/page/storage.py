@@ -21,14 +21,12 @@ from acceptance.loads.names import (
     FULL_CACHE_WARM,
     LATENCIES,
     LATENCY_COLUMNS,
-    MEMMAP,
-    MEMMAP_COLUMNS,
     OVER_TIME,
     OVER_TIME_WARM,
-    STORAGE_ARMS,
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
+from acceptance.loads.storage.contract import ARMS, MEMMAP, MEMMAP_COLUMNS
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import pair_table, summary
 from acceptance.reports.page import bars
@@ -268,7 +266,7 @@ def _arms(tables: Sequence[Table], language: Language) -> Iterator[Grid]:
         for table in tables
         if table.name == MEMMAP and table.columns == MEMMAP_COLUMNS
         for row in table.rows[:MOST_ROWS]
-        if len(row) == len(MEMMAP_COLUMNS) and (arm := row[0]) in STORAGE_ARMS
+        if len(row) == len(MEMMAP_COLUMNS) and (arm := row[0]) in ARMS
     ]
     if rows:
         heads = (
