@@ -21,6 +21,7 @@ import msgspec
 
 from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
@@ -116,6 +117,10 @@ def run(ask: AnyAsk) -> int:
     """Run the load; the exit status."""
     name, output = ask.load, Output(sys.stdout)
     match ask:
+        case copy.Ask():
+            from acceptance.loads.copy import load as copy_load
+
+            return run_guarded(name, partial(copy_load.run, ask, output), errors=copy_load.ERRORS)
         case gemm.Ask():
             from acceptance.loads.gemm import load as gemm_load
 

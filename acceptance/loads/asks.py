@@ -7,10 +7,11 @@ from typing import get_args
 
 import msgspec
 
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = copy.Ask | gemm.Ask | vram.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 

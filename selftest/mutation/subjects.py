@@ -166,6 +166,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     },
     "loads": {
         "contract": "contract vram_contract | session/loads",
+        "copy/contract": "copy_contract",
         "gemm/contract": "contract asks",
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"

@@ -10,12 +10,14 @@ from acceptance.core.component import Component
 from acceptance.core.message import Message
 from acceptance.loads.asks import AnyAsk
 from acceptance.loads.contract import ReadingKey
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.loads.vram import contract as vram
 
 # The rows of a sound run.
 ROWS: Mapping[str, Sequence[Sequence[float | str]]] = {
+    copy.PRODUCTS: [(elements, 12 * elements / 2**20, 400.0) for elements in copy.ELEMENTS],
     vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
 }
 

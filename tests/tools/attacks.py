@@ -19,6 +19,7 @@ from parsers import PARSERS
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import asks
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.names import (
     BURN_OF_GPU,
@@ -125,9 +126,10 @@ def _nccl(text: str) -> object:
 
 
 DTYPES = ["f64", "f8"]
+COPY = copy.Ask(seconds=8.0, peers=1)
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
-ON = Place(Gpu(0), (gpu(0),))
+ON = Place(Gpu(0), (gpu(0), gpu(1)))
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
@@ -136,7 +138,7 @@ READ: dict[str, Read] = {
     "dmidecode": _facts(dmi.parse),
     "cpu_gemm": _load(lambda done: read(done, "cpu_gemm", {"seconds": 8.0, "dtype": "float64"})),
     "memory_bandwidth": _load(lambda done: read(done, "memory_bandwidth", {"seconds": 8.0})),
-    "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
+    "gpu_copy": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", COPY)), ON)),
     "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
     "burn": _load(
         lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
@@ -227,9 +229,7 @@ def _loads() -> Iterator[Healthy]:
         "memory_bandwidth",
         printed("memory_bandwidth", {"seconds": 8.0}, memory),
     )
-    own = {"seconds": 8.0, "uuid": "GPU-1"}
-    copies = [("copy_h2d", "GB/s", Gpu(0), 50.0), ("copy_h2d_miscompares", "count", Gpu(0), 0.0)]
-    yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
+    yield Healthy("gpu_copy", "gpu_copy", load_texts.printed(COPY, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("burn", "burn", _burn())
     yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))

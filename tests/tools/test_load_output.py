@@ -21,7 +21,6 @@ from acceptance.tools.load_output import (
     LoadFailed,
     cores_argument,
     cpu_argv,
-    gpu_copy_argv,
     read,
 )
 
@@ -162,20 +161,6 @@ def test_command_lines_are_what_the_loads_read() -> None:
         33554432,
         500,
         "die",
-    )
-
-
-def test_the_command_line_of_the_copies() -> None:
-    plain = ("python3", "-m", "acceptance.loads.copy.load", "--seconds", "2.0")
-    assert gpu_copy_argv("python3", seconds=2) == plain
-    turns = gpu_copy_argv("python3", seconds=2, turns=("/logs/turns", "gpu4"))
-    assert turns == (*plain, "--turns", "/logs/turns", "--link", "gpu4")
-    assert gpu_copy_argv("python3", seconds=2, mib=64, inject="bit") == (
-        *plain,
-        "--mib",
-        "64",
-        "--inject",
-        "bit",
     )
 
 
