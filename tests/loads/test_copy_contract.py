@@ -116,8 +116,13 @@ def test_the_paths_to_the_peers_share_the_time_of_one(
     assert pair_seconds(seconds, peers) == pytest.approx(each_s)
 
 
-def test_what_is_measured_is_written_once() -> None:
+def test_each_path_and_each_peer_is_due() -> None:
     assert len(PATHS) == 7
+    due = ASK.due(parse(printed(ASK, OWN)))
+    assert due.choices == [
+        {("copy_own_p2p", peer): "GB/s", ("copy_own_p2p_miscompares", peer): "count"}
+        for peer in (Pair(Gpu(0), Gpu(1)), Pair(Gpu(0), Gpu(2)))
+    ]
     assert ELEMENTS == (65536, 262144, 1048576, 4194304, 16777216, 67108864)
 
 
