@@ -23,6 +23,7 @@ from acceptance.loads import asks
 from acceptance.loads.asks import ASKS, AnyAsk
 from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
@@ -137,6 +138,10 @@ def run(ask: AnyAsk) -> int:
             from acceptance.loads.gemm.load import STRAYS
 
             return run_guarded(name, partial(burn_load.run, ask, output), strays=STRAYS)
+        case copy.Ask():
+            from acceptance.loads.copy import load as copy_load
+
+            return run_guarded(name, partial(copy_load.run, ask, output), errors=copy_load.ERRORS)
         case gemm.Ask():
             from acceptance.loads.gemm import load as gemm_load
 

@@ -9,6 +9,7 @@ import msgspec
 
 from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.storage import contract as storage
@@ -20,6 +21,7 @@ AnyAsk = (
     burn.Ask
     | collective.Ask
     | collective.PairAsk
+    | copy.Ask
     | cpu.Gemm
     | cpu.MemoryBandwidth
     | cpu.MemoryRandom

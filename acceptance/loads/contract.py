@@ -67,8 +67,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     def parameters(self) -> dict[str, Any]:
         """What the first line of the output repeats."""
         fields = msgspec.json.decode(msgspec.json.encode(self))  # lists, as a reader has them
-        silent = {"load", *self.UNREPEATED, *(() if self.inject else ("inject",))}
-        return {name: value for name, value in fields.items() if name not in silent}
+        silent = {"load", *self.UNREPEATED}
+        given = {name: value for name, value in fields.items() if name not in silent}
+        return {name: value for name, value in given.items() if value is not None}
 
     def due(self, output: LoadOutput) -> Due:
         """What the output must hold on the hardware that its first line names."""

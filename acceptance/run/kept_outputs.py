@@ -330,7 +330,7 @@ def _power(names: tuple[str, str, str, str, str, str]) -> Callable[[Kept, Check]
 _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "burn.gpu_burn": _gpu_burn,
     "compute.copies": lambda kept, check: compute.test_copies(
-        lambda: kept.gpu_loads("gpu_copy"), _table, check
+        _loads(kept), kept.due, kept.inventory, "kept", _SECONDS, check
     ),
     # Until 2026-11-26 products from cool were a check of their own.
     "compute.gemm_alone": _gemm_together,

@@ -232,7 +232,7 @@ def code_of(wrong: WrongResult) -> str:
         case UnreadMiscompare():
             return "result"
         case WrongCopy() | WrongTransfer():
-            return "peer" if wrong.check == "copy_p2p" else "copy"
+            return "peer" if wrong.check in ("copy_p2p", "copy_own_p2p") else "copy"
         case _:
             return dtype_of(wrong) or wrong.check
 

@@ -80,6 +80,11 @@ def alone(gpus: Sequence[Gpu]) -> tuple[Place, ...]:
     return tuple(Place(gpu.name, (gpu,)) for gpu in gpus)
 
 
+def with_peers(gpus: Sequence[Gpu]) -> tuple[Place, ...]:
+    """Each GPU, which its program sees before all others."""
+    return tuple(Place(gpu.name, (gpu, *(other for other in gpus if other != gpu))) for gpu in gpus)
+
+
 Noting = Callable[[Component, Sequence[WrongResult]], Text | None]
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, DtypeName
+from acceptance.loads.copy import contract as copies
 from acceptance.loads.gemm.contract import SIZES, Ask, by_size
 from acceptance.loads.protocol import LoadTable
+from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu
+from acceptance.machine.inventory import Inventory
 from acceptance.session.check import Check
-from acceptance.session.loads import Loads, alone
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
+from acceptance.session.loads import Loads, alone, with_peers
 
-WriteTable = Callable[[Component, str, Sequence[str], Sequence[Sequence[float | str]]], None]
 GEMM_TABLE = "gpu_gemm_table"  # the table of sizes, made where the profile names it
 # Of every number format: the rate from cool and under sustained load, the ratio of each to the
 # siblings' rates, and the wrong results of both.
@@ -91,8 +92,11 @@ def test_gemm_together(
     "elementwise_miscompares",
 )
 def test_copies(
-    gpu_copies: Callable[[], GpuLoads],
-    table: WriteTable,
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    inventory: Inventory,
+    turns: str,
+    load_s: Mapping[str, float],
     check: Check,
 ) -> None:
     """Copies between host and GPU, inside each GPU and to every peer, all bytes of every copy
@@ -104,23 +108,16 @@ def test_copies(
     node in turns; peers are written by one GPU at a time, while nothing else copies. Not measured:
     all GPUs copying to or from their host at once.
     """
-    loads = gpu_copies()
-    for name in (
-        "copy_own_h2d",
-        "copy_own_d2h",
-        "copy_own_h2d_bidirectional",
-        "copy_own_d2h_bidirectional",
-        "copy_own_h2d_pageable",
-        "copy_own_d2h_pageable",
-        "copy_own_d2d",
-        "copy_own_p2p",
-    ):
-        check(name, loads.values(name))
-    check.ratio("copy_own_d2d_ratio")
-    for name in ("copy_own_miscompares", "copy_own_p2p_miscompares", "elementwise_miscompares"):
-        counts, notes = loads.miscompares(name)
-        check(name, counts, notes=notes)
-    for gpu, output in loads.outputs.items():
-        for one in output.tables:
-            table(gpu, one.name, one.columns, one.rows)
-    loads.raise_failed()
+    # They take turns where they share; a group of GPUs is named after its first.
+    groups = topology.host_link_groups(inventory, due_gpus)
+    links = {gpu.name: str(group[0].name) for group in groups for gpu in group}
+    results = loads.run(
+        lambda place: copies.Ask(
+            seconds=load_s["gpu_copy"],
+            peers=len(place.gpus) - 1,
+            turns=turns,
+            link=links[place.component],
+        ),
+        on=with_peers(due_gpus),
+    )
+    check.all(results)

@@ -164,23 +164,3 @@ def same_gpu(told: object, wanted: object) -> bool:
         return False
     one, other = (name.lower().removeprefix("gpu-") for name in (told, wanted))
     return one == other != ""
-
-
-def gpu_copy_argv(
-    python: str,
-    *,
-    seconds: float,
-    mib: int | None = None,
-    turns: tuple[str, str] | None = None,
-    inject: str | None = None,
-) -> tuple[str, ...]:
-    """The command line of the copy load of one GPU; `seconds` is the copy time of each path.
-
-    Its `gpu0` is the first GPU that it sees. `turns` are the folder in which loads that run at once
-    take turns, and the name of the GPUs that share their way to the host with this one.
-    """
-    argv = [python, "-m", "acceptance.loads.copy.load", "--seconds", f"{float(seconds)}"]
-    argv += [] if mib is None else ["--mib", str(mib)]
-    argv += [] if turns is None else ["--turns", turns[0], "--link", turns[1]]
-    argv += [] if inject is None else ["--inject", inject]
-    return tuple(argv)

@@ -169,6 +169,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "contract": "contract vram_contract | session/loads",
         "cpu/contract": "cpu_contract",
         "burn/contract": "burn_contract burn",
+        "copy/contract": "copy_contract",
         "gemm/contract": "contract asks",
         "storage/contract": "storage_contract asks | storage_loads",
         "vram/contract": "vram_contract asks",

@@ -14,6 +14,7 @@ from acceptance.loads import contract
 from acceptance.loads.asks import AnyAsk
 from acceptance.loads.burn import contract as burn
 from acceptance.loads.contract import ReadingKey, Unproved
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.storage import contract as storage
@@ -48,6 +49,7 @@ ROWS_OF: Mapping[str, Callable[[Any], Rows]] = {
     burn.COURSES: lambda ask: [(one, "plain", 1.0, 2.0, 50.0) for one in ask.dtypes],
 }
 ROWS: Mapping[str, Rows] = {
+    copy.PRODUCTS: [(elements, 12 * elements / 2**20, 400.0) for elements in copy.ELEMENTS],
     storage.MEMMAP: [(arm, 8.0, 1.0, 16400.0, 65536.0, 60.0, 90.0) for arm in storage.ARMS],
     vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
 }

@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 
 from acceptance.core.parts import Gpu, Pair
+from acceptance.loads import contract
+from acceptance.loads.__main__ import main
+from acceptance.loads.copy import contract as copy_contract
 from acceptance.loads.copy import device_pattern, elementwise, pattern
 from acceptance.loads.copy import load as copy_load
+from acceptance.loads.copy.contract import PEER_READINGS, Ask
 from acceptance.loads.copy.pattern import Words, first_of
 from acceptance.loads.copy.tally import CopyTally, Transfer
 from acceptance.loads.copy.transfers import (
@@ -26,6 +30,7 @@ from acceptance.loads.protocol import LoadOutput, Output, Progress, decode, pars
 
 FAKE = Path(__file__).parent / "fake_torch"
 MIB = 1 << 20
+WORDS = ["gpu_copy", "seconds=0.01", "mib=1"]
 OWN = (  # in the order in which the load takes them
     "copy_own_d2d",
     "copy_own_h2d",
@@ -54,19 +59,22 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Run the load in small, and read what it printed."""
-    monkeypatch.setattr(elementwise, "ELEMENTS", (100, 400))
+    """Run the load in small, and read what it printed, which is the whole answer."""
+    for module in (copy_load, copy_contract):
+        monkeypatch.setattr(module, "ELEMENTS", (100, 400))
     monkeypatch.setattr(elementwise, "_BATCH_S", 1e-4)
     monkeypatch.setattr(device_pattern, "_CHUNK", 50_000)
 
-    def made(*extra: str, **asked: str) -> LoadOutput:
+    def made(inject: Any = None, seconds: float = 0.01, **asked: str) -> LoadOutput:
         torch(**asked)
         stream = StringIO()
-        copy_load.run(
-            copy_load.arguments().parse_args(["--seconds", "0.01", "--mib", "1", *extra]),
-            Output(stream),
-        )
-        return parse(stream.getvalue())
+        others = int(asked.get("gpus", 1)) - 1
+        ask = Ask(seconds=seconds, peers=others, mib=1, inject=inject)
+        copy_load.run(ask, Output(stream))
+        output = parse(stream.getvalue())
+        if inject is None:
+            contract.prove(ask, output, {"uuid": output.parameters["uuid"]}, 1e3)
+        return output
 
     return made
 
@@ -114,15 +122,15 @@ def test_peers_are_copied_to_where_they_can_be_reached(load: Load) -> None:
     assert found["copy_own_p2p", Pair(Gpu(0), Gpu(2))] > 0
     assert found["copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(2))] == 0
     assert ("copy_own_p2p", Pair(Gpu(0), Gpu(1))) not in found
-    (absence,) = output.absences
-    assert (absence.name, absence.component) == ("copy_own_p2p", Pair(Gpu(0), Gpu(1)))
+    absent = [(one.name, one.component) for one in output.absences]
+    assert absent == [(name, Pair(Gpu(0), Gpu(1))) for name in PEER_READINGS]
 
 
 def test_the_paths_to_peers_share_the_time_of_one_path(
     torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch(gpus="4", peers="1,3")
-    monkeypatch.setattr(elementwise, "ELEMENTS", (100,))
+    monkeypatch.setattr(copy_load, "ELEMENTS", (100,))
     taken: list[tuple[str, float]] = []
 
     def measure(transfer: Transfer, seconds: float, *_: object) -> CopyTally:
@@ -131,8 +139,7 @@ def test_the_paths_to_peers_share_the_time_of_one_path(
 
     monkeypatch.setattr(copy_load, "measure_copies", measure)
     stream = StringIO()
-    options = copy_load.arguments().parse_args(["--seconds", "4", "--mib", "1"])
-    copy_load.run(options, Output(stream))
+    copy_load.run(Ask(seconds=4.0, peers=3, mib=1), Output(stream))
     assert taken == [*((name, 4.0) for name in OWN), *[("copy_own_p2p", 2.0)] * 2]
     said = [one for one in map(decode, stream.getvalue().splitlines()) if isinstance(one, Progress)]
     assert [one.done_s for one in said] == [4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 28.0, 30.0, 32.0]
@@ -140,7 +147,7 @@ def test_the_paths_to_peers_share_the_time_of_one_path(
 
 
 def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:
-    output = load("--inject", "wrong", gpus="2", peers="1")
+    output = load("wrong", gpus="2", peers="1")
     assert output.injected == "wrong"
     found = values(output)
     assert found["copy_own_miscompares", Gpu(0)] == len(OWN)
@@ -156,7 +163,7 @@ def test_a_wrong_byte_is_found_on_every_path(load: Load) -> None:
 
 
 def test_slow_is_stamped_and_finds_nothing_wrong(load: Load) -> None:
-    output = load("--inject", "slow")
+    output = load("slow")
     assert output.injected == "slow"
     assert output.miscompares == ()
 
@@ -226,7 +233,7 @@ def test_both_ways_at_once_end_at_the_first_try(
 
 
 def test_every_copy_that_a_peer_never_got_is_wrong_though_it_reads_back(load: Load) -> None:
-    output = load("--seconds", "0.05", gpus="3", peers="1,2", window="cuda:2")
+    output = load(seconds=0.05, gpus="3", peers="1,2", window="cuda:2")
     found = values(output)
     assert found["copy_own_p2p_miscompares", Pair(Gpu(0), Gpu(1))] == 0
     (told,) = (note for note in output.notes if note.startswith("copy_own_p2p of gpu0->gpu2"))
@@ -283,7 +290,7 @@ def test_too_little_host_memory_is_no_fault_of_the_gpu(
 ) -> None:
     torch()
     monkeypatch.setattr(copy_load, "available_bytes", lambda: 1 << 20)
-    assert copy_load.main(["--seconds", "0.01", "--mib", "1"]) == 1
+    assert main(WORDS) == 1
     printed = capsys.readouterr()
     assert printed.err.endswith("are available: free memory\n")
     assert '"end"' not in printed.out
@@ -301,13 +308,18 @@ def test_too_little_host_memory_is_no_fault_of_the_gpu(
             ),
         ),
         ({"fail": "3"}, "gpu_copy: CUDA error: an illegal memory access was encountered\n"),
+        (
+            {"gpus": "3", "peers": "1,2"},
+            "gpu_copy: CUDA shows 2 GPUs beside the load's own, and copies to 0 are due: give "
+            "peers=2, or show it others (CUDA_VISIBLE_DEVICES)\n",
+        ),
     ],
 )
 def test_what_cuda_says_ends_the_load(
     torch: Callable[..., None], capsys: pytest.CaptureFixture[str], asked: dict[str, str], said: str
 ) -> None:
     torch(**asked)
-    assert copy_load.main(["--seconds", "0.01", "--mib", "1"]) == 1
+    assert main(WORDS) == 1
     printed = capsys.readouterr()
     assert printed.err == said
     assert '"end"' not in printed.out
@@ -318,7 +330,7 @@ def test_the_program_runs_whole(
     torch: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch()
-    assert copy_load.main(["--seconds", "0.01", "--mib", "1"]) == 0
+    assert main(WORDS) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert parse(printed.out).load == "gpu_copy"

@@ -22,6 +22,7 @@ from load_program import ROOT
 
 from acceptance.loads.copy import device_pattern, elementwise
 from acceptance.loads.copy import load as copy_load
+from acceptance.loads.copy.contract import PEER_READINGS, Ask
 from acceptance.loads.copy.turns import Turns, TurnsError
 from acceptance.loads.protocol import Note, Output, Waits, decode, parse, waits
 
@@ -38,11 +39,12 @@ with getattr(turns, sys.argv[3])():
 """
 SMALL = """
 import sys
+from acceptance.loads.__main__ import main
 from acceptance.loads.copy import elementwise, load
-elementwise.ELEMENTS, elementwise._BATCH_S = (100, 400), 1e-4
+load.ELEMENTS, elementwise._BATCH_S = (100, 400), 1e-4
 print("ready", flush=True)
 sys.stdin.readline()
-sys.exit(load.main(sys.argv[1:]))
+sys.exit(main(["gpu_copy", *sys.argv[1:]]))
 """
 
 
@@ -182,12 +184,16 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(FAKE))
     for name in ("torch", "torch.cuda"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setattr(elementwise, "ELEMENTS", (100,))
+    monkeypatch.setattr(copy_load, "ELEMENTS", (100,))
     monkeypatch.setattr(elementwise, "_BATCH_S", 1e-4)
     monkeypatch.setattr(device_pattern, "_CHUNK", 50_000)
     import torch  # type: ignore[import-not-found, unused-ignore]
 
     return torch
+
+
+def asked(folder: Path, link: str) -> Ask:
+    return Ask(seconds=0.01, peers=1, mib=1, turns=str(folder), link=link)
 
 
 def test_each_path_is_in_its_turn_and_its_buffers_are_gone_at_the_end_of_it(
@@ -224,8 +230,7 @@ def test_each_path_is_in_its_turn_and_its_buffers_are_gone_at_the_end_of_it(
     monkeypatch.setattr(fake, "empty", empty)
     monkeypatch.setattr(fake.cuda, "empty_cache", empty_cache)
     stream = StringIO()
-    given = ["--seconds", "0.01", "--mib", "1", "--turns", str(tmp_path), "--link", "gpu4"]
-    copy_load.run(copy_load.arguments().parse_args(given), Output(stream))
+    copy_load.run(asked(tmp_path, "gpu4"), Output(stream))
     assert course == [
         "machine, shared",
         "copy_own_d2d",
@@ -259,10 +264,9 @@ def test_a_gpu_without_peers_waits_for_no_turn_alone(
 ) -> None:
     monkeypatch.setattr(fake, "PEERS", [])
     stream = StringIO()
-    given = ["--seconds", "0.01", "--mib", "1", "--turns", str(tmp_path), "--link", "gpu0"]
-    copy_load.run(copy_load.arguments().parse_args(given), Output(stream))
+    copy_load.run(asked(tmp_path, "gpu0"), Output(stream))
     output = parse(stream.getvalue())
-    assert [one.name for one in output.absences] == ["copy_own_p2p"]
+    assert [one.name for one in output.absences] == [*PEER_READINGS]
     taken_turns = {note.partition(":")[0] for note in output.notes if " turn on " in note}
     assert taken_turns == {"exclusive turn on link-gpu0", "shared turn on machine"}
 
@@ -292,8 +296,9 @@ def test_loads_that_start_at_once_share_nothing_at_one_time(tmp_path: Path) -> N
     folder.mkdir()
     environ = {"PYTHONPATH": f"{FAKE}:{ROOT}", "FAKE_TORCH_TRACE": str(trace)}
     environ |= {"FAKE_TORCH_GPUS": "2", "FAKE_TORCH_PEERS": "1"}
-    given = ("--seconds", "0.1", "--mib", "1", "--turns", str(folder), "--link")
-    running = [begin(SMALL, *given, link, **environ) for link in ("gpu0", "gpu0", "gpu2")]
+    given = ("seconds=0.1", "peers=1", "mib=1", f"turns={folder}")
+    links = ("gpu0", "gpu0", "gpu2")
+    running = [begin(SMALL, *given, f"link={link}", **environ) for link in links]
     assert [said(one) for one in running] == ["ready\n"] * 3
     for one in running:
         assert one.stdin is not None
@@ -301,7 +306,7 @@ def test_loads_that_start_at_once_share_nothing_at_one_time(tmp_path: Path) -> N
         one.stdin.flush()
     outputs = [one.communicate(timeout=60)[0] for one in running]
     assert [one.returncode for one in running] == [0, 0, 0]
-    assert [parse(text).parameters["link"] for text in outputs] == ["gpu0", "gpu0", "gpu2"]
+    assert tuple(parse(text).parameters["link"] for text in outputs) == links
     found = spans(trace)
     first, second, _ = (found[one.pid] for one in running)
     assert apart(first["host"], second["host"])

@@ -131,6 +131,7 @@ def test_it_is_told_once_for_each_gpu_and_format() -> None:
         ({**COPIED, "check": "copy_d2h"}, "copy"),
         (COPIED, "peer"),
         (TRANSFERRED, "copy"),
+        ({**TRANSFERRED, "component": "gpu0->gpu1", "check": "copy_own_p2p"}, "peer"),
         (VECTOR, "elementwise"),
         (vram([(64, 0, 4)]), "vram"),
         (FILE, "kept"),

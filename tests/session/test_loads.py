@@ -19,6 +19,9 @@ from wrong_results import (
     INEXACT,
     INPUTS,
     REPEATED,
+    TRANSFERRED,
+    VECTOR,
+    Fact,
     all_of,
     one_bit,
     vram,
@@ -26,6 +29,7 @@ from wrong_results import (
 
 from acceptance.core.component import Component
 from acceptance.core.parts import CPU, GPUS, MEMORY, Core, Gpu, Pair, Socket
+from acceptance.diagnosis.wrong_result import in_words
 from acceptance.loads import asks
 from acceptance.loads.asks import AnyAsk
 from acceptance.loads.cpu.contract import Gemm, MemoryBandwidth, MemoryRandom
@@ -34,7 +38,7 @@ from acceptance.loads.miscompare import read as read_wrong
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.process.command import ProgramResult
 from acceptance.session import loads
-from acceptance.session.loads import Loads, Place, Results, alone, first_wrong
+from acceptance.session.loads import Loads, Place, Results, alone, first_wrong, with_peers
 from acceptance.session.stage import Part
 from acceptance.tools.load_output import LoadFailed
 
@@ -170,12 +174,76 @@ def test_wrong_results_of_a_load_that_died_are_counted() -> None:
         given.raise_failed()
 
 
-def test_a_wrong_result_that_names_no_count_speaks_against_every_due_one() -> None:
-    (unread,) = all_of({"row": 7})
-    given = results({}, {Gpu(2): LoadFailed("load_failed", (unread,))})
-    for count in ("gemm_f16_miscompares", "gemm_f64_miscompares"):
+OF_PAIR = {**TRANSFERRED, "component": "gpu0->gpu1", "check": "copy_own_p2p"}
+AGAIN = {**TRANSFERRED, "copy": 8}
+
+
+@each(
+    "count, counts",
+    [
+        ("gemm_f16_miscompares", {Gpu(2): 2.0}),
+        ("gemm_f32_miscompares", {}),
+        ("copy_own_miscompares", {Gpu(2): 1.0}),
+        ("copy_own_p2p_miscompares", {Pair(Gpu(2), Gpu(0)): 1.0}),
+        ("elementwise_miscompares", {Gpu(2): 1.0}),
+    ],
+)
+def test_a_wrong_result_speaks_against_its_own_count_only(
+    count: str, counts: dict[Component, float]
+) -> None:
+    wrong = all_of(REPEATED, TRANSFERRED, OF_PAIR, VECTOR, REPEATED)
+    given = results({}, {Gpu(2): LoadFailed("load_failed", wrong)})
+    due = {Gpu(2), Pair(Gpu(2), Gpu(0))}
+    made, notes = given.counts(count, due, first_wrong)
+    assert made == counts
+    assert set(notes) == set(counts)
+
+
+def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -> None:
+    own = LoadReading("copy_own_miscompares", "count", Gpu(0), 2.0)
+    given = results({Gpu(0): output(own, wrong=all_of(OF_PAIR, TRANSFERRED, AGAIN))})
+    assert given.counts("copy_own_miscompares", {Gpu(0)}, first_wrong) == (
+        {Gpu(0): 2.0},
+        {Gpu(0): in_words(*all_of(TRANSFERRED))},
+    )
+
+
+@each(
+    "found",
+    [
+        {"row": 7},
+        {**REPEATED, "dtype": "f128"},
+        {"component": "gpu0", "check": "else"},
+        {"dtype": "f16"},
+        {**REPEATED, "dtype": ["f16"], "check": 3},
+    ],
+)
+def test_a_wrong_result_that_names_no_count_speaks_against_every_due_one(found: Fact) -> None:
+    given = results({}, {Gpu(2): LoadFailed("load_failed", all_of(found))})
+    for count in ("gemm_f16_miscompares", "copy_own_miscompares", "elementwise_miscompares"):
         assert given.counts(count, {Gpu(2)}, first_wrong)[0] == {Gpu(2): 1.0}
-    assert given.wrong("copy_own_p2p_miscompares", {Pair(Gpu(0), Gpu(2))}) == {}
+    assert given.wrong("copy_own_p2p_miscompares", {Pair(Gpu(2), Gpu(0))}) == {}
+
+
+def test_the_load_that_held_the_others_up_is_named_and_not_those_that_waited() -> None:
+    """A GPU that hangs in its turn keeps the others from theirs until the time is over."""
+    waited, copied = '{"waits": "exclusive turn on machine"}\n', '{"note": "copies"}\n'
+    places = with_peers([FIRST, SECOND])
+    late = [ended(text, returncode=-15, timed_out=True) for text in (waited, copied)]
+    found = loads.read_all(places, late)
+    assert list(found.failed) == [Gpu(2), Gpu(0)]
+    assert found.failed[Gpu(0)].message.values["last"].code == "load_waited"  # type: ignore[union-attr]
+    with pytest.raises(LoadFailed, match="gpu2"):
+        found.raise_failed()
+
+
+def test_a_program_may_see_the_other_gpus_after_its_own() -> None:
+    places = with_peers([FIRST, SECOND])
+    assert [one.environment()["CUDA_VISIBLE_DEVICES"] for one in places] == [
+        f"{uuid(0)},{uuid(2)}",
+        f"{uuid(2)},{uuid(0)}",
+    ]
+    assert [one.about()["uuid"] for one in places] == [uuid(0), uuid(2)]
 
 
 def test_a_count_of_all_gpus_has_the_wrong_results_of_each_and_those_of_none() -> None:

@@ -31,7 +31,6 @@ from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.session.loads import Place, Results
 from acceptance.suites import compute
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.load_output import LoadFailed
 
 NAMES = (Gpu(0), Gpu(1))
@@ -94,9 +93,6 @@ class Machine:
     tables: tuple[LoadTable, ...] = ()
     died: dict[str, LoadFailed] = field(default_factory=dict)
     peaks: Mapping[str, float] = field(default_factory=dict)
-    written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(
-        default_factory=list
-    )
 
     def __post_init__(self) -> None:
         self.given = {name: readings(self.check) for name in NAMES}
@@ -124,32 +120,19 @@ class Machine:
             if name not in self.died
         }
 
-    def loads(self) -> GpuLoads:
-        return GpuLoads(gpus(seen()), self.outputs(), self.died)
-
     def run(self, _ask: object, on: Sequence[Place]) -> Results:
         """As `Loads` does."""
         return Results(tuple(on), self.outputs(), self.died)
 
     def said(self) -> Said:
         """The check, asked."""
-
-        def table(*words: object) -> None:
-            self.written.append(words)  # type: ignore[arg-type]
-
-        function, load = CHECKS[self.check], self.loads
-        if self.check == "compute.copies":
-            return ask(made(), self.check, function, gpu_copies=load, table=table)
-        return ask(
-            made(),
-            self.check,
-            function,
-            loads=self,
-            due_gpus=gpus(seen()),
-            formats=dict.fromkeys(NAMES, DTYPES),
-            load_s={"gpu_gemm": 7.0},
-            peaks=dict.fromkeys(NAMES, self.peaks),
-        )
+        given: dict[str, object] = {"inventory": seen(), "turns": "/logs/turns"}
+        if self.check == "compute.gemm_together":
+            peaks = dict.fromkeys(NAMES, self.peaks)
+            given = {"formats": dict.fromkeys(NAMES, DTYPES), "peaks": peaks}
+        function, load_s = CHECKS[self.check], {"gpu_gemm": 7.0, "gpu_copy": 1.0}
+        due = gpus(seen())
+        return ask(made(), self.check, function, loads=self, due_gpus=due, load_s=load_s, **given)
 
 
 @pytest.fixture
@@ -384,7 +367,9 @@ def test_a_way_to_a_peer_that_was_not_measured_is_an_error(copies: Machine) -> N
 
 def test_tables_of_copies_are_journalled_as_they_are(copies: Machine) -> None:
     copies.tables = (LoadTable("elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)),)
-    assert copies.said().outcome == "pass"
-    assert copies.written == [
+    said = copies.said()
+    assert said.outcome == "pass"
+    tables = [one for one in said.written if isinstance(one, Table)]
+    assert [(one.component, one.name, one.columns, one.rows) for one in tables] == [
         (gpu, "elementwise_by_size", ("n", "GB/s"), ((65536.0, 400.0),)) for gpu in NAMES
     ]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from gpu_machine import gpu
-from wrong_results import COPIED, REPEATED, TRANSFERRED, VECTOR, Fact, all_of
+from wrong_results import COPIED, Fact, all_of
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.diagnosis.wrong_result import in_words
@@ -20,7 +20,7 @@ DUE = (gpu(0), gpu(2))
 
 
 def output(*readings: LoadReading, miscompares: tuple[Fact, ...] = ()) -> LoadOutput:
-    return LoadOutput("gpu_copy", {}, readings, tuple(map(read, miscompares)), ())
+    return LoadOutput("burn", {}, readings, tuple(map(read, miscompares)), ())
 
 
 def test_a_load_counts_its_own_gpu_first() -> None:
@@ -67,73 +67,7 @@ def test_wrong_results_of_a_load_that_died_stay_evidence() -> None:
         loads.raise_failed()
 
 
-OF_F16 = REPEATED
-OF_COPY = TRANSFERRED
-OF_PAIR = {**TRANSFERRED, "component": "gpu0->gpu1", "check": "copy_own_p2p"}
-OF_PRODUCT = VECTOR
 TO_PEER = {**COPIED, "found_s": 5.0}
-
-
-@pytest.mark.parametrize(
-    ("reading", "counts"),
-    [
-        ("gemm_f16_miscompares", {Gpu(2): 2.0}),
-        ("gemm_f32_miscompares", {}),
-        ("copy_own_miscompares", {Gpu(2): 1.0}),
-        ("copy_own_p2p_miscompares", {Pair(Gpu(2), Gpu(0)): 1.0}),
-        ("elementwise_miscompares", {Gpu(2): 1.0}),
-    ],
-)
-def test_a_wrong_result_of_a_load_that_died_speaks_against_its_own_count_only(
-    reading: str, counts: dict[str, float]
-) -> None:
-    died = LoadFailed("it died", all_of(OF_F16, OF_COPY, OF_PAIR, OF_PRODUCT, OF_F16))
-    found, notes = GpuLoads(DUE, {}, {Gpu(2): died}).miscompares(reading)
-    assert found == counts
-    assert set(notes) == set(counts)
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        {"row": 7},
-        {**REPEATED, "dtype": "f128"},
-        {"component": "gpu0", "check": "else"},
-        {"dtype": "f16"},
-        {**REPEATED, "dtype": ["f16"], "check": 3},
-    ],
-)
-def test_what_does_not_say_what_it_is_of_speaks_against_the_whole_gpu(
-    found: dict[str, object],
-) -> None:
-    loads = GpuLoads(DUE, {}, {Gpu(2): LoadFailed("it died", all_of(found))})
-    for reading in (
-        "gemm_f16_miscompares",
-        "gemm_f8_miscompares",
-        "copy_own_miscompares",
-        "elementwise_miscompares",
-    ):
-        assert loads.miscompares(reading) == ({Gpu(2): 1.0}, {Gpu(2): in_words(*all_of(found))})
-    assert loads.miscompares("copy_own_p2p_miscompares") == ({}, {})
-
-
-def test_the_note_of_a_count_is_of_the_first_wrong_result_that_belongs_to_it() -> None:
-    given = output(
-        LoadReading("copy_own_miscompares", "count", Gpu(0), 1.0),
-        LoadReading("copy_own_p2p_miscompares", "count", Pair(Gpu(0), Gpu(1)), 1.0),
-        LoadReading("elementwise_miscompares", "count", Gpu(0), 0.0),
-        miscompares=(OF_PAIR, OF_COPY, {**OF_COPY, "copy": 8}),
-    )
-    loads = GpuLoads(DUE, {Gpu(0): given})
-    assert loads.miscompares("copy_own_miscompares") == (
-        {Gpu(0): 1.0},
-        {Gpu(0): in_words(*all_of(OF_COPY))},
-    )
-    assert loads.miscompares("copy_own_p2p_miscompares") == (
-        {Pair(Gpu(0), Gpu(2)): 1.0},
-        {Pair(Gpu(0), Gpu(2)): in_words(*all_of(OF_PAIR))},
-    )
-    assert loads.miscompares("elementwise_miscompares") == ({Gpu(0): 0.0}, {Gpu(0): None})
 
 
 def test_a_load_that_saw_some_of_the_gpus_counts_those() -> None:

@@ -27,7 +27,6 @@ from power_printed import pulse_printed, watch_printed
 from runs import machine_root, write_segment
 from storage_printed import fio_printed
 from test_burn_fixtures import host_printed
-from test_gpu_load_runs import printed
 from wrong_results import RUN, one_bit
 
 from acceptance.core import parts
@@ -73,7 +72,6 @@ from acceptance.suites import (
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import (
-    gpu_loads,
     gpu_tools,
 )
 from acceptance.suites.fixtures import power as power_fixtures
@@ -255,7 +253,7 @@ class Programs:
             "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
             "acceptance.loads.train.step_load": lambda: train_step_printed(argv, visible[0]),
         }
-        text = makers.get(name, lambda: printed(argv, visible[0]))()
+        text = makers[name]()
         # the second GPU is slower
         return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
 
@@ -427,7 +425,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         Loads(p, listener), DUE, FORMATS, LOADS_S, PEAKS, c
     ),
     "compute.copies": lambda p, c: compute.test_copies(
-        of(gpu_loads.gpu_copies, p, DUE, LOADS_S, SEEN), table, c
+        Loads(p, listener), DUE, SEEN, "/logs/turns", LOADS_S, c
     ),
     "train.step": lambda p, c: train.test_step(
         of(train_fixtures.train_steps, p, p.planned, DUE, LOADS_S, listener), {}, table, c
@@ -607,7 +605,7 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     "link.p2p": (9, "30.0", "31.0", TELLS.format("p2p_write", "30", "gpu0->gpu1", "31")),
     "burn.gpu_burn[float]": (8, "52", "53", TELLS.format("gpu_burn_float", "52", "gpu0", "53")),
     "compute.gemm_together": (70, "1.0}", "1.1}", TELLS.format("gemm_f64", "1", "gpu0", "1.1")),
-    "compute.copies": (4, "1.0}", "1.1}", TELLS.format("copy_own_d2d", "1", "gpu0", "1.1")),
+    "compute.copies": (24, "1.0}", "1.1}", TELLS.format("copy_own_h2d", "1", "gpu0", "1.1")),
     "vram.patterns": (
         10,
         'GB/s", "component": "gpu0", "value": 1.0}',

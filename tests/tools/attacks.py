@@ -22,6 +22,7 @@ from acceptance.core.parts import CPU, GPUS, Gpu
 from acceptance.loads import asks
 from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
+from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.protocol import LoadOutput, Output
@@ -32,7 +33,7 @@ from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session import loads
 from acceptance.session.loads import Place
 from acceptance.tools import device_query
-from acceptance.tools.load_output import LoadFailed, read
+from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.read import nccl_log
 from acceptance.tools.reading import ToolOutput
 
@@ -119,12 +120,13 @@ def _nccl(text: str) -> object:
 
 GROUP = collective.Ask(backend="nccl", ranks=2, seconds=8.0)
 BURN = burn.Ask(dtypes=("f64", "f8"), seconds=8.0, peers=1)
+COPY = copy.Ask(seconds=8.0, peers=1)
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
 CORES = cpu.Gemm(dtype="float64", seconds=8.0, cores={"all": ((0,), (1,))})
 MEMORY = cpu.MemoryBandwidth(seconds=8.0, cores={"all": ((0,), (1,))}, llc_bytes=1 << 20)
 OFF = Place(CPU)
-ON = Place(Gpu(0), (gpu(0),))
+ON = Place(Gpu(0), (gpu(0), gpu(1)))
 ON_ALL = Place(GPUS, (gpu(0), gpu(1)))
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
@@ -136,7 +138,7 @@ READ: dict[str, Read] = {
     "memory_bandwidth": _load(
         lambda done: loads.read(replace(done, argv=asks.argv("python", MEMORY)), OFF)
     ),
-    "gpu_copy": _load(lambda done: read(done, "gpu_copy", {"seconds": 8.0, "uuid": "GPU-1"})),
+    "gpu_copy": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", COPY)), ON)),
     "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
     "collective": _load(
         lambda done: loads.read(replace(done, argv=asks.argv("python", GROUP)), ON_ALL)
@@ -188,9 +190,7 @@ def printed(
 def _loads() -> Iterator[Healthy]:
     for ask in (CORES, MEMORY):
         yield Healthy(ask.load, ask.load, load_texts.printed(ask, {}))
-    own = {"seconds": 8.0, "uuid": "GPU-1"}
-    copies = [("copy_h2d", "GB/s", Gpu(0), 50.0), ("copy_h2d_miscompares", "count", Gpu(0), 0.0)]
-    yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
+    yield Healthy("gpu_copy", "gpu_copy", load_texts.printed(COPY, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     uuids = [str(one.uuid) for one in ON_ALL.gpus]
     lines = collective_texts.lines(GROUP, uuids, [one.pci_address for one in ON_ALL.gpus])

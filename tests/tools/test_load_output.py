@@ -9,7 +9,7 @@ from wrong_results import ARRAY
 
 from acceptance.loads.miscompare import read as read_miscompare
 from acceptance.process.command import ProgramResult
-from acceptance.tools.load_output import LoadFailed, gpu_copy_argv, read
+from acceptance.tools.load_output import LoadFailed, read
 
 HELLO = '{"rigproof_load": 1, "load": "cpu_gemm", "parameters": {"seconds": 1.0}}\n'
 MISCOMPARE = json.dumps({"miscompare": ARRAY}) + "\n"
@@ -104,17 +104,3 @@ def test_a_wrong_result_outlives_the_load_that_found_it(returncode: int) -> None
     with pytest.raises(LoadFailed) as caught:
         read(completed(HELLO + MISCOMPARE, returncode), "cpu_gemm", ASKED)
     assert caught.value.miscompares == (read_miscompare(ARRAY),)
-
-
-def test_the_command_line_of_the_copies() -> None:
-    plain = ("python3", "-m", "acceptance.loads.copy.load", "--seconds", "2.0")
-    assert gpu_copy_argv("python3", seconds=2) == plain
-    turns = gpu_copy_argv("python3", seconds=2, turns=("/logs/turns", "gpu4"))
-    assert turns == (*plain, "--turns", "/logs/turns", "--link", "gpu4")
-    assert gpu_copy_argv("python3", seconds=2, mib=64, inject="bit") == (
-        *plain,
-        "--mib",
-        "64",
-        "--inject",
-        "bit",
-    )

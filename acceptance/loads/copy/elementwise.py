@@ -17,13 +17,11 @@ import math
 import statistics
 from collections.abc import Callable
 
+from acceptance.loads.copy.contract import ELEMENTS
 from acceptance.loads.copy.device_pattern import Tensor, words
 from acceptance.loads.miscompare import WrongVector
 from acceptance.loads.names import OWN
 
-NAME = "elementwise"
-COLUMNS = ("elements", "MiB", "GB/s")
-ELEMENTS = tuple(65536 * 4**power for power in range(6))
 BYTES_AN_ELEMENT = 12
 BATCHES = 5
 _BATCH_S = 0.05
@@ -88,9 +86,7 @@ def measure(
         if inject == "wrong" and turn == _INJECTED_BATCH:
             c[elements // 2] = SPOILED
         # also true where c is NaN; neither is ever 0, so equal values have equal bits
-        differs = (
-            c != expected
-        )  # also true where c is NaN; neither is ever 0, so equal values have equal bits
+        differs = c != expected
         here = int(differs.count_nonzero())
         if here:
             wrong += 1

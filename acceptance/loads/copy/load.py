@@ -1,23 +1,23 @@
 """The copy load of one GPU: every data path to, from and inside it, timed, all data verified.
 
-    python -m acceptance.loads.copy.load --seconds 1
+    python -m acceptance.loads gpu_copy seconds=1 peers=1
 
 The GPU is the first that the process sees, `gpu0`; all others that it sees are its peers, `gpu1`
-and so on (CUDA_VISIBLE_DEVICES sets which and in what order). `--seconds` is the time for which
-each path is copied and compared, of those to the peers their time together, at least 0.1 s each.
-The whole load takes about eight times as long for one GPU, and ten seconds for torch and the
-buffers.
+and so on (CUDA_VISIBLE_DEVICES sets which and in what order), and must be as many as `peers`.
+`seconds` is the time for which each path is copied and compared, of those to the peers their time
+together, at least 0.1 s each. The whole load takes about eight times as long for one GPU, and ten
+seconds for torch and the buffers.
 
-The loads of several GPUs may run at once. With `--turns` they share a folder, in which they take
+The loads of several GPUs may run at once. With `turns` they share a folder, in which they take
 turns (`turns`). What is private to a GPU runs beside that of the others without waiting: copies
 within it, and the elementwise products. Then come the paths between host and GPU, of one GPU at a
-time in each group that shares them (`--link` names the group). The paths to the peers are last, of
+time in each group that shares them (`link` names the group). The paths to the peers are last, of
 one GPU alone, while no load copies or computes anything else. While a load waits for its turn,
 nothing of it runs on a GPU or a link. Its buffers exist only in their turn; torch keeps the pinned
-ones, twice `--mib`, to its end. A load that died holds no turn. Without `--turns` it takes none,
-and is to run by itself.
+ones, twice `mib`, to its end. A load that died holds no turn. Without `turns` it takes none, and is
+to run by itself.
 
-Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (512):
+Paths, in GB/s of 10**9 bytes, each the median of single copies of `mib` MiB (512):
 
 - `copy_own_h2d`, `copy_own_d2h`: between pinned host memory and the GPU, each by itself (beside
   others, GPUs of other groups may copy at the same time);
@@ -28,8 +28,8 @@ Paths, in GB/s of 10**9 bytes, each the median of single copies of `--mib` MiB (
 - `copy_own_d2d`: within the GPU's memory, read and write both counted, in buffers of 4 GiB (less
   where a quarter of the free memory is less; never below four times the L2 cache, so that the cache
   does not serve it), while other GPUs do the same;
-- `copy_own_p2p` of `gpu0->gpuN`: gpu0 writes into a peer, bytes counted once; absent where torch
-  says that it cannot reach it.
+- `copy_own_p2p` of `gpu0->gpuN`: gpu0 writes into a peer, bytes counted once; absent with its
+  count of wrong copies where torch says that it cannot reach it.
 
 Host memory is that of the GPU's own NUMA node, where the kernel names one (`numa`): the process
 runs on that node's CPUs only, from before its buffers exist. A table has the elementwise products
@@ -45,20 +45,16 @@ compared. `copy_own_miscompares` (`copy_own_p2p_miscompares` for a peer) counts 
 end is not seen.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when CUDA, torch or a
-turn failed or host memory was too little, with one sentence on standard error and no end line; 2
-for arguments that cannot be used.
+turn failed, host memory was too little or there are other peers, with one sentence on standard
+error and no end line; 2 for arguments that cannot be used.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -66,6 +62,15 @@ from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.card import gpu_identity, uuid
 from acceptance.loads.copy import elementwise, numa, pattern
+from acceptance.loads.copy.contract import (
+    ELEMENTS,
+    PATHS,
+    PEER_READINGS,
+    PRODUCT_COLUMNS,
+    PRODUCTS,
+    Ask,
+    pair_seconds,
+)
 from acceptance.loads.copy.pattern import WORD, first_number
 from acceptance.loads.copy.tally import CopyTally, Transfer, measure_copies
 from acceptance.loads.copy.transfers import (
@@ -79,18 +84,14 @@ from acceptance.loads.copy.transfers import (
 from acceptance.loads.copy.turns import Turns, TurnsError
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
 from acceptance.loads.names import OWN
-from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 
-NAME = "gpu_copy"
 CACHE_FACTOR = 4  # size of the buffers of a copy within the GPU, as a multiple of its L2 cache
 _MIB = 1 << 20
 _LOCAL_BYTES = 4096 * _MIB  # maximum size of each of the two buffers
 # Divisor of the free memory for each buffer: there are two, and the comparison needs as much again.
 _LOCAL_SHARE = 4
 _HOST_BUFFERS = 4
-_PATHS = 7  # without peers
-_PAIR_S = 0.1  # minimum time of a path to a peer: several copies, also of a slow pair
 _TO_DEVICE, _TO_HOST = 1, 2  # seeds
 
 
@@ -98,45 +99,16 @@ class CopyError(Exception):
     """The GPU or its memory does not meet the load's needs; the message is one sentence."""
 
 
-def _mebibytes(text: str) -> int:
-    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or not 1 <= int(text) <= 16384:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of MiB from 1 to 16384")
-    return int(text)
+ERRORS: tuple[type[Exception], ...] = (CopyError, numa.NumaError, ArraysError, TurnsError)
 
 
-def _link(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9]{1,32}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a name of small letters and digits")
-    return text
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Copy to, from, within and between GPUs, and verify it all."
-    )
-    parser.add_argument(
-        "--seconds", required=True, type=seconds, help="how long each path is copied and compared"
-    )
-    parser.add_argument(
-        "--mib", type=_mebibytes, default=512, help="of each buffer (default %(default)s)"
-    )
-    parser.add_argument(
-        "--turns",
-        type=Path,
-        metavar="FOLDER",
-        help="take turns with the other loads that are given this folder",
-    )
-    parser.add_argument(
-        "--link",
-        type=_link,
-        metavar="NAME",
-        help="the group of GPUs that share their way to the host, with --turns",
-    )
-    parser.add_argument(
-        "--inject", choices=("wrong", "slow"), help="a fault on purpose; such a run never passes"
-    )
-    return parser
+def require_peers(due: int, count: int) -> None:
+    """Raise CopyError unless as many peers are due as there are GPUs beside the load's own."""
+    if count != due:
+        raise CopyError(
+            f"CUDA shows {count} GPUs beside the load's own, and copies to {due} are due: give "
+            f"peers={count}, or show it others (CUDA_VISIBLE_DEVICES)"
+        )
 
 
 def require_host_memory(mib: int, available: int) -> None:
@@ -164,14 +136,6 @@ def local_words(free: int, l2_bytes: int) -> int:
     return size // WORD
 
 
-def pair_seconds(seconds: float, peers: int) -> float:
-    """The time of each path to a peer: all together take `seconds`, but each a minimum.
-
-    So eight GPUs do not take 56 times `seconds`. One peer has the whole time.
-    """
-    return min(seconds, max(_PAIR_S, seconds / peers))
-
-
 def background_copies(own: float, other: float) -> int:
     """Number of copies that keep the other direction busy for the whole of one copy.
 
@@ -182,12 +146,12 @@ def background_copies(own: float, other: float) -> int:
 
 @dataclass(slots=True)
 class CopyRun:
-    """The state of a running load: its options, its output, its peers, and its wrong copies.
+    """The state of a running load: its ask, its output, its peers, and its wrong copies.
 
     `done_s` of the seconds of all paths are over; `wrong` copies stayed on GPU 0 and its host.
     """
 
-    options: argparse.Namespace
+    ask: Ask
     output: Output
     peers: Sequence[int]
     done_s: float = 0.0
@@ -195,22 +159,22 @@ class CopyRun:
 
     @property
     def pair_s(self) -> float:
-        """Seconds of each path to a peer; 0 without peers."""
-        return pair_seconds(self.options.seconds, len(self.peers)) if self.peers else 0.0
+        """Seconds of each path to a peer."""
+        return pair_seconds(self.ask.seconds, len(self.peers))
 
     def measure(self, transfer: Transfer, seconds: float) -> CopyTally:
         """Measure one path, and report it at once."""
-        tally = measure_copies(transfer, seconds, self.output.miscompare, self.options.inject)
+        tally = measure_copies(transfer, seconds, self.output.miscompare, self.ask.inject)
         self.output.note(tally.summary(f"{transfer.name} of {transfer.component}"))
         self.output.reading(transfer.name, "GB/s", transfer.component, tally.median)
         self.done_s += seconds
-        whole_s = _PATHS * self.options.seconds + len(self.peers) * self.pair_s
+        whole_s = len(PATHS) * self.ask.seconds + len(self.peers) * self.pair_s
         self.output.progress(self.done_s, whole_s)
         return tally
 
     def measure_own(self, transfer: Transfer) -> float:
         """Measure one path of GPU 0 alone; returns GB/s."""
-        tally = self.measure(transfer, self.options.seconds)
+        tally = self.measure(transfer, self.ask.seconds)
         self.wrong += tally.wrong
         return tally.median
 
@@ -221,8 +185,8 @@ class CopyRun:
         """
         import torch
 
-        require_host_memory(self.options.mib, available_bytes())
-        size, count = self.options.mib * _MIB, self.options.mib * _MIB // WORD
+        require_host_memory(self.ask.mib, available_bytes())
+        size, count = self.ask.mib * _MIB, self.ask.mib * _MIB // WORD
         reference = np.empty(count, np.uint64)
         pattern.write(reference, first_number(_TO_HOST))
         source, destination = (
@@ -287,7 +251,7 @@ class CopyRun:
         """Measure copies into the memory of another GPU."""
         import torch
 
-        count = self.options.mib * _MIB // WORD
+        count = self.ask.mib * _MIB // WORD
         source = torch.empty(count, dtype=torch.int64, device="cuda")
         destination = torch.empty(count, dtype=torch.int64, device=f"cuda:{index}")
         way = DeviceToDevice(source, destination, (uuid(0), uuid(index)))
@@ -300,29 +264,25 @@ class CopyRun:
         """Measure the table of elementwise products."""
         self.output.note(elementwise.hump(l2_bytes))
         rows, wrong = [], 0
-        for elements in elementwise.ELEMENTS:
-            rate, found = elementwise.measure(elements, self.output.miscompare, self.options.inject)
+        for elements in ELEMENTS:
+            rate, found = elementwise.measure(elements, self.output.miscompare, self.ask.inject)
             rows.append(elementwise.row(elements, rate))
             wrong += found
-        self.output.table(elementwise.NAME, elementwise.COLUMNS, rows)
+        self.output.table(PRODUCTS, PRODUCT_COLUMNS, rows)
         self.output.reading("elementwise_miscompares", "count", OWN, wrong)
 
 
-def run(options: argparse.Namespace, output: Output) -> None:
+def run(ask: Ask, output: Output) -> None:
     """Measure all paths, from the first to the last reading.
 
-    Raises CardError, CopyError, NumaError, ArraysError, TurnsError, and RuntimeError for errors of
-    CUDA and torch.
+    Raises CardError, the ERRORS, and RuntimeError for errors of CUDA and torch.
     """
     card = gpu_identity()
-    parameters: dict[str, Any] = {"seconds": options.seconds, "mib": options.mib, **card}
-    if options.link is not None:
-        parameters["link"] = options.link
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    output.hello(NAME, parameters)
     import torch
 
+    others = range(1, torch.cuda.device_count())
+    require_peers(ask.peers, len(others))
+    output.hello(ask.load, {**ask.parameters(), **card})
     about = torch.cuda.get_device_properties(0)
     output.note(f"{card['gpu']}, compute capability {card['capability']}, {card['library']}")
     output.note(
@@ -330,10 +290,9 @@ def run(options: argparse.Namespace, output: Output) -> None:
             numa.pci_address(about.pci_domain_id, about.pci_bus_id, about.pci_device_id)
         )
     )
-    others = range(1, torch.cuda.device_count())
     peers = [index for index in others if torch.cuda.can_device_access_peer(0, index)]
-    course = CopyRun(options, output, peers)
-    turns = Turns(options.turns, options.link, output)
+    course = CopyRun(ask, output, peers)
+    turns = Turns(None if ask.turns is None else Path(ask.turns), ask.link, output)
     with turns.beside():
         course.measure_local(about.L2_cache_size)
         torch.cuda.empty_cache()
@@ -349,23 +308,6 @@ def run(options: argparse.Namespace, output: Output) -> None:
                 course.peer(index)
             torch.cuda.empty_cache()
     for index in others:
-        if index not in peers:
-            output.absent("copy_own_p2p", Pair(OWN, Gpu(index)), Message("peer_out_of_reach"))
+        for name in PEER_READINGS if index not in peers else ():
+            output.absent(name, Pair(OWN, Gpu(index)), Message("peer_out_of_reach"))
     output.end()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses."""
-    parser = arguments()
-    options = parser.parse_args(argv)
-    if (options.turns is None) != (options.link is None):
-        parser.error("--turns and --link go together: give both, or neither")
-    return run_guarded(
-        NAME,
-        lambda: run(options, Output(sys.stdout)),
-        errors=(CopyError, numa.NumaError, ArraysError, TurnsError),
-    )
-
-
-if __name__ == "__main__":
-    exit_load(main())

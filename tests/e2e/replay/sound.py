@@ -24,12 +24,14 @@ import train_step_texts
 from sound_values import good_value
 
 from acceptance.core.component import Component
+from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, Pair
 from acceptance.core.plan import Due, Plan
 from acceptance.core.record import RunStarted
 from acceptance.journal import clock, segment
 from acceptance.loads import asks
 from acceptance.loads.burn.contract import DIGEST_COLUMNS, DIGESTS, LAP_COLUMNS, LAPS
+from acceptance.loads.copy.contract import ELEMENTS, PEER_READINGS, PRODUCT_COLUMNS, PRODUCTS
 from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import parallel_contract as parallel
@@ -116,12 +118,19 @@ def gemm(words: list[str]) -> None:
 
 
 def copies(words: list[str]) -> None:
-    given = options(words)
+    """Peers of which the plan has nothing due are out of reach."""
+    ask = asks.decode(words[0])
+    parameters = {**ask.parameters(), **identity()}
     output = Output(sys.stdout)
-    seconds = float(given["seconds"])
-    output.hello("gpu_copy", {"seconds": seconds, "link": given["link"], **identity()})
-    time.sleep(seconds)
-    readings(output, "compute.copies")
+    output.hello(ask.load, parameters)
+    time.sleep(ask.least_s(LoadOutput(ask.load, parameters, (), (), ())))
+    check, shown = "compute.copies", numbers()
+    readings(output, check)
+    measured = {as_seen(due.component, shown) for due in dues(check)}
+    for peer in (Pair(Gpu(0), Gpu(number)) for number in range(1, len(shown))):
+        for name in PEER_READINGS if peer not in measured else ():
+            output.absent(name, peer, Message("peer_out_of_reach"))
+    output.table(PRODUCTS, PRODUCT_COLUMNS, [(elements, 1.0, 1.0) for elements in ELEMENTS])
     output.end()
 
 
@@ -259,7 +268,7 @@ def pulse(words: list[str]) -> None:
 LOADS: dict[str, Callable[[list[str]], None]] = {
     "collective": collective,
     "burn": burn,
-    "acceptance.loads.copy.load": copies,
+    "gpu_copy": copies,
     "cpu_gemm": on_processors,
     "memory_bandwidth": on_processors,
     "memory_random": on_processors,
