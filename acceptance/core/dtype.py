@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 DtypeName = Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "i8"]
 DTYPES: tuple[DtypeName, ...] = get_args(DtypeName)
+TrainedDtype = Literal["bf16", "f16"]
 # Formats of the processor's matrix load, with numpy's name for each.
 CPU_DTYPES: Mapping[DtypeName, str] = {"f64": "float64", "f32": "float32"}
 # The first compute capability whose tensor cores (float64 and float32: whose ordinary cores)
@@ -49,7 +50,7 @@ def native_dtypes(compute_capability: str) -> tuple[DtypeName, ...]:
     )
 
 
-def trained_dtype(compute_capability: str) -> DtypeName:
+def trained_dtype(compute_capability: str) -> TrainedDtype:
     """The format in which training is judged on such a GPU: bfloat16, or else float16.
 
     Raises ValueError where the text is not a compute capability.

@@ -24,6 +24,8 @@ from acceptance.loads.asks import ASKS, AnyAsk
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
+from acceptance.loads.train import layer_contract as layers
+from acceptance.loads.train import step_contract as step
 from acceptance.loads.vram import contract as vram
 
 HELP = ("-h", "--help")
@@ -124,6 +126,14 @@ def run(ask: AnyAsk) -> int:
             from acceptance.loads.vram import load as vram_load
 
             return run_guarded(name, partial(vram_load.run, ask, output), strays=vram_load.STRAYS)
+        case layers.Ask():
+            from acceptance.loads.train import layer_load
+
+            return run_guarded(name, partial(layer_load.run, ask, output), strays=layer_load.STRAYS)
+        case step.Ask():
+            from acceptance.loads.train import step_load
+
+            return run_guarded(name, partial(step_load.run, ask, output), strays=step_load.STRAYS)
 
 
 def main(words: Sequence[str]) -> int:

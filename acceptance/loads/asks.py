@@ -8,9 +8,11 @@ from typing import get_args
 import msgspec
 
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.train import layer_contract as layers
+from acceptance.loads.train import step_contract as step
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = gemm.Ask | vram.Ask | layers.Ask | step.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from acceptance.core.component import Component
-from acceptance.core.dtype import DTYPES, DtypeName
+from acceptance.core.dtype import DTYPES, DtypeName, TrainedDtype
 from acceptance.core.evidence import AnyBody, Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
@@ -53,7 +53,6 @@ from acceptance.suites.fixtures import (
     train_digests,
     train_parallel,
 )
-from acceptance.suites.fixtures import train as train_fixtures
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
@@ -70,7 +69,7 @@ from acceptance.suites.fixtures.storage import (
     of_storage_load,
 )
 from acceptance.suites.storage import AskDisk
-from acceptance.tools import TOOLS, Tool, fio, load_output, train_output
+from acceptance.tools import TOOLS, Tool, fio, load_output
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.load_output import Groups
 from acceptance.tools.proof import ToolError
@@ -156,22 +155,6 @@ class Kept:
         """The outputs of a load of every GPU, which were started in the order of the GPUs."""
         return self._of_each(
             lambda done, _gpu, also: load_output.read(done, load, also, least_s=0.0), shown
-        )
-
-    def layers(self, *, table: bool = False) -> GpuLoads:
-        """The outputs of the load of layers of every GPU."""
-        read = train_output.read_train_layer_table if table else train_output.read_train_layers
-        return self._of_each(
-            lambda done, _gpu, also: read(done, dtype=None, seconds=None, also=also)
-        )
-
-    def steps(self, *, table: bool = False) -> GpuLoads:
-        """The outputs of the training steps of every GPU."""
-        neo = train_fixtures.neo_due(self.planned)
-        return self._of_each(
-            lambda done, gpu, also: train_output.read_train_step(
-                done, seconds=None, table=table, neo=gpu in neo, also=also
-            )
         )
 
     def by_gpu(self) -> dict[Component, ProgramResult]:
@@ -281,6 +264,7 @@ def _loads(kept: Kept) -> Loads:
 
 # What was asked stands in the argv of the programs.
 _SECONDS = defaultdict[str, float](lambda: 1.0)
+_TRAINED = defaultdict[Component, TrainedDtype](lambda: "bf16")
 
 
 def _gemm_together(kept: Kept, check: Check) -> None:
@@ -417,9 +401,11 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.tested, kept.run_fio, _table, check
     ),
     "train.layer_table": lambda kept, check: train.test_layer_table(
-        lambda: kept.layers(table=True), {}, _table, check
+        _loads(kept), kept.due, _TRAINED, _SECONDS, {}, check
     ),
-    "train.layers": lambda kept, check: train.test_layers(kept.layers, {}, _table, check),
+    "train.layers": lambda kept, check: train.test_layers(
+        _loads(kept), kept.due, _TRAINED, _SECONDS, {}, check
+    ),
     "train.digest": lambda kept, check: train.test_digest(
         lambda: train_digests.of_kept(kept.due, kept.done, components.of_one_model(kept.due)),
         kept.due,
@@ -433,9 +419,9 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "train.parallel_table": lambda kept, check: train.test_parallel_table(
         lambda part: train_parallel.of_load(kept.last, kept.due, None, part), _table, check
     ),
-    "train.step": lambda kept, check: train.test_step(kept.steps, {}, _table, check),
+    "train.step": lambda kept, check: train.test_step(_loads(kept), kept.due, _SECONDS, {}, check),
     "train.step_table": lambda kept, check: train.test_step_table(
-        lambda: kept.steps(table=True), {}, _table, check
+        _loads(kept), kept.due, _SECONDS, {}, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         _loads(kept), kept.due, _SECONDS, _heat, check

@@ -171,6 +171,9 @@ _DECIDE: dict[str, dict[str, str]] = {
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",
         "train/digest_log": "train_digest_log | suites/train_digests",
+        "train/layer_contract": "layer_contract | tools/train_recordings suites/train_layers",
+        "train/proof": "layer_contract step_contract",
+        "train/step_contract": "step_contract | tools/train_recordings suites/train_steps",
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",
@@ -295,8 +298,7 @@ _READ: dict[str, dict[str, str]] = {
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
         "train_output": (
-            "train_output train_digest_output train_step_output train_recordings | "
-            "suites/train_layers suites/train_digests suites/train_steps suites/train_parallel"
+            "train_digest_output train_recordings | suites/train_digests suites/train_parallel"
         ),
     },
 }

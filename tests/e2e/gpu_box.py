@@ -21,6 +21,7 @@ from typing import Any
 import collective_texts
 import described
 import fake_driver
+import load_texts
 import nccl_texts
 import sound_values
 import train_digest_texts
@@ -112,6 +113,7 @@ def install(
         sound_values,
         nccl_texts,
         collective_texts,
+        load_texts,
         train_layer_texts,
         train_digest_texts,
         train_parallel_texts,

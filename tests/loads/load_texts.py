@@ -30,6 +30,7 @@ def printed(
     more: Mapping[ReadingKey, str] = {},
     wrong: Sequence[Miscompare] = (),
     tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[float | str]]]] = {},
+    notes: Sequence[str] = (),
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
@@ -51,6 +52,8 @@ def printed(
                 output.reading(name, unit, component, values.get(name, float(unit != "count")))
 
     measure(due.readings)
+    for name, component in sorted(due.absences):
+        output.absent(name, component, Message("peer_out_of_reach"))
     for number, units in enumerate(due.choices):
         if number in absent:
             for name, component in units:
@@ -62,5 +65,7 @@ def printed(
     for name, (columns, rows) in {**sound, **tables}.items():
         if rows:
             output.table(name, columns, rows)
+    for note in notes:
+        output.note(note)
     output.end()
     return stream.getvalue()

@@ -10,16 +10,14 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS
 from acceptance.core.plan import Due, Plan, PlannedCheck
+from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE
 from acceptance.loads.train.names import (
     DIGEST_COLUMNS,
     DIGEST_TABLE,
-    LAYER_COLUMNS,
-    LAYER_TABLE,
     PARALLEL_COLUMNS,
     PARALLEL_TABLE,
-    STEP_COLUMNS,
-    STEP_TABLE,
 )
+from acceptance.loads.train.step_contract import STEP_COLUMNS, STEP_TABLE
 from acceptance.reports.page.training import PUBLISHED
 
 PRODUCT = 74.0

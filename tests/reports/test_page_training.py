@@ -28,12 +28,9 @@ from acceptance.core.parts import GPUS, Gpu
 from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
-from acceptance.loads.train.names import (
-    DIGEST_COLUMNS,
-    LAYER_COLUMNS,
-    PARALLEL_COLUMNS,
-    STEP_COLUMNS,
-)
+from acceptance.loads.train.layer_contract import LAYER_COLUMNS
+from acceptance.loads.train.names import DIGEST_COLUMNS, PARALLEL_COLUMNS
+from acceptance.loads.train.step_contract import STEP_COLUMNS
 from acceptance.reports import languages
 from acceptance.reports.page import render, training
 from acceptance.reports.page.training import PUBLISHED

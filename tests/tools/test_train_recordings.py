@@ -12,26 +12,28 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from cases import each
+from gpu_machine import gpu
 
 from acceptance.core.component import Component
 from acceptance.core.parts import Gpu
 from acceptance.diagnosis import digest_agreement
+from acceptance.loads import asks
+from acceptance.loads.__main__ import parsed
 from acceptance.loads.miscompare import details
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.training_runs import TrainingRuns
 from acceptance.process.command import ProgramResult
+from acceptance.session import loads
+from acceptance.session.loads import Place
 from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.train_output import (
     read_train_digest,
-    read_train_layers,
     read_train_parallel,
-    read_train_step,
     train_digest_argv,
-    train_layers_argv,
     train_parallel_argv,
-    train_step_argv,
     training_runs,
 )
 from acceptance.wording import words
@@ -80,15 +82,12 @@ def unstamped(text: str) -> str:
 def argv_of(text: str) -> tuple[str, ...]:
     load, told = asked(text)
     inject = told.get("inject")
-    match load:
-        case "train_layers":
-            return train_layers_argv(
-                "python", dtype=told["dtype"], seconds=told["seconds"], inject=inject
-            )
-        case "train_step":
-            return train_step_argv("python", seconds=told["seconds"], inject=inject)
-        case "train_digest":
-            return train_digest_argv("python", seconds=told["seconds"], inject=inject)
+    if (kind := asks.ASKS.get(load)) is not None:
+        names = {one.name for one in msgspec.structs.fields(kind)}
+        fields = {name: value for name, value in told.items() if name in names}
+        return asks.argv("python", asks.decode({"load": load, **fields}))
+    if load == "train_digest":
+        return train_digest_argv("python", seconds=told["seconds"], inject=inject)
     return train_parallel_argv(
         "python",
         ranks=told["ranks"],
@@ -101,19 +100,17 @@ def argv_of(text: str) -> tuple[str, ...]:
 
 def read(entry: Mapping[str, Any], change: Callable[[str], str] = str) -> LoadOutput:
     """The output by the reader of its load, asked for what it says it was asked for."""
-    text = printed(entry)
+    text = change(printed(entry))
     load, told = asked(text)
     seconds = told["seconds"]
     errors = entry.get("stderr", "")
-    done = ProgramResult(argv_of(text), int(bool(errors)), change(text), errors, seconds + SHORT_S)
-    also = {"uuid": told.get("uuid"), "gpu": told.get("gpu")}
-    match load:
-        case "train_layers":
-            return read_train_layers(done, dtype=told["dtype"], seconds=seconds, also=also)
-        case "train_step":
-            return read_train_step(done, seconds=seconds, table=False, neo=True, also=also)
-        case "train_digest":
-            return read_train_digest(done, seconds=seconds, also=also)
+    done = ProgramResult(argv_of(text), int(bool(errors)), text, errors, seconds + SHORT_S)
+    if load in asks.ASKS:
+        own = gpu(0, uuid=told["uuid"], name=told["gpu"])
+        return loads.read(done, Place(Gpu(0), (own,)))
+    if load == "train_digest":
+        also = {"uuid": told.get("uuid"), "gpu": told.get("gpu")}
+        return read_train_digest(done, seconds=seconds, also=also)
     return read_train_parallel(
         done,
         uuids=told["uuids"],
@@ -140,8 +137,11 @@ def test_every_file_is_indexed() -> None:
 
 @each("entry", ENTRIES, told=lambda entry: entry["path"])
 def test_the_command_is_that_of_the_suites(entry: dict[str, Any]) -> None:
-    module = f"python -m acceptance.loads.train.{entry['command']}"
-    assert " ".join(argv_of(printed(entry))) == module
+    argv, command = argv_of(printed(entry)), entry["command"]
+    if (ask := asks.of_argv(argv)) is not None:
+        assert parsed(command.split()) == ask
+    else:
+        assert " ".join(argv) == f"python -m acceptance.loads.train.{command}"
 
 
 @each("entry", SOUND, told=lambda entry: entry["path"])
