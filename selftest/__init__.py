@@ -14,6 +14,7 @@ for _folder in (
     "",
     "core",
     "expect",
+    "loads",
     "history",
     "loads",
     "machine",

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 DtypeName = Literal["f64", "f32", "tf32", "f16", "bf16", "f8", "i8"]
 DTYPES: tuple[DtypeName, ...] = get_args(DtypeName)
+TrainedDtype = Literal["bf16", "f16"]
 # Formats of the processor's matrix load, with numpy's name for each.
 CpuDtype = Literal["float64", "float32"]
 CPU_DTYPES: Mapping[DtypeName, CpuDtype] = {"f64": "float64", "f32": "float32"}
@@ -50,7 +51,7 @@ def native_dtypes(compute_capability: str) -> tuple[DtypeName, ...]:
     )
 
 
-def trained_dtype(compute_capability: str) -> DtypeName:
+def trained_dtype(compute_capability: str) -> TrainedDtype:
     """The format in which training is judged on such a GPU: bfloat16, or else float16.
 
     Raises ValueError where the text is not a compute capability.

@@ -24,7 +24,7 @@ from acceptance.expect.gpu import GpuFacts, one_nvlink
 from acceptance.expect.gpu_pair import WRITES
 from acceptance.expect.limit_book import Override
 from acceptance.expect.sheet import COLLECTIVES, LOCAL_COPY, Sheet
-from acceptance.loads.train.names import OF_MATMUL, TRAINING_RATES
+from acceptance.loads.train.rates import OF_MATMUL, TRAINING_RATES
 from acceptance.loads.train.shapes import LAYERS, MODELS, LayerShape
 from acceptance.machine import pcie
 

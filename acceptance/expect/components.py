@@ -15,7 +15,7 @@ from acceptance.core.limit import GIB
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, SYSTEM, Core, Pair, Part, parse
 from acceptance.expect import gpu_limits
-from acceptance.loads.train.names import NEO_GIB
+from acceptance.loads.train.step_contract import NEO_GIB
 from acceptance.machine import gpu_health, network_card, scratch_place, topology
 from acceptance.machine.declared_disks import new_disks
 from acceptance.machine.gpu import Gpu, gpus

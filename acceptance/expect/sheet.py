@@ -16,7 +16,7 @@ from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.nearest import nearest
 from acceptance.core.strict import Strict, Text
-from acceptance.loads.train.names import TRAINING_RATES, TRAINING_SHARES
+from acceptance.loads.train.rates import TRAINING_RATES, TRAINING_SHARES
 from acceptance.machine.toml_place import Path as Place
 
 # A file of the same folder that is no sheet: the architectures for models without one.

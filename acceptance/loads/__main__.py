@@ -30,7 +30,9 @@ from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
 from acceptance.loads.storage import contract as storage
 from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
+from acceptance.loads.train import step_contract as step
 from acceptance.loads.vram import contract as vram
 
 HELP = ("-h", "--help")
@@ -180,6 +182,14 @@ def run(ask: AnyAsk) -> int:
             return run_guarded(
                 name, partial(storage_load.run, ask, output), errors=storage_load.ERRORS
             )
+        case layers.Ask():
+            from acceptance.loads.train import layer_load
+
+            return run_guarded(name, partial(layer_load.run, ask, output), strays=layer_load.STRAYS)
+        case step.Ask():
+            from acceptance.loads.train import step_load
+
+            return run_guarded(name, partial(step_load.run, ask, output), strays=step_load.STRAYS)
 
 
 def main(words: Sequence[str]) -> int:

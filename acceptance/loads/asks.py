@@ -14,7 +14,9 @@ from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.storage import contract as storage
 from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
+from acceptance.loads.train import step_contract as step
 from acceptance.loads.vram import contract as vram
 
 AnyAsk = (
@@ -27,7 +29,9 @@ AnyAsk = (
     | cpu.MemoryRandom
     | digest.Ask
     | gemm.Ask
+    | layers.Ask
     | parallel.Ask
+    | step.Ask
     | storage.Checkpoint
     | storage.Feed
     | storage.Kept

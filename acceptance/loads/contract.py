@@ -32,11 +32,13 @@ class Unproved(Coded):
 class Due:
     """What the whole output of a load holds: no more and no less.
 
-    Of `choices` each is measured whole, or reported as absent whole. `tables` have these columns;
-    `more_tables` may be there. `logs` are by name and component.
+    `absences` are reported as absent; of `choices` each is measured whole, or reported as absent
+    whole. `tables` have these columns; `more_tables` may be there. `logs` are by name and
+    component.
     """
 
     readings: Units = field(default_factory=dict)
+    absences: frozenset[ReadingKey] = frozenset()
     choices: Sequence[Units] = ()
     tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     more_tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -141,8 +143,11 @@ def _require_readings(output: LoadOutput, due: Due) -> None:
     """Raise Unproved unless exactly the due readings are there, in their units and not below 0."""
     readings = {(one.name, one.component): one for one in output.readings}
     absent = {(one.name, one.component) for one in output.absences}
+    if silent := sorted(due.absences - absent):
+        names = Listed(tuple(name for name, _ in silent))
+        raise Unproved("load_absence_untold", names=names)
     measured = due.measured(output)
-    lacked = {key for one in due.choices if one not in measured for key in one}
+    lacked = {key for one in due.choices if one not in measured for key in one} | due.absences
     units = {key: unit for one in (due.readings, *measured) for key, unit in one.items()}
     missing = [
         Message("measurement_of", {"name": name, "component": str(component)})

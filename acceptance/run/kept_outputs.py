@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from acceptance.core.component import Component
-from acceptance.core.dtype import DTYPES, DtypeName
+from acceptance.core.dtype import DTYPES, DtypeName, TrainedDtype
 from acceptance.core.evidence import AnyBody, Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
@@ -53,7 +53,6 @@ from acceptance.suites.fixtures import (
     gpu_tools,
     host_tools,
 )
-from acceptance.suites.fixtures import train as train_fixtures
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
@@ -63,7 +62,7 @@ from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
 from acceptance.suites.fixtures.storage import Filled, FioRun, of_fio
 from acceptance.suites.storage import AskDisk
-from acceptance.tools import TOOLS, Tool, fio, load_output, train_output
+from acceptance.tools import TOOLS, Tool, fio, load_output
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
@@ -140,22 +139,6 @@ class Kept:
         """The outputs of a load of every GPU, which were started in the order of the GPUs."""
         return self._of_each(
             lambda done, _gpu, also: load_output.read(done, load, also, least_s=0.0)
-        )
-
-    def layers(self, *, table: bool = False) -> GpuLoads:
-        """The outputs of the load of layers of every GPU."""
-        read = train_output.read_train_layer_table if table else train_output.read_train_layers
-        return self._of_each(
-            lambda done, _gpu, also: read(done, dtype=None, seconds=None, also=also)
-        )
-
-    def steps(self, *, table: bool = False) -> GpuLoads:
-        """The outputs of the training steps of every GPU."""
-        neo = train_fixtures.neo_due(self.planned)
-        return self._of_each(
-            lambda done, gpu, also: train_output.read_train_step(
-                done, seconds=None, table=table, neo=gpu in neo, also=also
-            )
         )
 
     def by_gpu(self) -> dict[Component, ProgramResult]:
@@ -264,6 +247,7 @@ def _loads(kept: Kept) -> Loads:
 # What was asked stands in the argv of the programs.
 _SECONDS = defaultdict[str, float](lambda: 1.0)
 _CORES: Groups = {"socket0": ((0,),)}
+_TRAINED = defaultdict[Component, TrainedDtype](lambda: "bf16")
 
 
 def _gemm_together(kept: Kept, check: Check) -> None:
@@ -394,9 +378,11 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         kept.tested, kept.run_fio, _table, check
     ),
     "train.layer_table": lambda kept, check: train.test_layer_table(
-        lambda: kept.layers(table=True), {}, _table, check
+        _loads(kept), kept.due, _TRAINED, _SECONDS, {}, check
     ),
-    "train.layers": lambda kept, check: train.test_layers(kept.layers, {}, _table, check),
+    "train.layers": lambda kept, check: train.test_layers(
+        _loads(kept), kept.due, _TRAINED, _SECONDS, {}, check
+    ),
     "train.digest": lambda kept, check: train.test_digest(
         _loads(kept),
         kept.due,
@@ -412,9 +398,9 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "train.parallel_table": lambda kept, check: train.test_parallel_table(
         _loads(kept), kept.due, _SECONDS, check
     ),
-    "train.step": lambda kept, check: train.test_step(kept.steps, {}, _table, check),
+    "train.step": lambda kept, check: train.test_step(_loads(kept), kept.due, _SECONDS, {}, check),
     "train.step_table": lambda kept, check: train.test_step_table(
-        lambda: kept.steps(table=True), {}, _table, check
+        _loads(kept), kept.due, _SECONDS, {}, check
     ),
     "vram.patterns": lambda kept, check: vram.test_patterns(
         _loads(kept), kept.due, _SECONDS, _heat, check

@@ -8,6 +8,7 @@ from itertools import chain
 import pytest
 
 from acceptance.core.component import Component
+from acceptance.core.dtype import TrainedDtype
 from acceptance.core.message import Message, Text
 from acceptance.core.parts import GPUS
 from acceptance.diagnosis import digest_agreement
@@ -16,13 +17,14 @@ from acceptance.expect.sheet import Published, Sheet
 from acceptance.loads.miscompare import DifferingRun, WrongResult, WrongTraining
 from acceptance.loads.protocol import LoadTable
 from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
+from acceptance.loads.train import step_contract as step
 from acceptance.loads.train.training_runs import TrainingRuns
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.machine.inventory import Inventory
 from acceptance.session.check import Check, ErrorInLines
 from acceptance.session.loads import Loads, Place, Results, alone, first_wrong
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.suites.fixtures.train import PUBLISHED, step_table
 from acceptance.wording.errors import said
 
@@ -50,9 +52,7 @@ PARTS = ("layer_dense", "layer_dense_gelu", "layer_feed_forward", "layer_attenti
 _NARROW = {"bf16", "f16"}  # tensor cores have one rate for both
 
 
-def with_published(
-    table: LoadTable, sheet: Sheet | None
-) -> tuple[tuple[str, ...], tuple[tuple[float | str, ...], ...]]:
+def with_published(table: LoadTable, sheet: Sheet | None) -> LoadTable:
     """A table of layers with what was published of this model of card, forward with backward.
 
     A figure in float16 beside one in bfloat16, and the best of a source that tells no shape, say
@@ -61,9 +61,9 @@ def with_published(
     rows = [(row, sheet.published(f"layer_{row[0]}") if sheet is not None else ())
             for row in table.rows]  # fmt: skip
     if not any(figures for _, figures in rows):
-        return table.columns, table.rows
-    told = tuple((*row, published(figures, *row[1:4])) for row, figures in rows)
-    return (*table.columns, PUBLISHED), told
+        return table
+    beside = tuple((*row, published(figures, *row[1:4])) for row, figures in rows)
+    return LoadTable(table.name, (*table.columns, PUBLISHED), beside)
 
 
 def published(
@@ -80,21 +80,17 @@ def published(
     return next((f"best {one.tflops:g} in {one.dtype}" for one in fitting if not one.batch), "-")
 
 
-def _tables(loads: GpuLoads, sheets: Mapping[Component, Sheet], table: WriteTable) -> None:
-    for gpu, output in loads.outputs.items():
-        for one in output.tables:
-            table(gpu, one.name, *with_published(one, sheets.get(gpu)))
-
-
 @pytest.mark.session("load")
 # The time to start has torch, the small layers in float64 on the processor, and strict repeats. The
 # slack is for slow processors under eight of them.
 @pytest.mark.costs(16.0, load="train_layers", per_gpu=0.3, slack=240.0)
 @pytest.mark.measures(*chain(*LAYERS), "layer_matmul", "layer_miscompares")
 def test_layers(
-    train_layers: Callable[[], GpuLoads],
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    trained_formats: Mapping[Component, TrainedDtype],
+    load_s: Mapping[str, float],
     own_sheets: Mapping[Component, Sheet],
-    table: WriteTable,
     check: Check,
 ) -> None:
     """Layers of BERT-large, GPT-2 medium, T5-large and Llama 8B on all GPUs at once, forward, and
@@ -105,26 +101,24 @@ def test_layers(
     small layers are compared with float64, those of the judged ones bit for bit between repeats.
     Not measured: dropout, other shapes, and results between the first and the last.
     """
-    loads = train_layers()
-    for rate, ratio, share, forward in LAYERS:
-        check(rate, loads.values(rate))
-        check.ratio(ratio)
-        check(share, loads.values(share))
-        check(forward, loads.values(forward))
-    check("layer_matmul", loads.values("layer_matmul"))
-    counts, notes = loads.miscompares("layer_miscompares")
-    check("layer_miscompares", counts, notes=notes)
-    _tables(loads, own_sheets, table)
-    loads.raise_failed()
+    results = loads.run(
+        lambda place: layers.Ask(
+            dtype=trained_formats[place.component], seconds=load_s["train_layers"]
+        ),
+        on=alone(due_gpus),
+    )
+    check.all(results, table=lambda gpu, one: with_published(one, own_sheets.get(gpu)))
 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(5.0, load="train_layer_table", per_gpu=0.5, slack=300.0)
 @pytest.mark.measures(*PARTS, "layer_miscompares")
 def test_layer_table(
-    train_layer_table: Callable[[], GpuLoads],
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    trained_formats: Mapping[Component, TrainedDtype],
+    load_s: Mapping[str, float],
     own_sheets: Mapping[Component, Sheet],
-    table: WriteTable,
     check: Check,
 ) -> None:
     """The table of published shapes of the layers in bfloat16, float16, TF32 and float32, and the
@@ -134,13 +128,15 @@ def test_layer_table(
     nothing of it is judged but the small layers in each format against float64. Not measured: what
     the time or the GPU's memory did not suffice for; its cells say so.
     """
-    loads = train_layer_table()
-    for part in PARTS:
-        check(part, loads.values(part))
-    counts, notes = loads.miscompares("layer_miscompares")
-    check("layer_miscompares", counts, notes=notes)
-    _tables(loads, own_sheets, table)
-    loads.raise_failed()
+    results = loads.run(
+        lambda place: layers.Ask(
+            dtype=trained_formats[place.component],
+            seconds=load_s["train_layer_table"],
+            table=True,
+        ),
+        on=alone(due_gpus),
+    )
+    check.all(results, table=lambda gpu, one: with_published(one, own_sheets.get(gpu)))
 
 
 class DigestsUnproved(ErrorInLines):
@@ -310,36 +306,14 @@ STEPS = (
 )
 
 
-def _steps(
-    loads: GpuLoads,
-    names: Sequence[str],
-    sheets: Mapping[Component, Sheet],
-    table: WriteTable,
-    check: Check,
-) -> None:
-    """Judge rates, shares and wrong results of training steps, and write their tables."""
-    for name in names:
-        if name.endswith("_ratio"):
-            check.ratio(name)
-        elif name.endswith("_miscompares"):
-            counts, notes = loads.miscompares(name)
-            check(name, counts, notes=notes)
-        else:
-            check(name, loads.values(name))
-    for gpu, output in loads.outputs.items():
-        for one in output.tables:
-            columns, rows = step_table(one, sheets.get(gpu))
-            table(gpu, one.name, columns, rows)
-    loads.raise_failed()
-
-
 @pytest.mark.session("load")
 @pytest.mark.costs(8.0, load="train_step", slack=300.0)
 @pytest.mark.measures(*STEP)
 def test_step(
-    train_steps: Callable[[], GpuLoads],
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    load_s: Mapping[str, float],
     own_sheets: Mapping[Component, Sheet],
-    table: WriteTable,
     check: Check,
 ) -> None:
     """Training steps of a GPT-2 medium on all GPUs at once, hot: forward, backward and AdamW, as
@@ -350,7 +324,8 @@ def test_step(
     the large one that its loss is right at first, repeats bit for bit, stays finite and falls. Not
     measured: compiled steps, reading of data, more than one GPU for one model.
     """
-    _steps(train_steps(), STEP, own_sheets, table, check)
+    results = loads.run(lambda _: step.Ask(seconds=load_s["train_step"]), on=alone(due_gpus))
+    check.all(results, table=lambda gpu, one: step_table(one, own_sheets.get(gpu)))
 
 
 @pytest.mark.session("load")
@@ -359,9 +334,10 @@ def test_step(
 @pytest.mark.costs(8.0, load="train_step_table", slack=600.0)
 @pytest.mark.measures(*STEPS)
 def test_step_table(
-    train_step_table: Callable[[], GpuLoads],
+    loads: Loads,
+    due_gpus: tuple[Gpu, ...],
+    load_s: Mapping[str, float],
     own_sheets: Mapping[Component, Sheet],
-    table: WriteTable,
     check: Check,
 ) -> None:
     """Training steps of GPT-2 medium, BERT-large and GPT-Neo-1.3B shapes with the usual options, on
@@ -371,4 +347,11 @@ def test_step_table(
     Measured: as for the single step, a few seconds each; the two larger models are judged. Not
     measured: options for which the time or the GPU's memory does not suffice, which a note names.
     """
-    _steps(train_step_table(), STEPS, own_sheets, table, check)
+    neo = check.components("step_neo")
+    results = loads.run(
+        lambda place: step.Ask(
+            seconds=load_s["train_step_table"], table=True, neo=place.component in neo
+        ),
+        on=alone(due_gpus),
+    )
+    check.all(results, table=lambda gpu, one: step_table(one, own_sheets.get(gpu)))

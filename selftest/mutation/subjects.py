@@ -75,7 +75,6 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
     "acceptance/tools/read/nccl_tests.py", "acceptance/tools/read/nccl_warnings.py",
     "acceptance/tools/read/sheet.py", "acceptance/tools/reading.py",
-    "acceptance/tools/train_output.py",
 })  # fmt: skip
 
 # Test files by room and module, stages apart by `|`. A bare name is tests/<room>/test_<name>.py.
@@ -178,6 +177,9 @@ _DECIDE: dict[str, dict[str, str]] = {
         "train/digest_contract": "digest_contract | suites/train_digests",
         "train/parallel_contract": "parallel_contract | suites/train_parallel",
         "train/digest_log": "train_digest_log | suites/train_digests",
+        "train/layer_contract": "layer_contract | tools/train_recordings suites/train_layers",
+        "train/proof": "layer_contract step_contract",
+        "train/step_contract": "step_contract | tools/train_recordings suites/train_steps",
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",
@@ -297,10 +299,6 @@ _READ: dict[str, dict[str, str]] = {
         "reading": "reading | proof log_prefix topo",
         "stress_ng": "stress_ng | recordings",
         "stressapptest": "stressapptest | recordings",
-        "train_output": (
-            "train_output train_step_output train_recordings | "
-            "suites/train_layers suites/train_steps"
-        ),
     },
 }
 # The tables and rules that give what a machine tells of itself its weight.

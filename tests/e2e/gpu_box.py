@@ -115,6 +115,7 @@ def install(
         nccl_texts,
         load_texts,
         collective_texts,
+        load_texts,
         train_layer_texts,
         train_digest_texts,
         train_parallel_texts,

@@ -13,7 +13,7 @@ from acceptance.expect.compute import ComputeFacts
 from acceptance.expect.gpu import GpuFacts
 from acceptance.expect.sheet import Sheet
 from acceptance.expect.training import training_limits
-from acceptance.loads.train.names import OF_MATMUL, TRAINING_RATES
+from acceptance.loads.train.rates import OF_MATMUL, TRAINING_RATES
 from acceptance.wording import words
 
 SHEETS = gpu_limits.sheets()

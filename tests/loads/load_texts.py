@@ -69,6 +69,7 @@ def printed(
     more: Mapping[ReadingKey, str] = {},
     wrong: Sequence[Miscompare] = (),
     tables: Mapping[str, tuple[Sequence[str], Rows]] = {},
+    notes: Sequence[str] = (),
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
@@ -92,6 +93,8 @@ def printed(
                 output.reading(name, unit, component, at.get((name, component), value))
 
     measure(due.readings)
+    for name, component in sorted(due.absences):
+        output.absent(name, component, Message("peer_out_of_reach"))
     for number, units in enumerate(due.choices):
         if number in absent:
             for name, component in units:
@@ -106,6 +109,8 @@ def printed(
             output.table(name, columns, rows)
     for name, component in sorted(due.logs):
         output.log(name, component, logs.get((name, component), "log"))
+    for note in notes:
+        output.note(note)
     output.end()
     return stream.getvalue()
 

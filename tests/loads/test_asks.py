@@ -17,6 +17,7 @@ from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import SIZES, Ask
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.storage.contract import KINDS, LEAST, Feed
+from acceptance.loads.train import layer_contract as layers
 
 GEMM = Ask(dtypes=("f64", "bf16"), seconds=6.0, size=4096, table=SIZES, inject="slow")
 ONE = 'cores={"all": [[0]]}'
@@ -35,6 +36,8 @@ def test_people_type_the_same() -> None:
     assert parsed(["storage_feed", *ON_DISK, f"bytes={LEAST}", "seconds=1", "gpu=true"]) == Feed(
         folder="/d", component="disk:md0", bytes=LEAST, seconds=1.0, gpu=True
     )
+    typed = parsed(["train_layers", "dtype=f16", "seconds=8", "table=true"])
+    assert typed == layers.Ask(dtype="f16", seconds=8.0, table=True)
     assert parsed([*TYPED, f"table={','.join(map(str, SIZES))}"]) == GEMM
     assert parsed([*TYPED, f"table={list(SIZES)}"]) == GEMM
     assert parsed(['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1}']) == Ask(
@@ -166,6 +169,12 @@ def test_people_type_the_same() -> None:
                 *(("machine=m", "way=read", f"inject={one}") for one in KINDS if one != "flight"),
             )
         ),
+        ["train_layers", "dtype=f32", "seconds=1"],
+        ["train_layers", "dtype=bf16", "seconds=1", "device=tpu"],
+        ["train_layers", "dtype=bf16", "seconds=1", "table=perhaps"],
+        ["train_step", "seconds=0"],
+        ["train_step", "seconds=1", "inject=fire"],
+        ["train_step", "seconds=1", "tables=true"],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],
@@ -195,10 +204,18 @@ def test_help_names_every_load_and_every_field(capsys: pytest.CaptureFixture[str
     assert main(["gpu_gem", "--help"]) == 2
 
 
-def test_without_torch_or_a_gpu_a_load_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads", "gpu_gemm", "dtypes=f64", "seconds=1")
+@each(
+    "words",
+    [
+        ["gpu_gemm", "dtypes=f64", "seconds=1"],
+        ["train_layers", "dtype=bf16", "seconds=1"],
+        ["train_step", "seconds=1"],
+    ],
+)
+def test_without_torch_or_a_gpu_a_load_says_so_and_prints_nothing(words: list[str]) -> None:
+    done = run("-m", "acceptance.loads", *words)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("gpu_gemm: torch ")
+    assert done.stderr.startswith(f"{words[0]}: torch ")
     assert len(done.stderr.splitlines()) == 1
 
 

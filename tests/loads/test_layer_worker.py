@@ -1,4 +1,4 @@
-"""The load of layers without torch: its command line, its steps on a card of clockwork, the memory
+"""The load of layers without torch: its first line, its steps on a card of clockwork, the memory
 that decides its batch, and the bound of its errors.
 """
 
@@ -16,68 +16,32 @@ from typing import Any
 import pytest
 from card_of_tests import FakeCard
 from cases import each
-from load_program import run
 from wrong_results import LAYER, LAYER_REPEATED
 
 from acceptance.core.dtype import DtypeName
+from acceptance.loads.__main__ import main
 from acceptance.loads.card import CardError
 from acceptance.loads.gemm import product
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, read
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load as load
 from acceptance.loads.train.layer_bound import SMALL, error_bound
+from acceptance.loads.train.layer_contract import LAYER_PARTS, LAYER_READINGS, Ask
 from acceptance.loads.train.layer_grid import GRID, parts
-from acceptance.loads.train.layer_load import arguments
 from acceptance.loads.train.layer_memory import fitting_batch, needed_bytes
 from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker, NoRoom, Work
-from acceptance.loads.train.names import LAYER_PARTS, LAYER_READINGS
 from acceptance.loads.train.shapes import LAYERS, LayerName
 
-LOAD = ("--device", "cuda", "--dtype", "bf16", "--seconds", "8")
 GIB = 1 << 30
 
 
-# --- the command line ---
-
-
-@each(
-    "extra, said",
-    [
-        (("--device", "tpu"), "invalid choice"),
-        (("--dtype", "f32"), "invalid choice"),
-        (("--seconds", "0"), "is not a number of seconds"),
-        (("--inject", "fire"), "invalid choice"),
-    ],
-)
-def test_bad_arguments_get_one_sentence(
-    extra: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        arguments().parse_args([*LOAD, *extra])
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
-
-
-def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.train.layer_load", *LOAD)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("train_layers: torch ")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_the_reader_loads_neither_torch_nor_numpy() -> None:
-    done = run(
-        "-c",
-        "import sys, acceptance.loads.train.layer_load, acceptance.tools.train_output;"
-        "print({'torch', 'numpy'} & sys.modules.keys())",
-    )
-    assert done.stdout == "set()\n", done.stderr
+# --- the program ---
 
 
 def test_the_workspace_that_strict_determinism_needs_is_set(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails() -> None:
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
         assert "NVIDIA_TF32_OVERRIDE" not in os.environ
         raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
@@ -85,24 +49,23 @@ def test_the_workspace_that_strict_determinism_needs_is_set(
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(load, "run", fails)
-    assert load.main(LOAD) == 1
+    monkeypatch.setattr(load, "gpu_identity", fails)
+    assert main(["train_layers", "dtype=bf16", "seconds=8"]) == 1
     said = "train_layers: CUDA error: an illegal memory access was encountered\n"
     assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(
-    ("device", "extra", "batch", "formats"),
+    ("ask", "batch", "formats"),
     [
-        ("cuda", (), 64, []),
-        ("cpu", (), 2, []),
-        ("cuda", ("--table", "--inject", "slow"), None, ["f16", "f32"]),
+        (Ask(dtype="bf16", seconds=8.0), 64, []),
+        (Ask(dtype="bf16", seconds=8.0, device="cpu"), 2, []),
+        (Ask(dtype="bf16", seconds=8.0, table=True, inject="slow"), None, ["f16", "f32"]),
     ],
 )
 def test_what_it_says_first(
     monkeypatch: pytest.MonkeyPatch,
-    device: str,
-    extra: tuple[str, ...],
+    ask: Ask,
     batch: int | None,
     formats: list[str],
 ) -> None:
@@ -124,14 +87,13 @@ def test_what_it_says_first(
     trial = SimpleNamespace(TorchLayers=lambda *_: None)
     monkeypatch.setitem(sys.modules, "acceptance.loads.train.layer_trial", trial)
     stream = io.StringIO()
-    argv = [*LOAD, *extra, "--device", device]
-    load.run(arguments().parse_args(argv), Output(stream))
+    monkeypatch.setenv(*load.WORKSPACE)  # as it is set, and taken back behind the test
+    load.run(ask, Output(stream))
     told = parse(stream.getvalue()).parameters
-    assert (told["device"], told["dtype"], told["seconds"]) == (device, "bf16", 8.0)
+    assert ask.parameters().items() <= told.items()
     assert told["batches"].get("bert") == batch
     assert told["formats"] == formats
-    assert told["size"] == (8192 if device == "cuda" else load.SMALL_SIZE)
-    assert told.get("inject") == ("slow" if formats else None)
+    assert told["size"] == (8192 if ask.device == "cuda" else load.SMALL_SIZE)
     assert made[0].formats == tuple(formats)
 
 

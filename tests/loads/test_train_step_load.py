@@ -7,56 +7,20 @@ from typing import Any
 
 import pytest
 from card_of_tests import FakeCard
-from cases import each
-from load_program import run
 
+from acceptance.loads.__main__ import main
 from acceptance.loads.gemm import product
 from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import step_load
 from acceptance.loads.train.processor_card import ProcessorCard
-from acceptance.loads.train.step_load import arguments
+from acceptance.loads.train.step_contract import Ask
 from acceptance.loads.train.step_worker import StepOrder
 
 GIB = 1 << 30
-LOAD = ("--seconds", "6")
-
-
-@each(
-    "extra, said",
-    [
-        (("--seconds", "0"), "is not a number of seconds"),
-        (("--device", "tpu"), "invalid choice"),
-        (("--inject", "fire"), "invalid choice"),
-        (("--tables",), "unrecognized arguments"),
-    ],
-)
-def test_bad_arguments_get_one_sentence(
-    extra: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        arguments().parse_args([*LOAD, *extra])
-    assert caught.value.code == 2
-    assert said in capsys.readouterr().err
-
-
-def test_without_torch_or_a_gpu_it_says_so_and_prints_nothing() -> None:
-    done = run("-m", "acceptance.loads.train.step_load", *LOAD)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("train_step: torch ")
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_neither_the_command_line_nor_the_reader_loads_torch_or_numpy() -> None:
-    done = run(
-        "-c",
-        "import sys, acceptance.loads.train.step_load, acceptance.tools.train_output;"
-        "print({'torch', 'numpy'} & sys.modules.keys())",
-    )
-    assert done.stdout == "set()\n", done.stderr
 
 
 def orders(
-    monkeypatch: pytest.MonkeyPatch, *words: str, gib: int = 141, capability: str = "9.0"
+    monkeypatch: pytest.MonkeyPatch, gib: int = 141, capability: str = "9.0", **asked: Any
 ) -> tuple[StepOrder, LoadOutput, list[tuple[Any, ...]]]:
     """What a run gives its worker, and what it makes of torch's parts."""
     seen: list[StepOrder] = []
@@ -81,13 +45,13 @@ def orders(
     monkeypatch.setattr(step_load, "CudaCard", Card)
     monkeypatch.setattr(step_load, "StepWorker", worker)
     stream = io.StringIO()
-    step_load.run(arguments().parse_args([*LOAD, *words]), Output(stream))
+    step_load.run(Ask(seconds=6.0, **asked), Output(stream))
     (order,) = seen
     return order, parse(stream.getvalue()), made
 
 
 def test_what_a_gpu_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    order, output, made = orders(monkeypatch, "--table")
+    order, output, made = orders(monkeypatch, table=True)
     assert (order.judged, order.table, order.whole_bytes) == ("bf16", True, 141 * GIB)
     assert [shape.name for shape in order.models.values()] == [
         "GPT-2 medium",
@@ -103,7 +67,7 @@ def test_what_a_gpu_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_older_and_smaller_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    order, output, made = orders(monkeypatch, "--inject", "nan", gib=8, capability="7.5")
+    order, output, made = orders(monkeypatch, inject="nan", gib=8, capability="7.5")
     assert (order.judged, order.inject) == ("f16", "nan")
     assert output.injected == "nan"
     assert made[1][1:] == ("f16", 4096, "cuda")
@@ -111,7 +75,7 @@ def test_an_older_and_smaller_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_processor_trains_tiny_models_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    order, output, made = orders(monkeypatch, "--device", "cpu")
+    order, output, made = orders(monkeypatch, device="cpu")
     assert output.parameters["device"] == "cpu"
     assert {shape.parameters for shape in order.models.values()} == {made[0][2].parameters}
     assert not order.models["bert"].layer.causal
@@ -128,5 +92,5 @@ def test_the_program_ends_with_one_sentence(
 
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr(step_load, "run", fails)
-    assert step_load.main(LOAD) == 1
+    assert main(["train_step", "seconds=6"]) == 1
     assert capsys.readouterr().err == "train_step: CUDA error: out of luck\n"

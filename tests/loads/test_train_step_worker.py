@@ -18,14 +18,14 @@ from acceptance.core.parts import Gpu
 from acceptance.loads.card import CardError
 from acceptance.loads.miscompare import WrongStep, WrongValue
 from acceptance.loads.protocol import LoadOutput, Output, parse
-from acceptance.loads.train.names import (
+from acceptance.loads.train.shapes import MODELS, ModelShape
+from acceptance.loads.train.step_contract import (
     STEP_CHECKS,
     STEP_LOAD_COLUMNS,
     STEP_LOSSES,
     STEP_REFERENCED,
     STEP_TABLE,
 )
-from acceptance.loads.train.shapes import MODELS, ModelShape
 from acceptance.loads.train.step_options import StepFormat, StepOption, first_loss
 from acceptance.loads.train.step_worker import (
     GIB,

@@ -6,6 +6,7 @@ pytest does not collect this file: torch is in the image only.
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -13,11 +14,16 @@ import pytest
 import torch
 
 from acceptance.core.dtype import DtypeName
-from acceptance.loads.protocol import parse
+from acceptance.loads.protocol import LoadOutput, Output, parse
 from acceptance.loads.train import layer_load, layer_worker
 from acceptance.loads.train.layer_bound import SMALL, error_bound
+from acceptance.loads.train.layer_contract import (
+    LAYER_PARAMETERS,
+    LAYER_PARTS,
+    LAYER_READINGS,
+    Ask,
+)
 from acceptance.loads.train.layer_trial import TorchLayer, TorchLayers, differing, scale, small
-from acceptance.loads.train.names import LAYER_PARAMETERS, LAYER_PARTS, LAYER_READINGS
 from acceptance.loads.train.shapes import LAYER_NAMES, LayerName
 
 FORMATS: tuple[DtypeName, ...] = ("bf16", "f16", "tf32", "f32")
@@ -119,28 +125,27 @@ def test_parts_of_a_layer_run(reading: str) -> None:
     TorchLayers("cpu", SMALL).part(reading, "bf16")()
 
 
-def test_the_whole_load(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["--device", "cpu", "--dtype", "bf16", "--seconds", "1"]
-    assert layer_load.main(argv) == 0
-    output = parse(capsys.readouterr().out)
+def ran(**asked: Any) -> LoadOutput:
+    stream = io.StringIO()
+    layer_load.run(Ask(**asked, device="cpu"), Output(stream))
+    return parse(stream.getvalue())
+
+
+def test_the_whole_load() -> None:
+    output = ran(dtype="bf16", seconds=1.0)
     readings = {one.name: one.value for one in output.readings}
     assert readings.keys() == LAYER_READINGS.keys()
     assert readings["layer_miscompares"] == 0
     assert all(value > 0 for name, value in readings.items() if name != "layer_miscompares")
-    assert layer_load.main([*argv, "--inject", "wrong"]) == 0
-    output = parse(capsys.readouterr().out)
+    output = ran(dtype="bf16", seconds=1.0, inject="wrong")
     assert output.injected == "wrong"
     assert len(output.miscompares) == 1
 
 
-def test_the_whole_table(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = [("t5_decoder", 128, (2,))]
     monkeypatch.setattr(layer_worker, "GRID", grid)
-    argv = ["--device", "cpu", "--dtype", "f16", "--seconds", "12", "--table"]
-    assert layer_load.main(argv) == 0
-    output = parse(capsys.readouterr().out)
+    output = ran(dtype="f16", seconds=12.0, table=True)
     assert {one.name for one in output.readings} == LAYER_PARTS.keys()
     rows = output.tables[0].rows
     assert len(rows) == 4

@@ -16,8 +16,8 @@ import torch
 
 from acceptance.loads.miscompare import WrongStep
 from acceptance.loads.protocol import LoadOutput, parse
-from acceptance.loads.train.names import STEP_CHECKS, STEP_LOSSES, STEP_TABLE
 from acceptance.loads.train.shapes import TINY
+from acceptance.loads.train.step_contract import STEP_CHECKS, STEP_LOSSES, STEP_TABLE
 from acceptance.loads.train.step_options import StepFormat, StepOption, first_loss, options
 from acceptance.loads.train.step_trial import SmallStep, TorchMatmul, TorchTrial
 from acceptance.loads.train.step_worker import OutOfMemory
@@ -26,7 +26,7 @@ FORMATS: tuple[StepFormat, ...] = ("f32", "bf16", "f16")
 
 
 def ran(*more: str, seconds: float = 1.0) -> LoadOutput:
-    argv = ["-m", "acceptance.loads.train.step_load", "--device", "cpu", "--seconds", f"{seconds}"]
+    argv = ["-m", "acceptance.loads", "train_step", "device=cpu", f"seconds={seconds}"]
     done = subprocess.run(
         [sys.executable, *argv, *more], capture_output=True, text=True, timeout=300
     )
@@ -140,7 +140,7 @@ def test_the_load_runs_whole_and_finds_nothing() -> None:
 
 def test_the_table_runs_whole_and_finds_nothing() -> None:
     """How many rows there is time for is the processor's; the others are named."""
-    output = ran("--table", seconds=30.0)
+    output = ran("table=true", seconds=30.0)
     (table,) = [one for one in output.tables if one.name == STEP_TABLE]
     rows = [f"{row[0]} ({row[1]})" for row in table.rows]
     early = "there was no time or memory for "
@@ -155,7 +155,7 @@ def test_the_table_runs_whole_and_finds_nothing() -> None:
 
 @pytest.mark.parametrize(("fault", "check"), [("wrong", "step_reference"), ("nan", "step_finite")])
 def test_an_injected_fault_is_found(fault: str, check: str) -> None:
-    output = ran("--inject", fault)
+    output = ran(f"inject={fault}")
     assert output.injected == fault
     (wrong,) = output.miscompares
     assert isinstance(wrong, WrongStep)

@@ -11,12 +11,8 @@ from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS
 from acceptance.core.plan import Due, Plan, PlannedCheck
 from acceptance.loads.train import digest_contract, parallel_contract
-from acceptance.loads.train.names import (
-    LAYER_COLUMNS,
-    LAYER_TABLE,
-    STEP_COLUMNS,
-    STEP_TABLE,
-)
+from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE
+from acceptance.loads.train.step_contract import STEP_COLUMNS, STEP_TABLE
 from acceptance.reports.page.training import PUBLISHED
 
 PRODUCT = 74.0

@@ -29,10 +29,8 @@ from acceptance.core.record import Body, CheckEnded, Measured
 from acceptance.journal import run as journal_run
 from acceptance.journal.run import Run
 from acceptance.loads.train import digest_contract, parallel_contract
-from acceptance.loads.train.names import (
-    LAYER_COLUMNS,
-    STEP_COLUMNS,
-)
+from acceptance.loads.train.layer_contract import LAYER_COLUMNS
+from acceptance.loads.train.step_contract import STEP_COLUMNS
 from acceptance.reports import languages
 from acceptance.reports.page import render, training
 from acceptance.reports.page.training import PUBLISHED

@@ -23,14 +23,14 @@ import train_parallel_texts
 import train_step_texts
 from gpu_machine import device, machine, uuid
 from msgspec.structs import replace as replaced
-from power_printed import pulse_printed, watch_printed
+from power_printed import watch_printed
 from runs import machine_root, write_segment
 from storage_printed import fio_printed
 from test_burn_fixtures import host_printed
 from wrong_results import RUN, one_bit
 
 from acceptance.core import parts
-from acceptance.core.dtype import DTYPES, DtypeName
+from acceptance.core.dtype import DTYPES, TrainedDtype
 from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Message
@@ -44,7 +44,9 @@ from acceptance.journal import run as journal_run
 from acceptance.loads import asks
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
+from acceptance.loads.train import step_contract as step
 from acceptance.machine import gpu_selection, scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
@@ -76,7 +78,6 @@ from acceptance.suites.fixtures import (
 )
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures import storage as storage_fixtures
-from acceptance.suites.fixtures import train as train_fixtures
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
 from acceptance.tools import fio
@@ -105,7 +106,7 @@ SCRATCHES = tuple(
     for path, name in (("/data", "nvme0n1"), ("/more: than one", "sdb"))
 )
 FORMATS = {one.name: DTYPES for one in DUE}
-TRAINED: Mapping[Any, DtypeName] = dict.fromkeys(FORMATS, "bf16")
+TRAINED: Mapping[Any, TrainedDtype] = dict.fromkeys(FORMATS, "bf16")
 PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
 LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
 LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
@@ -126,17 +127,6 @@ FIGURES = {
 }
 
 
-def layers_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
-    """What the load of layers says; its GPU's model is not told."""
-    seconds = float(argv[argv.index("--seconds") + 1])
-    about = {"uuid": visible[0], "capability": "9.0"}
-    if "--table" in argv:
-        return train_layer_texts.printed(train_layer_texts.table_lines(about, seconds=seconds))
-    share = 1.0 if visible[0] == uuid(0) else 0.97
-    made = train_layer_texts.lines(about, seconds=seconds, share=share)
-    return train_layer_texts.printed(made)
-
-
 def nvbandwidth_printed(argv: Sequence[str], visible: Sequence[str]) -> str:
     """Its testcases on both GPUs, or on the one that it sees."""
     figures = {one: rates for one, rates in FIGURES.items() if one in argv}
@@ -152,30 +142,23 @@ def collectives_printed(ask: collective.Ask, visible: Sequence[str]) -> str:
 
 def ask_printed(ask: asks.AnyAsk, visible: Sequence[str]) -> str:
     """What a load says to its ask on the GPUs that it sees."""
+    about = {"uuid": visible[0], "capability": "9.0"}
     match ask:
         case collective.Ask():
             return collectives_printed(ask, visible)
         case parallel.Ask():
             return train_parallel_texts.printed(ask, visible)
+        case layers.Ask():
+            share = 1.0 if visible[0] == uuid(0) or ask.table else 0.97
+            return train_layer_texts.printed(ask, about, share=share)
+        case step.Ask():
+            share = 1.0 if visible[0] == uuid(0) else 0.9
+            return train_step_texts.printed(ask, about, share=share, matmul=100.0)
         case digest.Ask():
             (gpu,) = [one for one in DUE if one.uuid == visible[0]]
-            about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": "9.0"}
-            return train_digest_texts.printed(ask, about)
+            return train_digest_texts.printed(ask, {**about, "gpu": gpu.model})
         case _:
             return load_texts.printed(ask, {"uuid": visible[0]})
-
-
-def train_step_printed(argv: Sequence[str], visible: str) -> str:
-    """Steps on a GPU, of which the second is a little slower."""
-    told = train_step_texts.lines(
-        {"uuid": visible, "capability": "8.9"},
-        seconds=float(argv[argv.index("--seconds") + 1]),
-        table="--table" in argv,
-        neo=False,
-        share=1.0 if visible == uuid(0) else 0.9,
-        matmul=100.0,
-    )
-    return train_step_texts.printed(told)
 
 
 def smart_printed(check: str) -> str:
@@ -248,11 +231,7 @@ class Programs:
         name = next((one for one in argv if one.startswith("acceptance.loads.")), None)
         if name is None:
             return self._tool(Path(argv[0]).name, argv, visible)
-        makers: dict[str, Callable[[], str]] = {
-            "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
-            "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
-            "acceptance.loads.train.step_load": lambda: train_step_printed(argv, visible[0]),
-        }
+        makers: dict[str, Callable[[], str]] = {}
         text = makers[name]()
         # the second GPU is slower
         return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
@@ -427,12 +406,8 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "compute.copies": lambda p, c: compute.test_copies(
         Loads(p, listener), DUE, SEEN, "/logs/turns", LOADS_S, c
     ),
-    "train.step": lambda p, c: train.test_step(
-        of(train_fixtures.train_steps, p, p.planned, DUE, LOADS_S, listener), {}, table, c
-    ),
-    "train.step_table": lambda p, c: train.test_step_table(
-        of(train_fixtures.train_step_table, p, p.planned, DUE, LOADS_S, listener), {}, table, c
-    ),
+    "train.step": lambda p, c: train.test_step(Loads(p, listener), DUE, LOADS_S, {}, c),
+    "train.step_table": lambda p, c: train.test_step_table(Loads(p, listener), DUE, LOADS_S, {}, c),
     "vram.patterns": lambda p, c: vram.test_patterns(Loads(p, listener), DUE, LOADS_S, heat, c),
     "together.burn": lambda p, c: together.test_burn(
         of(burn_fixtures.together, p, p.planned, DUE, LOADS_S, 1.0, SEEN, FORMATS, listener),
@@ -466,10 +441,10 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     ),
     "storage.smart_health": lambda p, c: storage.test_smart_health(SEEN, ask_disk(p), there, c),
     "train.layer_table": lambda p, c: train.test_layer_table(
-        of(train_fixtures.train_layer_table, p, DUE, TRAINED, LOADS_S), {}, table, c
+        Loads(p, listener), DUE, TRAINED, LOADS_S, {}, c
     ),
     "train.layers": lambda p, c: train.test_layers(
-        of(train_fixtures.train_layers, p, DUE, TRAINED, LOADS_S), {}, table, c
+        Loads(p, listener), DUE, TRAINED, LOADS_S, {}, c
     ),
     "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(
         of(conftest.stress_ng_run, p, LOADS_S, SEEN), c

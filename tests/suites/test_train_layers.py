@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,19 +16,22 @@ from suite_box import Said, ask, planned
 from synthetic_machines import SHEETS, inventory
 
 from acceptance.core.component import Component
+from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
 from acceptance.core.plan import Plan
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import Sheet
+from acceptance.loads import asks
+from acceptance.loads.asks import AnyAsk
 from acceptance.loads.protocol import LoadTable
-from acceptance.loads.train.names import LAYER_COLUMNS
+from acceptance.loads.train.layer_contract import LAYER_COLUMNS, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.process.command import ProgramResult
+from acceptance.session.loads import Loads
 from acceptance.session.stage import Part
 from acceptance.suites import train
 from acceptance.suites.fixtures import train as fixtures
-from acceptance.suites.fixtures.gpu_loads import GpuLoads
 from acceptance.tools.proof import ToolError
 
 NAMES = (Gpu(0), Gpu(1))
@@ -48,59 +51,50 @@ def made() -> Plan:
 
 @dataclass
 class Machine:
-    """Two GPUs; `share` is what is left of the second one's layers, `more` other changes of its
-    output. `calls` are the command lines.
-    """
+    """Two GPUs; `share` is what is left of the second one's layers. `asked` are its programs."""
 
     share: float = 1.0
     wrong: bool = False
     code: int = 0
-    calls: list[tuple[str, ...]] = field(default_factory=list)
-    written: list[tuple[Any, ...]] = field(default_factory=list)
+    asked: list[AnyAsk | None] = field(default_factory=list)
 
-    def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
-        self.calls += [part.argv for part in parts]
+    def run_stage(self, parts: Sequence[Part], *, on_line: object) -> tuple[ProgramResult, ...]:
+        self.asked += [asks.of_argv(part.argv) for part in parts]
         return tuple(
             ProgramResult(part.argv, self.code * place, self._text(part, place), "", 1e5)
             for place, part in enumerate(parts)
         )
 
     def _text(self, part: Part, place: int) -> str:
-        seconds = float(part.argv[part.argv.index("--seconds") + 1])
-        dtype = part.argv[part.argv.index("--dtype") + 1]
+        ask: Any = asks.of_argv(part.argv)
         about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"], "capability": "9.0"}
         wrong = [texts.WRONG] * (self.wrong and place)
-        if "--table" in part.argv:
-            told = texts.table_lines(about, seconds=seconds, dtype=dtype, wrong=wrong)
-        else:
-            share = self.share if place else 1.0
-            told = texts.lines(about, seconds=seconds, dtype=dtype, share=share, wrong=wrong)
-        if self.code and place:  # it broke off
-            told = told[:-1]
-        return texts.printed(told)
+        text = texts.printed(ask, about, share=self.share if place else 1.0, wrong=wrong)
+        lines = text.splitlines(keepends=True)
+        return "".join(lines[:-1] if self.code and place else lines)  # it broke off
 
-    def loads(self, name: str) -> GpuLoads:
-        fixture: Any = getattr(fixtures, name)
-        due = gpus(seen())
+    def said(
+        self,
+        name: str = "train.layers",
+        function: Callable[..., None] = train.test_layers,
+        sheets: Mapping[Component, Sheet] | None = None,
+    ) -> Said:
+        """A check, asked."""
         formats: Any = fixtures.trained_formats
-        seconds = {"train_layers": 2.0, "train_layer_table": 3.0}
-        found: GpuLoads = fixture.__wrapped__(self, due, formats.__wrapped__(due), seconds)()
-        return found
-
-    def said(self, sheets: Mapping[Component, Sheet] | None = None) -> Said:
-        """`train.layers`, asked."""
-
-        def table(*words: Any) -> None:
-            self.written.append(words)
-
         return ask(
             made(),
-            "train.layers",
-            train.test_layers,
-            train_layers=lambda: self.loads("train_layers"),
+            name,
+            function,
+            loads=Loads(self, lambda _shown: lambda _index, _line: None),
+            due_gpus=gpus(seen()),
+            trained_formats=formats.__wrapped__(gpus(seen())),
+            load_s={"train_layers": 2.0, "train_layer_table": 3.0},
             own_sheets=sheets or {},
-            table=table,
         )
+
+
+def tables(found: Said) -> list[Table]:
+    return [one for one in found.written if isinstance(one, Table)]
 
 
 def test_two_sound_gpus() -> None:
@@ -110,12 +104,8 @@ def test_two_sound_gpus() -> None:
     assert found.measured("layer_bert") == dict.fromkeys(NAMES, 436.0)
     assert found.measured("layer_bert_ratio") == dict.fromkeys(NAMES, 1.0)
     assert found.measured("layer_matmul") == dict.fromkeys(NAMES, 658.0)
-    (argv, _) = box.calls
-    assert argv[1:] == (
-        *("-m", "acceptance.loads.train.layer_load", "--device", "cuda"),
-        *("--dtype", "bf16", "--seconds", "2.0"),
-    )
-    assert [(words[0], words[1], words[2]) for words in box.written] == [
+    assert box.asked == [Ask(dtype="bf16", seconds=2.0)] * 2
+    assert [(one.component, one.name, one.columns) for one in tables(found)] == [
         (name, "train_layers", LAYER_COLUMNS) for name in NAMES
     ]
 
@@ -129,11 +119,10 @@ def test_a_gpu_slower_than_its_sibling(share: float, outcome: str) -> None:
 
 def test_both_slow_by_their_own_product() -> None:
     """No sibling tells it; the share of an H200 has a floor."""
-    box = Machine()
     rates = texts.RATES | {"bert": (400.0, 0.5 * 658.0)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts, "RATES", rates)
-        found = box.said()
+        found = Machine().said()
     assert found.outcome == "fail"
     assert "layer_bert_share on gpu0: measured 0.5, limit >= 0.51" in found.message
     assert "layer_bert_share on gpu1" in found.message
@@ -156,21 +145,13 @@ def test_a_load_that_dies_after_a_wrong_result_counts_and_is_no_pass() -> None:
 
 def test_the_table_and_the_parts() -> None:
     box = Machine()
-    written: list[tuple[Any, ...]] = []
-    found = ask(
-        made(),
-        "train.layer_table",
-        train.test_layer_table,
-        train_layer_table=lambda: box.loads("train_layer_table"),
-        own_sheets={Gpu(0): H200},
-        table=lambda *words: written.append(words),
-    )
+    found = box.said("train.layer_table", train.test_layer_table, {Gpu(0): H200})
     assert (found.outcome, found.message) == ("pass", "")
     assert found.measured("layer_attention") == dict.fromkeys(NAMES, 105.7)
-    assert all("--table" in argv for argv in box.calls)
-    (first, second) = written
-    assert (first[2][-1], second[2]) == ("published TFLOP/s", LAYER_COLUMNS)
-    told = {tuple(row[:4]): row[-1] for row in first[3]}
+    assert box.asked == [Ask(dtype="bf16", seconds=3.0, table=True)] * 2
+    (first, second) = tables(found)
+    assert (first.columns[-1], second.columns) == ("published TFLOP/s", LAYER_COLUMNS)
+    told = {tuple(row[:4]): row[-1] for row in first.rows}
     assert told["bert", "bf16", 512, 64] == 436
     assert told["bert", "f16", 512, 64] == 421
     assert told["bert", "f32", 512, 64] == told["llama", "bf16", 2048, 8] == "-"
@@ -194,15 +175,15 @@ def test_figures_of_the_same_model_of_card(
     table = LoadTable(
         "train_layers", LAYER_COLUMNS, tuple((*one, 1.0, 1.0, 1.0) for one in (row, other))
     )
-    columns, rows = train.with_published(table, CARDS[name])
-    assert columns == (*LAYER_COLUMNS, "published TFLOP/s")
-    assert rows[0][-1] == told
+    found = train.with_published(table, CARDS[name])
+    assert found.columns == (*LAYER_COLUMNS, "published TFLOP/s")
+    assert found.rows[0][-1] == told
 
 
 @each("sheet", [None, CARDS["T4"]])
 def test_without_figures_the_table_is_as_it_was(sheet: Sheet | None) -> None:
     table = LoadTable("train_layers", LAYER_COLUMNS, (("bert", "f16", 512.0, 64.0, 1.0, 1.0, 1.0),))
-    assert train.with_published(table, sheet) == (table.columns, table.rows)
+    assert train.with_published(table, sheet) == table
 
 
 def test_the_format_is_the_one_that_the_gpu_has() -> None:

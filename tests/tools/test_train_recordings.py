@@ -30,12 +30,6 @@ from acceptance.process.command import ProgramResult
 from acceptance.session import loads
 from acceptance.session.loads import Place, alone
 from acceptance.tools.load_output import LoadFailed
-from acceptance.tools.train_output import (
-    read_train_layers,
-    read_train_step,
-    train_layers_argv,
-    train_step_argv,
-)
 from acceptance.wording import words
 
 LOADS = Path(__file__).parents[2] / "fixtures/recordings/h100/loads"
@@ -81,14 +75,6 @@ def unstamped(text: str) -> str:
 
 def argv_of(text: str) -> tuple[str, ...]:
     load, told = asked(text)
-    inject = told.get("inject")
-    match load:
-        case "train_layers":
-            return train_layers_argv(
-                "python", dtype=told["dtype"], seconds=told["seconds"], inject=inject
-            )
-        case "train_step":
-            return train_step_argv("python", seconds=told["seconds"], inject=inject)
     names = ASKS[load].__struct_fields__
     return asks.argv(
         "python", asks.decode({"load": load, **{one: told[one] for one in names if one in told}})
@@ -98,18 +84,12 @@ def argv_of(text: str) -> tuple[str, ...]:
 def read(entry: Mapping[str, Any], change: Callable[[str], str] = str) -> LoadOutput:
     """The output by the reader of its load, asked for what it says it was asked for."""
     text = change(printed(entry))
-    load, told = asked(text)
+    _, told = asked(text)
     seconds = told["seconds"]
     errors = entry.get("stderr", "")
     done = ProgramResult(argv_of(text), int(bool(errors)), text, errors, seconds + SHORT_S)
-    also = {"uuid": told.get("uuid"), "gpu": told.get("gpu")}
-    match load:
-        case "train_layers":
-            return read_train_layers(done, dtype=told["dtype"], seconds=seconds, also=also)
-        case "train_step":
-            return read_train_step(done, seconds=seconds, table=False, neo=True, also=also)
-        case "train_digest":
-            return loads.read(done, *alone([gpu(0, uuid=told["uuid"], name=told["gpu"])]))
+    if "uuids" not in told:
+        return loads.read(done, *alone([gpu(0, uuid=told["uuid"], name=told["gpu"])]))
     gpus = [gpu(place, uuid=uuid) for place, uuid in enumerate(told["uuids"])]
     return loads.read(done, Place(GPUS, tuple(gpus)))
 
@@ -131,11 +111,7 @@ def test_every_file_is_indexed() -> None:
 
 @each("entry", ENTRIES, told=lambda entry: entry["path"])
 def test_the_command_is_that_of_the_suites(entry: dict[str, Any]) -> None:
-    argv = argv_of(printed(entry))
-    if (ask := asks.of_argv(argv)) is not None:
-        assert parsed(entry["command"].split()) == ask
-    else:
-        assert " ".join(argv) == f"python -m acceptance.loads.train.{entry['command']}"
+    assert parsed(entry["command"].split()) == asks.of_argv(argv_of(printed(entry)))
 
 
 @each("entry", SOUND, told=lambda entry: entry["path"])

@@ -1,14 +1,15 @@
 """The load of transformer layers on one GPU: their rates, and whether they are right.
 
-    python -m acceptance.loads.train.layer_load --device cuda --dtype bf16 --seconds 8 [--table]
+    python -m acceptance.loads train_layers dtype=bf16 seconds=8
+    python -m acceptance.loads train_layers dtype=bf16 seconds=100 table=true
 
 It uses CUDA device 0 of those it sees. The layers are those of `shapes`: a BERT-large layer, a
 GPT-2 medium block, a T5-large encoder layer and decoder layer, and a Llama-8B-like block, of torch
-modules of our own (`blocks`), with scaled-dot-product attention and without dropout. `--dtype` is
+modules of our own (`blocks`), with scaled-dot-product attention and without dropout. `dtype` is
 the judged format.
 
 First, each layer is verified in a small shape against float64 on the processor: its output and all
-gradients, within the bound of `layer_bound`. Then `--seconds` of load: the card's own product of
+gradients, within the bound of `layer_bound`. Then `seconds` of load: the card's own product of
 8192 x 8192 matrices in the same format (4096 where the memory is small) warms it up. Then, for each
 layer in its judged shape, a slice of that product, forward passes, and passes forward and backward,
 without a pause. The product is measured before, between and after the layers, because a cool card
@@ -25,12 +26,12 @@ the table `train_layers` say which it was. Before and after its rates the layer'
 and gradients under strict determinism, are made and must have the same bits (`layer_trial`).
 Results between the first and the last are not compared.
 
-With `--table` the small layers are verified in every format that the GPU has (bfloat16, float16,
+With `table` the small layers are verified in every format that the GPU has (bfloat16, float16,
 TF32, float32). Then follow the parts of a BERT-large layer at batch 64, sequence 128, and the table
-of published shapes: one brief measurement of each, format by format, within `--seconds`. A cell for
+of published shapes: one brief measurement of each, format by format, within `seconds`. A cell for
 which time or memory did not suffice says so.
 
-Times are the GPU's own (CUDA events). `--device cpu` is for tests: it uses the small shapes.
+Times are the GPU's own (CUDA events). `device=cpu` is for tests: it uses the small shapes.
 
 Exit status: 0 when it ran whole, whatever it found (the readings say what); 1 when the GPU or torch
 cannot be used or fails, with one sentence on standard error and no end line; 2 for arguments that
@@ -39,49 +40,28 @@ cannot be used.
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.card import Card, CudaCard, gpu_identity
-from acceptance.loads.gemm import load as gemm
 from acceptance.loads.gemm.dtypes import DTYPES
+from acceptance.loads.gemm.load import STRAYS as STRAYS
 from acceptance.loads.gemm.worker import fitting_size, needs
-from acceptance.loads.program import exit_load, run_guarded, seconds
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.layer_bound import SMALL, UNITS
+from acceptance.loads.train.layer_contract import Ask
 from acceptance.loads.train.layer_memory import fitting_batch
 from acceptance.loads.train.layer_worker import LayerOptions, LayerWorker
 from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import LAYERS, LayerName, LayerShape
 
-NAME = "train_layers"
 SIZE = 8192
 SMALL_SIZE = 256
 # cuBLAS adds in one order only with a workspace of this kind; it must be set before CUDA starts.
 WORKSPACE = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-_EVERY: tuple[DtypeName, ...] = ("bf16", "f16")
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Transformer layers on one GPU: rates, and right results."
-    )
-    parser.add_argument("--device", required=True, choices=("cuda", "cpu"), help="cpu is for tests")
-    parser.add_argument("--dtype", required=True, choices=_EVERY, help="the judged format")
-    parser.add_argument("--seconds", required=True, type=seconds, help="of load")
-    parser.add_argument("--table", action="store_true", help="the published shapes, all formats")
-    parser.add_argument(
-        "--inject",
-        choices=("wrong", "slow"),
-        help="a fault, to prove that it is found; such a run never passes",
-    )
-    return parser
 
 
 def judged(dtype: DtypeName, size: int, whole_bytes: int) -> dict[LayerName, LayerShape]:
@@ -93,56 +73,40 @@ def judged(dtype: DtypeName, size: int, whole_bytes: int) -> dict[LayerName, Lay
     }
 
 
-def run(options: argparse.Namespace, output: Output) -> None:
+def run(ask: Ask, output: Output) -> None:
     """Run the whole load, from the GPU's name to the last reading.
 
     Raises CardError, and RuntimeError for errors of CUDA and torch.
     """
+    os.environ[WORKSPACE[0]] = WORKSPACE[1]
     identity: Mapping[str, Any]
     card: Card
-    if options.device == "cuda":
+    if ask.device == "cuda":
         identity, cuda = gpu_identity(), CudaCard()
         whole = cuda.whole_bytes()
-        size = fitting_size([DTYPES[options.dtype]], SIZE, whole)
-        card, shapes = cuda, judged(options.dtype, size, whole)
+        size = fitting_size([DTYPES[ask.dtype]], SIZE, whole)
+        card, shapes = cuda, judged(ask.dtype, size, whole)
         major, minor = map(int, identity["capability"].split("."))
         formats = tuple(one for one in UNITS if DTYPES[one].missing((major, minor)) is None)
     else:
         identity, card, size, shapes, formats = {}, ProcessorCard(), SMALL_SIZE, SMALL, tuple(UNITS)
     parameters: dict[str, Any] = {
-        "device": options.device,
-        "dtype": options.dtype,
-        "seconds": options.seconds,
-        "table": options.table,
-        "formats": list(formats) if options.table else [],
+        **ask.parameters(),
+        "formats": list(formats) if ask.table else [],
         "size": size,
-        "batches": {} if options.table else {name: one.batch for name, one in shapes.items()},
+        "batches": {} if ask.table else {name: one.batch for name, one in shapes.items()},
         **identity,
     }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    output.hello(NAME, parameters)
+    output.hello(ask.load, parameters)
     from acceptance.loads.gemm.product import settings
     from acceptance.loads.train.layer_trial import TorchLayers
 
     settings()
-    own = formats if options.table else ()
-    order = LayerOptions(options.dtype, options.seconds, size, shapes, own, options.inject)
-    worker = LayerWorker(order, card, output, TorchLayers(options.device, shapes))
-    if options.table:
+    own = formats if ask.table else ()
+    order = LayerOptions(ask.dtype, ask.seconds, size, shapes, own, ask.inject)
+    worker = LayerWorker(order, card, output, TorchLayers(ask.device, shapes))
+    if ask.table:
         worker.tabulate()
     else:
         worker.judge()
     output.end()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses."""
-    options = arguments().parse_args(argv)
-    strays = tuple(one for one in gemm.STRAYS if one != WORKSPACE[0])
-    os.environ[WORKSPACE[0]] = WORKSPACE[1]
-    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=strays)
-
-
-if __name__ == "__main__":
-    exit_load(main())

@@ -15,9 +15,9 @@ from acceptance.loads.gemm.worker import settled_rate, sustain
 from acceptance.loads.miscompare import Miscompare, WrongLayer, WrongLayerRepeat
 from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
+from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE, layers_compared
 from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME, parts
 from acceptance.loads.train.layer_memory import needed_bytes
-from acceptance.loads.train.names import LAYER_COLUMNS, LAYER_TABLE, layers_compared
 from acceptance.loads.train.shapes import TRAINED, LayerName, LayerShape
 
 # Shares of the time under load: to warm up, for all slices of matrix products, and for each layer

@@ -1,7 +1,7 @@
 """The training steps of one GPU: GPT-2 medium as it is judged, or a table of models and options.
 
-    python -m acceptance.loads.train.step_load --device cuda --seconds 6
-    python -m acceptance.loads.train.step_load --device cuda --seconds 100 --table
+    python -m acceptance.loads train_step seconds=6
+    python -m acceptance.loads train_step seconds=100 table=true
 
 It uses CUDA device 0 of those it sees. A step is forward, backward and an update of all weights of
 a model of `shapes` by AdamW (fused, learning rate 2e-5), on one batch of random tokens, without
@@ -12,14 +12,14 @@ fits, layers are checkpointed, and a note says so.
 
 `step_<model>`, TFLOP/s: operations of `shapes.ModelShape.sample_flop` over the GPU's own time (CUDA
 events, one a step), without the first steps. Three turns of steps and three of matrix products (n =
-8192, 4096 on GPUs below 12 GiB, in the same format) alternate after a sixth of `--seconds` of
+8192, 4096 on GPUs below 12 GiB, in the same format) alternate after a sixth of `seconds` of
 products, so that both are equally hot; the first 0.3 s of a turn of steps and the first half of one
 of products do not count. `step_<model>_share` is the one's rate over the other's, `step_matmul` the
 products' rate. A note has the rate of each turn of products.
 
-With `--table` GPT-2 medium, BERT-large and GPT-Neo-1.3B are trained in float32 (TF32 off), in TF32,
+With `table` GPT-2 medium, BERT-large and GPT-Neo-1.3B are trained in float32 (TF32 off), in TF32,
 in the judged format with and without the fused optimizer, with 4 and 16 accumulated batches, and
-with checkpointing, each a few seconds; `--seconds` bounds them all, and a note names those for
+with checkpointing, each a few seconds; `seconds` bounds them all, and a note names those for
 which there was no time or memory. The judged models are BERT-large and GPT-Neo-1.3B then. The
 latter is for GPUs with 30 GiB and more, and absent on others.
 
@@ -36,71 +36,37 @@ Exit status as of `loads.gemm.load`; too little memory for a judged model is suc
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from acceptance.loads.card import CudaCard, gpu_identity
-from acceptance.loads.gemm.load import STRAYS
-from acceptance.loads.program import exit_load, run_guarded, seconds
+from acceptance.loads.gemm.load import STRAYS as STRAYS
 from acceptance.loads.protocol import Output
-from acceptance.loads.train.names import STEP_SIZES
 from acceptance.loads.train.processor_card import ProcessorCard
 from acceptance.loads.train.shapes import MODELS, TINY
 from acceptance.loads.train.step_bounds import SMALL
+from acceptance.loads.train.step_contract import STEP_SIZES, Ask
 from acceptance.loads.train.step_options import judged_format
 from acceptance.loads.train.step_worker import GIB, StepOrder, StepWorker
 
-NAME = "train_step"
 SMALLER_BELOW = 12 * GIB  # GPUs with less memory have the smaller product
 TINY_SIZE = 128
 
 
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Train models on one GPU, and verify the steps."
-    )
-    parser.add_argument(
-        "--device",
-        choices=("cuda", "cpu"),
-        default="cuda",
-        help="cpu trains tiny models, for tests without a GPU (default %(default)s)",
-    )
-    parser.add_argument(
-        "--seconds", required=True, type=seconds, help="of load, all models and options together"
-    )
-    parser.add_argument(
-        "--table", action="store_true", help="every model in every option (default: one model)"
-    )
-    parser.add_argument(
-        "--inject",
-        choices=("wrong", "slow", "nan"),
-        help="a fault, to prove that it is found; such a run never passes",
-    )
-    return parser
-
-
-def run(options: argparse.Namespace, output: Output) -> None:
+def run(ask: Ask, output: Output) -> None:
     """Run the whole load. Raises CardError, and RuntimeError for errors of CUDA and torch."""
-    real = options.device == "cuda"
+    real = ask.device == "cuda"
     card: CudaCard | ProcessorCard = CudaCard() if real else ProcessorCard()
     about = gpu_identity() if real else {"gpu": "none", "capability": "8.0"}
     judged, whole_bytes = judged_format(about["capability"]), card.whole_bytes()
     size = STEP_SIZES[whole_bytes < SMALLER_BELOW] if real else TINY_SIZE
     parameters: dict[str, Any] = {
-        "device": options.device,
-        "seconds": options.seconds,
-        "table": options.table,
+        **ask.parameters(),
         "format": judged,
         "size": size,
         **about,
     }
-    if options.inject is not None:
-        parameters["inject"] = options.inject
-    output.hello(NAME, parameters)
+    output.hello(ask.load, parameters)
     if real and size != STEP_SIZES[0]:
         output.note(
             f"shares are of products of {size}, not {STEP_SIZES[0]}: the GPU's memory is small"
@@ -110,8 +76,8 @@ def run(options: argparse.Namespace, output: Output) -> None:
 
     settings()
     order = StepOrder(
-        seconds=options.seconds,
-        table=options.table,
+        seconds=ask.seconds,
+        table=ask.table,
         judged=judged,
         models={"gpt2": MODELS["gpt2"], "bert": MODELS["bert"], "neo": MODELS["neo"]}
         if real
@@ -123,24 +89,14 @@ def run(options: argparse.Namespace, output: Output) -> None:
             "neo": replace(TINY, name=MODELS["neo"].name),
         },
         whole_bytes=whole_bytes,
-        inject=options.inject,
+        inject=ask.inject,
     )
     StepWorker(
         order,
         card,
         output,
-        SmallStep(options.device, shape=SMALL if real else TINY),
-        TorchMatmul(judged, size, options.device),
-        lambda shape, option, batch: TorchTrial(shape, option, batch, options.device),
+        SmallStep(ask.device, shape=SMALL if real else TINY),
+        TorchMatmul(judged, size, ask.device),
+        lambda shape, option, batch: TorchTrial(shape, option, batch, ask.device),
     ).run()
     output.end()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; the module's docstring lists its exit statuses."""
-    options = arguments().parse_args(argv)
-    return run_guarded(NAME, lambda: run(options, Output(sys.stdout)), strays=STRAYS)
-
-
-if __name__ == "__main__":
-    exit_load(main())

@@ -85,7 +85,7 @@ class StepOption:
 
 def judged_format(compute_capability: str) -> StepFormat:
     """bfloat16 where the GPU's tensor cores have it, else float16."""
-    return "bf16" if trained_dtype(compute_capability) == "bf16" else "f16"
+    return trained_dtype(compute_capability)
 
 
 def options(judged: StepFormat) -> Iterator[StepOption]:

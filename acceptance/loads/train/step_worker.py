@@ -17,7 +17,8 @@ from acceptance.loads.gemm.worker import Marks, sustain
 from acceptance.loads.miscompare import StepCheck, WrongStep, WrongValue
 from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
-from acceptance.loads.train.names import (
+from acceptance.loads.train.shapes import ModelShape
+from acceptance.loads.train.step_contract import (
     NEO_GIB,
     STEP_CHECK_COLUMNS,
     STEP_CHECKS,
@@ -26,7 +27,6 @@ from acceptance.loads.train.names import (
     STEP_TABLE,
     StepModel,
 )
-from acceptance.loads.train.shapes import ModelShape
 from acceptance.loads.train.step_options import (
     FORMAT_NAMES,
     MOST_BATCH,

@@ -18,17 +18,19 @@ from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.journal.run import Run
 from acceptance.loads.train import digest_contract, parallel_contract
-from acceptance.loads.train.names import (
+from acceptance.loads.train.layer_contract import (
     LAYER_COLUMNS,
     LAYER_PARTS,
     LAYER_READINGS,
     LAYER_TABLE,
+)
+from acceptance.loads.train.shapes import LAYERS
+from acceptance.loads.train.step_contract import (
     STEP_COLUMNS,
     STEP_MODELS,
     STEP_READINGS,
     STEP_TABLE,
 )
-from acceptance.loads.train.shapes import LAYERS
 from acceptance.reports import pair_table
 from acceptance.reports.page import bars
 

@@ -291,20 +291,16 @@ def train_layers(words: list[str]) -> None:
     """
     import train_layer_texts
 
-    told = plan("acceptance.loads.train.layer_load")
+    from acceptance.loads import asks
+
+    told = plan("train_layers")
     gpu, about = who()
     sick = gpu.index == told["gpu"]
-    seconds, dtype = float(option(words, "--seconds")), option(words, "--dtype")
+    ask: Any = asks.decode(words[0])
     wrong = [train_layer_texts.WRONG] if sick and told["fault"] == "wrong" else []
-    time.sleep(seconds)
-    if "--table" in words:
-        made = train_layer_texts.table_lines(about, seconds=seconds, dtype=dtype, wrong=wrong)
-    else:
-        share = seen.wobble(told["share"] if sick else 1.0, gpu.index, 0)
-        made = train_layer_texts.lines(
-            about, seconds=seconds, dtype=dtype, share=share, wrong=wrong
-        )
-    print(train_layer_texts.printed(made), end="", flush=True)
+    share = seen.wobble(told["share"] if sick else 1.0, gpu.index, 0)
+    time.sleep(ask.seconds)
+    print(train_layer_texts.printed(ask, about, share=share, wrong=wrong), end="", flush=True)
 
 
 def train_digest(words: list[str]) -> None:
@@ -383,24 +379,24 @@ def train_step(words: list[str]) -> None:
     """Figures of an H200 and of H100s. Of the fault "memory" no batch fits."""
     import train_step_texts
 
-    told = plan("acceptance.loads.train.step_load")
+    from acceptance.loads import asks
+
+    told = plan("train_step")
     gpu, about = who()
     sick = gpu.index == told["gpu"]
-    seconds, memory = float(option(words, "--seconds")), int(gpu.readings["memory_total_bytes"])
-    time.sleep(seconds * 1.02)
-    made = train_step_texts.lines(
+    ask: Any = asks.decode(words[0])
+    time.sleep(ask.seconds * 1.02)
+    text = train_step_texts.printed(
+        ask,
         about,
-        seconds=seconds,
-        table="--table" in words,
-        neo=memory >= 30 << 30,
         share=seen.wobble(told["share"] if sick else 1.0, gpu.index, 0),
         wrong=[train_step_texts.WRONG] if sick and told["fault"] == "wrong" else [],
     )
     if sick and told["fault"] == "memory":
-        print(train_step_texts.printed(made[:1]), end="", flush=True)
+        print(text.partition("\n")[0], flush=True)
         print(f"train_step: {train_step_texts.TOO_LARGE}", file=sys.stderr)
         sys.exit(1)
-    print(train_step_texts.printed(made), end="", flush=True)
+    print(text, end="", flush=True)
 
 
 def pulse(words: list[str]) -> None:
@@ -481,10 +477,10 @@ def main() -> None:
         "burn": burn,
         "gpu_gemm": gpu_gemm,
         "acceptance.loads.pulse.load": pulse,
-        "acceptance.loads.train.step_load": train_step,
+        "train_step": train_step,
         "vram": vram,
         "collective": collective,
-        "acceptance.loads.train.layer_load": train_layers,
+        "train_layers": train_layers,
         "train_digest": train_digest,
         "train_parallel": train_parallel,
     }

@@ -195,33 +195,17 @@ def good(measurement: str) -> float:
 
 def layers(words: list[str]) -> None:
     """The shares of H200s, of a product that this card's limits accept."""
-    given, about = options(words), identity()
-    seconds = float(given["seconds"])
-    time.sleep(seconds)
-    made = train_layer_texts.table_lines if "table" in given else train_layer_texts.lines
-    part = good("layer_matmul") / train_layer_texts.MATMUL
-    lines = made(about, seconds=seconds, dtype=given["dtype"])
-    for line in lines:
-        if line.get("unit") == "TFLOP/s":
-            line["value"] *= part
-        for place, column in enumerate(line.get("columns", ())):
-            for row in line["rows"] if column.endswith("TFLOP/s") else ():
-                row[place] *= part
-    print(train_layer_texts.printed(lines), end="", flush=True)
+    ask: Any = asks.decode(words[0])
+    time.sleep(ask.seconds)
+    text = train_layer_texts.printed(ask, identity(), matmul=good("layer_matmul"))
+    print(text, end="", flush=True)
 
 
 def steps(words: list[str]) -> None:
-    given, (gpu, *_) = options(words), seen.gpus(seen.machine())
-    seconds, memory = float(given["seconds"]), int(gpu.readings["memory_total_bytes"])
-    time.sleep(seconds)
-    lines = train_step_texts.lines(
-        identity(),
-        seconds=seconds,
-        table="table" in given,
-        neo=memory >= 30 << 30,
-        matmul=good("step_matmul"),
-    )
-    print(train_step_texts.printed(lines), end="", flush=True)
+    ask: Any = asks.decode(words[0])
+    time.sleep(ask.seconds)
+    text = train_step_texts.printed(ask, identity(), matmul=good("step_matmul"))
+    print(text, end="", flush=True)
 
 
 def training(words: list[str]) -> None:
@@ -275,9 +259,9 @@ LOADS: dict[str, Callable[[list[str]], None]] = {
     "gpu_gemm": gemm,
     "acceptance.loads.pulse.load": pulse,
     "train_digest": training,
-    "acceptance.loads.train.layer_load": layers,
+    "train_layers": layers,
     "train_parallel": training_together,
-    "acceptance.loads.train.step_load": steps,
+    "train_step": steps,
     "vram": vram,
 }
 
