@@ -8,9 +8,10 @@ from typing import get_args
 import msgspec
 
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.vram import contract as vram
 
-AnyAsk = gemm.Ask | vram.Ask
+AnyAsk = gemm.Ask | pulse.Ask | vram.Ask
 PROGRAM = ("-m", "acceptance.loads")
 
 

@@ -167,6 +167,7 @@ _DECIDE: dict[str, dict[str, str]] = {
     "loads": {
         "contract": "contract vram_contract | session/loads",
         "gemm/contract": "contract asks",
+        "pulse/contract": "pulse_contract asks",
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",

@@ -24,7 +24,7 @@ def printed(
     ask: AnyAsk,
     about: Mapping[str, Any],
     *,
-    values: Mapping[str, float] = {},
+    values: Mapping[str | ReadingKey, float] = {},
     absent: Collection[int] = (),
     without: Collection[str] = (),
     more: Mapping[ReadingKey, str] = {},
@@ -33,9 +33,9 @@ def printed(
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
-    Rates are 1 and counts 0 where `values` has no other. The `absent` of the choices are what this
-    hardware lacks. The readings `without` are left out, and `more` come besides. `tables` are
-    columns and rows; another that is due is that of a sound run.
+    Rates are 1 and counts 0 where `values` has no other, by name or of one component. The `absent`
+    of the choices are what this hardware lacks. The readings `without` are left out, and `more`
+    come besides. `tables` are columns and rows; another that is due is that of a sound run.
     """
     stream = io.StringIO()
     output = Output(stream)
@@ -48,7 +48,8 @@ def printed(
     def measure(units: Mapping[tuple[str, Component], str]) -> None:
         for (name, component), unit in units.items():
             if name not in without:
-                output.reading(name, unit, component, values.get(name, float(unit != "count")))
+                usual = values.get(name, float(unit != "count"))
+                output.reading(name, unit, component, values.get((name, component), usual))
 
     measure(due.readings)
     for number, units in enumerate(due.choices):

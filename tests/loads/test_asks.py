@@ -15,6 +15,8 @@ from acceptance.loads.asks import ASKS
 from acceptance.loads.contract import Ask as BaseAsk
 from acceptance.loads.gemm.contract import SIZES, Ask
 from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.pulse import contract as pulse
+from acceptance.loads.pulse.contract import Step
 
 GEMM = Ask(dtypes=("f64", "bf16"), seconds=6.0, size=4096, table=SIZES, inject="slow")
 TYPED = ["gpu_gemm", "dtypes=f64,bf16", "seconds=6", "size=4096", "inject=slow"]
@@ -29,6 +31,9 @@ def test_argv_is_the_ask() -> None:
 def test_people_type_the_same() -> None:
     assert parsed([*TYPED, f"table={','.join(map(str, SIZES))}"]) == GEMM
     assert parsed([*TYPED, f"table={list(SIZES)}"]) == GEMM
+    both = pulse.Ask(gpus=2, steps=(Step("cold", 8.0, gpus=1), Step("square", 9.0, 0.5)))
+    for typed in ("cold,8,,1/square,9,0.5", '[["cold", 8, null, 1], ["square", 9, 0.5]]'):
+        assert parsed(["pulse", "gpus=2", f"steps={typed}"]) == both
     assert parsed(['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1}']) == Ask(
         dtypes=("i8",), seconds=1.0
     )
@@ -60,6 +65,16 @@ def test_people_type_the_same() -> None:
             for one in ("512,128", "128,128", "16", "100", "128,", "-128")
         ),
         ["gpu_gemm", "dtypes=i8", "seconds=1", "inject=fire"],
+        *(["pulse", f"gpus={one}", "steps=cold,8"] for one in ("0", "65", "x")),
+        *(
+            ["pulse", "gpus=2", f"steps={one}"]
+            for one in (
+                *("", "square", "square,x,5", "sine,1,5", "square,1", "cold,8,1", "cold,2"),
+                *("square,1,5,3", "square,1,5,0", "square,1,5,1,1", "anti_phase,1,2,1", "cold,8/"),
+                '[["cold"]]',
+            )
+        ),
+        ["pulse", "gpus=2", "steps=cold,8", "inject=fire"],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],

@@ -43,6 +43,7 @@ from acceptance.expect import gpu_limits
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.loads import asks
+from acceptance.loads.pulse import contract as pulse
 from acceptance.machine import gpu_selection, scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
@@ -246,7 +247,9 @@ class Programs:
         visible = env.get("CUDA_VISIBLE_DEVICES", "").split(",")
         if "acceptance.watch.power_watch" in argv:
             return watch_printed(argv)
-        if (ask := asks.of_argv(argv)) is not None:
+        if isinstance(ask := asks.of_argv(argv), pulse.Ask):
+            return pulse_printed(ask, visible)
+        if ask is not None:
             text = load_texts.printed(ask, {"uuid": visible[0]})
             return text if visible[0] == uuid(0) else text.replace('"value": 1.0', '"value": 0.9')
         name = next((one for one in argv if one.startswith("acceptance.loads.")), None)
@@ -261,7 +264,6 @@ class Programs:
             "acceptance.loads.collective.load": lambda: collectives_printed(argv, visible),
             "acceptance.loads.train.layer_load": lambda: layers_printed(argv, visible),
             "acceptance.loads.train.digest_load": lambda: digests_printed(argv, visible),
-            "acceptance.loads.pulse.load": lambda: pulse_printed(argv, visible),
             "acceptance.loads.train.parallel_load": lambda: parallel_printed(argv, visible),
             "acceptance.loads.train.step_load": lambda: train_step_printed(argv, visible[0]),
         }
@@ -601,6 +603,7 @@ WRONG_BLOCK = (
     "(requested block: offset=3145728, length=1048576, flags=8)\n"
 )
 ONE_WRONG = ('"gpu0", "value": 0}', '"gpu0", "value": 1}')
+ONE_COUNTED = ('"gpu0", "value": 0.0}', '"gpu0", "value": 1.0}')
 # Of each check how many values it measures, all of which its logs tell; and what its first log
 # has, what is put in its place, and what is said then.
 # A figure that fits no other of its load.
@@ -680,9 +683,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
         '"component": "gpu0", "value": 38.8}',
         UNPROVED.format("step", "step_bert of gpu0 is not in its table train_steps"),
     ),
-    "power.ladder": (10, *ONE_WRONG, TELLS.format("power_ladder_miscompares", "0", "gpu0", "1")),
-    "power.step": (10, *ONE_WRONG, TELLS.format("power_step_miscompares", "0", "gpu0", "1")),
-    "power.pulses": (10, *ONE_WRONG, TELLS.format("power_pulses_miscompares", "0", "gpu0", "1")),
+    "power.ladder": (10, *ONE_COUNTED, TELLS.format("power_ladder_miscompares", "0", "gpu0", "1")),
+    "power.step": (10, *ONE_COUNTED, TELLS.format("power_step_miscompares", "0", "gpu0", "1")),
+    "power.pulses": (10, *ONE_COUNTED, TELLS.format("power_pulses_miscompares", "0", "gpu0", "1")),
     "storage.health": (
         1,
         '"media_errors": 0',

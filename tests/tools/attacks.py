@@ -16,8 +16,9 @@ import load_texts
 from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
+from power_printed import pulse_printed
 
-from acceptance.core.parts import Gpu, Pair
+from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.names import (
@@ -28,6 +29,7 @@ from acceptance.loads.names import (
     LAPS,
 )
 from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.vram import contract as vram
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
@@ -127,7 +129,9 @@ def _nccl(text: str) -> object:
 DTYPES = ["f64", "f8"]
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
+PULSE = pulse.Ask(gpus=2, steps=(pulse.Step("cold", 8.0), pulse.Step("square", 9.0, 2.0)))
 ON = Place(Gpu(0), (gpu(0),))
+ON_ALL = Place(GPUS, (gpu(0), gpu(1)))
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
@@ -141,6 +145,7 @@ READ: dict[str, Read] = {
     "burn": _load(
         lambda done: read_burn(done, dtypes=DTYPES, seconds=8.0, peers=1, also={"uuid": "GPU-1"})
     ),
+    "pulse": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", PULSE)), ON_ALL)),
     "vram": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", VRAM)), ON)),
 }
 
@@ -232,6 +237,7 @@ def _loads() -> Iterator[Healthy]:
     yield Healthy("gpu_copy", "gpu_copy", printed("gpu_copy", own, copies))
     yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("burn", "burn", _burn())
+    yield Healthy("pulse", "pulse", pulse_printed(PULSE, ON_ALL.about()["uuids"]))
     yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))
 
 

@@ -269,7 +269,7 @@ def collective(words: list[str]) -> None:
 def pulse(words: list[str]) -> None:
     import load
 
-    load.clockwork(words, None)
+    load.clockwork(words[0], None)
 
 
 LOADS: dict[str, Callable[[list[str]], None]] = {
@@ -282,7 +282,7 @@ LOADS: dict[str, Callable[[list[str]], None]] = {
     ),
     "acceptance.loads.cpu.memory_random": on_processors("memory_random", lambda _: "memory.random"),
     "gpu_gemm": gemm,
-    "acceptance.loads.pulse.load": pulse,
+    "pulse": pulse,
     "acceptance.loads.train.digest_load": training,
     "acceptance.loads.train.layer_load": layers,
     "acceptance.loads.train.parallel_load": parallel,
