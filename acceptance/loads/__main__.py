@@ -28,6 +28,7 @@ from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.program import exit_load, run_guarded
 from acceptance.loads.protocol import Output
+from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.storage import contract as storage
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import layer_contract as layers
@@ -68,7 +69,10 @@ def _named(name: str) -> type[AnyAsk]:
 
 
 def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
-    """One NAME=VALUE: a list's values stand between commas, and what has parts is JSON."""
+    """One NAME=VALUE; JSON, or a list's values between commas.
+
+    Of values that have parts, these stand between commas, and the values between slashes.
+    """
     name, equals, text = word.partition("=")
     shapes = _shapes(ask)
     if not equals or name not in shapes:
@@ -79,7 +83,11 @@ def _field(ask: type[AnyAsk], word: str) -> tuple[str, object]:
             return name, json.loads(text)
         except ValueError as error:
             raise UsageError(f"{name} is no JSON: {error}") from None
-    return name, text.split(",") if kind == "array" else text
+    if kind != "array":
+        return name, text
+    if "$ref" not in shapes[name]["items"]:
+        return name, text.split(",")
+    return name, [[part or None for part in one.split(",")] for one in text.split("/")]
 
 
 def _shapes(ask: type[AnyAsk]) -> dict[str, dict[str, Any]]:
@@ -101,6 +109,7 @@ def usage(ask: type[AnyAsk]) -> Iterator[str]:
 _BOUNDS = {
     "exclusiveMinimum": "above",
     "minimum": "at least",
+    "exclusiveMaximum": "below",
     "maximum": "at most",
     "multipleOf": "a multiple of",
 }
@@ -148,6 +157,10 @@ def run(ask: AnyAsk) -> int:
             from acceptance.loads.gemm import load as gemm_load
 
             return run_guarded(name, partial(gemm_load.run, ask, output), strays=gemm_load.STRAYS)
+        case pulse.Ask():
+            from acceptance.loads.pulse import load as pulse_load
+
+            return run_guarded(name, partial(pulse_load.run, ask, output), errors=pulse_load.ERRORS)
         case vram.Ask():
             from acceptance.loads.vram import load as vram_load
 

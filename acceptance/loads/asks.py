@@ -12,6 +12,7 @@ from acceptance.loads.collective import contract as collective
 from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
+from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.storage import contract as storage
 from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import layer_contract as layers
@@ -31,6 +32,7 @@ AnyAsk = (
     | gemm.Ask
     | layers.Ask
     | parallel.Ask
+    | pulse.Ask
     | step.Ask
     | storage.Checkpoint
     | storage.Feed

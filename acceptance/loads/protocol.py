@@ -37,9 +37,10 @@ results are those of `miscompare`.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TextIO
 
@@ -447,21 +448,20 @@ def parse(output: str) -> LoadOutput:
     raise ProtocolError("load_end_missing")
 
 
+def readable(output: str) -> Iterator[Line]:
+    """The lines that can be read of output that may be incomplete."""
+    for line in output.split("\n"):
+        with contextlib.suppress(ProtocolError):
+            yield decode(line)
+
+
 def salvage(output: str) -> tuple[WrongResult, ...]:
     """The wrong results in incomplete output, read or not.
 
     A wrong result counts even if the load died afterwards. This evidence can only count against the
     machine, never make a run pass, so lines of another kind are skipped.
     """
-    found: list[WrongResult] = []
-    for line in output.split("\n"):
-        try:
-            said = decode(line)
-        except ProtocolError:
-            continue
-        if isinstance(said, WrongResult):
-            found.append(said)
-    return tuple(found)
+    return tuple(one for one in readable(output) if isinstance(one, WrongResult))
 
 
 def trouble(output: str) -> Message | None:

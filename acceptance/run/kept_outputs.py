@@ -303,9 +303,7 @@ def _power(names: tuple[str, str, str, str, str, str]) -> Callable[[Kept, Check]
         )
         if not ran_whole(load):
             hosts = tuple(map(ended_with, hosts))
-        power.judge_power(
-            names, of_power(load, watch, kept.due, None, hosts), kept.due, _table, check
-        )
+        power.judge_power(names, of_power(load, watch, kept.due, hosts), kept.due, _table, check)
 
     return values_of
 

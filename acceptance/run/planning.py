@@ -619,8 +619,7 @@ def power_steps(
         return {}, [Message("power_pulses_declared_off")]
     if job is not None and not asked:
         return {}, [Message("power_pulses_in_job", {"variable": job})]
-    numbered = [parts.Gpu(number) for number in range(len(gpus))]
-    steps = selection.due(wanted, numbered)
+    steps = selection.due(wanted, len(gpus))
     return {
         name.replace(".", "_"): selection.total_s({name: own}) for name, own in steps.items()
     }, []

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from acceptance.core.component import Component
-from acceptance.core.message import Listed, Message, Text
+from acceptance.core.message import Listed, Message
 from acceptance.core.parts import GPUS, MACHINE
-from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.core.unmeasured import Gap, after_fault, not_offered, not_permitted
-from acceptance.loads.miscompare import WrongResult, component_of
+from acceptance.loads.pulse.contract import MISCOMPARES
 from acceptance.loads.pulse.selection import Check as PowerCheck
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
+from acceptance.session.loads import first_wrong
 from acceptance.suites.fixtures.burn import PartFailed
-from acceptance.suites.fixtures.host_tools import memory_errors, wrong_note
+from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.power import TRAIN_ROWS, TRAIN_S, PowerRun
 
 RunSteps = Callable[[PowerCheck], PowerRun]
@@ -105,30 +105,13 @@ def judge_power(
     """Judge the steps of one check, and raise PartFailed where a part proved nothing."""
     made, miscompares, slowdowns, excursion, ratio, host = names
     serials, troubles = uuids(due_gpus), list(found.troubles())
-    order: dict[Component, Component] = {
-        GpuNumber(number): gpu.name for number, gpu in enumerate(due_gpus)
-    }
     if found.made is not None:
         check(made, {GPUS: found.made}, notes={GPUS: found.watch.stop})
-    if found.load is not None:
-        readings = [(one.name, one.component, one.value) for one in found.load.readings]
-        wrong = {
-            order[gpu]: value
-            for name, gpu, value in readings
-            if name == "power_miscompares" and gpu in order
-        }
-        own: Sequence[WrongResult] = found.load.miscompares
-        for one in found.load.tables:
-            table(GPUS, one.name, one.columns, one.rows)
-    else:
-        own = found.failed.miscompares if found.failed is not None else ()
-        told = [order.get(component_of(one) or GPUS) for one in own]
-        wrong = {gpu: float(told.count(gpu)) for gpu in told if gpu is not None}
-    notes: dict[Component, Text | None] = {
-        name: wrong_note([one for one in own if component_of(one) == gpu])
-        for gpu, name in order.items()
-    }
-    check(miscompares, wrong, notes=notes, serials=serials)
+    for component, one in found.results.tables():
+        table(component, one.name, one.columns, one.rows)
+    # the load does not know for which check it works
+    wrong, notes = found.results.counts(miscompares, check.components(miscompares), first_wrong)
+    check(miscompares, {**found.results.values(MISCOMPARES), **wrong}, notes=notes, serials=serials)
     seen = found.during()
     check(
         slowdowns,

@@ -171,6 +171,7 @@ _DECIDE: dict[str, dict[str, str]] = {
         "copy/contract": "copy_contract",
         "gemm/contract": "contract asks",
         "storage/contract": "storage_contract asks | storage_loads",
+        "pulse/contract": "pulse_contract asks",
         "vram/contract": "vram_contract asks",
         "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",

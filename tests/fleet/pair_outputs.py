@@ -46,7 +46,7 @@ def output(ask: PairAsk, rate: float = 10.0, wrong: int = 0, **said: str) -> str
         )
     ]
     tables = {COLLECTIVES: (COLUMNS, rows)}
-    return load_texts.printed(ask, about, values={MISCOMPARES: wrong}, at=at, tables=tables)
+    return load_texts.printed(ask, about, values={MISCOMPARES: wrong, **at}, tables=tables)
 
 
 def main(folder: Path, node: str, argv: list[str]) -> int:

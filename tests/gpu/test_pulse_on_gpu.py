@@ -19,7 +19,7 @@ from acceptance.suites.fixtures.power import begun, read_watch
 from acceptance.watch import power_watch
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
-STEPS = ("cold,6.5", "square,4,1", "square,4,5", "square,3,100", "square,3,200", "square,3,1000")
+STEPS = "cold,6.5/square,4,1/square,4,5/square,3,100/square,3,200/square,3,1000"
 
 
 def place() -> str:
@@ -30,8 +30,8 @@ def place() -> str:
     return address(found)
 
 
-def load(*more: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "acceptance.loads.pulse.load", "--gpus", "1", *more]
+def load(steps: str, *more: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "acceptance.loads", "pulse", "gpus=1", f"steps={steps}", *more]
     return subprocess.run(argv, capture_output=True, text=True, timeout=200)
 
 
@@ -44,7 +44,7 @@ def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: 
     argv = power_watch.argv(sys.executable, leash, [(Gpu(0), place())])
     watch = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     time.sleep(2.0)
-    done = load("--leash", str(leash), *(w for one in STEPS for w in ("--step", one)))
+    done = load(STEPS, f"leash={leash}")
     told, _ = watch.communicate(timeout=20)  # it ends with the load
     assert done.returncode == 0, done.stderr
     print(done.stdout)
@@ -61,7 +61,7 @@ def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: 
     own = seen.gpus[Gpu(0)]
     assert own.limit_w is not None
     rests = [one.step for one in begun(done.stdout)]
-    assert len(rests) == len(STEPS)
+    assert len(rests) == len(table.rows)
     wave = next(one for one in begun(done.stdout) if one.step.hertz == 1.0)
     power = [watts for _, watts, _ in own.within(wave.begins_s, wave.begins_s + 4.0).samples]
     print(f"{len(power)} samples from {min(power)} to {max(power)} W of {own.limit_w}")
@@ -70,7 +70,7 @@ def test_every_edge_is_made_every_result_is_right_and_the_power_jumps(tmp_path: 
 
 
 def test_a_wrong_element_is_found_on_the_gpu() -> None:
-    done = load("--step", "square,2,5", "--inject", "element")
+    done = load("square,2,5", "inject=element")
     assert done.returncode == 0, done.stderr
     output = parse(done.stdout)
     assert output.injected == "element"
@@ -81,7 +81,7 @@ def test_a_wrong_element_is_found_on_the_gpu() -> None:
 
 def test_a_load_that_nobody_watches_ends_by_itself(tmp_path: Path) -> None:
     began = time.monotonic()
-    done = load("--leash", str(tmp_path / "none"), "--step", "square,120,1")
+    done = load("square,120,1", f"leash={tmp_path / 'none'}")
     assert done.returncode == 0, done.stderr
     assert values(parse(done.stdout))["power_steps"] == 0.0
     assert time.monotonic() - began < 90.0

@@ -61,8 +61,7 @@ def printed(
     ask: AnyAsk,
     about: Mapping[str, Any],
     *,
-    values: Mapping[str, float] = {},
-    at: Mapping[ReadingKey, float] = {},
+    values: Mapping[str | ReadingKey, float] = {},
     logs: Mapping[ReadingKey, str] = {},
     absent: Collection[int] = (),
     without: Collection[str] = (),
@@ -73,10 +72,10 @@ def printed(
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
-    Rates are 1 and counts 0 where neither `values` nor `at`, by component, has another. The
-    `absent` of the choices are what this hardware lacks. The readings `without` are left out, and
-    `more` come besides. `tables` are columns and rows; another that is due is that of a sound run.
-    A log that is due and not in `logs` says "log".
+    Rates are 1 and counts 0 where `values` has no other, by name or of one component. The `absent`
+    of the choices are what this hardware lacks. The readings `without` are left out, and `more`
+    come besides. `tables` are columns and rows; another that is due is that of a sound run. A log
+    that is due and not in `logs` says "log".
     """
     stream = io.StringIO()
     output = Output(stream)
@@ -89,8 +88,8 @@ def printed(
     def measure(units: Mapping[tuple[str, Component], str]) -> None:
         for (name, component), unit in units.items():
             if name not in without:
-                value = values.get(name, float(unit != "count"))
-                output.reading(name, unit, component, at.get((name, component), value))
+                usual = values.get(name, float(unit != "count"))
+                output.reading(name, unit, component, values.get((name, component), usual))
 
     measure(due.readings)
     for name, component in sorted(due.absences):

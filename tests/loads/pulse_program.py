@@ -1,6 +1,6 @@
 """The power load on GPUs of clockwork: a product takes a millisecond, a wave its time.
 
-    python pulse_program.py [ARGUMENTS OF THE LOAD]
+    python pulse_program.py gpus=2 steps=STEPS [NAME=VALUE ...]
 
 FAKE_PULSE in the environment: `wrong` gives one wrong product, `die` ends a GPU's process at its
 first product of a step, `slow` makes products too long for any edge, `busy` has the last GPU work
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acceptance.core.dtype import DtypeName
+from acceptance.loads import __main__ as program
 from acceptance.loads.program import exit_load
 from acceptance.loads.pulse import load
 from acceptance.loads.pulse.clocks import Alignment
@@ -67,8 +68,9 @@ class Clockwork:
         return done
 
 
-def main(argv: Sequence[str]) -> None:
-    exit_load(load.main(argv, Clockwork))
+def main(words: Sequence[str]) -> None:
+    load.cuda = Clockwork
+    exit_load(program.main(["pulse", *words]))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from acceptance.loads.contract import Ask as BaseAsk
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import SIZES, Ask
 from acceptance.loads.protocol import LoadOutput
+from acceptance.loads.pulse import contract as pulse
+from acceptance.loads.pulse.contract import Step
 from acceptance.loads.storage.contract import KINDS, LEAST, Feed
 from acceptance.loads.train import layer_contract as layers
 
@@ -40,6 +42,9 @@ def test_people_type_the_same() -> None:
     assert typed == layers.Ask(dtype="f16", seconds=8.0, table=True)
     assert parsed([*TYPED, f"table={','.join(map(str, SIZES))}"]) == GEMM
     assert parsed([*TYPED, f"table={list(SIZES)}"]) == GEMM
+    both = pulse.Ask(gpus=2, steps=(Step("cold", 8.0, gpus=1), Step("square", 9.0, 0.5)))
+    for typed in ("cold,8,,1/square,9,0.5", '[["cold", 8, null, 1], ["square", 9, 0.5]]'):
+        assert parsed(["pulse", "gpus=2", f"steps={typed}"]) == both
     assert parsed(['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1}']) == Ask(
         dtypes=("i8",), seconds=1.0
     )
@@ -175,6 +180,16 @@ def test_people_type_the_same() -> None:
         ["train_step", "seconds=0"],
         ["train_step", "seconds=1", "inject=fire"],
         ["train_step", "seconds=1", "tables=true"],
+        *(["pulse", f"gpus={one}", "steps=cold,8"] for one in ("0", "65", "x")),
+        *(
+            ["pulse", "gpus=2", f"steps={one}"]
+            for one in (
+                *("", "square", "square,x,5", "sine,1,5", "square,1", "cold,8,1", "cold,2"),
+                *("square,1,5,3", "square,1,5,0", "square,1,5,1,1", "anti_phase,1,2,1", "cold,8/"),
+                '[["cold"]]',
+            )
+        ),
+        ["pulse", "gpus=2", "steps=cold,8", "inject=fire"],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": NaN}'],
         ['{"load": "gpu_gemm", "dtypes": ["i8"], "seconds": 1, "size": 8192, "more": 1}'],
         ['{"dtypes": ["i8"]}'],

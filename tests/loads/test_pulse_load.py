@@ -14,26 +14,30 @@ from cases import each
 from load_program import ROOT, forked
 
 from acceptance.core.parts import GPUS, Gpu
+from acceptance.loads import asks
+from acceptance.loads.__main__ import parsed
 from acceptance.loads.miscompare import WrongRepeat
 from acceptance.loads.protocol import LoadOutput, StepBegins, StepEnded, decode, parse
+from acceptance.loads.pulse.contract import Ask
 from acceptance.loads.pulse.leash import STOPPED, UNWATCHED, Holder, Leash
-from acceptance.loads.pulse.load import step_of, text_of
 from acceptance.loads.pulse.selection import due
 
 HERE = Path(__file__).parent
 EVERY_KIND = ("square,1,5", "square,1,500", "cold,5.3,,1", "ramp,3", "anti_phase,1,2")
 
 
-def program(*more: str, fault: str = "") -> subprocess.CompletedProcess[str]:
+def program(steps: str, *more: str, fault: str = "") -> subprocess.CompletedProcess[str]:
     environment = {name: one for name, one in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return forked(
-        *("-m", "pulse_program", "--gpus", "2", *more),
+        *("-m", "pulse_program", "gpus=2", f"steps={steps}", *more),
         environ={**environment, "FAKE_PULSE": fault},
     )
 
 
-def steps(*told: str) -> list[str]:
-    return [word for one in told for word in ("--step", one)]
+def ask(steps: str) -> Ask:
+    found = parsed(["pulse", "gpus=2", f"steps={steps}"])
+    assert isinstance(found, Ask)
+    return found
 
 
 def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
@@ -42,7 +46,7 @@ def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
 
 
 def test_every_kind_of_step_is_made_with_all_of_its_edges_and_no_wrong_result() -> None:
-    done = program(*steps(*EVERY_KIND))
+    done = program("/".join(EVERY_KIND))
     output = whole(done)
     assert output.miscompares == ()
     assert output.parameters["uuids"] == ["GPU-0", "GPU-1"]
@@ -62,12 +66,12 @@ def test_every_kind_of_step_is_made_with_all_of_its_edges_and_no_wrong_result() 
     lines = [decode(line) for line in done.stdout.splitlines()]
     begun = [one.step for one in lines if isinstance(one, StepBegins)]
     ended = [one.step for one in lines if isinstance(one, StepEnded)]
-    assert begun == ended == [step_of(one, 2) for one in EVERY_KIND]
+    assert begun == ended == list(ask("/".join(EVERY_KIND)).power_steps())
 
 
 def test_a_step_is_told_a_second_before_it_begins() -> None:
     started = subprocess.Popen(
-        [sys.executable, str(HERE / "pulse_program.py"), "--gpus", "1", "--step", "square,1,2"],
+        [sys.executable, str(HERE / "pulse_program.py"), "gpus=1", "steps=square,1,2"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{HERE}", "FAKE_PULSE": ""},
@@ -81,7 +85,7 @@ def test_a_step_is_told_a_second_before_it_begins() -> None:
 
 
 def test_a_wrong_product_is_counted_on_its_gpu() -> None:
-    output = whole(program(*steps("square,1,5"), fault="wrong"))
+    output = whole(program("square,1,5", fault="wrong"))
     (wrong,) = output.miscompares
     assert isinstance(wrong, WrongRepeat)
     assert (wrong.component, wrong.after, wrong.elements) == (Gpu(1), "square 5 Hz", 7)
@@ -92,7 +96,7 @@ def test_a_wrong_product_is_counted_on_its_gpu() -> None:
 
 
 def test_an_injected_fault_is_stamped() -> None:
-    output = whole(program(*steps("square,1,5"), "--inject", "element"))
+    output = whole(program("square,1,5", "inject=element"))
     assert output.injected == "element"
     assert len(output.miscompares) == 1
 
@@ -106,33 +110,27 @@ def test_an_injected_fault_is_stamped() -> None:
     ],
 )
 def test_a_load_that_fails_says_so_in_one_sentence(fault: str, said: str) -> None:
-    done = program(*steps("square,2,5"), fault=fault)
+    done = program("square,2,5", fault=fault)
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]
     assert '"end"' not in done.stdout
 
 
 def test_a_wave_with_work_for_a_moment_is_not_made() -> None:
-    done = program(*steps("square,2,1"), fault="brief")
+    done = program("square,2,1", fault="brief")
     assert done.returncode == 1
     assert re.search(r"of the 4 edges of the step square,2,1,2 gpu\d made 2$", done.stderr, re.M)
 
 
-@each(
-    "step",
-    ["square,1", "cold,2", "square,1,5,3", "anti_phase,1,2,1", "sine,1,5", "square,x,5", "square"],
-)
-def test_a_step_that_is_none_is_refused(step: str) -> None:
-    done = program(*steps(step))
-    assert done.returncode == 2
-    assert repr(step) in done.stderr
-
-
-def test_the_command_line_has_every_step_that_can_be_due() -> None:
-    every = [Gpu(number) for number in range(8)]
+def test_an_ask_has_every_step_that_can_be_due() -> None:
     for extent in ("short", "whole"):
-        for own in due(extent, every).values():  # type: ignore[arg-type]  # both of them
-            assert [step_of(text_of(step), 8) for step in own] == list(own)
+        for own in due(extent, 8).values():  # type: ignore[arg-type]  # both of them
+            ask = Ask(gpus=8, steps=own, leash="/run/power: a leash")
+            assert asks.of_argv(asks.argv("python", ask)) == ask
+            typed = "/".join(ask.parameters()["steps"])
+            again = parsed(["pulse", "gpus=8", f"steps={typed}", f"leash={ask.leash}"])
+            assert isinstance(again, Ask)
+            assert again.power_steps() == ask.power_steps()
 
 
 # --- the leash ---
@@ -181,7 +179,7 @@ def test_a_load_ends_with_the_step_at_which_its_leash_is_pulled(
     if pulled:
         holder.pull()
     began = time.monotonic()
-    output = whole(program(*steps("square,19,5", "cold,9"), "--leash", str(place)))
+    output = whole(program("square,19,5/cold,9", f"leash={place}"))
     assert time.monotonic() - began < 19.0
     assert {one.name: one.value for one in output.readings if one.component == GPUS} == {
         "power_steps": 0.0

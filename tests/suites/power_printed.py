@@ -1,4 +1,4 @@
-"""What the power load and the watch over it print for their command lines, all being well."""
+"""What the power load and the watch over it print, all being well."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import io
 from collections.abc import Sequence
 from functools import cache
 
+from load_texts import printed
+
 from acceptance.core.message import Message
-from acceptance.core.parts import GPUS, Gpu, parse
+from acceptance.core.parts import Gpu, parse
 from acceptance.loads.power_step import Step
 from acceptance.loads.protocol import Output
+from acceptance.loads.pulse.contract import COLUMNS, MADE, MISCOMPARES, STEPS, Ask, row_of
 from acceptance.loads.pulse.edges import edges
-from acceptance.loads.pulse.load import COLUMNS, TABLE, step_of, text_of
 from acceptance.watch.power_watch import Line, encode
 
 BEGIN_S = 100.0
@@ -28,34 +30,31 @@ def edge_count(step: Step) -> int:
     return sum(1 for _ in edges(step))
 
 
-def pulse_printed(
-    argv: Sequence[str], visible: Sequence[str], wrong: int = 0, made: int | None = None
-) -> str:
-    """The power load: so many wrong results on the last GPU, and so many of its steps made."""
+def pulse_printed(ask: Ask, visible: Sequence[str], wrong: int = 0, made: int | None = None) -> str:
+    """The power load: so many wrong results on the last GPU, and so many of its steps made.
+
+    Where that is not all of them, it was stopped in the next one.
+    """
     told = io.StringIO()
     output = Output(told)
-    count = int(after(argv, "--gpus")[0])
-    steps = [step_of(text, count) for text in after(argv, "--step")]
-    parameters = {"gpus": count, "steps": [text_of(one) for one in steps]}
-    output.hello("pulse", {**parameters, "watched": True, "uuids": list(visible)})
+    steps = ask.power_steps()
+    whole = len(steps) if made is None else made
     rows: list[tuple[float | str, ...]] = []
     at_s = BEGIN_S
-    for step in steps[:made]:
+    for step in steps[: whole + 1]:
         due = edge_count(step)
         output.step_begins(step, at_s)
         output.step_ended(step, edges=due, right=1000, wrong=wrong)
-        row = (step.kind, len(step.gpus), step.hertz or "-", step.seconds, due, due)
-        rows.append((*row, 0.5, 1000, wrong, "-"))
+        rows.append((*row_of(step), due, due, 0.5, 1000, wrong, "-"))
         at_s += step.seconds + 1.0
-    for number in range(count):
-        bad = wrong if number == count - 1 else 0
-        output.reading("power_miscompares", "count", Gpu(number), bad)
-    whole = len(steps) if made is None else made
-    output.reading("power_steps", "ratio", GPUS, whole / len(steps))
-    if rows:
-        output.table(TABLE, COLUMNS, rows)
-    output.end()
-    return told.getvalue()
+    text = printed(
+        ask,
+        {"uuids": list(visible)},
+        values={(MISCOMPARES, Gpu(ask.gpus - 1)): wrong, MADE: whole / len(steps)},
+        tables={STEPS: (COLUMNS, rows)},
+    )
+    hello, line, others = text.partition("\n")
+    return hello + line + told.getvalue() + others
 
 
 def watch_printed(

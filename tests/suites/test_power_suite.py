@@ -17,7 +17,9 @@ from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, Gpu
 from acceptance.core.record import Measured, Skipped
-from acceptance.loads.pulse import load, selection
+from acceptance.loads import asks
+from acceptance.loads.pulse import selection
+from acceptance.loads.pulse.contract import PREPARED_S, REST_S, Ask, Step
 from acceptance.loads.pulse.leash import TAKEN_S
 from acceptance.machine.gpu import gpus
 from acceptance.process import command
@@ -25,6 +27,7 @@ from acceptance.process.command import ProgramResult
 from acceptance.run import kept_outputs
 from acceptance.run.kept_outputs import Kept
 from acceptance.session.check import Check, Violation
+from acceptance.session.stage import Part
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures
 from acceptance.suites.fixtures.burn import HostRun, PartFailed
@@ -35,29 +38,27 @@ from acceptance.wording import words
 
 SEEN = machine(device(0), device(1))
 DUE = gpus(SEEN)
-LOAD = ("python", "-m", "acceptance.loads.pulse.load", "--gpus", "2")
-STEPS = (*LOAD, "--step", "square,2,1", "--step", "cold,8")
+ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), leash="/run/leash")
+UUIDS = [str(gpu.uuid) for gpu in DUE]
 WATCH = ("python", "--gpu", "gpu0=0000:01:00.0", "--gpu", "gpu1=0000:02:00.0")
 FINE = HostRun(ToolOutput("stress-ng", "pass", "fine"))
 
 
 def done(text: str, code: int = 0) -> ProgramResult:
-    return ProgramResult(LOAD, code, text, "", 50.0)
+    return ProgramResult(asks.argv("python", ASK), code, text, "", 50.0)
 
 
 def ran(
     load: str | None = None, watch: str | None = None, code: int = 0, host: HostRun = FINE
 ) -> PowerRun:
-    uuids = [str(gpu.uuid) for gpu in DUE]
-    text = pulse_printed(STEPS, uuids) if load is None else load
+    text = pulse_printed(ASK, UUIDS) if load is None else load
     seen = watch_printed(WATCH) if watch is None else watch
-    return of_power(done(text, code), done(seen), DUE, None, (host, HostRun()))
+    return of_power(done(text, code), done(seen), DUE, (host, HostRun()))
 
 
 def stopped(stop: Message | None, host: HostRun = FINE) -> PowerRun:
     """The load ended before its second step."""
-    uuids = [str(gpu.uuid) for gpu in DUE]
-    return ran(pulse_printed(STEPS, uuids, made=1), watch_printed(WATCH, stop=stop), host=host)
+    return ran(pulse_printed(ASK, UUIDS, made=1), watch_printed(WATCH, stop=stop), host=host)
 
 
 @pytest.fixture
@@ -126,20 +127,18 @@ def test_a_sound_machine_has_every_value_and_its_tables(judged: Judge) -> None:
 
 
 def test_wrong_results_fail_on_their_gpu(judged: Judge) -> None:
-    uuids = [str(gpu.uuid) for gpu in DUE]
-    written = judged(ran(pulse_printed(STEPS, uuids, wrong=3)))
+    written = judged(ran(pulse_printed(ASK, UUIDS, wrong=3)))
     assert values(written)["miscompares", "gpu1"] == 3.0
     assert values(written)["miscompares", "gpu0"] == 0.0
     assert ends(written) == ["Violation"]
 
 
 def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
-    uuids = [str(gpu.uuid) for gpu in DUE]
     wrong = (
         '{"miscompare": {"component": "gpu1", "dtype": "bf16", "check": "repeat", "after": '
         '"square 1 Hz", "seconds": 101.0, "elements": 7, "nan": 0, "first": []}}\n'
     )
-    text = pulse_printed(STEPS, uuids).splitlines(keepends=True)
+    text = pulse_printed(ASK, UUIDS).splitlines(keepends=True)
     written = judged(ran("".join([*text[:2], wrong]), code=1))
     assert values(written)["miscompares", "gpu1"] == 1.0
     assert ends(written) == ["PartFailed", "Violation"]
@@ -186,18 +185,17 @@ def test_a_load_that_was_stopped(
 
 
 def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
-    uuids = [str(gpu.uuid) for gpu in DUE]
-    ended = done(pulse_printed(STEPS, uuids)), done(watch_printed(WATCH), -9)
-    written = judged(of_power(*ended, DUE, None, (FINE, HostRun())))
+    ended = done(pulse_printed(ASK, UUIDS)), done(watch_printed(WATCH), -9)
+    written = judged(of_power(*ended, DUE, (FINE, HostRun())))
     (error,) = [one for one in written if isinstance(one, PartFailed)]
     assert "nothing watched the GPUs" in str(error)
 
 
 def test_the_watch_lasts_longer_than_a_load_that_starts_slowly() -> None:
     for extent in ("short", "whole"):
-        for steps in selection.due(extent, [Gpu(0), Gpu(1)]).values():  # type: ignore[arg-type]
-            load_s = sum(selection.REST_S + step.seconds for step in steps)
-            assert watch_s(steps) > load.PREPARED_S + TAKEN_S + load_s
+        for steps in selection.due(extent, 2).values():  # type: ignore[arg-type]
+            load_s = sum(REST_S + step.seconds for step in steps)
+            assert watch_s(steps) > PREPARED_S + TAKEN_S + load_s
 
 
 def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside(
@@ -213,7 +211,7 @@ def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside
 def test_a_lost_gpu_that_takes_the_load_with_it_fails(
     judged: Judge, stop: str | None, made: float | None
 ) -> None:
-    text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE]).splitlines(keepends=True)
+    text = pulse_printed(ASK, UUIDS).splitlines(keepends=True)
     seen = watch_printed(WATCH, stop=None if stop is None else Message(stop, {"gpu": "gpu1"}))
     written = judged(ran("".join(text[:2]), seen, code=1))
     assert values(written).get(("made", str(GPUS))) == made
@@ -254,7 +252,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
 ) -> None:
     monkeypatch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, "power_step": 30.0})
     plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
-    text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE], made=made)
+    text = pulse_printed(ASK, UUIDS, made=made)
     brake = watch_printed(WATCH, stop=Message("power_brake_pulled", {"gpu": "gpu0"}))
     beside = ProgramResult(("nice", "/usr/bin/stress-ng"), -15, "", "", 3.0)
     kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN, lambda _check: ())
@@ -292,9 +290,15 @@ class Stage:
         self._results = (load, done(watch_printed(WATCH)), *beside)
 
     def run_stage(
-        self, _parts: object, *, on_line: object, whole: Callable[[ProgramResult], bool]
+        self, parts: Sequence[Part], *, on_line: object, whole: Callable[[ProgramResult], bool]
     ) -> tuple[ProgramResult, ...]:
         assert whole is power_fixtures.ran_whole
+        load, watch, *_ = parts
+        ask = asks.of_argv(load.argv)
+        assert isinstance(ask, Ask)
+        assert ask.leash in watch.argv
+        assert load.component == GPUS
+        assert load.env["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS)
         return self._results
 
 
@@ -318,7 +322,7 @@ def test_only_what_was_ended_with_the_load_is_excused(
     cut: bool,
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: f"/usr/bin/{program}")
-    text = pulse_printed(STEPS, [str(gpu.uuid) for gpu in DUE], made=made)
+    text = pulse_printed(ASK, UUIDS, made=made)
     load = replace(done(text, code), timed_out=late)
     beside = ProgramResult(("stress-ng",), -15, "stress-ng: info: [1] x", "", 3.0, host_late)
     run: Callable[[str], PowerRun] = power_fixtures.power_run.__wrapped__(  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ import load_texts
 from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
+from power_printed import pulse_printed
 
 from acceptance.core.parts import CPU, GPUS, Gpu
 from acceptance.loads import asks
@@ -26,6 +27,7 @@ from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
 from acceptance.loads.protocol import LoadOutput, Output
+from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.vram import contract as vram
 from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
@@ -121,6 +123,7 @@ def _nccl(text: str) -> object:
 GROUP = collective.Ask(backend="nccl", ranks=2, seconds=8.0)
 BURN = burn.Ask(dtypes=("f64", "f8"), seconds=8.0, peers=1)
 COPY = copy.Ask(seconds=8.0, peers=1)
+PULSE = pulse.Ask(gpus=2, steps=(pulse.Step("cold", 8.0), pulse.Step("square", 9.0, 2.0)))
 GEMM = gemm.Ask(dtypes=("f64", "f8"), seconds=8.0)
 VRAM = vram.Ask(seconds=8.0)
 CORES = cpu.Gemm(dtype="float64", seconds=8.0, cores={"all": ((0,), (1,))})
@@ -144,6 +147,7 @@ READ: dict[str, Read] = {
         lambda done: loads.read(replace(done, argv=asks.argv("python", GROUP)), ON_ALL)
     ),
     "burn": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", BURN)), ON)),
+    "pulse": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", PULSE)), ON_ALL)),
     "vram": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", VRAM)), ON)),
 }
 
@@ -195,6 +199,7 @@ def _loads() -> Iterator[Healthy]:
     uuids = [str(one.uuid) for one in ON_ALL.gpus]
     lines = collective_texts.lines(GROUP, uuids, [one.pci_address for one in ON_ALL.gpus])
     yield Healthy("collective", "collective", collective_texts.printed(lines))
+    yield Healthy("pulse", "pulse", pulse_printed(PULSE, uuids))
     yield Healthy("burn", "burn", load_texts.printed(BURN, {"uuid": ON.gpus[0].uuid}))
     yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))
 

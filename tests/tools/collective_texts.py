@@ -90,7 +90,7 @@ def lines(
                 rows.append(row(arm, "send_receive", "f32", str(path), value))
         kept |= logs(arm, addresses, via)
     text = load_texts.printed(
-        ask, {"uuids": list(uuids)}, at=at, logs=kept, tables={COLLECTIVES: (COLUMNS, rows)}
+        ask, {"uuids": list(uuids)}, values=at, logs=kept, tables={COLLECTIVES: (COLUMNS, rows)}
     )
     return [json.loads(line) for line in text.splitlines()]
 

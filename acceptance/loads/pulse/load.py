@@ -1,6 +1,6 @@
 """The power load: full load that comes and goes on all GPUs, in steps, every result compared.
 
-    python -m acceptance.loads.pulse.load --gpus 2 --step cold,8 --step square,9,2
+    python -m acceptance.loads pulse gpus=2 steps=cold,8/square,9,2
 
 One process for each GPU, in the order in which CUDA shows them. A step is KIND,SECONDS, for a wave
 KIND,SECONDS,HERTZ, and KIND,SECONDS,HERTZ,GPUS where only the first so many GPUs work. Kinds are
@@ -8,7 +8,7 @@ those of `power_step`. Below 200 Hz the host launches matrix products between tw
 on a kernel of ours works and rests by the GPU's own clock. Each result is compared with the first
 one, bit for bit, during the step and after it. The first one is proved before.
 
-Each step is told on the stream before it begins (`selection.REST_S` sooner), and after its end with
+Each step is told on the stream before it begins (`contract.REST_S` sooner), and after its end with
 the edges that were made. It ends with the step at which the leash is pulled or nobody holds it
 (`leash`): then the steps after it are left out. It changes no limit and no clock.
 
@@ -24,103 +24,38 @@ fewer than nine tenths of its edges of a step, or torch failed, with one sentenc
 
 from __future__ import annotations
 
-import argparse
-import functools
 import os
-import re
-import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from acceptance.core.component import Component
 from acceptance.core.parts import GPUS, Gpu
-from acceptance.loads.miscompare import UnusableLine
-from acceptance.loads.power_step import MOST_GPUS, Kind, Step
-from acceptance.loads.program import exit_load, run_guarded
+from acceptance.loads.power_step import Step
 from acceptance.loads.protocol import Output
 from acceptance.loads.pulse import clocks, worker
-from acceptance.loads.pulse.device import Device, Make
+from acceptance.loads.pulse.contract import (
+    COLUMNS,
+    LATE_S,
+    MADE,
+    MISCOMPARES,
+    PREPARED_S,
+    REST_S,
+    STEPS,
+    Ask,
+    row_of,
+    text_of,
+)
+from acceptance.loads.pulse.device import Device
 from acceptance.loads.pulse.leash import Leash
-from acceptance.loads.pulse.selection import REST_S
 from acceptance.loads.pulse.worker import Done, Turn
 from acceptance.loads.ranks import RankLost, Ranks
 
-NAME = "pulse"
-TABLE = "power_steps"
-COLUMNS = (
-    "step",
-    "gpus",
-    "Hz",
-    "seconds",
-    "edges commanded",
-    "edges made",
-    "latest ms",
-    "right",
-    "wrong",
-    "apart us",
-)
 LEAST_MADE = 0.9  # share of a GPU's edges; with fewer the step was not what it is called
-PREPARED_S = 120.0  # the library is loaded, and the first product proved
-LATE_S = 20.0  # how long a rank may need beyond its step
-
-
-def step_of(text: str, gpus: int) -> Step:
-    """A step of the command line. Raises ValueError for what is none."""
-    kind, *numbers = text.split(",")
-    known = next((one for one in get_args(Kind) if one == kind), None)
-    try:
-        seconds, hertz, count, *more = (*numbers, *("", "", "")[len(numbers) :])
-        on = int(count) if count else gpus
-        if known is None or more or not 1 <= on <= gpus:
-            raise ValueError("KIND,SECONDS[,HERTZ[,GPUS]]")
-        own = tuple(map(Gpu, range(on)))
-        return Step(known, own, float(seconds), float(hertz) if hertz else None)
-    except UnusableLine as error:
-        why = f"{error.message.code} {dict(error.message.values)}"
-        raise ValueError(f"{text!r} is no step: {why}") from None
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no step of {gpus} GPUs: {error}") from None
-
-
-def text_of(step: Step) -> str:
-    """A step as the command line has it, on the first of the GPUs."""
-    hertz = "" if step.hertz is None else f"{step.hertz:g}"
-    return f"{step.kind},{step.seconds:g},{hertz},{len(step.gpus)}"
-
-
-def _gpus(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d?", text, re.ASCII) or int(text) > MOST_GPUS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of GPUs from 1 to {MOST_GPUS}")
-    return int(text)
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog=NAME, description="Full load that comes and goes, every result compared."
-    )
-    parser.add_argument("--gpus", required=True, type=_gpus, help="one process for each")
-    parser.add_argument(
-        "--step",
-        dest="steps",
-        action="append",
-        required=True,
-        help="KIND,SECONDS[,HERTZ[,GPUS]]; may be repeated",
-    )
-    parser.add_argument(
-        "--leash", type=Path, help="the file that the watch over the GPUs keeps fresh"
-    )
-    parser.add_argument(
-        "--inject",
-        choices=("element",),
-        help="a wrong element on the last GPU in each step; such a run never passes",
-    )
-    return parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +85,7 @@ def _row(step: Step, done: Mapping[GpuRank, Done]) -> tuple[float | str, ...]:
     found = done.values()
     apart_ns = clocks.apart_ns(one.drift for one in found if one.drift is not None)
     return (
-        step.kind,
-        len(step.gpus),
-        step.hertz if step.hertz is not None else "-",
-        step.seconds,
+        *row_of(step),
         sum(one.due for one in found),
         sum(one.made for one in found),
         round(1e3 * max(one.late_s for one in found), 3),
@@ -163,14 +95,31 @@ def _row(step: Step, done: Mapping[GpuRank, Done]) -> tuple[float | str, ...]:
     )
 
 
-def run(options: argparse.Namespace, steps: Sequence[Step], make: Make, output: Output) -> None:
+ERRORS = (RankLost, PulseError)
+
+
+def cuda() -> Device:
+    """The GPU of a rank."""
+    from acceptance.loads.pulse.cuda_device import CudaDevice
+
+    return CudaDevice()
+
+
+def run(ask: Ask, output: Output) -> None:
     """All steps. Raises RankLost, and PulseError for a GPU with too few edges of a step."""
-    every = tuple(GpuRank(number) for number in range(options.gpus))
-    leash = Leash(options.leash)
+    leash = Leash(None if ask.leash is None else Path(ask.leash))
+    try:
+        _run(ask, leash, output)
+    finally:
+        leash.drop()
+
+
+def _run(ask: Ask, leash: Leash, output: Output) -> None:
+    every, steps = tuple(map(GpuRank, range(ask.gpus))), ask.power_steps()
 
     def body(rank: GpuRank, connection: Connection) -> None:
-        inject = options.inject if rank == every[-1] else None
-        worker.work(rank.number, connection, make, leash, inject)
+        inject = ask.inject if rank == every[-1] else None
+        worker.work(rank.number, connection, cuda, leash, inject)
 
     wrong: Counter[Component] = Counter()
     rows: list[tuple[float | str, ...]] = []
@@ -179,17 +128,10 @@ def run(options: argparse.Namespace, steps: Sequence[Step], make: Make, output: 
     with Ranks(every, body) as ranks:
         ready: dict[GpuRank, dict[str, Any]] = ranks.collect("ready", PREPARED_S, lambda *_: None)
         about = [ready[rank] for rank in every]
-        parameters: dict[str, Any] = {
-            "gpus": options.gpus,
-            "steps": [text_of(step) for step in steps],
-            "watched": options.leash is not None,
-            "uuids": [one.get("uuid") for one in about],
-        }
-        if options.inject is not None:
-            parameters["inject"] = options.inject
         # from here on the steps follow one another: what loads the machine beside them begins now
         leash.wait()
-        output.hello(NAME, parameters)
+        uuids = [one.get("uuid") for one in about]
+        output.hello(ask.load, {**ask.parameters(), "uuids": uuids})
         for text in dict.fromkeys(str(one) for one in about):
             output.note(text)
         for step in steps:
@@ -226,36 +168,7 @@ def run(options: argparse.Namespace, steps: Sequence[Step], make: Make, output: 
         ranks.start(lambda _: None)
         ranks.collect("left", LATE_S, lambda *_: None)
     for rank in every:
-        output.reading("power_miscompares", "count", rank.component, wrong[rank.component])
-    output.reading("power_steps", "ratio", GPUS, whole / len(steps))
-    output.table(TABLE, COLUMNS, rows)
+        output.reading(MISCOMPARES, "count", rank.component, wrong[rank.component])
+    output.reading(MADE, "ratio", GPUS, whole / len(steps))
+    output.table(STEPS, COLUMNS, rows)
     output.end()
-
-
-def cuda() -> Device:
-    """The GPU of a rank."""
-    from acceptance.loads.pulse.cuda_device import CudaDevice
-
-    return CudaDevice()
-
-
-def main(argv: Sequence[str] | None = None, make: Make = cuda) -> int:
-    """The program; the module's docstring lists its exit statuses. `make` is for tests."""
-    parser = arguments()
-    options = parser.parse_args(argv)
-    try:
-        steps = [step_of(text, options.gpus) for text in options.steps]
-    except ValueError as error:
-        parser.error(str(error))
-    try:
-        return run_guarded(
-            NAME,
-            functools.partial(run, options, steps, make, Output(sys.stdout)),
-            errors=(RankLost, PulseError),
-        )
-    finally:
-        Leash(options.leash).drop()
-
-
-if __name__ == "__main__":
-    exit_load(main())

@@ -6,11 +6,10 @@ what changes at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
-from acceptance.core.component import Component
-from acceptance.loads.power_step import Step
+from acceptance.loads.pulse.contract import REST_S, Step
 
 Check = Literal["power.ladder", "power.step", "power.pulses"]
 Extent = Literal["short", "whole"]
@@ -37,8 +36,6 @@ JOBS = (
     "KUBERNETES_SERVICE_HOST",
 )
 
-# Before each step: its record reaches the disk, and the results of the step before it are verified.
-REST_S = 1.0
 SHORT_HZ = (1.0, 2.0, 5.0)
 SHORT_COLD_S, SHORT_WAVE_S = 8.0, 9.0
 WHOLE_HZ = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
@@ -67,32 +64,28 @@ def in_job(environment: Mapping[str, str]) -> str | None:
     return next((name for name in JOBS if environment.get(name)), None)
 
 
-def due(wanted: Extent, gpus: Sequence[Component]) -> Steps:
-    """The steps of each check, in the order in which they run.
-
-    Raises UnusableLine where there is no GPU.
-    """
-    every = tuple(gpus)
+def due(wanted: Extent, gpus: int) -> Steps:
+    """The steps of each check on so many GPUs, in the order in which they run."""
     if wanted == "short":
-        waves = tuple(Step("square", every, SHORT_WAVE_S, hertz) for hertz in SHORT_HZ)
-        return {"power.step": (Step("cold", every, SHORT_COLD_S),), "power.pulses": waves}
-    waves = tuple(Step("square", every, WHOLE_S, hertz) for hertz in WHOLE_HZ)
+        waves = tuple(Step("square", SHORT_WAVE_S, hertz) for hertz in SHORT_HZ)
+        return {"power.step": (Step("cold", SHORT_COLD_S),), "power.pulses": waves}
+    waves = tuple(Step("square", WHOLE_S, hertz) for hertz in WHOLE_HZ)
     return {
-        "power.ladder": ladder(every),
-        "power.step": (Step("ramp", every, WHOLE_S), Step("cold", every, WHOLE_S)),
-        "power.pulses": (*_control(every), *waves),
+        "power.ladder": ladder(gpus),
+        "power.step": (Step("ramp", WHOLE_S), Step("cold", WHOLE_S)),
+        "power.pulses": (*_control(gpus), *waves),
     }
 
 
-def ladder(gpus: Sequence[Component]) -> tuple[Step, ...]:
-    """The same wave on more and more GPUs. Raises UnusableLine where there is none."""
-    counts = [*(count for count in RUNGS if count < len(gpus)), len(gpus)]
-    return tuple(Step("square", tuple(gpus[:count]), WHOLE_S, RUNG_HZ) for count in counts)
+def ladder(gpus: int) -> tuple[Step, ...]:
+    """The same wave on more and more GPUs."""
+    counts = [*(count for count in RUNGS if count < gpus), gpus]
+    return tuple(Step("square", WHOLE_S, RUNG_HZ, count) for count in counts)
 
 
-def _control(gpus: tuple[Component, ...]) -> tuple[Step, ...]:
+def _control(gpus: int) -> tuple[Step, ...]:
     """The edges of each GPU without those of the machine; one GPU alone has no such control."""
-    return (Step("anti_phase", gpus, WHOLE_S, RUNG_HZ),) if len(gpus) > 1 else ()
+    return (Step("anti_phase", WHOLE_S, RUNG_HZ),) if gpus > 1 else ()
 
 
 def total_s(steps: Steps) -> float:

@@ -400,15 +400,16 @@ def train_step(words: list[str]) -> None:
 
 
 def pulse(words: list[str]) -> None:
-    told = plan("acceptance.loads.pulse.load")
-    clockwork(words, told["gpu"] if told["fault"] == "element" else None)
+    told = plan("pulse")
+    clockwork(words[0], told["gpu"] if told["fault"] == "element" else None)
 
 
-def clockwork(words: list[str], bad: int | None) -> None:
+def clockwork(given: str, bad: int | None) -> None:
     """The real one, on GPUs of clockwork: a product takes a millisecond. The first result of the
     GPU `bad` is wrong.
     """
     from acceptance.core.dtype import DtypeName
+    from acceptance.loads import __main__
     from acceptance.loads.pulse import load
     from acceptance.loads.pulse.clocks import Alignment
     from acceptance.loads.pulse.device import Compared
@@ -439,7 +440,8 @@ def clockwork(words: list[str], bad: int | None) -> None:
             done: Compared = found
             return done
 
-    if status := load.main(words, Clockwork):
+    load.cuda = Clockwork
+    if status := __main__.main([given]):
         sys.exit(status)
 
 
@@ -476,7 +478,7 @@ def main() -> None:
     own = {
         "burn": burn,
         "gpu_gemm": gpu_gemm,
-        "acceptance.loads.pulse.load": pulse,
+        "pulse": pulse,
         "train_step": train_step,
         "vram": vram,
         "collective": collective,

@@ -246,7 +246,7 @@ def collective(words: list[str]) -> None:
 def pulse(words: list[str]) -> None:
     import load
 
-    load.clockwork(words, None)
+    load.clockwork(words[0], None)
 
 
 LOADS: dict[str, Callable[[list[str]], None]] = {
@@ -257,7 +257,7 @@ LOADS: dict[str, Callable[[list[str]], None]] = {
     "memory_bandwidth": on_processors,
     "memory_random": on_processors,
     "gpu_gemm": gemm,
-    "acceptance.loads.pulse.load": pulse,
+    "pulse": pulse,
     "train_digest": training,
     "train_layers": layers,
     "train_parallel": training_together,
