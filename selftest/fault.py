@@ -13,30 +13,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-import acceptance
 from acceptance.loads.asks import ASKS
 from selftest.row import FAMILIES
 
 FAULTS = Path(__file__).resolve().parents[1] / "fixtures" / "faults"
-
-
-LOADS = Path(acceptance.__file__).resolve().parent / "loads"
-
-
-def _programs() -> dict[str, str]:
-    """The loads that a fault may change: those with an ask by their name, and each module of
-    `loads` that is a program by its NAME.
-    """
-    found: dict[str, str] = {name: name for name in ASKS}
-    for path in sorted(LOADS.glob("*/*.py")):
-        text = path.read_text(encoding="utf-8")
-        name = re.search(r'(?m)^NAME = "(\w+)"$', text)
-        if name is not None and '\nif __name__ == "__main__":' in text:
-            found[name[1]] = f"acceptance.loads.{path.parent.name}.{path.stem}"
-    return found
-
-
-PROGRAMS = _programs()
 
 
 class CatalogueError(Exception):
@@ -326,8 +306,8 @@ def _read(path: Path) -> Named:
 def _troubles(fault: Fault) -> Iterator[str]:
     if not fault.expect:
         yield "says nothing of what must be said: give an [[expect]]"
-    if unknown := sorted(set(fault.loads) - set(PROGRAMS)):
-        yield f"changes the load {unknown[0]!r}, which is none: choose one of {', '.join(PROGRAMS)}"
+    if unknown := sorted(set(fault.loads) - set(ASKS)):
+        yield f"changes the load {unknown[0]!r}, which is none: choose one of {', '.join(ASKS)}"
     names = [one.name for one in fault.expect]
     if len(set(names)) != len(names):
         yield "has two [[expect]] of one name: name them apart"

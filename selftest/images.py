@@ -20,7 +20,7 @@ import gpu_box
 
 from acceptance.station.container_args import LABEL
 from selftest.edits import Document
-from selftest.fault import PROGRAMS, Fault
+from selftest.fault import Fault
 
 TOOLS = Path("/opt/rigproof/tools/bin")
 MACHINE = Path("/opt/described/machine.json")
@@ -72,7 +72,7 @@ class Images:
             machine.write_text(json.dumps(described), encoding="utf-8")
         (tools / "replay/faults.json").write_text(json.dumps(dict(fault.tools)), encoding="utf-8")
         loads = {
-            PROGRAMS[name]: {
+            name: {
                 "fault": one.fault,
                 "gpu": one.gpu,
                 "share": one.share,

@@ -18,7 +18,8 @@ from acceptance.core.finding import Finding
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.verdict import Verdict
-from selftest.fault import PROGRAMS, CatalogueError, Expect, Fault
+from acceptance.loads.asks import ASKS
+from selftest.fault import CatalogueError, Expect, Fault
 from selftest.row import FAMILIES
 
 INJECTIONS = Path(__file__).resolve().parents[1] / "fixtures" / "injections.toml"
@@ -135,11 +136,6 @@ class Injection:
         return f"{self.load.removeprefix('gpu_').removeprefix('train_')}-{self.fault}"
 
     @property
-    def program(self) -> str:
-        """The module of the load."""
-        return PROGRAMS[self.load]
-
-    @property
     def only(self) -> str:
         """The checks of its run, for `--only`."""
         return ",".join((*GATES, self.check))
@@ -179,8 +175,8 @@ def _loads(path: Path) -> dict[str, _Load]:
 
 
 def _troubles(name: str, load: _Load) -> Iterator[str]:
-    if name not in PROGRAMS:
-        yield f"is no load: choose one of {', '.join(PROGRAMS)}"
+    if name not in ASKS:
+        yield f"is no load: choose one of {', '.join(ASKS)}"
     if twice := sorted(load.faults.keys() & load.not_played):
         yield f"plays {twice[0]!r}, and says why it does not: take one of them away"
     for fault, kind in load.faults.items():

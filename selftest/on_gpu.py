@@ -93,7 +93,7 @@ def play(injection: Injection, home: Path, gpus: int, seconds: float) -> Shown:
     own, began = home / injection.name, time.monotonic()
     arguments = ("--profile", injection.profile, "--only", injection.only)
     try:
-        python = interpreter(own / "python", injection.program, injection.fault)
+        python = interpreter(own / "python", injection.load, injection.fault)
         run, boot_s = _accept(own / "run", python, [*arguments, "--burn", f"{seconds:g}"])
         return judged(injection, run, boot_s, home, gpus)
     except TROUBLE as error:

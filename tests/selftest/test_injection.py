@@ -4,8 +4,6 @@ runs of described machines.
 
 from __future__ import annotations
 
-import argparse
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -27,12 +25,13 @@ from acceptance.core.record import CheckEnded, Measured
 from acceptance.loads.asks import ASKS
 from acceptance.loads.burn.contract import FAULTS
 from selftest import on_gpu
-from selftest.fault import PROGRAMS, CatalogueError
+from selftest.fault import CatalogueError
 from selftest.injection import Injection, not_played, read
 
 EVERY = {one.name: one for one in read()}
 # Processors, RAM and disks are shown without a GPU; a pair of nodes has a test of its own.
-WITHOUT_GPU = {"cpu_gemm", "memory_bandwidth", "memory_random", "collective_pair"}
+ON_DISKS = {name for name in ASKS if name.startswith("storage_")}
+WITHOUT_GPU = {"cpu_gemm", "memory_bandwidth", "memory_random", "collective_pair", *ON_DISKS}
 TWO, ONE = "2x4090.toml", "1xh200-vm.toml"
 
 
@@ -197,18 +196,11 @@ def kinds(load: str) -> set[str]:
     """The faults that a load can be asked for."""
     if load == "burn":
         return {*FAULTS, "slow:10"}
-    if (ask := ASKS.get(load)) is not None:
-        literal = get_type_hints(ask)["inject"]
-        return {value for one in get_args(literal) for value in get_args(one)}
-    module = importlib.import_module(PROGRAMS[load])
-    parser: argparse.ArgumentParser = module.arguments()
-    option = next((one for one in parser._actions if "--inject" in one.option_strings), None)
-    if option is None:
-        return set()
-    return set(option.choices or ())
+    literal = get_type_hints(ASKS[load])["inject"]
+    return {value for one in get_args(literal) for value in get_args(one)}
 
 
-@pytest.mark.parametrize("load", sorted(PROGRAMS.keys() - WITHOUT_GPU))
+@pytest.mark.parametrize("load", sorted(ASKS.keys() - WITHOUT_GPU))
 def test_every_fault_that_a_load_makes_is_played_or_says_why_not(load: str) -> None:
     played = {one.fault for one in read() if one.load == load}
     why = {fault: told for (name, fault), told in not_played().items() if name == load}

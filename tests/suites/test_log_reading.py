@@ -610,9 +610,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     ),
     "storage.checkpoint": (
         8,
-        "0.9}",
+        "1.0}",
         "0.8}",
-        TELLS.format("storage_checkpoint_write", "0.9", "disk:nvme0n1", "0.8"),
+        TELLS.format("storage_checkpoint_write", "1", "disk:nvme0n1", "0.8"),
     ),
     "storage.feed": (
         6,
@@ -634,9 +634,9 @@ KNOWN: dict[str, tuple[int, str, str, str]] = {
     ),
     "storage.memmap": (
         12,
-        "0.9}",
+        "1.0}",
         "0.8}",
-        TELLS.format("storage_memmap_cold_random", "0.9", "disk:nvme0n1", "0.8"),
+        TELLS.format("storage_memmap_cold_random", "1", "disk:nvme0n1", "0.8"),
     ),
     "storage.read": (
         8,
