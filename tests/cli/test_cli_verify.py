@@ -272,7 +272,7 @@ def test_the_verdict_is_shown_where_the_key_is_gone_at_the_end(
     assert (found, err.count("\n")) == (code, 1)
     assert f"\n{verdict}" in out
     assert err.startswith(f"rigproof: the run is not signed: {key} cannot sign")
-    assert f"rigproof sign {run.folder} --key {key}" in err
+    assert f"'rigproof sign {run.folder} --key {key}' signs it" in err
     made_key(key)
     found, out, _ = call("sign", str(run.folder), "--key", str(key))
     assert (found, out.splitlines()[0][:5]) == (0, f"{verdict}:")

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("RIGPROOF_TORCH_PYTHON")
 # Pairs side by side, so that the slow link and the silent node are waited for beside the others;
 # not all, as twelve nodes that load torch at once take seconds from the turns of the first.
-AT_ONCE = 4
+AT_ONCE = 3
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Nodes of a network on this host: network namespaces that a switch joins, with links that can be
-slow or dead. The wire is so slow that a turn takes about a second: then the tenths of a second that
-two busy processors take away stay far below the limit of 20 %.
+slow or dead. The wire is so slow that a turn takes nearly two seconds: then the tenths of a second
+that two busy processors take away stay far below the limit of 20 %.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-WIRE_MBIT, SLOW_MBIT = 16, 6
+WIRE_MBIT, SLOW_MBIT = 10, 4
 # Between the program of a node and rigproof: it cuts a link after the first reading, and adds
 # arguments on one node.
 LAUNCHER = """\
