@@ -63,7 +63,8 @@ def lines(count: int) -> list[SeriesKey]:
 def night(number: int, measured: Sequence[SeriesKey]) -> Night:
     """A night whose every measurement is 100."""
     figures = tuple(NightMeasurement(line, 100.0) for line in measured)
-    told = (
+    return Night(
+        f"2026-01-01T02-00-00Z-{number:05}",
         "machine-1",
         "2026-01-01T02:00:00.000Z",
         FIRST_DAY + number,
@@ -71,17 +72,13 @@ def night(number: int, measured: Sequence[SeriesKey]) -> Night:
         "nightly",
         "full",
         "PASS",
-    )
-    return Night(
-        f"2026-01-01T02-00-00Z-{number:05}",
-        *told,
         False,
         False,
         None,
         ERA,
         {Gpu(0): "GPU-0"},
         figures,
-    )  # type: ignore[arg-type]
+    )
 
 
 def build(path: Path, nights: int, measured: Sequence[SeriesKey]) -> None:
