@@ -28,7 +28,7 @@ from acceptance.core.evidence import PartBegan, Scratch, Table
 from acceptance.core.fold import fold
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.parts import Part
-from acceptance.core.record import Event, Measured, RunEnded, RunStarted, SessionEnded
+from acceptance.core.record import Measured, RunEnded, RunStarted, SessionEnded
 from acceptance.core.verdict import Verdict
 from acceptance.expect import disk_sheet
 from acceptance.journal import segment
@@ -509,8 +509,6 @@ def test_a_load_whose_disk_failed_is_a_fail_of_the_disk(loads: Disks) -> None:
     assert (counted, cold) == ({}, {})
     (failed,) = loads.measured("storage_failed")
     assert failed == {NVME: 1.0}
-    (event,) = [one for one in loads.box.product.journalled() if isinstance(one, Event)]
-    assert (event.component, event.counts) == (NVME, ("storage_failed",))
     verdict = loads.verdict()
     assert verdict.verdict == "FAIL"
     (found,) = verdict.of_kind("fail")
