@@ -167,13 +167,13 @@ def _last_readings(last: dict[Component | None, dict[str, float]]) -> Iterator[M
 
     They show whether it was hot, short of power, or working normally.
     """
-    for gpu, readings in last.items():
+    for gpu in sorted(one for one in last if one is not None):
         parts = [
-            f"{readings[name]:.0f} {unit}"
+            f"{last[gpu][name]:.0f} {unit}"
             for name, unit in GPU_READINGS.items()
-            if name in readings
+            if name in last[gpu]
         ]
-        if gpu is not None and parts:
+        if parts:
             yield Message("last_seen_at", {"gpu": str(gpu), "readings": Listed(tuple(parts))})
 
 
