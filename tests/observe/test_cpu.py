@@ -32,11 +32,6 @@ def test_the_power_limit_is_that_of_every_package_for_long(tmp_path: Path) -> No
     assert cpu.power_limit_w(tree.root) is None, "one of them is not limited"
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
-
-
 def test_one_socket_with_two_threads_a_core(tree: Tree) -> None:
     cores = [(core, core + 16) for core in range(16)]
     tree.cpus(cores, model="AMD Ryzen 9 7950X  16-Core Processor")

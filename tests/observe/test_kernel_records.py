@@ -7,17 +7,10 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from kernel_texts import brief, lines
 
 from acceptance.observe.event import KernelEvent
 from acceptance.tools.read import kernel_log as read_kernel_log
-
-
-def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
-
-
-def lines(*texts: str) -> str:
-    return "".join(f"[  100.5] {text}\n" for text in texts)
 
 
 def others(count: int) -> tuple[str, ...]:

@@ -12,11 +12,6 @@ from acceptance.observe import pci
 from acceptance.observe.sysfs import SysfsError
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
-
-
 def test_no_bus_shows_nothing(tree: Tree) -> None:
     assert pci.read(tree.root) == ()
 
