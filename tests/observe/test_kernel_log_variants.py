@@ -139,8 +139,8 @@ CONTAINED = "NVRM: Xid (PCI:0000:5e:00): 94, pid=1, name=x, Contained: SM (0x1).
         (
             "[ 7.5] NVRM: Xid (PCI:0000:5e:00): 154, GPU recovery action changed from 0x0\n"
             "(None) to 0x2 (Node Reboot Required)\n"
-            "[ 8.5] EDAC MC0: 1 UE memory read error on\nCPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 "
-            "slot:0)\n",
+            "[ 8.5] EDAC MC0: 1 UE memory read error on\n"
+            "CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)\n",
             [
                 "xid 154 0000:5e:00.0 fatal",
                 "edac UE dimm:CPU_SrcID#0_MC#0_Chan#1_DIMM#0 fatal",
@@ -180,7 +180,8 @@ CONTAINED = "NVRM: Xid (PCI:0000:5e:00): 94, pid=1, name=x, Contained: SM (0x1).
         (
             "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, "
             "sector 8 op 0x0:(READ) flags 0x0\n"
-            "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\ncritical medium error, dev sdc, "
+            "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\n"
+            "critical medium error, dev sdc, "
             "sector 16\n",
             ["disk io nvme1n1 error", "hung-task rcu None warning", "disk io sdc error"],
         ),
