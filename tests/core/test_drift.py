@@ -46,117 +46,209 @@ def only(drifted: DriftJudgement) -> DriftFinding:
 # --- one night, two nights ---
 
 
-def test_what_is_within_says_nothing() -> None:
-    assert (
-        held(PLAIN, 580.0)
-        == held(PLAIN, 9e9)
-        == held(replace(PLAIN, before=True, off=9), 580.0)
-        == DriftJudgement()
-    )
+STRAYED = "; 3 nights of the last 14 strayed, this one included; "
+MOVED = FirstNights(640.0, 28, 20454.0, Bounds(low=610.0), moved=True)
+BOTH = replace(
+    PLAIN, decides=False, before=True, off=9, level=Level(700.0, 28, 4.0, 4.5, Bounds(680.0, 720.0))
+)
+# Outside, unsteady, and whether a second look is asked for.
+WITHIN = (False, False, False)
+LOOK_AGAIN = (True, False, True)
+OUTSIDE = (True, False, False)
+UNSTEADY = (False, True, False)
 
 
-def test_one_night_outside_is_a_warning_that_asks_for_a_second_look() -> None:
-    drifted = held(PLAIN, 570.0)
-    assert (drifted.outside, drifted.unsteady, drifted.look_again) == (True, False, True)
-    assert (only(drifted).kind, only(drifted).what, said(only(drifted))) == (
-        "warn",
-        "step",
-        "gemm_bf16 on gpu0: measured 570 TFLOP/s: 5 % below the median of 28 nights before, 600 "
-        "TFLOP/s, bound >= 580 TFLOP/s; "
-        "the first night: another one like it, and it fails; basis: median of 28 nights 600 "
-        "TFLOP/s, one deviation 4 TFLOP/s, "
-        "4.5 of it allowed",
-    )
-
-
-def test_the_first_night_alone_is_never_a_failure() -> None:
-    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
-
-
-def test_a_second_look_that_is_outside_as_well_confirms_it() -> None:
-    drifted = held(PLAIN, 570.0, 579.9)
-    assert (drifted.outside, drifted.unsteady, drifted.look_again) == (True, False, False)
-    assert said(only(drifted)).startswith(
-        "gemm_bf16 on gpu0: measured 570 TFLOP/s, 579.9 TFLOP/s at the repeat: 5 % below"
-    )
-
-
-def test_a_second_look_that_is_within_makes_the_night_unsteady() -> None:
-    drifted = held(PLAIN, 570.0, 580.0)
-    assert (drifted.outside, drifted.unsteady, drifted.look_again) == (False, True, False)
-    assert (only(drifted).kind, only(drifted).what) == ("warn", "unsteady")
-    assert "; the repeat was within; " in said(only(drifted))
-
-
-def test_two_nights_running_are_a_failure() -> None:
-    found = only(held(replace(PLAIN, before=True, off=1), 570.0))
-    assert (found.kind, found.what) == ("fail", "step")
-    assert "; the second night running; " in said(found)
-
-
-def test_a_night_that_is_unsteady_after_one_that_was_outside_is_not() -> None:
-    assert only(held(replace(PLAIN, before=True, off=1), 570.0, 600.0)).kind == "warn"
-
-
-@each("again", [None, 570.0, 600.0])
-def test_three_nights_of_fourteen_that_strayed_are_a_failure(again: float | None) -> None:
-    found = only(held(replace(PLAIN, off=2), 570.0, again))
-    assert found.kind == "fail"
-    assert "; 3 nights of the last 14 strayed, this one included; " in said(found)
-    assert only(held(replace(PLAIN, off=1), 570.0, again)).kind == "warn"
-
-
-def test_the_first_night_that_strays_is_one() -> None:
-    assert only(held(Past(True, 2, 14, level=LEVEL), 570.0)).kind == "warn"
-    assert only(held(Past(True, 1, 14, level=LEVEL), 570.0)).kind == "fail"
-
-
-def test_where_nothing_tells_which_side_is_worse_a_change_never_fails() -> None:
-    both = replace(
-        PLAIN,
-        decides=False,
-        before=True,
-        off=9,
-        level=Level(700.0, 28, 4.0, 4.5, Bounds(680.0, 720.0)),
-    )
-    for value, way in ((679.0, "3 % below"), (721.0, "3 % above")):
-        found = only(held(both, value, unit="W"))
-        assert (found.kind, found.what) == ("warn", "changed")
-        assert f"{way} the median" in said(found)
-        assert "bound 680 .. 720 W; nothing tells whether this is for the worse" in said(found)
-    assert only(held(both, 679.0, 700.0)).what == "changed"
-    assert held(both, 700.0) == DriftJudgement()
+@each(
+    "of, value, again, unit, found, state, text",
+    [
+        (PLAIN, 580.0, None, "TFLOP/s", [], WITHIN, ""),
+        (PLAIN, 9e9, None, "TFLOP/s", [], WITHIN, ""),
+        (replace(PLAIN, before=True, off=9), 580.0, None, "TFLOP/s", [], WITHIN, ""),
+        (
+            PLAIN,
+            570.0,
+            None,
+            "TFLOP/s",
+            [("warn", "step")],
+            LOOK_AGAIN,
+            "gemm_bf16 on gpu0: measured 570 TFLOP/s: 5 % below the median of 28 nights before, "
+            "600 TFLOP/s, bound >= 580 TFLOP/s; "
+            "the first night: another one like it, and it fails; basis: median of 28 nights 600 "
+            "TFLOP/s, one deviation 4 TFLOP/s, "
+            "4.5 of it allowed",
+        ),
+        (replace(PLAIN, off_fails=2), 570.0, None, "TFLOP/s", [("warn", "step")], LOOK_AGAIN, ""),
+        (replace(PLAIN, off_fails=1), 570.0, None, "TFLOP/s", [("fail", "step")], LOOK_AGAIN, ""),
+        (
+            PLAIN,
+            570.0,
+            579.9,
+            "TFLOP/s",
+            [("warn", "step")],
+            OUTSIDE,
+            "gemm_bf16 on gpu0: measured 570 TFLOP/s, 579.9 TFLOP/s at the repeat: 5 % below",
+        ),
+        (
+            PLAIN,
+            570.0,
+            580.0,
+            "TFLOP/s",
+            [("warn", "unsteady")],
+            UNSTEADY,
+            "; the repeat was within; ",
+        ),
+        (
+            replace(PLAIN, before=True, off=1),
+            570.0,
+            None,
+            "TFLOP/s",
+            [("fail", "step")],
+            LOOK_AGAIN,
+            "; the second night running; ",
+        ),
+        (
+            replace(PLAIN, before=True, off=1),
+            570.0,
+            600.0,
+            "TFLOP/s",
+            [("warn", "unsteady")],
+            UNSTEADY,
+            "",
+        ),
+        (replace(PLAIN, off=2), 570.0, None, "TFLOP/s", [("fail", "step")], LOOK_AGAIN, STRAYED),
+        (replace(PLAIN, off=2), 570.0, 570.0, "TFLOP/s", [("fail", "step")], OUTSIDE, STRAYED),
+        (replace(PLAIN, off=2), 570.0, 600.0, "TFLOP/s", [("fail", "unsteady")], UNSTEADY, STRAYED),
+        (replace(PLAIN, off=1), 570.0, None, "TFLOP/s", [("warn", "step")], LOOK_AGAIN, ""),
+        (replace(PLAIN, off=1), 570.0, 570.0, "TFLOP/s", [("warn", "step")], OUTSIDE, ""),
+        (replace(PLAIN, off=1), 570.0, 600.0, "TFLOP/s", [("warn", "unsteady")], UNSTEADY, ""),
+        (
+            BOTH,
+            679.0,
+            None,
+            "W",
+            [("warn", "changed")],
+            LOOK_AGAIN,
+            "3 % below the median of 28 nights before, 700 W, bound 680 .. 720 W; nothing "
+            "tells whether this is for the worse",
+        ),
+        (
+            BOTH,
+            721.0,
+            None,
+            "W",
+            [("warn", "changed")],
+            LOOK_AGAIN,
+            "3 % above the median of 28 nights before, 700 W, bound 680 .. 720 W; nothing "
+            "tells whether this is for the worse",
+        ),
+        (BOTH, 679.0, 700.0, "W", [("warn", "changed")], UNSTEADY, ""),
+        (BOTH, 700.0, None, "W", [], WITHIN, ""),
+        (
+            Past(True, 3, 14, first=BORN),
+            560.0,
+            None,
+            "TFLOP/s",
+            [("warn", "step")],
+            LOOK_AGAIN,
+            "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; ",
+        ),
+        (
+            replace(PLAIN, first=MOVED),
+            600.0,
+            None,
+            "TFLOP/s",
+            [("warn", "slope")],
+            LOOK_AGAIN,
+            "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s",
+        ),
+        (replace(PLAIN, first=MOVED), 570.0, None, "TFLOP/s", [("warn", "step")], LOOK_AGAIN, ""),
+        (
+            replace(PLAIN, slope=SLOPE),
+            590.0,
+            None,
+            "TFLOP/s",
+            [("warn", "slope")],
+            LOOK_AGAIN,
+            "its level went from 610 TFLOP/s to 595 TFLOP/s within 60 days (90 nights), bound >= "
+            "598 TFLOP/s; ",
+        ),
+        (replace(PLAIN, slope=SLOPE), 598.0, None, "TFLOP/s", [], WITHIN, ""),
+        (
+            replace(PLAIN, slope=SLOPE, before=True),
+            590.0,
+            None,
+            "TFLOP/s",
+            [("fail", "slope")],
+            LOOK_AGAIN,
+            "",
+        ),
+        (
+            replace(PLAIN, grown=NoiseGrowth(3.0, 12.0, 28), before=True),
+            600.0,
+            None,
+            "TFLOP/s",
+            [("warn", "noise")],
+            WITHIN,
+            "its noise has grown: one deviation of the last 28 nights is 12 TFLOP/s, and was 3 "
+            "TFLOP/s before; basis:",
+        ),
+        (
+            replace(PLAIN, grown=NoiseGrowth(3.0, 12.0, 28), before=True),
+            570.0,
+            None,
+            "TFLOP/s",
+            [("fail", "step"), ("warn", "noise")],
+            LOOK_AGAIN,
+            "",
+        ),
+    ],
+    told=[
+        "what is within says nothing",
+        "however good it is",
+        "and whatever the nights before were",
+        "one night outside is a warning that asks for a second look",
+        "the first night alone is never a failure",
+        "where one night suffices it is one",
+        "a second look that is outside as well confirms it",
+        "a second look that is within makes the night unsteady",
+        "two nights running are a failure",
+        "a night that is unsteady after one that was outside is not",
+        "three nights of fourteen that strayed are a failure",
+        "also where the repeat was outside",
+        "also where it was within",
+        "two of them are none",
+        "also where the repeat was outside",
+        "also where it was within",
+        "where nothing tells which side is worse a change never fails",
+        "on either side",
+        "nor where the repeat was within",
+        "what did not change says nothing",
+        "the baseline is named with its date",
+        "a level that left the baseline is a slope",
+        "and a step beside it a step",
+        "a slope tells from where to where and how fast",
+        "within its bound it says nothing",
+        "and fails the second night",
+        "noise that has grown is remarked",
+        "beside what else there is",
+    ],
+)
+def test_a_value_against_the_nights_before(
+    of: Past,
+    value: float,
+    again: float | None,
+    unit: str,
+    found: list[tuple[str, str]],
+    state: tuple[bool, bool, bool],
+    text: str,
+) -> None:
+    drifted = held(of, value, again, unit)
+    assert [(one.kind, one.what) for one in drifted.findings] == found
+    assert (drifted.outside, drifted.unsteady, drifted.look_again) == state
+    assert text in "".join(said(one) for one in drifted.findings)
 
 
 # --- what was left behind ---
-
-
-def test_the_baseline_is_named_with_its_date() -> None:
-    found = only(held(Past(True, 3, 14, first=BORN), 560.0))
-    assert found.what == "step"
-    assert "7.4 % below the baseline of 2026-01-01, 605 TFLOP/s, bound >= 570 TFLOP/s; " in said(
-        found
-    )
-
-
-def test_a_level_that_left_the_baseline_is_a_slope() -> None:
-    moved = replace(PLAIN, first=FirstNights(640.0, 28, 20454.0, Bounds(low=610.0), moved=True))
-    assert only(held(moved, 600.0)).what == "slope"
-    assert "6.2 % below the first 28 nights from 2026-01-01 on, 640 TFLOP/s" in said(
-        only(held(moved, 600.0))
-    )
-    assert only(held(moved, 570.0)).what == "step"
-
-
-def test_a_slope_tells_from_where_to_where_and_how_fast() -> None:
-    found = only(held(replace(PLAIN, slope=SLOPE), 590.0))
-    assert (found.kind, found.what) == ("warn", "slope")
-    assert (
-        "its level went from 610 TFLOP/s to 595 TFLOP/s within 60 days (90 nights), bound >= "
-        "598 TFLOP/s; "
-    ) in said(found)
-    assert held(replace(PLAIN, slope=SLOPE), 598.0) == DriftJudgement()
-    assert only(held(replace(PLAIN, slope=SLOPE, before=True), 590.0)).kind == "fail"
 
 
 def test_everything_that_was_left_behind_stands_in_one_line() -> None:
@@ -189,18 +281,6 @@ def test_how_far_is_told_as_people_would(unit: str, level: Level, value: float, 
 # --- noise ---
 
 
-def test_noise_that_has_grown_is_remarked_beside_what_else_there_is() -> None:
-    noisy = replace(PLAIN, grown=NoiseGrowth(3.0, 12.0, 28), before=True)
-    found = only(held(noisy, 600.0))
-    assert (found.kind, found.what) == ("warn", "noise")
-    assert (
-        "its noise has grown: one deviation of the last 28 nights is 12 TFLOP/s, and was 3 "
-        "TFLOP/s before; basis:"
-    ) in said(found)
-    assert [one.what for one in held(noisy, 570.0).findings] == ["step", "noise"]
-    assert not held(noisy, 600.0).outside
-
-
 # --- counters ---
 
 
@@ -212,51 +292,74 @@ def count(value: float, *, before: bool = False, off: int = 0, **changes: Any) -
     return of.judge("count", value)
 
 
-def test_a_counter_may_grow_as_fast_as_it_may() -> None:
-    assert count(5.0) == count(15.0) == DriftJudgement()
-
-
-def test_one_that_grows_faster_is_a_warning_and_no_second_look_would_help() -> None:
-    drifted = count(16.0)
-    assert (drifted.outside, drifted.look_again) == (True, False)
-    told = said(only(drifted), "gpu_ecc_corrected_total")
-    assert (only(drifted).kind, only(drifted).what, told) == (
-        "warn",
-        "counter",
-        "gpu_ecc_corrected_total on gpu0: measured 16: grew by 11 within 1 day, from 5, allowed "
-        "10, fails above 1000; "
-        "basis: where it comes from",
-    )
-
-
-def test_one_that_storms_fails_at_once() -> None:
-    assert only(count(1005.0)).kind == "warn"
-    assert only(count(1006.0)).kind == "fail"
-    assert only(count(1e9, most=None)).kind == "warn"
-
-
-def test_so_do_several_of_the_last_nights_with_others_between() -> None:
-    assert only(count(16.0, off=13)).kind == "warn"
-    assert only(count(16.0, off=1, repeats=True, most=None)).kind == "warn"
-    found = only(count(16.0, off=2, repeats=True, most=None))
-    assert found.kind == "fail"
-    assert "allowed 10; 3 nights of the last 14 strayed; basis: " in said(found)
-
-
-def test_two_nights_running_fail_where_the_rule_says_so() -> None:
-    assert only(count(16.0, before=True)).kind == "warn"
-    found = only(count(16.0, before=True, repeats=True, most=None))
-    assert found.kind == "fail"
-    assert "allowed 10; the second night running; basis" in said(found)
-    assert only(count(16.0, repeats=True)).kind == "warn"
-
-
-def test_one_that_was_set_back_counts_from_nothing() -> None:
-    assert count(9.0, stood=500.0) == count(10.0, stood=500.0) == DriftJudgement()
-    assert "grew by 11 within 2.5 days, set back from 500, allowed" in said(
-        only(count(11.0, stood=500.0, days=2.52))
-    )
-    assert only(count(1001.0, stood=5000.0)).kind == "fail"
+@each(
+    "changes, value, kinds, text",
+    [
+        ({}, 5.0, [], ""),
+        ({}, 15.0, [], ""),
+        (
+            {},
+            16.0,
+            ["warn"],
+            "gpu_ecc_corrected_total on gpu0: measured 16: grew by 11 within 1 day, from 5, "
+            "allowed 10, fails above 1000; "
+            "basis: where it comes from",
+        ),
+        ({}, 1005.0, ["warn"], ""),
+        ({}, 1006.0, ["fail"], ""),
+        ({"most": None}, 1e9, ["warn"], ""),
+        ({"off": 13}, 16.0, ["warn"], ""),
+        ({"off": 1, "repeats": True, "most": None}, 16.0, ["warn"], ""),
+        (
+            {"off": 2, "repeats": True, "most": None},
+            16.0,
+            ["fail"],
+            "allowed 10; 3 nights of the last 14 strayed; basis: ",
+        ),
+        ({"before": True}, 16.0, ["warn"], ""),
+        (
+            {"before": True, "repeats": True, "most": None},
+            16.0,
+            ["fail"],
+            "allowed 10; the second night running; basis",
+        ),
+        ({"repeats": True}, 16.0, ["warn"], ""),
+        ({"stood": 500.0}, 9.0, [], ""),
+        ({"stood": 500.0}, 10.0, [], ""),
+        (
+            {"stood": 500.0, "days": 2.52},
+            11.0,
+            ["warn"],
+            "grew by 11 within 2.5 days, set back from 500, allowed",
+        ),
+        ({"stood": 5000.0}, 1001.0, ["fail"], ""),
+    ],
+    told=[
+        "a counter may grow as fast as it may",
+        "and no faster",
+        "one that grows faster is a warning, and no second look would help",
+        "one that grows by what storms is a warning",
+        "one that storms fails at once",
+        "unless nothing is a storm",
+        "several nights with others between are a warning",
+        "two of them are one where the rule says so",
+        "three of them fail",
+        "two nights running are a warning",
+        "and fail where the rule says so",
+        "the first one does not",
+        "one that was set back counts from nothing",
+        "as fast as it may",
+        "and no faster",
+        "and fails where it storms",
+    ],
+)
+def test_how_fast_a_counter_may_grow(
+    changes: dict[str, Any], value: float, kinds: list[str], text: str
+) -> None:
+    drifted = count(value, **changes)
+    assert [(one.kind, one.what) for one in drifted.findings] == [(one, "counter") for one in kinds]
+    assert (drifted.outside, drifted.unsteady, drifted.look_again) == (bool(kinds), False, False)
+    assert text in "".join(said(one, "gpu_ecc_corrected_total") for one in drifted.findings)
 
 
 # --- whatever comes ---

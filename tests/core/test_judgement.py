@@ -51,20 +51,6 @@ def test_a_value_within_its_limit_has_no_finding() -> None:
     assert not judged.waived
 
 
-def test_a_failure_says_measured_unit_component_limit_and_basis() -> None:
-    finding = judge(due(), 99.5, note="slot 3").findings[0]
-    assert (finding.kind, finding.check, finding.measurement, finding.component) == (
-        "fail",
-        "link.copy",
-        "copy",
-        Gpu(0),
-    )
-    assert (
-        words.of(finding)
-        == "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis"
-    )
-
-
 @each("note", ["PCI bus: none\nNVML: none", "x" * 101])
 @each("value", [99.5, 105.0, 90.0])
 def test_a_long_note_stands_beside_the_text(note: str, value: float) -> None:
@@ -82,12 +68,6 @@ def test_a_short_note_stands_in_the_text(note: str | None) -> None:
     finding = judge(due(), 99.5, note=note).findings[0]
     assert words.note_beside(finding) is None
     assert f"99.5 GB/s{f' ({note})' if note else ''}, limit" in words.of(finding)
-
-
-def test_a_warning_is_told_and_does_not_fail() -> None:
-    judged = judge(due(), 105.0)
-    assert kinds(judged) == ["warn"]
-    assert "within the limit, outside what is usual" in words.of(judged.findings[0])
 
 
 @each(
@@ -208,58 +188,101 @@ def test_a_waiver_is_bounded_on_the_side_that_fails(
     assert told in words.of(judged.findings[0])
 
 
-def test_a_warning_needs_no_waiver() -> None:
-    assert kinds(judge(due(), 105.0, waivers=(waiver(90.0),))) == ["warn"]
+BRACKETS = due("size", Part("dimm", "[A1]"))
+OF_SKIP = Waiver("known", skip="link.copy")
+SKIP = Skipped("link.copy", "no tool")
 
 
 @each(
-    "component, applies",
+    "one, values, waivers, skips, found",
     [
-        ("gpu0", True),
-        ("gpu*", True),
-        ("gpu[0-3]", True),
-        ("gpu", False),
-        ("gpu1", False),
-        ("GPU0", False),
+        (due(), (105.0,), (waiver(90.0),), (), ["warn"]),
+        *(
+            (due(), (95.0,), (waiver(90.0, component),), (), ["waived"])
+            for component in ("gpu0", "gpu*", "gpu[0-3]")
+        ),
+        *(
+            (due(), (95.0,), (waiver(90.0, component),), (), ["fail"])
+            for component in ("gpu", "gpu1", "GPU0")
+        ),
+        (BRACKETS, (95.0,), (waiver(90.0, "dimm:[A1]", "size"),), (), ["waived"]),
+        (due(), (95.0,), (waiver(99.0), waiver(90.0)), (), ["waived"]),
+        (due(), (85.0,), (waiver(99.0), waiver(90.0)), (), ["fail"]),
+        (due(), (95.0,), (OF_SKIP,), (), ["fail"]),
+        # No machine file says this, but a journal is read as it is.
+        (due(), (95.0,), (Waiver("known", skip="link.copy", worst=90.0),), (), ["fail"]),
+        (due(), (), (waiver(90.0),), (SKIP,), ["skip"]),
+        (due(), (), (OF_SKIP,), (), ["error"]),
+        (due(), (50.0,), (), (SKIP,), ["fail"]),
+    ],
+    told=[
+        "a warning needs no waiver",
+        "a waiver speaks of its component",
+        "of all of a kind",
+        "of a range",
+        "of no component whose name it begins",
+        "nor of another",
+        "nor of one in other letters",
+        "a component with brackets in its name is itself",
+        "of several waivers one that accepts is enough",
+        "and none that does not",
+        "a waiver for a skip waives no value",
+        "even with a worst value",
+        "and one for a value no skip",
+        "a waiver for a skip excuses no measurement that is simply missing",
+        "a value goes before a skip",
     ],
 )
-def test_a_waiver_speaks_of_its_components_alone(component: str, applies: bool) -> None:
-    assert kinds(judge(due(), 95.0, waivers=(waiver(90.0, component),))) == (
-        ["waived"] if applies else ["fail"]
-    )
+def test_what_is_said_of_a_value_a_waiver_and_a_skip(
+    one: Due,
+    values: tuple[float, ...],
+    waivers: tuple[Waiver, ...],
+    skips: tuple[Skipped, ...],
+    found: list[str],
+) -> None:
+    assert kinds(judge(one, *values, waivers=waivers, skips=skips)) == found
 
 
-def test_a_component_with_brackets_in_its_name_is_itself() -> None:
-    one = due("size", Part("dimm", "[A1]"))
-    assert kinds(judge(one, 95.0, waivers=(waiver(90.0, "dimm:[A1]", "size"),))) == ["waived"]
-
-
-def test_what_cannot_be_waived_is_not() -> None:
-    judged = judge(due(waivable=False), 95.0, waivers=(waiver(90.0),))
-    assert kinds(judged) == ["fail"]
-    assert "waiver" not in words.of(judged.findings[0])
-
-
-def test_of_several_waivers_one_that_accepts_is_enough() -> None:
-    assert kinds(judge(due(), 95.0, waivers=(waiver(99.0), waiver(90.0)))) == ["waived"]
-    assert kinds(judge(due(), 85.0, waivers=(waiver(99.0), waiver(90.0)))) == ["fail"]
+@each(
+    "one, value, waivers, kind, text",
+    [
+        (
+            due(),
+            99.5,
+            (),
+            "fail",
+            "copy on gpu0: measured 99.5 GB/s (slot 3), limit >= 100 GB/s; basis: a basis",
+        ),
+        (
+            due(),
+            105.0,
+            (),
+            "warn",
+            "copy on gpu0: measured 105 GB/s (slot 3), limit >= 100 GB/s; basis: a basis (within "
+            "the limit, outside what is usual)",
+        ),
+        (
+            due(waivable=False),
+            95.0,
+            (waiver(90.0),),
+            "fail",
+            "copy on gpu0: measured 95 GB/s (slot 3), limit >= 100 GB/s; basis: a basis",
+        ),
+    ],
+    told=["a failure", "a warning", "what cannot be waived"],
+)
+def test_a_finding_says_measured_unit_component_limit_and_basis(
+    one: Due, value: float, waivers: tuple[Waiver, ...], kind: str, text: str
+) -> None:
+    (finding,) = judge(one, value, note="slot 3", waivers=waivers).findings
+    assert (finding.check, finding.measurement, finding.component) == ("link.copy", "copy", Gpu(0))
+    assert (finding.kind, words.of(finding)) == (kind, text)
 
 
 def test_a_waived_value_does_not_cover_a_worse_one() -> None:
     judged = judge(due(), 95.0, 85.0, waivers=(waiver(90.0),))
     assert kinds(judged) == ["waived", "fail", "error"]
     assert judged.value == 85.0
-
-
-def test_a_waiver_for_a_skip_waives_no_value_and_one_for_a_value_no_skip() -> None:
-    skip = Waiver("known", skip="link.copy")
-    assert kinds(judge(due(), 95.0, waivers=(skip,))) == ["fail"]
-    # No machine file says this, but a journal is read as it is.
-    assert kinds(judge(due(), 95.0, waivers=(Waiver("known", skip="link.copy", worst=90.0),))) == [
-        "fail"
-    ]
-    skipped = judge(due(), waivers=(waiver(90.0),), skips=(Skipped("link.copy", "no tool"),))
-    assert kinds(skipped) == ["skip"]
 
 
 @each(
@@ -326,19 +349,17 @@ def test_a_waiver_of_a_skip_covers_the_checks_that_build_on_it(
     assert not judge(due(), waivers=elsewhere, skips=(skip,)).waived
 
 
-def test_a_skip_waiver_excuses_no_measurement_that_is_simply_missing() -> None:
-    assert kinds(judge(due(), waivers=(Waiver("known", skip="link.copy"),))) == ["error"]
-
-
-def test_a_value_goes_before_a_skip() -> None:
-    assert kinds(judge(due(), 50.0, skips=(Skipped("link.copy", "no tool"),))) == ["fail"]
-
-
-def test_what_a_waiver_covers() -> None:
-    assert covers(Waiver("r", skip="link"), "link.copy", due())
-    assert not covers(Waiver("r", skip="cpu"), "link.copy", due())
-    assert covers(waiver(1.0), "any.check", due())
-    assert not covers(waiver(1.0, measurement="triad"), "link.copy", due())
+@each(
+    "one, check_id, covered",
+    [
+        (Waiver("r", skip="link"), "link.copy", True),
+        (Waiver("r", skip="cpu"), "link.copy", False),
+        (waiver(1.0), "any.check", True),
+        (waiver(1.0, measurement="triad"), "link.copy", False),
+    ],
+)
+def test_what_a_waiver_covers(one: Waiver, check_id: str, covered: bool) -> None:
+    assert covers(one, check_id, due()) == covered
 
 
 def test_a_value_in_another_unit_is_an_error_and_never_held_against_the_limit() -> None:

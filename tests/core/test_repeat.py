@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from acceptance.core import repeat, whole_run
 from acceptance.core.collection import REPEAT_SESSION
-from acceptance.core.finding import Finding
+from acceptance.core.finding import Finding, FindingKind
 from acceptance.core.fold import fold
 from acceptance.core.past import Bounds, Level, Past
 from acceptance.core.plan import Due
@@ -80,29 +80,6 @@ def told(verdict: Verdict) -> list[tuple[str, str | None]]:
     return [(finding.kind, finding.event) for finding in one(verdict).findings]
 
 
-def test_a_value_as_it_was_needs_no_second_look() -> None:
-    found = one(night(149.0))
-    assert (found.outcome, found.findings) == ("pass", ())
-    assert not should_repeat(found.judged, found.findings)
-    assert found.judged[0].drift is not None
-    assert not found.judged[0].drift.outside
-
-
-def test_without_a_past_nothing_is_held_against_it() -> None:
-    found = one(night(120.0, past=None))
-    assert found.judged[0].drift is None
-    assert not should_repeat(found.judged, found.findings)
-
-
-def test_a_value_outside_is_worth_a_second_look() -> None:
-    verdict = night(140.0)
-    found = one(verdict)
-    assert verdict.verdict == "PASS"
-    assert told(verdict) == [("warn", "drift.step")]
-    assert should_repeat(found.judged, found.findings)
-    assert not should_repeat(found.judged[1:], found.findings)
-
-
 @pytest.mark.parametrize(
     ("again", "event", "outside", "unsteady"),
     [(139.0, "drift.step", True, False), (150.0, "drift.unsteady", False, True)],
@@ -122,12 +99,6 @@ def test_what_the_second_look_shows_is_told(
         False,
     )
     assert not should_repeat(one(verdict).judged, one(verdict).findings)
-
-
-def test_a_remark_of_another_kind_is_no_reason_not_to_look_again() -> None:
-    found = one(night(105.0))
-    assert {finding.event for finding in found.findings} == {None, "drift.step"}
-    assert should_repeat(found.judged, found.findings)
 
 
 def troubles(*own: Body, known: Sequence[Finding] = ()) -> list[str]:
@@ -187,44 +158,37 @@ def test_the_second_night_outside_fails_and_is_looked_at_again_all_the_same() ->
     assert night(140.0, 150.0, past=BEFORE).verdict == "PASS"
 
 
-def test_a_limit_holds_for_the_second_look_too() -> None:
-    verdict = night(140.0, 99.0)
-    assert verdict.verdict == "FAIL"
-    assert any(
-        "measured 99 GB/s, limit" in words.of(finding) for finding in verdict.of_kind("fail")
-    )
-
-
-def test_a_second_look_at_one_measurement_judges_the_whole_check() -> None:
-    wrong = [
-        CheckStarted("a.one"),
-        Measured("a.one", "faults", "gpu0", "count", 2.0),
-        CheckEnded("a.one", "fail", "x", 1.0),
-    ]
-    verdict = night(140.0, more=wrong)
-    assert verdict.verdict == "FAIL"
-    assert any(
-        "faults on gpu0: measured 2" in words.of(finding) for finding in verdict.of_kind("fail")
-    )
-
-
-def test_a_check_that_failed_by_its_limit_is_never_run_again() -> None:
-    found = one(night(99.0))
-    assert found.outcome == "fail"
-    assert not should_repeat(found.judged, found.findings)
-
-
-@pytest.mark.parametrize("outcome", ["fail", "error"])
-def test_a_second_look_that_did_not_end_well_is_told(outcome: Outcome) -> None:
-    bad: list[Body] = [CheckStarted("a.one"), CheckEnded("a.one", outcome, "the load hung", 1.0)]
-    verdict = night(140.0, more=bad)
-    assert verdict.verdict == {"fail": "FAIL", "error": "UNJUDGED"}[outcome]
-    assert [words.of(finding) for finding in verdict.of_kind(outcome)] == [
-        "at the repeat: the load hung"
-    ]
-    bad[1] = CheckEnded("a.one", outcome, "", 1.0)
-    texts = [words.of(finding) for finding in night(140.0, more=bad).of_kind(outcome)]
-    assert texts == [f"at the repeat: ended as {outcome}"]
+@each(
+    "first, past, findings, outside, look_again",
+    [
+        (149.0, WAS, [], False, False),
+        (120.0, None, [], None, False),
+        (140.0, WAS, [("warn", "drift.step")], True, True),
+        (105.0, WAS, [("warn", None), ("warn", "drift.step")], True, True),
+        (99.0, WAS, [("fail", None), ("warn", "drift.step")], True, False),
+    ],
+    told=[
+        "a value as it was needs no second look",
+        "without a past nothing is held against it",
+        "a value outside is worth a second look",
+        "a remark of another kind is no reason not to look again",
+        "a check that failed by its limit is never run again",
+    ],
+)
+def test_which_value_is_worth_a_second_look(
+    first: float,
+    past: Past | None,
+    findings: list[tuple[str, str | None]],
+    outside: bool | None,
+    look_again: bool,
+) -> None:
+    verdict = night(first, past=past)
+    found = one(verdict)
+    assert told(verdict) == findings
+    drift = found.judged[0].drift
+    assert (drift and drift.outside) == outside
+    assert should_repeat(found.judged, found.findings) == look_again
+    assert not should_repeat(found.judged[1:], found.findings)
 
 
 @pytest.mark.parametrize("outcome", ["pass", "skip"])
@@ -234,34 +198,66 @@ def test_a_second_look_that_shows_nothing_changes_nothing(outcome: Outcome) -> N
     assert (verdict.verdict, told(verdict)) == ("PASS", [("warn", "drift.step")])
 
 
+BEGUN, PASSED = CheckStarted("a.one"), CheckEnded("a.one", "pass", "", 1.0)
+FAULTY = Measured("a.one", "faults", "gpu0", "count", 2.0)
+STRAY = Measured("a.one", "copy", "gpu9", "GB/s", 150.0)
+
+
+def failed(outcome: Outcome, text: str) -> list[Body]:
+    return [BEGUN, CheckEnded("a.one", outcome, text, 1.0)]
+
+
 @each(
-    "records, text",
+    "again, more, outcome, kind, text",
     [
-        ([CheckStarted("a.one")], "the repeat did not finish"),
+        ((99.0,), [], "FAIL", "fail", "measured 99 GB/s, limit"),
         (
-            [CheckStarted("a.one"), CheckStarted("a.one")],
+            (),
+            [BEGUN, FAULTY, CheckEnded("a.one", "fail", "x", 1.0)],
+            "FAIL",
+            "fail",
+            "faults on gpu0: measured 2",
+        ),
+        ((), failed("fail", "the load hung"), "FAIL", "fail", "at the repeat: the load hung"),
+        ((), failed("error", "it hung"), "UNJUDGED", "error", "at the repeat: it hung"),
+        ((), failed("fail", ""), "FAIL", "fail", "at the repeat: ended as fail"),
+        ((), failed("error", ""), "UNJUDGED", "error", "at the repeat: ended as error"),
+        ((), [BEGUN], "UNJUDGED", "error", "the repeat did not finish"),
+        (
+            (),
+            [BEGUN, BEGUN],
+            "UNJUDGED",
+            "error",
             "the repeat began 2 and ended 0 times, not once",
         ),
+        ((), [PASSED], "UNJUDGED", "error", "the repeat began 0 and ended 1 times, not once"),
         (
-            [CheckEnded("a.one", "pass", "", 1.0)],
-            "the repeat began 0 and ended 1 times, not once",
+            (),
+            [BEGUN, STRAY, PASSED],
+            "UNJUDGED",
+            "error",
+            "measured copy on gpu9, which the plan does not hold",
         ),
     ],
+    told=[
+        "a limit holds for the second look too",
+        "a second look at one measurement judges the whole check",
+        "a second look that failed",
+        "a second look that could not be had",
+        "one that failed without words",
+        "one that could not be had without words",
+        "a second look without an end",
+        "two beginnings without an end",
+        "an end without a beginning",
+        "what it measures must be due",
+    ],
 )
-def test_a_torn_second_look_leaves_the_run_unjudged(records: list[Body], text: str) -> None:
-    verdict = night(140.0, more=records)
-    assert verdict.verdict == "UNJUDGED"
-    assert [words.of(finding) for finding in one(verdict).findings if finding.kind == "error"] == [
-        text
-    ]
-
-
-def test_what_it_measures_must_be_due() -> None:
-    stray: list[Body] = [CheckStarted("a.one"), Measured("a.one", "copy", "gpu9", "GB/s", 150.0)]
-    verdict = night(140.0, more=[*stray, CheckEnded("a.one", "pass", "", 1.0)])
-    assert [words.of(finding) for finding in verdict.of_kind("error")] == [
-        "measured copy on gpu9, which the plan does not hold"
-    ]
+def test_what_a_second_look_does_to_the_verdict(
+    again: tuple[float, ...], more: list[Body], outcome: str, kind: FindingKind, text: str
+) -> None:
+    verdict = night(140.0, *again, more=more)
+    assert verdict.verdict == outcome
+    assert len([one for one in verdict.of_kind(kind) if text in words.of(one)]) == 1
 
 
 def test_its_session_is_due_once_or_not_at_all() -> None:

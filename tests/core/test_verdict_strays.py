@@ -5,6 +5,7 @@ died, runs that were closed.
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from cases import each
 from journals import bodies, entries
@@ -26,7 +27,7 @@ from acceptance.core.record import (
     SessionStarted,
     Skipped,
 )
-from acceptance.core.verdict import worst
+from acceptance.core.verdict import Verdict, worst
 from acceptance.reports.summary import exit_code
 
 
@@ -58,60 +59,6 @@ def test_what_does_not_belong_into_the_journal_of_a_good_run(record: Body) -> No
     assert told(verdict)
 
 
-def test_a_check_outside_the_plan_is_told_once() -> None:
-    stray: list[Body] = [
-        CheckStarted("c.three"),
-        Measured("c.three", "x", "y", "W", 1.0),
-        CheckEnded("c.three", "fail", "", 1.0),
-    ]
-    assert told(added(*stray)) == ["run: c.three was run but is not in the plan"]
-
-
-@each(
-    "started",
-    [{"digest": "another"}, {"collection": ()}, {"collection": ("b.two",)}],
-    told=["digest", "nothing", "others"],
-)
-def test_a_session_of_another_rigproof_is_not_believed(started: dict[str, str]) -> None:
-    verdict = changed(
-        lambda body: [
-            replace(body, **started)
-            if isinstance(body, SessionStarted) and body.session == "load"
-            else body
-        ]
-    )
-    assert told(verdict) == [
-        "run: session load ran another version of rigproof than the one that made the plan"
-    ]
-
-
-def test_a_session_that_died_says_how() -> None:
-    verdict = changed(
-        lambda body: [
-            replace(body, complete=False, detail="died of SIGKILL")
-            if isinstance(body, SessionEnded)
-            else body
-        ]
-    )
-    assert told(verdict) == [
-        "run: session load died of SIGKILL",
-        "run: session host-after died of SIGKILL",
-    ]
-
-
-def test_a_closed_run_tells_what_the_next_start_found() -> None:
-    records = [body for body in bodies(TWO) if not isinstance(body, RunEnded)]
-    verdict = fold(
-        entries(
-            [*records, RunClosed("a.one", True, {}, "the machine was restarted; a.one was running")]
-        )
-    )
-    assert told(verdict) == [
-        "run: the run did not come to its end",
-        "run: the machine was restarted; a.one was running",
-    ]
-
-
 def test_worst_wins_in_this_order() -> None:
     order: tuple[Outcome, ...] = ("pass", "skip", "error", "fail")
     for first, second in itertools.product(order, order):
@@ -125,44 +72,122 @@ def test_a_failure_goes_before_what_is_unjudged_and_the_exit_code_follows() -> N
     assert [finding.check for finding in verdict.of_kind("error", "fail")] == ["run", "a.one"]
 
 
-def test_sessions_that_left_no_trace_are_told_unless_the_run_says_why_it_stopped() -> None:
-    started, *_, end = bodies(TWO)
-    lost = [
-        f"run: session {name} began 0 and ended 0 times, not once"
-        for name in ("load", "host-after")
-    ]
-    assert told(fold(entries([started, end])))[:2] == lost
-    assert told(fold(entries([started])))[:2] == lost
-    refused = [
-        started,
-        SessionEnded("load", True, "exited 64", 1.0),
-        RunEnded(False, "stopped by SIGINT"),
-    ]
-    assert (
-        told(fold(entries(refused)))[0] == "run: session load began 0 and ended 1 times, not once"
+STRAY = (
+    CheckStarted("c.three"),
+    Measured("c.three", "x", "y", "W", 1.0),
+    CheckEnded("c.three", "fail", "", 1.0),
+)
+BEGUN, *_, ENDED = bodies(TWO)
+STOPPED = RunEnded(False, "stopped by SIGINT")
+REFUSED = SessionEnded("load", True, "exited 64", 1.0)
+RESTARTED = RunClosed("a.one", True, {}, "the machine was restarted; a.one was running")
+OTHER = ["run: session load ran another version of rigproof than the one that made the plan"]
+NO_TRACE = [
+    f"run: session {name} began 0 and ended 0 times, not once" for name in ("load", "host-after")
+]
+
+
+def without_end(*more: Body) -> Verdict:
+    """The journal of a run that ends otherwise."""
+    return fold(entries([*bodies(TWO)[:-1], *more]))
+
+
+def of_load(**started: Any) -> Verdict:
+    """The session of the loads begins otherwise."""
+    return changed(
+        lambda body: [
+            replace(body, **started)
+            if isinstance(body, SessionStarted) and body.session == "load"
+            else body
+        ]
     )
-    assert told(fold(entries([started, RunEnded(False, "stopped by SIGINT")])))[0] == (
-        "run: the run did not come to its end: stopped by SIGINT"
+
+
+def died() -> Verdict:
+    return changed(
+        lambda body: [
+            replace(body, complete=False, detail="died of SIGKILL")
+            if isinstance(body, SessionEnded)
+            else body
+        ]
     )
 
 
-def test_of_two_ends_of_a_run_only_the_one_that_was_none_says_why() -> None:
-    verdict = added(RunEnded(False, "stopped by SIGINT"))
-    assert told(verdict) == ["run: the run did not come to its end: stopped by SIGINT"]
-
-
-def test_what_a_check_did_not_measure_is_told_by_its_error_however_often_it_ended() -> None:
-    twice: list[Body] = [CheckEnded("a.one", "error", "ToolTrouble: it printed nothing", 1.0)]
-    verdict = changed(
+def ended_twice() -> Verdict:
+    """A check that measured nothing."""
+    twice = CheckEnded("a.one", "error", "ToolTrouble: it printed nothing", 1.0)
+    return changed(
         lambda body: (
             []
             if isinstance(body, Measured) and body.check == "a.one"
-            else [body, *twice]
+            else [body, twice]
             if isinstance(body, CheckEnded) and body.check == "a.one"
             else [body]
         )
     )
-    assert told(verdict) == [
-        "a.one: began 1 and ended 2 times, not once: a check that has run is never run again",
-        "a.one: ToolTrouble: it printed nothing",
-    ]
+
+
+@each(
+    "verdict, expected, rest",
+    [
+        (added(*STRAY), ["run: c.three was run but is not in the plan"], 0),
+        (of_load(digest="another"), OTHER, 0),
+        (of_load(collection=()), OTHER, 0),
+        (of_load(collection=("b.two",)), OTHER, 0),
+        (
+            died(),
+            ["run: session load died of SIGKILL", "run: session host-after died of SIGKILL"],
+            0,
+        ),
+        (
+            without_end(RESTARTED),
+            [
+                "run: the run did not come to its end",
+                "run: the machine was restarted; a.one was running",
+            ],
+            0,
+        ),
+        (added(STOPPED), ["run: the run did not come to its end: stopped by SIGINT"], 0),
+        (
+            ended_twice(),
+            [
+                "a.one: began 1 and ended 2 times, not once: a check that has run is never run "
+                "again",
+                "a.one: ToolTrouble: it printed nothing",
+            ],
+            0,
+        ),
+        (fold(entries([BEGUN, ENDED])), NO_TRACE, 2),
+        (fold(entries([BEGUN])), NO_TRACE, 3),
+        (
+            fold(entries([BEGUN, REFUSED, STOPPED])),
+            ["run: session load began 0 and ended 1 times, not once"],
+            3,
+        ),
+        (
+            fold(entries([BEGUN, STOPPED])),
+            ["run: the run did not come to its end: stopped by SIGINT"],
+            2,
+        ),
+    ],
+    told=[
+        "a check outside the plan is told once",
+        "a session of another plan is not believed",
+        "nor one that collected nothing",
+        "nor one that collected others",
+        "a session that died says how",
+        "a closed run tells what the next start found",
+        "of two ends of a run only the one that was none says why",
+        "what a check did not measure is told by its error however often it ended",
+        "sessions that left no trace",
+        "also of a run without an end",
+        "a session that ended and did not begin",
+        "no trace of sessions is missed where the run says why it stopped",
+    ],
+)
+def test_what_is_wrong_with_a_run_is_told_first(
+    verdict: Verdict, expected: list[str], rest: int
+) -> None:
+    found = told(verdict)
+    assert found[: len(expected)] == expected
+    assert len(found) == len(expected) + rest

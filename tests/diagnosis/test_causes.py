@@ -129,11 +129,6 @@ def test_a_value_that_proves_nothing_leaves_every_side_open(side: str) -> None:
     assert stands(when(side), gathered(judged(50.0, "fail", name="another"))) == "open"
 
 
-@each("side", ["failed", "sound", "low", "high"])
-def test_what_a_waiver_covers_was_not_judged(side: str) -> None:
-    assert stands(when(side), gathered(judged(50.0, "waived"))) == "open"
-
-
 def test_a_value_without_a_limit_neither_failed_nor_is_sound() -> None:
     for side in ("failed", "sound", "low", "high"):
         assert stands(when(side), gathered(judged(50.0, limit=None))) == "open", side
@@ -144,24 +139,6 @@ def test_a_value_without_a_limit_neither_failed_nor_is_sound() -> None:
 
 
 # --- several values ---
-
-
-def test_of_faults_one_value_suffices_and_of_soundness_each_must_be_so() -> None:
-    mixed = gathered(judged(50.0, "fail"), judged(150.0))
-    assert stands(when("failed"), mixed) == "confirmed"
-    assert stands(when("sound"), mixed) == "excluded"
-    partly = gathered(judged(150.0), judged(None))
-    assert stands(when("failed"), partly) == "open"
-    assert stands(when("sound"), partly) == "open"
-    assert stands(when("failed"), gathered(judged(50.0, "fail"), judged(None))) == "confirmed"
-    assert stands(when("sound"), gathered(judged(50.0, "fail"), judged(None))) == "excluded"
-
-
-def test_of_several_measurements_each_is_needed_to_exclude_a_fault() -> None:
-    either = when("failed", measurement=("copy", "width"))
-    assert stands(either, gathered(judged(150.0))) == "open"
-    assert stands(either, gathered(judged(150.0), judged(150.0, name="width"))) == "excluded"
-    assert stands(either, gathered(judged(50.0, "fail", name="width"))) == "confirmed"
 
 
 def test_all_conditions_must_be_met_and_one_that_is_not_excludes() -> None:
@@ -189,36 +166,6 @@ def test_a_condition_settles_what_it_says(settles: str, met: str, not_met: str) 
 
 
 # --- whose value ---
-
-
-def test_its_own_values_are_those_of_the_parts_that_belong_together() -> None:
-    here, there = judged(50.0, "fail"), judged(150.0, component=Gpu(1))
-    assert stands(when("failed"), gathered(here, there)) == "confirmed"
-    assert stands(when("failed", of="others"), gathered(here, there)) == "excluded"
-    assert stands(when("failed"), gathered(there)) == "open"
-    assert stands(when("failed", of="any"), gathered(there)) == "excluded"
-    assert stands(when("failed", of="others"), gathered(here)) == "open"
-    whole = judged(50.0, "fail", MACHINE)
-    assert stands(when("failed", of="others"), gathered(whole)) == "open", "of another kind"
-
-
-def test_a_finding_of_no_component_has_every_value_and_no_others() -> None:
-    found, about = gathered(judged(50.0, "fail", Gpu(1))), finding(None)
-    assert stands(when("failed"), found, about) == "confirmed"
-    assert stands(when("failed", of="any"), found, about) == "confirmed"
-    assert stands(when("failed", of="others"), found, about) == "open"
-
-
-def test_a_pci_function_is_its_gpu() -> None:
-    functions = {BUS: Gpu(1)}
-    found = gathered(judged(50.0, "fail", Gpu(1)), functions=functions)
-    assert stands(when("failed"), found, finding(BUS)) == "confirmed"
-    assert stands(when("failed"), found, finding(Gpu(0))) == "open"
-    assert stands(when("failed", of="others"), found, finding(BUS)) == "open"
-    others = gathered(judged(50.0, "fail", Gpu(0)), functions=functions)
-    assert stands(when("failed", of="others"), others, finding(BUS)) == "confirmed"
-    assert share_a_part(BUS, Gpu(1), found)
-    assert not share_a_part(BUS, Gpu(0), found)
 
 
 @each(
@@ -286,12 +233,6 @@ def test_an_event_is_there_or_is_not(side: str | None, there: list[Event], stand
     assert stands(when(side, event=("sxid", "xid.79")), found) == stand
 
 
-def test_a_code_is_that_code_alone() -> None:
-    found = gathered(READ, events=[event(code=31)])
-    assert stands(when("there", event="xid.79"), found) == "excluded"
-    assert stands(when("there", event="xid.31"), found) == "confirmed"
-
-
 @each("log", [None, judged(None, "error", SYSTEM, LOG)])
 def test_without_the_kernel_log_an_absent_event_proves_nothing(log: Judgement | None) -> None:
     unread = [] if log is None else [log]
@@ -321,11 +262,6 @@ def test_an_event_comes_before_the_findings_own(events: list[Event], stand: str)
     assert stands(when("before", event="aer"), gathered(READ, events=events), about) == stand
 
 
-def test_a_finding_without_an_event_has_none_before_it() -> None:
-    found = gathered(READ, events=[event("aer", 0, 5.0), event()])
-    assert stands(when("before", event="aer"), found) == "open"
-
-
 # --- the evidence of a run ---
 
 
@@ -347,8 +283,68 @@ def test_the_evidence_has_each_value_and_each_event_once_in_order_of_time() -> N
 # --- rules ---
 
 
-def test_a_rule_that_this_version_does_not_have_cannot_tell() -> None:
-    assert stands(Condition(rule="of_another_version"), gathered(judged(0.0))) == "open"
+SLOW, SOUND, UNMEASURED = judged(50.0, "fail"), judged(150.0), judged(None)
+OTHER_SLOW, OTHER_SOUND = judged(50.0, "fail", Gpu(1)), judged(150.0, component=Gpu(1))
+EITHER = when("failed", measurement=("copy", "width"))
+OF_OTHERS, OF_ANY = when("failed", of="others"), when("failed", of="any")
+OF_BUS = {BUS: Gpu(1)}
+XID_31 = gathered(READ, events=[event(code=31)])
+AER_FIRST = gathered(READ, events=[event("aer", 0, 5.0), event()])
+
+
+@each(
+    "condition, found, about, stand",
+    [
+        # what a waiver covers was not judged
+        *(
+            (when(side), gathered(judged(50.0, "waived")), finding(), "open")
+            for side in ("failed", "sound", "low", "high")
+        ),
+        # of faults one value suffices, and of soundness each must be so
+        (when("failed"), gathered(SLOW, SOUND), finding(), "confirmed"),
+        (when("sound"), gathered(SLOW, SOUND), finding(), "excluded"),
+        (when("failed"), gathered(SOUND, UNMEASURED), finding(), "open"),
+        (when("sound"), gathered(SOUND, UNMEASURED), finding(), "open"),
+        (when("failed"), gathered(SLOW, UNMEASURED), finding(), "confirmed"),
+        (when("sound"), gathered(SLOW, UNMEASURED), finding(), "excluded"),
+        # of several measurements each is needed to exclude a fault
+        (EITHER, gathered(SOUND), finding(), "open"),
+        (EITHER, gathered(SOUND, judged(150.0, name="width")), finding(), "excluded"),
+        (EITHER, gathered(judged(50.0, "fail", name="width")), finding(), "confirmed"),
+        # its own values are those of the parts that belong together
+        (when("failed"), gathered(SLOW, OTHER_SOUND), finding(), "confirmed"),
+        (OF_OTHERS, gathered(SLOW, OTHER_SOUND), finding(), "excluded"),
+        (when("failed"), gathered(OTHER_SOUND), finding(), "open"),
+        (OF_ANY, gathered(OTHER_SOUND), finding(), "excluded"),
+        (OF_OTHERS, gathered(SLOW), finding(), "open"),
+        (OF_OTHERS, gathered(judged(50.0, "fail", MACHINE)), finding(), "open"),  # another kind
+        # a finding of no component has every value and no others
+        (when("failed"), gathered(OTHER_SLOW), finding(None), "confirmed"),
+        (OF_ANY, gathered(OTHER_SLOW), finding(None), "confirmed"),
+        (OF_OTHERS, gathered(OTHER_SLOW), finding(None), "open"),
+        # a PCI function is its GPU
+        (when("failed"), gathered(OTHER_SLOW, functions=OF_BUS), finding(BUS), "confirmed"),
+        (when("failed"), gathered(OTHER_SLOW, functions=OF_BUS), finding(), "open"),
+        (OF_OTHERS, gathered(OTHER_SLOW, functions=OF_BUS), finding(BUS), "open"),
+        (OF_OTHERS, gathered(SLOW, functions=OF_BUS), finding(BUS), "confirmed"),
+        # a code is that code alone
+        (when("there", event="xid.79"), XID_31, finding(), "excluded"),
+        (when("there", event="xid.31"), XID_31, finding(), "confirmed"),
+        # a finding without an event has none before it
+        (when("before", event="aer"), AER_FIRST, finding(), "open"),
+        # a rule that this version does not have cannot tell
+        (Condition(rule="of_another_version"), gathered(judged(0.0)), finding(), "open"),
+    ],
+)
+def test_how_one_condition_stands(
+    condition: Condition, found: Evidence, about: Finding, stand: str
+) -> None:
+    assert stands(condition, found, about) == stand
+
+
+def test_a_pci_function_shares_what_its_gpu_is() -> None:
+    assert share_a_part(BUS, Gpu(1), gathered(functions=OF_BUS))
+    assert not share_a_part(BUS, Gpu(0), gathered(functions=OF_BUS))
 
 
 def test_no_rule_can_tell_anything_without_evidence() -> None:

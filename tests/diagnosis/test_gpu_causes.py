@@ -562,25 +562,24 @@ BY_EVENT: tuple[tuple[str, str, str, Facts, str, Standing], ...] = (
 )
 
 
-@each("measurement, component, words, facts, due", BY_VALUES)
-def test_what_was_measured_decides(
-    measurement: str, component: str, words: str, facts: Facts, due: Standing
+@each(
+    "measurement, component, words, facts, note, event, due",
+    [
+        *((*one, facts, "", "", due) for *one, facts, due in BY_VALUES),
+        *((*one, {}, note, "", due) for *one, note, due in BY_NOTE),
+        *((*one, "", event, due) for *one, event, due in BY_EVENT),
+    ],
+)
+def test_what_was_measured_or_noted_or_happened_decides(
+    measurement: str,
+    component: str,
+    words: str,
+    facts: Facts,
+    note: str,
+    event: str,
+    due: Standing,
 ) -> None:
-    assert stands(measurement, component, words, facts) == due
-
-
-@each("measurement, component, words, note, due", BY_NOTE)
-def test_the_note_of_the_finding_decides(
-    measurement: str, component: str, words: str, note: str, due: Standing
-) -> None:
-    assert stands(measurement, component, words, {}, note) == due
-
-
-@each("measurement, component, words, facts, event, due", BY_EVENT)
-def test_an_event_decides(
-    measurement: str, component: str, words: str, facts: Facts, event: str, due: Standing
-) -> None:
-    assert stands(measurement, component, words, facts, event=event) == due
+    assert stands(measurement, component, words, facts, note, event) == due
 
 
 @each("path, due", [("NV4", EXCLUDED), ("PHB", OPEN), (None, OPEN)])
@@ -628,16 +627,38 @@ def stands_with(
     return standing(cause, failure(measurement, component), measured(facts, notes=notes))
 
 
-def test_ram_is_no_cause_only_where_all_data_goes_over_nvlink() -> None:
-    """NCCL leaves peer access alone that is far: then both arms go through host memory."""
-    wrong = {**WRONG_ON, **WRONG_OFF, **OFFERED}
-    assert stands_with(WRONG, "gpu0", "RAM", wrong, BY_NVLINK) == EXCLUDED
-    assert stands_with(WRONG, "gpu0", "RAM", wrong, BY_PCIE) == OPEN
-    assert (
-        stands_with(WRONG, "gpu0", "RAM", {**wrong, "p2p_supported@gpu0->gpu2": 0}, BY_NVLINK)
-        == OPEN
-    )
-    assert stands_with(SENT, PAIR, "RAM", wrong, BY_NVLINK) == EXCLUDED
+BOTH_WRONG: Facts = {**WRONG_ON, **WRONG_OFF, **OFFERED}
+OFF_RIGHT: Facts = {**WRONG_ON, **RIGHT_OFF, **OFFERED}
+NARROW: Facts = {**OFFERED, "gpu_link_width@gpu0": "failed"}
+
+
+@each(
+    "measurement, component, words, facts, notes, due",
+    [
+        # NCCL leaves peer access alone that is far: then both arms go through host memory.
+        (WRONG, "gpu0", "RAM", BOTH_WRONG, BY_NVLINK, EXCLUDED),
+        (WRONG, "gpu0", "RAM", BOTH_WRONG, BY_PCIE, OPEN),
+        (WRONG, "gpu0", "RAM", {**BOTH_WRONG, "p2p_supported@gpu0->gpu2": 0}, BY_NVLINK, OPEN),
+        (SENT, PAIR, "RAM", BOTH_WRONG, BY_NVLINK, EXCLUDED),
+        # a machine without NVLink has no fault of one
+        (WRONG, "gpu0", "NVLink", OFF_RIGHT, BY_NVLINK, OPEN),
+        (WRONG, "gpu0", "NVLink", OFF_RIGHT, BY_PCIE, EXCLUDED),
+        ("copy_own_p2p_miscompares", PAIR, "bridge", OFFERED, BY_NVLINK, OPEN),
+        ("copy_own_p2p_miscompares", PAIR, "bridge", OFFERED, BY_PCIE, EXCLUDED),
+        # copies over NVLink are not slow by a narrow slot
+        ("copy_d2d_read", PAIR, "narrow", NARROW, BY_NVLINK, OPEN),
+        ("copy_d2d_read", PAIR, "narrow", NARROW, BY_PCIE, CONFIRMED),
+    ],
+)
+def test_what_joins_two_gpus_decides(
+    measurement: str,
+    component: str,
+    words: str,
+    facts: Facts,
+    notes: Mapping[str, Text],
+    due: Standing,
+) -> None:
+    assert stands_with(measurement, component, words, facts, notes) == due
 
 
 HEAT_OF = ("gemm_bf16", "gemm_bf16_short_ratio", "gpu_burn_float", "step_gpt2_ratio")
@@ -663,23 +684,6 @@ def test_heat_explains_the_checks_that_it_came_in(
     notes = {"gpu_sw_thermal_slowdown": told} if told else {}
     words = "heat holds" if measurement == "gpu_burn_float" else "by heat"
     assert stands_with(measurement, "gpu0", words, facts, notes) == due
-
-
-@each("notes, due", [(BY_NVLINK, OPEN), (BY_PCIE, EXCLUDED)])
-def test_a_machine_without_nvlink_has_no_fault_of_one(
-    notes: Mapping[str, Text], due: Standing
-) -> None:
-    facts = {**WRONG_ON, **RIGHT_OFF, **OFFERED}
-    assert stands_with(WRONG, "gpu0", "NVLink", facts, notes) == due
-    assert stands_with("copy_own_p2p_miscompares", PAIR, "bridge", OFFERED, notes) == due
-
-
-@each("notes, due", [(BY_NVLINK, OPEN), (BY_PCIE, CONFIRMED)])
-def test_copies_over_nvlink_are_not_slow_by_a_narrow_slot(
-    notes: Mapping[str, Text], due: Standing
-) -> None:
-    facts = {**OFFERED, "gpu_link_width@gpu0": "failed"}
-    assert stands_with("copy_d2d_read", PAIR, "narrow", facts, notes) == due
 
 
 def test_nvlink_errors_come_before_the_peer_access_that_uses_it() -> None:

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from cases import each
@@ -349,24 +350,44 @@ def test_turns_too_short_for_the_samples_are_compared_as_whole_laps(
     assert found.settle_time().seconds == pytest.approx(due[6].to_s - BEGIN)
 
 
-def test_what_cannot_be_told() -> None:
-    due = course(SEVEN, 2, 1.5)
-    with pytest.raises(
-        ValueError, match=r"sm_clock_mhz of gpu0 was sampled too seldom in full use .* \(BURN=120\)"
-    ):
-        burned(due, step=5.0, sm_clock_mhz=of_format(MHZ)).clock_kept()
-    with pytest.raises(ValueError, match="temperature_c of gpu0 was sampled too seldom"):
-        burned(due, whole_s=0.0, temperature_c=of_format(DEG_C)).settle_time()
-    with pytest.raises(ValueError, match="temperature_c of gpu0 was never sampled"):
-        burned(due).settle_time()
-    with pytest.raises(ValueError, match="temperature_c of gpu0 was never sampled"):
-        burned(due).final_temperature()
-    with pytest.raises(ValueError, match="the clock of gpu0 was told as 0 MHz under load"):
-        burned(due, sm_clock_mhz=lambda _turn, _after: 0.0).clock_kept()
-    with pytest.raises(ValueError, match="no finite number"):
-        burned(due, sm_clock_mhz=lambda turn, _after: math.nan if turn.lap else 1.0).clock_kept()
-    with pytest.raises(ValueError, match="fell silent"):
-        burned(due, sm_clock_mhz=lambda turn, _after: None if turn.lap else 1.0).clock_kept()
+@each(
+    "settings, figure, why",
+    [
+        (
+            {"step": 5.0, "sm_clock_mhz": of_format(MHZ)},
+            Laps.clock_kept,
+            r"sm_clock_mhz of gpu0 was sampled too seldom in full use .* \(BURN=120\)",
+        ),
+        (
+            {"whole_s": 0.0, "temperature_c": of_format(DEG_C)},
+            Laps.settle_time,
+            "temperature_c of gpu0 was sampled too seldom",
+        ),
+        ({}, Laps.settle_time, "temperature_c of gpu0 was never sampled"),
+        ({}, Laps.final_temperature, "temperature_c of gpu0 was never sampled"),
+        (
+            {"sm_clock_mhz": lambda _turn, _after: 0.0},
+            Laps.clock_kept,
+            "the clock of gpu0 was told as 0 MHz under load",
+        ),
+        (
+            {"sm_clock_mhz": lambda turn, _after: math.nan if turn.lap else 1.0},
+            Laps.clock_kept,
+            "no finite number",
+        ),
+        (
+            {"sm_clock_mhz": lambda turn, _after: None if turn.lap else 1.0},
+            Laps.clock_kept,
+            "fell silent",
+        ),
+    ],
+)
+def test_what_cannot_be_told(
+    settings: dict[str, Any], figure: Callable[[Laps], object], why: str
+) -> None:
+    found = burned(course(SEVEN, 2, 1.5), **settings)
+    with pytest.raises(ValueError, match=why):
+        figure(found)
 
 
 def test_the_temperature_that_is_compared_is_that_of_the_last_lap() -> None:

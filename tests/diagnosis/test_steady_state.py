@@ -102,23 +102,16 @@ def test_one_moment_of_full_use_is_a_burn_of_its_own() -> None:
     assert found.rows() == ((0.0, 70.2, "not told", "not told", "not told"),)
 
 
-def test_what_was_before_and_after_is_not_of_the_burn() -> None:
-    found = burn(
-        100.0, temperature_c=lambda after: 80.0 if 0.0 <= after <= 100.0 else 50.0
-    ).settle_time()
-    assert (found.seconds, words.text(found.note)) == (0.0, "80 degC at the end")
-
-
-def test_a_short_burn_says_so() -> None:
-    assert (
-        words.text(burn(20.0).short_note or "")
-        == "only 20 s under load, which tells little of heat"
-    )
-    assert (
-        words.text(burn(29.8).short_note or "")
-        == "only 30 s under load, which tells little of heat"
-    )
-    assert burn(30.0).short_note is None
+@each(
+    "seconds, note",
+    [
+        (20.0, "only 20 s under load, which tells little of heat"),
+        (29.8, "only 30 s under load, which tells little of heat"),
+        (30.0, ""),
+    ],
+)
+def test_a_short_burn_says_so(seconds: float, note: str) -> None:
+    assert words.text(burn(seconds).short_note or "") == note
 
 
 def test_a_gpu_that_never_burned() -> None:
@@ -139,26 +132,6 @@ def test_when_the_temperature_comes_to_rest(whole_s: float) -> None:
     within_s = 30.0 * math.log(40.0 / 2.5)  # until it rounds to 78
     assert found.seconds == pytest.approx(within_s, abs=0.5 if whole_s > 400 else 11.0)
     assert words.text(found.note) == "80 degC at the end, 7 degC below its limit"
-
-
-def test_one_that_was_warm_rests_from_the_beginning() -> None:
-    found = burn(240.0, temperature_c=constant(71.0)).settle_time()
-    assert (found.seconds, words.text(found.note)) == (0.0, "71 degC at the end")
-
-
-@each(
-    "temperature, told",
-    [
-        (lambda after: 40.0 + after / 4, "still warming: 97 degC at the end"),
-        (lambda after: 100.0 - after / 4, "still cooling: 43 degC at the end"),
-        (lambda after: 70.0 + 5.0 * (round(after) % 4 < 2), "swings without rest: 7"),
-    ],
-    told=["warming", "cooling", "swinging"],
-)
-def test_one_that_never_rests_takes_the_whole_burn(temperature: Reading, told: str) -> None:
-    found = burn(240.0, temperature_c=temperature).settle_time()
-    assert found.seconds == pytest.approx(240.0)
-    assert words.text(found.note).startswith(told)
 
 
 def spans(*found: tuple[float, float, float]) -> BurnTelemetry:
@@ -197,29 +170,44 @@ def test_a_degree_up_or_down_is_no_way_that_it_goes(before: float, told: str) ->
     assert words.text(found.settle_time().note).startswith(told)
 
 
-def test_the_end_is_the_last_tenth_and_ten_seconds_at_least() -> None:
-    late = burn(60.0, temperature_c=lambda after: 60.0 if after < 45.0 else 80.0).settle_time()
-    assert late.seconds == pytest.approx(45.0, abs=0.3)
-    assert words.text(late.note) == "80 degC at the end"
-    jump = burn(
-        400.0, temperature_c=lambda after: 80.0 if 362.9 < after < 363.1 else 70.0
-    ).settle_time()
-    assert jump.seconds == 400.0
-    edge = burn(100.0, temperature_c=lambda after: 60.0 if after <= 90.0 else 70.0).settle_time()
-    assert (edge.seconds, words.text(edge.note)) == (90.0, "70 degC at the end")
-
-
-def test_a_burn_shorter_than_its_end_can_rest_or_not() -> None:
-    assert burn(8.0, temperature_c=constant(60.0)).settle_time().seconds == 0.0
-    found = burn(8.0, temperature_c=lambda after: 40.0 + 3 * after).settle_time()
-    assert words.text(found.note).startswith("still warming")
-
-
-def test_one_that_was_sampled_only_at_its_end_has_no_before() -> None:
-    found = burn(
-        8.0, temperature_c=lambda after: None if after < 0.1 else 40.0 + 3 * after
-    ).settle_time()
-    assert words.text(found.note).startswith("still warming")
+@each(
+    "seconds, temperature, rest_s, note",
+    [
+        (100.0, lambda after: 80.0 if 0.0 <= after <= 100.0 else 50.0, 0.0, "80 degC at the end"),
+        (240.0, constant(71.0), 0.0, "71 degC at the end"),
+        (240.0, lambda after: 40.0 + after / 4, 240.0, "still warming: 97 degC at the end"),
+        (240.0, lambda after: 100.0 - after / 4, 240.0, "still cooling: 43 degC at the end"),
+        (
+            240.0,
+            lambda after: 70.0 + 5.0 * (round(after) % 4 < 2),
+            240.0,
+            "swings without rest: 7",
+        ),
+        (60.0, lambda after: 60.0 if after < 45.0 else 80.0, 45.0, "80 degC at the end"),
+        (400.0, lambda after: 80.0 if 362.9 < after < 363.1 else 70.0, 400.0, "swings without"),
+        (100.0, lambda after: 60.0 if after <= 90.0 else 70.0, 90.0, "70 degC at the end"),
+        (8.0, constant(60.0), 0.0, "60 degC at the end"),
+        (8.0, lambda after: 40.0 + 3 * after, 8.0, "still warming"),
+        (8.0, lambda after: None if after < 0.1 else 40.0 + 3 * after, 8.0, "still warming"),
+    ],
+    told=[
+        "what was before and after is not of the burn",
+        "one that was warm rests from the beginning",
+        "warming takes the whole burn",
+        "cooling takes the whole burn",
+        "swinging takes the whole burn",
+        "the end is ten seconds at least",
+        "and the last tenth",
+        "whose edge is not of it",
+        "a burn shorter than its end can rest",
+        "or not",
+        "one that was sampled only at its end has no before",
+    ],
+)
+def test_when_one_rests(seconds: float, temperature: Reading, rest_s: float, note: str) -> None:
+    found = burn(seconds, temperature_c=temperature).settle_time()
+    assert found.seconds == pytest.approx(rest_s, abs=0.3)
+    assert words.text(found.note).startswith(note)
 
 
 def test_an_extreme_within_a_span_is_no_rest() -> None:
@@ -237,39 +225,54 @@ def falling(first: float, last: float, at: float) -> Reading:
     return lambda after: first if after < at else last
 
 
-@pytest.mark.parametrize("whole_s", [1e9, 60.0])
-def test_the_clock_of_the_last_quarter_by_that_of_the_first_minute(whole_s: float) -> None:
-    kept, told = burn(
-        400.0, whole_s=whole_s, sm_clock_mhz=falling(1980.0, 1782.0, 200.0)
-    ).clock_kept()
-    assert kept == pytest.approx(0.9)
-    assert words.message(told) == "1980 MHz in the first minute, 1782 MHz in the last"
-    kept, told = burn(40.0, sm_clock_mhz=falling(2000.0, 1000.0, 20.0)).clock_kept()
-    assert kept == 0.5
-    assert words.message(told) == "2000 MHz in the first quarter, 1000 MHz in the last"
-
-
-def test_which_quarters_clocks_are_held_against_each_other() -> None:
-    """The median of each: what lasted for less than half of it counts for nothing."""
-    begun, clocks = burn(
-        40.0, sm_clock_mhz=lambda after: 2000.0 if after < 4.5 else 1000.0
-    ).clock_kept()
-    assert (begun, words.text(clocks)) == (
-        1.0,
-        "1000 MHz in the first quarter, 1000 MHz in the last",
-    )
-    ended, clocks = burn(
-        40.0, sm_clock_mhz=lambda after: 2000.0 if after < 35.5 else 1000.0
-    ).clock_kept()
-    assert (ended, words.text(clocks)) == (
-        1.0,
-        "2000 MHz in the first quarter, 2000 MHz in the last",
-    )
-    kept, told = burn(280.0, sm_clock_mhz=constant(1.0)).clock_kept()
-    assert (kept, words.message(told)) == (
-        1.0,
-        "1 MHz in the first minute, 1 MHz in the last",
-    )
+@each(
+    "seconds, whole_s, clock, kept, note",
+    [
+        (
+            400.0,
+            1e9,
+            falling(1980.0, 1782.0, 200.0),
+            0.9,
+            "1980 MHz in the first minute, 1782 MHz in the last",
+        ),
+        (
+            400.0,
+            60.0,
+            falling(1980.0, 1782.0, 200.0),
+            0.9,
+            "1980 MHz in the first minute, 1782 MHz in the last",
+        ),
+        (
+            40.0,
+            1e9,
+            falling(2000.0, 1000.0, 20.0),
+            0.5,
+            "2000 MHz in the first quarter, 1000 MHz in the last",
+        ),
+        # the median of each: what lasted for less than half of it counts for nothing
+        (
+            40.0,
+            1e9,
+            falling(2000.0, 1000.0, 4.5),
+            1.0,
+            "1000 MHz in the first quarter, 1000 MHz in the last",
+        ),
+        (
+            40.0,
+            1e9,
+            falling(2000.0, 1000.0, 35.5),
+            1.0,
+            "2000 MHz in the first quarter, 2000 MHz in the last",
+        ),
+        (280.0, 1e9, constant(1.0), 1.0, "1 MHz in the first minute, 1 MHz in the last"),
+    ],
+)
+def test_the_clock_of_the_last_quarter_by_that_of_the_first_minute(
+    seconds: float, whole_s: float, clock: Reading, kept: float, note: str
+) -> None:
+    found, told = burn(seconds, whole_s=whole_s, sm_clock_mhz=clock).clock_kept()
+    assert found == pytest.approx(kept)
+    assert words.message(told) == note
 
 
 def test_clocks_of_idle_moments_do_not_count() -> None:
@@ -284,15 +287,19 @@ def test_clocks_of_idle_moments_do_not_count() -> None:
     assert kept == 1.0
 
 
-def test_a_clock_that_cannot_be_told() -> None:
-    with pytest.raises(ValueError, match="sm_clock_mhz of gpu0 was never sampled"):
-        burn(100.0).clock_kept()
-    with pytest.raises(ValueError, match="was told as 0 MHz under load"):
-        burn(100.0, sm_clock_mhz=constant(0.0)).clock_kept()
-    with pytest.raises(ValueError, match="fell silent"):
-        burn(100.0, sm_clock_mhz=lambda after: None if after > 50 else 1.0).clock_kept()
-    with pytest.raises(ValueError, match="no finite number"):
-        burn(100.0, sm_clock_mhz=lambda after: math.nan if after > 50 else 1.0).clock_kept()
+@each(
+    "readings, why",
+    [
+        ({}, "sm_clock_mhz of gpu0 was never sampled"),
+        ({"sm_clock_mhz": constant(0.0)}, "was told as 0 MHz under load"),
+        ({"sm_clock_mhz": lambda after: None if after > 50 else 1.0}, "fell silent"),
+        ({"sm_clock_mhz": lambda after: math.nan if after > 50 else 1.0}, "no finite number"),
+    ],
+)
+def test_a_clock_that_cannot_be_told(readings: dict[str, Reading], why: str) -> None:
+    found = burn(100.0, **readings)
+    with pytest.raises(ValueError, match=why):
+        found.clock_kept()
 
 
 @each(
@@ -443,13 +450,17 @@ def test_growth_before_within_and_after() -> None:
     assert growth_around(on_time, "n", 100.0, 110.0) == (3.0, 3.0, 1.0)
 
 
-def test_growth_that_cannot_be_told() -> None:
-    with pytest.raises(ValueError, match="n of gpu0 was never sampled"):
-        growth_around(counted((100, None)), "n", 100.0, 110.0)
-    with pytest.raises(ValueError, match="the counter was reset"):
-        growth_around(counted((99, 5), (104, 1), (111, 2)), "n", 100.0, 110.0)
-    with pytest.raises(ValueError, match="growth needs two"):
-        growth_around(counted((99, 5)), "n", 100.0, 110.0)
+@each(
+    "samples, why",
+    [
+        ([(100, None)], "n of gpu0 was never sampled"),
+        ([(99, 5), (104, 1), (111, 2)], "the counter was reset"),
+        ([(99, 5)], "growth needs two"),
+    ],
+)
+def test_growth_that_cannot_be_told(samples: list[tuple[float, float | None]], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        growth_around(counted(*samples), "n", 100.0, 110.0)
 
 
 def test_a_burn_knows_what_no_sensor_could_mean() -> None:

@@ -121,6 +121,13 @@ def told(run: Run) -> list[str]:
     return [words.of(finding) for finding in run.verdict.findings]
 
 
+def assert_told(run_dir: Path, verdict: str, text: str) -> None:
+    """The verdict of the run's evidence, and what is said of it among all else."""
+    found = journal_run.read(run_dir)
+    assert found.verdict.verdict == verdict
+    assert any(text in one for one in told(found)), told(found)
+
+
 def test_a_run_is_sealed_and_passes(runs: Folder) -> None:
     found = journal_run.read(runs.run("one"))
     assert (found.verdict.verdict, told(found)) == ("PASS", [])
@@ -192,9 +199,7 @@ def test_evidence_that_is_missing_or_changed_proves_nothing(
 ) -> None:
     run_dir = runs.run("one")
     change(run_dir / name)
-    found = journal_run.read(run_dir)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert any(said.format(name=name) in text for text in told(found)), told(found)
+    assert_told(run_dir, "UNJUDGED", said.format(name=name))
 
 
 def test_a_failure_stays_a_failure(runs: Folder) -> None:
@@ -217,9 +222,7 @@ def test_the_segment_that_told_of_the_xid_cannot_be_left_out(runs: Folder) -> No
 def test_a_foreign_file_named_like_evidence_is_named(runs: Folder, name: str) -> None:
     run_dir = runs.run("one")
     shutil.copy(run_dir / "journal-gpu.jsonl", run_dir / name)
-    found = journal_run.read(run_dir)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert any(f"{name} is not of this run" in text for text in told(found))
+    assert_told(run_dir, "UNJUDGED", f"{name} is not of this run")
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "rack.png", "logs/notes", "verdict.json"])
@@ -271,9 +274,7 @@ def test_the_load_segment_of_a_healthy_run(runs: Folder, other: dict[str, str], 
     bad, good = runs.run("bad", 1.0), runs.run("good", **other)  # type: ignore[arg-type]
     shutil.copy(good / "journal-load.jsonl", bad / "journal-load.jsonl")
     anew(bad)
-    found = journal_run.read(bad)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert any(f"journal-load.jsonl is {said}" in text for text in told(found))
+    assert_told(bad, "UNJUDGED", f"journal-load.jsonl is {said}")
 
 
 def relabelled(good: Path, bad: Path, **words_: str) -> None:
@@ -288,9 +289,7 @@ def relabelled(good: Path, bad: Path, **words_: str) -> None:
 def test_its_times_give_it_away(runs: Folder) -> None:
     bad, good = runs.run("bad", 1.0), runs.run("good")
     relabelled(good, bad)
-    found = journal_run.read(bad)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert "the records of journal-load.jsonl do not lie within its session" in told(found)
+    assert_told(bad, "UNJUDGED", "the records of journal-load.jsonl do not lie within its session")
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -390,9 +389,7 @@ def test_what_cannot_be_read_takes_no_failure_away(runs: Folder, name: str, form
 def test_a_second_journal_beside_the_first_is_left_out(runs: Folder) -> None:
     run_dir = runs.run("one", 1.0)
     shutil.copy(run_dir / reader.SUPERVISOR, run_dir / "journal-copy.jsonl")
-    found = journal_run.read(run_dir)
-    assert found.verdict.verdict == "FAIL"
-    assert any("journal-copy.jsonl is not of this run" in one for one in told(found))
+    assert_told(run_dir, "FAIL", "journal-copy.jsonl is not of this run")
 
 
 @pytest.mark.parametrize("number", [0, 2])
@@ -427,9 +424,7 @@ def test_a_segment_under_another_name_gives_itself_away(runs: Folder) -> None:
     bad = runs.run("bad", event=XID)
     shutil.copy(bad / "telemetry.jsonl", bad / "journal-gpu.jsonl")
     anew(bad)
-    found = journal_run.read(bad)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert any("journal-gpu.jsonl is of another run" in one for one in told(found))
+    assert_told(bad, "UNJUDGED", "journal-gpu.jsonl is of another run")
 
 
 def test_a_later_start_closes_and_does_nothing_else(runs: Folder) -> None:
@@ -440,9 +435,7 @@ def test_a_later_start_closes_and_does_nothing_else(runs: Folder) -> None:
     name = "journal-closed-1.jsonl"
     (bad / name).write_text(text.replace("journal-load.jsonl", name))
     anew(bad)
-    found = journal_run.read(bad)
-    assert found.verdict.verdict == "UNJUDGED"
-    assert any(f"{name} is of another run" in one for one in told(found))
+    assert_told(bad, "UNJUDGED", f"{name} is of another run")
 
 
 def test_logs_that_are_a_link(runs: Folder) -> None:

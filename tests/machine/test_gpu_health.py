@@ -30,24 +30,50 @@ def codes(reading: HealthReading | None) -> list[str]:
     return [message.code for message in reading.unjudged]
 
 
-@each("mask, summary", [(None, None), (0, None), (0, 0), (None, 0)])
-def test_a_fabric_that_is_not_supported_is_not_offered(
-    mask: int | None, summary: int | None
+UNKNOWN, NOT_SET_UP = ["health_value_unknown"], ["fabric_not_set_up"]
+DEGRADED = ("Bandwidth: Degraded",)
+
+
+@each(
+    "mask, summary, expected",
+    [
+        # not supported: not offered
+        (None, None, None),
+        (0, None, None),
+        (0, 0, None),
+        (None, 0, None),
+        # sound
+        (SOUND, None, (0.0, (), [])),
+        (SOUND, 1, (0.0, (), [])),
+        (0, 1, (0.0, (), [])),
+        (SOUND | 1 << 12 | 1 << 14, 1, (0.0, (), [])),
+        (SOUND | 1 << 16, 1, (0.0, (), [])),
+        # neither health nor a fault
+        (0x1AB, None, (None, (), UNKNOWN)),
+        (0x9AA, None, (None, (), UNKNOWN)),
+        (0xFAA, 1, (None, (), UNKNOWN)),
+        (0, 9, (None, (), UNKNOWN)),
+        (SOUND | 1 << 16, None, (None, (), UNKNOWN)),
+        (1 << 31, 0, (None, (), UNKNOWN)),
+        (SOUND | 2 << 12, None, (None, (), NOT_SET_UP)),
+        (SOUND | 2 << 14, None, (None, (), NOT_SET_UP)),
+        (SOUND | 3 << 14, None, (None, (), UNKNOWN)),
+        # a fault beside an unknown value is counted
+        (0x3 << 2 | 0x1, None, (1.0, DEGRADED, UNKNOWN)),
+    ],
+)
+def test_what_a_fabric_proves(
+    mask: int | None,
+    summary: int | None,
+    expected: tuple[float | None, tuple[str, ...], list[str]] | None,
 ) -> None:
-    assert fabric(mask, summary) is None
+    found = fabric(mask, summary)
+    assert (found and (found.count, found.faults, codes(found))) == expected
 
 
 def test_a_gpu_without_a_record_offers_nothing() -> None:
     bare = device(0, traits=None)
     assert [name for name, read in READINGS.items() if read(bare) is not None] == []
-
-
-@each(
-    "mask, summary",
-    [(SOUND, None), (SOUND, 1), (0, 1), (SOUND | 1 << 12 | 1 << 14, 1), (SOUND | 1 << 16, 1)],
-)
-def test_a_fabric_that_is_sound(mask: int, summary: int | None) -> None:
-    assert fabric(mask, summary) == HealthReading(0.0)
 
 
 @each(
@@ -73,32 +99,6 @@ def test_one_fault_of_the_fabric(mask: int, summary: int | None, fault: str) -> 
     found = fabric(mask, summary)
     assert found == HealthReading(1.0, (fault,))
     assert found.note == Message("driver_says", {"what": Listed((fault,))})
-
-
-@each(
-    "mask, summary, code",
-    [
-        (0x1AB, None, "health_value_unknown"),
-        (0x9AA, None, "health_value_unknown"),
-        (0xFAA, 1, "health_value_unknown"),
-        (0, 9, "health_value_unknown"),
-        (SOUND | 1 << 16, None, "health_value_unknown"),
-        (1 << 31, 0, "health_value_unknown"),
-        (SOUND | 2 << 12, None, "fabric_not_set_up"),
-        (SOUND | 2 << 14, None, "fabric_not_set_up"),
-        (SOUND | 3 << 14, None, "health_value_unknown"),
-    ],
-)
-def test_what_proves_neither_health_nor_a_fault(mask: int, summary: int | None, code: str) -> None:
-    found = fabric(mask, summary)
-    assert (found.count if found else 0, codes(found)) == (None, [code])
-
-
-def test_a_fault_beside_an_unknown_value_is_counted() -> None:
-    found = fabric(0x3 << 2 | 0x1, None)
-    assert found is not None
-    assert (found.count, found.faults) == (1.0, ("Bandwidth: Degraded",))
-    assert codes(found) == ["health_value_unknown"]
 
 
 def test_a_fabric_that_failed_to_answer() -> None:
@@ -138,19 +138,6 @@ def test_every_action_of_the_binding_is_known() -> None:
     assert actions == set(gpu_health.RECOVERY_ACTIONS)
 
 
-@each("action", sorted(gpu_health.RECOVERY_ACTIONS))
-def test_an_action_that_the_driver_wants(action: int) -> None:
-    found = of_health("gpu_recovery_action", recovery_action=action)
-    assert found is not None
-    assert (found.count, found.unjudged) == (float(action != 0), ())
-
-
-def test_an_action_that_nobody_knows() -> None:
-    found = of_health("gpu_recovery_action", recovery_action=8)
-    assert found is not None
-    assert (found.count, codes(found)) == (None, ["health_value_unknown"])
-
-
 @each(
     "measurement, told, count",
     [
@@ -171,18 +158,33 @@ def test_flags_and_counts(measurement: str, told: dict[str, Any], count: float) 
     assert others == {measurement}
 
 
+QUESTIONS = {
+    "gpu_sram_threshold": "nvmlDeviceGetSramEccErrorStatus",
+    "gpu_repair_pending": "nvmlDeviceGetRepairStatus",
+    "gpu_memory_unrepairable": "nvmlDeviceGetUnrepairableMemoryFlag_v1",
+    "gpu_banks_without_spare": "nvmlDeviceGetRowRemapperHistogram",
+    "gpu_inforom_corrupt": "nvmlDeviceValidateInforom",
+    "gpu_recovery_action": "nvmlDeviceGetFieldValues",
+}
+
+
 @each(
-    "measurement, function",
+    "measurement, told, expected",
     [
-        ("gpu_sram_threshold", "nvmlDeviceGetSramEccErrorStatus"),
-        ("gpu_repair_pending", "nvmlDeviceGetRepairStatus"),
-        ("gpu_memory_unrepairable", "nvmlDeviceGetUnrepairableMemoryFlag_v1"),
-        ("gpu_banks_without_spare", "nvmlDeviceGetRowRemapperHistogram"),
-        ("gpu_inforom_corrupt", "nvmlDeviceValidateInforom"),
-        ("gpu_recovery_action", "nvmlDeviceGetFieldValues"),
+        *(
+            ("gpu_recovery_action", {"recovery_action": action}, (float(action != 0), []))
+            for action in sorted(gpu_health.RECOVERY_ACTIONS)
+        ),
+        ("gpu_recovery_action", {"recovery_action": 8}, (None, ["health_value_unknown"])),
+        *(
+            (name, {"unanswered": ((question, "Unknown Error"),)}, (None, ["health_unanswered"]))
+            for name, question in QUESTIONS.items()
+        ),
     ],
 )
-def test_a_question_that_the_driver_failed_to_answer(measurement: str, function: str) -> None:
-    found = of_health(measurement, unanswered=((function, "Unknown Error"),))
+def test_actions_and_questions_that_the_driver_failed_to_answer(
+    measurement: str, told: dict[str, Any], expected: tuple[float | None, list[str]]
+) -> None:
+    found = of_health(measurement, **told)
     assert found is not None
-    assert (found.count, codes(found)) == (None, ["health_unanswered"])
+    assert (found.count, codes(found)) == expected

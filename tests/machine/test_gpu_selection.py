@@ -39,20 +39,29 @@ def test_gpus_that_are_hidden_from_outside_are_refused(value: str) -> None:
         gpu_selection.refuse_outside((), {"CUDA_VISIBLE_DEVICES": value})
 
 
-def test_with_a_list_of_gpus_it_is_said_that_the_variable_is_not_used() -> None:
-    told = gpu_selection.refuse_outside(("0", "gpu2"), {"CUDA_VISIBLE_DEVICES": "1"})
-    assert told is not None
-    assert words.message(told) == (
-        "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested"
-    )
-
-
-def test_in_a_slurm_job_the_variable_names_the_gpus_that_were_given() -> None:
-    told = gpu_selection.refuse_outside((), {"CUDA_VISIBLE_DEVICES": "1", "SLURM_JOB_ID": "7"})
-    assert told is not None
-    assert words.message(told) == (
-        "CUDA_VISIBLE_DEVICES=1: these GPUs were given to Slurm job 7, and these are tested"
-    )
+@each(
+    "asked, environ, told",
+    [
+        (
+            ("0", "gpu2"),
+            {"CUDA_VISIBLE_DEVICES": "1"},
+            "CUDA_VISIBLE_DEVICES=1 is set and not used: --gpus 0,gpu2 says which GPUs are tested",
+        ),
+        (
+            (),
+            {"CUDA_VISIBLE_DEVICES": "1", "SLURM_JOB_ID": "7"},
+            "CUDA_VISIBLE_DEVICES=1: these GPUs were given to Slurm job 7, and these are tested",
+        ),
+        ((), {"PATH": "/bin"}, None),
+        (("0",), {"PATH": "/bin"}, None),
+    ],
+    told=["with a list of GPUs", "in a Slurm job", "not set", "not set, with a list of GPUs"],
+)
+def test_what_is_said_of_a_variable_that_hides_gpus(
+    asked: tuple[str, ...], environ: dict[str, str], told: str | None
+) -> None:
+    found = gpu_selection.refuse_outside(asked, environ)
+    assert (found and words.message(found)) == told
 
 
 @each(
@@ -106,11 +115,6 @@ def test_a_job_without_gpus_on_a_machine_that_has_some(visible: str) -> None:
 def test_a_word_of_a_job_that_names_no_gpu(visible: str) -> None:
     with pytest.raises(SelectionError, match=r"name the GPUs with --gpus$"):
         gpu_selection.names_of_job(Job("7", visible, True), FOUND, 4)
-
-
-@pytest.mark.parametrize("asked", [(), ("0",)])
-def test_a_variable_that_is_not_set_is_no_matter(asked: tuple[str, ...]) -> None:
-    assert gpu_selection.refuse_outside(asked, {"PATH": "/bin"}) is None
 
 
 @each(

@@ -6,58 +6,87 @@ from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptance.core.component import Component
 from acceptance.core.parts import CPU, Core, Gpu, Pair, Part, Renamed, parse
 from acceptance.machine.matching import MovedPart, ReplacedPart, match, unique_identities
 
-
-def test_by_name_where_nothing_tells_an_identity() -> None:
-    found = match({}, {}, [CPU, Core(3)])
-    assert [found.name(name) for name in (CPU, Core(3), parse("never seen"))] == [
-        CPU,
-        Core(3),
-        parse("never seen"),
-    ]
-    assert (found.moved, found.replaced) == ((), ())
+ZERO, ONE, OTHER = Gpu(0), Gpu(1), Renamed(parse("gpu1"))
+PATH, NEVER_SEEN = Pair(ZERO, ONE), parse("never seen")
+DISK_A, DISK_B, DISK_C = (Part("disk", name) for name in "abc")
+SWAPPED = (MovedPart("X", ZERO, ONE), MovedPart("Y", ONE, ZERO))
+WENT = MovedPart("Y", ONE, ZERO)
 
 
-def test_a_card_that_moved_to_another_slot_is_the_same_card() -> None:
-    found = match({Gpu(0): "X", Gpu(1): "Y"}, {Gpu(0): "Y", Gpu(1): "X"}, [])
-    assert (found.name(Gpu(0)), found.name(Gpu(1))) == (Gpu(1), Gpu(0))
-    assert found.moved == (MovedPart("X", Gpu(0), Gpu(1)), MovedPart("Y", Gpu(1), Gpu(0)))
-    assert found.replaced == ()
-    assert not found.is_other(Gpu(0))
-
-
-def test_a_path_goes_with_the_cards_at_its_ends() -> None:
-    found = match({Gpu(0): "X", Gpu(1): "Y"}, {Gpu(0): "Y", Gpu(1): "X"}, [Pair(Gpu(0), Gpu(1))])
-    assert found.name(Pair(Gpu(0), Gpu(1))) == Pair(Gpu(1), Gpu(0))
-
-
-def test_another_card_in_the_same_slot_keeps_its_name_and_is_told() -> None:
-    found = match({Gpu(0): "X"}, {Gpu(0): "Z"}, [Gpu(0)])
-    assert found.name(Gpu(0)) == Gpu(0)
-    assert found.replaced == (ReplacedPart(Gpu(0), "X", "Z"),)
-    assert found.is_other(Gpu(0))
-    assert found.is_other(Pair(Gpu(0), Gpu(1)))
-    assert not found.is_other(Gpu(1))
-
-
-def test_a_new_card_never_takes_the_name_of_one_that_moved() -> None:
-    found = match({Gpu(0): "X", Gpu(1): "Y"}, {Gpu(0): "Y", Gpu(1): "Z"}, [Gpu(0), Gpu(1)])
-    assert (found.name(Gpu(0)), found.name(Gpu(1))) == (Gpu(1), Renamed(parse("gpu1")))
-
-
-def test_a_serial_number_that_two_parts_share_tells_neither() -> None:
-    found = match(
-        {Part("disk", "a"): "0", Part("disk", "b"): "0"},
-        {Part("disk", "b"): "0", Part("disk", "c"): "0"},
-        [],
-    )
-    assert [found.name(name) for name in (Part("disk", "b"), Part("disk", "c"))] == [
-        Part("disk", "b"),
-        Part("disk", "c"),
-    ]
-    assert (found.moved, found.replaced) == ((), ())
+@each(
+    "first, later, others, names, moved, replaced, is_other",
+    [
+        (
+            {},
+            {},
+            [CPU, Core(3)],
+            {CPU: CPU, Core(3): Core(3), NEVER_SEEN: NEVER_SEEN},
+            (),
+            (),
+            {CPU: False},
+        ),
+        (
+            {ZERO: "X", ONE: "Y"},
+            {ZERO: "Y", ONE: "X"},
+            [PATH],
+            {ZERO: ONE, ONE: ZERO, PATH: Pair(ONE, ZERO)},
+            SWAPPED,
+            (),
+            {ZERO: False},
+        ),
+        (
+            {ZERO: "X"},
+            {ZERO: "Z"},
+            [ZERO],
+            {ZERO: ZERO},
+            (),
+            (ReplacedPart(ZERO, "X", "Z"),),
+            {ZERO: True, PATH: True, ONE: False},
+        ),
+        (
+            {ZERO: "X", ONE: "Y"},
+            {ZERO: "Y", ONE: "Z"},
+            [ZERO, ONE, OTHER],
+            {ZERO: ONE, ONE: OTHER, OTHER: Renamed(OTHER)},
+            (WENT,),
+            (),
+            {},
+        ),
+        (
+            {DISK_A: "0", DISK_B: "0"},
+            {DISK_B: "0", DISK_C: "0"},
+            [],
+            {DISK_B: DISK_B, DISK_C: DISK_C},
+            (),
+            (),
+            {},
+        ),
+    ],
+    told=[
+        "by name where nothing tells an identity",
+        "a card that moved to another slot is the same card, and a path goes with its ends",
+        "another card in the same slot keeps its name and is told",
+        "a new card never takes the name of one that moved, nor one that was given",
+        "a serial number that two parts share tells neither",
+    ],
+)
+def test_which_component_is_which(
+    first: dict[Component, str],
+    later: dict[Component, str],
+    others: list[Component],
+    names: dict[Component, Component],
+    moved: tuple[MovedPart, ...],
+    replaced: tuple[ReplacedPart, ...],
+    is_other: dict[Component, bool],
+) -> None:
+    found = match(first, later, others)
+    assert {name: found.name(name) for name in names} == names
+    assert (found.moved, found.replaced) == (moved, replaced)
+    assert {name: found.is_other(name) for name in is_other} == is_other
 
 
 @each("nobody", ["0", "00000000", "", " 0 ", "N/A", "na", "NONE", "Unknown", "FFFFFFFF"])
@@ -74,18 +103,6 @@ def test_what_stands_for_no_serial_number_tells_no_part_from_another(nobody: str
 @each("identity", ["10", "0A", "FFF", "FFFFF1", "NAB", "None1", "GPU-00000000-0000"])
 def test_a_serial_number_may_look_a_little_like_none(identity: str) -> None:
     assert unique_identities({Part("disk", "a"): identity}) == {Part("disk", "a"): identity}
-
-
-def test_a_name_that_was_given_is_not_given_again() -> None:
-    found = match(
-        {Gpu(0): "X", Gpu(1): "Y"},
-        {Gpu(0): "Y", Gpu(1): "Z"},
-        [Gpu(0), Gpu(1), Renamed(parse("gpu1"))],
-    )
-    assert [found.name(name) for name in (Gpu(1), Renamed(parse("gpu1")))] == [
-        Renamed(parse("gpu1")),
-        Renamed(Renamed(parse("gpu1"))),
-    ]
 
 
 names = st.sampled_from([Gpu(0), Gpu(1), Gpu(2), Gpu(3)])

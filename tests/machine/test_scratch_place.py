@@ -43,9 +43,39 @@ def refused(filesystem: Filesystem, *allow: str, need: int = 0) -> str | None:
     return None if why is None else words.message(why)
 
 
-@each("kind", ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs"])
-def test_local_filesystems(kind: str) -> None:
-    assert refused(replace(DATA, kind=kind)) is None
+LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs")
+UNKNOWN = ("vfat", "exfat", "ntfs3", "fuseblk", "minix", "newfs", "")
+IMAGES = ("squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs")
+NOT_KNOWN = "does not know as a local disk's filesystem"
+IN_RAM = (("ram",), ("loop", "tmpfs"), ("crypt", "ram"))
+
+
+@each(
+    "filesystem, allow, why",
+    [
+        *((replace(DATA, kind=kind), (), "") for kind in LOCAL),
+        (replace(DATA, layers=("crypt", "lvm", "raid1")), (), ""),
+        # unknown kinds are refused until they are allowed by name
+        *((replace(DATA, kind=kind), (), NOT_KNOWN) for kind in UNKNOWN),
+        *(
+            (replace(DATA, kind=kind), ("tmpfs", "overlay", "network"), NOT_KNOWN)
+            for kind in UNKNOWN
+        ),
+        *((replace(DATA, kind=kind), (kind,), "") for kind in UNKNOWN),
+        # a disk in RAM is as good as tmpfs
+        *((replace(DATA, layers=layers), (), "add 'tmpfs' to its allow") for layers in IN_RAM),
+        *((replace(DATA, layers=layers), ("tmpfs",), "") for layers in IN_RAM),
+        # what is read-only is never allowed, and neither is the image of a disk
+        (replace(DATA, read_only=True), ("ext4",), "read-only filesystem"),
+        *((replace(DATA, kind=kind), (kind,), "read-only filesystem") for kind in IMAGES),
+    ],
+)
+def test_which_filesystems_are_refused(
+    filesystem: Filesystem, allow: tuple[str, ...], why: str
+) -> None:
+    told = refused(filesystem, *allow)
+    assert (told is not None) == bool(why)
+    assert why in (told or "")
 
 
 @each(
@@ -93,31 +123,6 @@ def test_what_is_no_disk_of_this_machine_must_be_allowed(kind: str, word: str) -
     assert refused(found, kind) is None
     others = {"tmpfs", "overlay", "network"} - {word, kind}
     assert refused(found, *others) is not None
-
-
-@each("kind", ["vfat", "exfat", "ntfs3", "fuseblk", "minix", "newfs", ""])
-def test_unknown_kinds_are_refused_until_they_are_allowed_by_name(kind: str) -> None:
-    found = replace(DATA, kind=kind)
-    assert "does not know as a local disk's filesystem" in (refused(found) or "")
-    assert refused(found, "tmpfs", "overlay", "network") is not None
-    assert refused(found, kind) is None
-
-
-@each("layers", [("ram",), ("loop", "tmpfs"), ("crypt", "ram")])
-def test_a_disk_in_ram_is_as_good_as_tmpfs(layers: tuple[str, ...]) -> None:
-    found = replace(DATA, layers=layers)
-    assert "add 'tmpfs' to its allow" in (refused(found) or "")
-    assert refused(found, "tmpfs") is None
-    assert refused(replace(DATA, layers=("crypt", "lvm", "raid1"))) is None
-
-
-def test_read_only_is_never_allowed() -> None:
-    assert "read-only filesystem" in (refused(replace(DATA, read_only=True), "ext4") or "")
-
-
-@each("kind", ["squashfs", "iso9660", "udf", "erofs", "cramfs", "romfs"])
-def test_the_image_of_a_disk_is_never_allowed(kind: str) -> None:
-    assert "read-only filesystem" in (refused(replace(DATA, kind=kind), kind) or "")
 
 
 @each(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 from machine_tree import Tree
@@ -22,11 +21,6 @@ NVRM_OPEN = (
 )
 # Made up: the open module's line on Arm.
 NVRM_ARM = NVRM_OPEN.replace("x86_64", "aarch64")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
 
 
 def test_a_bare_virtual_machine_shows_nothing(tree: Tree) -> None:

@@ -32,11 +32,6 @@ def test_the_power_limit_is_that_of_every_package_for_long(tmp_path: Path) -> No
     assert cpu.power_limit_w(tree.root) is None, "one of them is not limited"
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
-
-
 def test_one_socket_with_two_threads_a_core(tree: Tree) -> None:
     cores = [(core, core + 16) for core in range(16)]
     tree.cpus(cores, model="AMD Ryzen 9 7950X  16-Core Processor")
@@ -79,29 +74,52 @@ def test_cores_by_the_socket_whose_memory_is_their_own(
     assert cpu.read(tree.root).socket_cores == groups
 
 
-def test_smt_switched_off_in_the_system(tree: Tree) -> None:
-    tree.cpus([(0, 4), (1, 5), (2, 6), (3, 7)])
-    tree.write("sys/devices/system/cpu/online", "0-3\n")
-    seen = cpu.read(tree.root)
-    assert (seen.cores, seen.threads) == (4, 4)
-    assert seen.core_groups == (CoreGroup("all", ((0,), (1,), (2,), (3,))),)
-
-
-def test_hybrid_cores_are_kept_apart(tree: Tree) -> None:
-    tree.cpus([(0, 1), (2, 3), (4,), (5,), (6,), (7,), (8,)])
-    tree.write("sys/devices/cpu_core/cpus", "0-3\n")
-    tree.write("sys/devices/cpu_atom/cpus", "4-7\n")
-    assert cpu.read(tree.root).core_groups == (
-        CoreGroup("performance", ((0, 1), (2, 3))),
-        CoreGroup("efficiency", ((4,), (5,), (6,), (7,))),
-        CoreGroup("other", ((8,),)),
-    )
-
-
-def test_hybrid_with_its_small_cores_switched_off_is_of_one_kind(tree: Tree) -> None:
-    tree.cpus([(0, 1), (2, 3)])
-    tree.write("sys/devices/cpu_core/cpus", "0-3\n")
-    assert [group.name for group in cpu.read(tree.root).core_groups] == ["all"]
+@each(
+    "cores, files, count, groups",
+    [
+        (
+            [(0, 4), (1, 5), (2, 6), (3, 7)],
+            {"system/cpu/online": "0-3\n"},
+            (4, 4),
+            (CoreGroup("all", ((0,), (1,), (2,), (3,))),),
+        ),
+        (
+            [(0, 1), (2, 3), (4,), (5,), (6,), (7,), (8,)],
+            {"cpu_core/cpus": "0-3\n", "cpu_atom/cpus": "4-7\n"},
+            (7, 9),
+            (
+                CoreGroup("performance", ((0, 1), (2, 3))),
+                CoreGroup("efficiency", ((4,), (5,), (6,), (7,))),
+                CoreGroup("other", ((8,),)),
+            ),
+        ),
+        (
+            [(0, 1), (2, 3)],
+            {"cpu_core/cpus": "0-3\n"},
+            (2, 4),
+            (CoreGroup("all", ((0, 1), (2, 3))),),
+        ),
+    ],
+    told=[
+        "SMT switched off in the system",
+        "hybrid cores are kept apart",
+        "a hybrid with its small cores switched off is of one kind",
+    ],
+)
+def test_groups_of_cores(
+    tmp_path: Path,
+    cores: list[tuple[int, ...]],
+    files: dict[str, str],
+    count: tuple[int, int],
+    groups: tuple[CoreGroup, ...],
+) -> None:
+    tree = Tree(tmp_path)
+    tree.cpus(cores)
+    for path, text in files.items():
+        tree.write(f"sys/devices/{path}", text)
+    seen = cpu.read(tmp_path)
+    assert (seen.cores, seen.threads) == count
+    assert seen.core_groups == groups
 
 
 def test_caches_of_several_sizes_and_sharing(tree: Tree) -> None:

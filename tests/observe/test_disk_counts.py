@@ -283,37 +283,58 @@ def test_losses_of_power_of_a_sata_ssd_are_read() -> None:
     assert parse(document(name)).unsafe_shutdowns == 167
 
 
-@each("severity", ["warning", "error"])
-def test_a_status_by_attributes_is_a_whole_report(severity: str) -> None:
+BY_ATTRIBUTES = "Warning: This result is based on an Attribute check."
+ROW = document(CRC_LOG)["ata_smart_attributes"]["table"][0]
+WITHOUT_THRESHOLD = {key: value for key, value in ROW.items() if key != "thresh"}
+
+
+def behind_a_controller(
+    severity: str, texts: Sequence[str], printed: Sequence[str], rows: list[dict[str, Any]] | None
+) -> Health:
     """As smartctl prints it behind a controller that does not pass the disk's answer on."""
+    report = document(CRC_LOG)
+    report["smartctl"]["messages"] = [
+        {"string": "CHECK POWER MODE not implemented, ignoring -n option",
+         "severity": "information"},
+        *({"string": text, "severity": severity} for text in texts),
+    ]  # fmt: skip
+    report["smartctl"] |= {"exit_status": 4, "output": ["=== START ===", *printed]}
+    return parse(report if rows is None else report | {"ata_smart_attributes": {"table": rows}})
 
-    def told(*texts: str, printed: Sequence[str] = (), **parts: Any) -> Health:
-        report = document(CRC_LOG)
-        report["smartctl"]["messages"] = [
-            {"string": "CHECK POWER MODE not implemented, ignoring -n option",
-             "severity": "information"},
-            *({"string": text, "severity": severity} for text in texts),
-        ]  # fmt: skip
-        report["smartctl"] |= {"exit_status": 4, "output": ["=== START ===", *printed]}
-        return parse(report | parts)
 
-    by_attributes = "Warning: This result is based on an Attribute check."
-    assert told(by_attributes).passed
-    assert told(by_attributes, "Read Device Statistics page 0x00 failed").passed
-    assert told("Read Device Statistics pages 0x00-0x07 failed").passed
-    assert told(printed=["Read GP Log Directory failed"]).passed
-    assert told(by_attributes, printed=["SMART Status command failed: scsi error"]).passed
+@each("severity", ["warning", "error"])
+@each(
+    "texts, printed",
+    [
+        ([BY_ATTRIBUTES], []),
+        ([BY_ATTRIBUTES, "Read Device Statistics page 0x00 failed"], []),
+        (["Read Device Statistics pages 0x00-0x07 failed"], []),
+        ([], ["Read GP Log Directory failed"]),
+        ([BY_ATTRIBUTES], ["SMART Status command failed: scsi error"]),
+    ],
+)
+def test_a_status_by_attributes_is_a_whole_report(
+    severity: str, texts: list[str], printed: list[str]
+) -> None:
+    assert behind_a_controller(severity, texts, printed, None).passed
+
+
+@each("severity", ["warning", "error"])
+@each(
+    "texts, printed, rows",
+    [
+        ([BY_ATTRIBUTES], ["Read SMART Error Log failed: scsi error"], None),
+        ([], [], None),
+        ([BY_ATTRIBUTES, "Read SMART Data failed: scsi error"], [], None),
+        ([BY_ATTRIBUTES], [], [WITHOUT_THRESHOLD]),
+        ([BY_ATTRIBUTES], [], []),
+    ],
+)
+def test_a_status_by_attributes_that_were_not_read_proves_nothing(
+    severity: str, texts: list[str], printed: list[str], rows: list[dict[str, Any]] | None
+) -> None:
     with pytest.raises(smart.SmartUnreadable):
-        told(by_attributes, printed=["Read SMART Error Log failed: scsi error"])
-    for texts in ((), (by_attributes, "Read SMART Data failed: scsi error")):
-        with pytest.raises(smart.SmartUnreadable):
-            told(*texts)
-    row = document(CRC_LOG)["ata_smart_attributes"]["table"][0]
-    del row["thresh"]
-    with pytest.raises(smart.SmartUnreadable):
-        told(by_attributes, ata_smart_attributes={"table": [row]})
-    with pytest.raises(smart.SmartUnreadable):
-        told(by_attributes, ata_smart_attributes={"table": []})
+        behind_a_controller(severity, texts, printed, rows)
 
 
 # --- what is not as smartctl writes it ---

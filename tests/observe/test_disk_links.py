@@ -37,9 +37,15 @@ def nvme(root: Path) -> Tree:
 PCIE = PcieLink("0000:04:00.0", 8.0, 2, 16.0, 4, 32.0, 16)
 
 
-def test_nvme(tmp_path: Path) -> None:
+@each(
+    "transport, link",
+    [("nvme", PCIE), ("usb", None), ("sas", None), ("nvme-tcp", None), (None, None)],
+)
+def test_a_pcie_link_is_that_of_an_nvme_disk_alone(
+    tmp_path: Path, transport: str | None, link: PcieLink | None
+) -> None:
     nvme(tmp_path)
-    assert disk_links.read(disk("nvme0n1", "nvme"), tmp_path) == PCIE
+    assert disk_links.read(disk("nvme0n1", transport), tmp_path) == link
 
 
 def test_nvme_multipath(tmp_path: Path) -> None:
@@ -47,12 +53,6 @@ def test_nvme_multipath(tmp_path: Path) -> None:
     subsystem = tree.disk("nvme1n1", "virtual/nvme-subsystem/nvme-subsys1")
     tree.link(f"{subsystem}/nvme0", f"{FUNCTION}/nvme/nvme0")
     assert disk_links.read(disk("nvme1n1", "nvme"), tmp_path) == PCIE
-
-
-def test_nvme_that_is_on_no_pci_bus(tmp_path: Path) -> None:
-    tree = Tree(tmp_path)
-    tree.link(f"{tree.disk('nvme0n1', 'platform/apple/nvme/nvme0')}/device", "sys/devices/platform")
-    assert disk_links.read(disk("nvme0n1", "nvme"), tmp_path) is None
 
 
 def sata(root: Path, link: str = "link1", **files: str) -> None:
@@ -100,19 +100,6 @@ def test_a_speed_that_is_none(tmp_path: Path) -> None:
         disk_links.read(disk("sda", "sata"), tmp_path)
 
 
-def test_sata_without_a_port_or_a_link(tmp_path: Path) -> None:
-    Tree(tmp_path).disk("sda", f"{ATA}/host0/target0:0:0/0:0:0:0")
-    Tree(tmp_path).disk("sdb", "pci0000:00/0000:00:17.0/host0/target0:0:0/0:0:0:0")
-    for name in ("sda", "sdb"):
-        assert disk_links.read(disk(name, "sata"), tmp_path) is None
-
-
-@each("transport", ["usb", "sas", "nvme-tcp", None])
-def test_disks_with_other_links(tmp_path: Path, transport: str | None) -> None:
-    nvme(tmp_path)
-    assert disk_links.read(disk("nvme0n1", transport), tmp_path) is None
-
-
 def test_whether_a_disk_shows_its_link_is_known_before_the_run(tmp_path: Path) -> None:
     tree = nvme(tmp_path)
     tree.disk("nvme2n1", "platform/apple/nvme/nvme2")
@@ -136,9 +123,19 @@ def test_why_a_link_is_not_known(tmp_path: Path) -> None:
     assert disk_links.lack(seen, tmp_path) == "no_answer"
 
 
-def test_a_disk_without_such_a_link_has_none(tmp_path: Path) -> None:
+@each(
+    "name, transport, path",
+    [
+        ("nvme0n1", "nvme", "platform/apple/nvme/nvme0"),
+        ("sda", "sata", f"{ATA}/host0/target0:0:0/0:0:0:0"),
+        ("sda", "sata", "pci0000:00/0000:00:17.0/host0/target0:0:0/0:0:0:0"),
+    ],
+    told=["an NVMe disk that is on no PCI bus", "a SATA disk without a link", "or without a port"],
+)
+def test_a_disk_without_such_a_link_has_none(
+    tmp_path: Path, name: str, transport: str, path: str
+) -> None:
     tree = Tree(tmp_path)
-    tree.link(f"{tree.disk('nvme0n1', 'platform/apple/nvme/nvme0')}/device", "sys/devices/platform")
-    tree.disk("sda", "pci0000:00/0000:00:17.0/host0/target0:0:0/0:0:0:0")
-    for one in (disk("nvme0n1", "nvme"), disk("sda", "sata")):
-        assert disk_links.lack(one, tmp_path) == "not_offered"
+    tree.link(f"{tree.disk(name, path)}/device", "sys/devices/platform")
+    assert disk_links.read(disk(name, transport), tmp_path) is None
+    assert disk_links.lack(disk(name, transport), tmp_path) == "not_offered"

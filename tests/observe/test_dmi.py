@@ -67,26 +67,6 @@ def empty(number: int, locator: str, in_array: int = 0x10, **changes: str) -> st
     )
 
 
-def test_two_runs_in_one_text_are_refused() -> None:
-    once = HEAD + array(0x10, 1) + module(0x11)
-    with pytest.raises(UnreadableOutput, match="2 outputs"):
-        dmi.parse(once + once)
-
-
-@each(
-    "changes",
-    [
-        {"Size": "4194304 GB"},
-        {"Speed": "999999999 MT/s"},
-        {"Configured_Memory_Speed": "65536 MT/s"},
-        {"Total_Width": "65536 bits"},
-    ],
-)
-def test_what_no_smbios_field_holds_is_refused(changes: dict[str, str]) -> None:
-    with pytest.raises(UnreadableOutput, match="this is not a"):
-        dmi.parse(HEAD + array(0x10, 1) + module(0x11, **changes))
-
-
 def test_the_command_line() -> None:
     assert dmi.argv() == ("dmidecode", "-t", "memory")
     assert dmi.argv("/usr/sbin/dmidecode")[0] == "/usr/sbin/dmidecode"
@@ -130,14 +110,99 @@ def test_sizes(text: str, size_bytes: int | None) -> None:
     assert dimm.size_bytes == size_bytes
 
 
-@each("text", ["No Module Installed", "Not Installed", "0 MB"])
-def test_empty_slots_are_counted_but_are_no_modules(text: str) -> None:
-    tables = dmi.parse(HEAD + module(0x11) + module(0x12, Size=text, Locator="DIMM_A2"))
-    assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (
-        ["DIMM_A1"],
-        2,
-        None,
-    )
+def two_arrays(first: str, second: str) -> str:
+    """A module in each of two arrays with their error correction."""
+    arrays = array(0x10, 1, ecc=first) + array(0x20, 1, ecc=second)
+    return arrays + module(0x11) + module(0x21, 0x20, Locator="B1")
+
+
+PROCESSOR = (
+    "Handle 0x0004, DMI type 4, 48 bytes\nProcessor Information\n\tFlags:\n\t\tFPU "
+    "(Floating-point unit on-chip)\n\n"
+)
+END = "Handle 0x0015, DMI type 127, 4 bytes\nEnd Of Table\n\n"
+NAMELESS = {"Locator": "Not Specified"}
+
+
+@each(
+    "text, slots, total, ecc",
+    [
+        *(
+            (module(0x11) + module(0x12, Size=size, Locator="DIMM_A2"), ["DIMM_A1"], 2, None)
+            for size in ("No Module Installed", "Not Installed", "0 MB")
+        ),
+        (
+            array(0x10, 4)
+            + empty(0x11, "DIMM 0", Bank_Locator="P0 CHANNEL A")
+            + module(0x12, Locator="DIMM 1", Bank_Locator="P0 CHANNEL A")
+            + empty(0x13, "DIMM 0", Bank_Locator="P0 CHANNEL B")
+            + module(0x14, Locator="DIMM 1", Bank_Locator="P0 CHANNEL B"),
+            ["P0 CHANNEL A DIMM 1", "P0 CHANNEL B DIMM 1"],
+            4,
+            "Multi-bit ECC",
+        ),
+        (
+            array(0x10, 1)
+            + array(0x20, 2)
+            + module(0x11)
+            + module(0x21, 0x20)
+            + module(0x22, 0x20, Locator="B1"),
+            ["BANK 0 DIMM_A1 #1", "BANK 0 DIMM_A1 #2", "B1"],
+            3,
+            "Multi-bit ECC",
+        ),
+        (module(0x11, **NAMELESS), ["BANK 0"], 1, None),
+        (module(0x1A, **NAMELESS, Bank_Locator="Not Specified"), ["handle 0x001a"], 1, None),
+        (
+            array(0x10, 2)
+            + array(0x20, 1, ecc="None", use="Flash Memory")
+            + module(0x11)
+            + module(0x12, Locator="SPI ROM", Type="Flash", Size="16 MB")
+            + module(0x21, 0x20, Locator="BIOS", Size="4 MB"),
+            ["DIMM_A1"],
+            1,
+            "Multi-bit ECC",
+        ),
+        (two_arrays("None", "None"), ["DIMM_A1", "B1"], 2, "None"),
+        (
+            two_arrays("None", "Multi-bit ECC"),
+            ["DIMM_A1", "B1"],
+            2,
+            "mixed: Multi-bit ECC, None",
+        ),
+        (two_arrays("Unknown", "Unknown"), ["DIMM_A1", "B1"], 2, None),
+        (PROCESSOR + array(0x10, 1) + module(0x11) + END, ["DIMM_A1"], 1, "Multi-bit ECC"),
+        (array(0x10, 0) + module(0x11), ["DIMM_A1"], 1, "Multi-bit ECC"),
+        (
+            array(0x10, 2) + module(0x11) + empty(0x12, "DIMM_B1", Note="reserved"),
+            ["DIMM_A1"],
+            2,
+            "Multi-bit ECC",
+        ),
+    ],
+    told=[
+        "an empty slot is counted but is no module",
+        "in other words",
+        "by its size",
+        "equal locators are told apart by their bank",
+        "equal locators and banks on two sockets are numbered",
+        "a slot without a name has that of its bank",
+        "or that of its handle",
+        "firmware chips and other arrays are no slots",
+        "no error correction",
+        "error correction in one of two arrays",
+        "error correction that is not known",
+        "a whole dmidecode is read too",
+        "firmware that promises fewer than it lists is believed",
+        "what only an empty slot says is not missed of a module",
+    ],
+)
+def test_slots_and_error_correction(
+    text: str, slots: list[str], total: int, ecc: str | None
+) -> None:
+    tables = dmi.parse(HEAD + text)
+    assert [dimm.slot for dimm in tables.dimms] == slots
+    assert (tables.slots_total, tables.ecc) == (total, ecc)
 
 
 @each(
@@ -171,46 +236,6 @@ def test_what_the_firmware_did_not_fill_in_is_absent(text: str) -> None:
 def test_old_firmware_has_no_configured_speed() -> None:
     (dimm,) = dmi.parse(HEAD + module(0x11, Configured_Memory_Speed=None)).dimms
     assert dimm.configured_mts is None
-
-
-def test_equal_locators_are_told_apart_by_their_bank() -> None:
-    text = HEAD + array(0x10, 4)
-    for number, (locator, bank) in enumerate(
-        [("DIMM 0", "A"), ("DIMM 1", "A"), ("DIMM 0", "B"), ("DIMM 1", "B")]
-    ):
-        maker = module if locator == "DIMM 1" else empty
-        names = {"Bank_Locator": f"P0 CHANNEL {bank}"}
-        text += (
-            maker(0x11 + number, Locator=locator, **names)
-            if maker is module
-            else empty(0x11 + number, locator, **names)
-        )
-    assert [dimm.slot for dimm in dmi.parse(text).dimms] == [
-        "P0 CHANNEL A DIMM 1",
-        "P0 CHANNEL B DIMM 1",
-    ]
-
-
-def test_equal_locators_and_banks_on_two_sockets_are_numbered() -> None:
-    text = (
-        HEAD
-        + array(0x10, 1)
-        + array(0x20, 2)
-        + module(0x11)
-        + module(0x21, 0x20)
-        + module(0x22, 0x20, Locator="B1")
-    )
-    tables = dmi.parse(text)
-    assert [dimm.slot for dimm in tables.dimms] == ["BANK 0 DIMM_A1 #1", "BANK 0 DIMM_A1 #2", "B1"]
-    assert tables.slots_total == 3
-
-
-def test_a_slot_without_a_name() -> None:
-    named = {"Locator": "Not Specified"}
-    (dimm,) = dmi.parse(HEAD + module(0x11, **named)).dimms
-    assert dimm.slot == "BANK 0"
-    (dimm,) = dmi.parse(HEAD + module(0x1A, **named, Bank_Locator="Not Specified")).dimms
-    assert dimm.slot == "handle 0x001a"
 
 
 @given(
@@ -254,47 +279,6 @@ def test_persistent_memory_is_a_module_and_its_list_is_read_over() -> None:
     assert kinds == ["DDR4", "Logical non-volatile device"]
 
 
-def test_firmware_chips_and_other_arrays_are_no_slots() -> None:
-    text = HEAD + array(0x10, 2) + array(0x20, 1, ecc="None", use="Flash Memory") + module(0x11)
-    text += module(0x12, Locator="SPI ROM", Type="Flash", Size="16 MB") + module(
-        0x21, 0x20, Locator="BIOS", Size="4 MB"
-    )
-    tables = dmi.parse(text)
-    assert ([dimm.slot for dimm in tables.dimms], tables.slots_total, tables.ecc) == (
-        ["DIMM_A1"],
-        1,
-        "Multi-bit ECC",
-    )
-
-
-@each(
-    "first, second, ecc",
-    [
-        ("None", "None", "None"),
-        ("None", "Multi-bit ECC", "mixed: Multi-bit ECC, None"),
-        ("Unknown", "Unknown", None),
-    ],
-)
-def test_error_correction(first: str, second: str, ecc: str | None) -> None:
-    text = (
-        HEAD
-        + array(0x10, 1, ecc=first)
-        + array(0x20, 1, ecc=second)
-        + module(0x11)
-        + module(0x21, 0x20, Locator="B1")
-    )
-    assert dmi.parse(text).ecc == ecc
-
-
-def test_a_whole_dmidecode_is_read_too() -> None:
-    other = (
-        "Handle 0x0004, DMI type 4, 48 bytes\nProcessor Information\n\tFlags:\n\t\tFPU "
-        "(Floating-point unit on-chip)\n\n"
-    )
-    tail = "Handle 0x0015, DMI type 127, 4 bytes\nEnd Of Table\n\n"
-    assert dmi.parse(HEAD + other + array(0x10, 1) + module(0x11) + tail).slots_total == 1
-
-
 WEATHER = {
     "crlf": lambda text: text.replace("\n", "\r\n"),
     "no indentation": lambda text: text.replace("\t", ""),
@@ -310,10 +294,6 @@ WEATHER = {
 def test_weather(weather: str) -> None:
     text = HEAD + array(0x10, 2) + module(0x11) + empty(0x12, "DIMM_A2")
     assert dmi.parse(WEATHER[weather](text)) == dmi.parse(text)
-
-
-def test_firmware_that_promises_fewer_than_it_lists_is_believed() -> None:
-    assert dmi.parse(HEAD + array(0x10, 0) + module(0x11)).slots_total == 1
 
 
 @given(st.data())
@@ -332,25 +312,6 @@ def test_a_text_that_is_cut_short_never_loses_a_module(data: st.DataObject) -> N
     except (DmiUnreadable, UnreadableOutput):
         return
     assert [dimm.slot for dimm in seen.dimms] == [dimm.slot for dimm in whole.dimms]
-
-
-@each(
-    "text, why",
-    [
-        (HEAD + array(0x10, 2) + module(0x11), "promises 2 devices and 1 are listed"),
-        (HEAD + array(0x10, "") + module(0x11), "has no `Number Of Devices`"),
-        (HEAD + module(0x11, Locator=None), "has no `Locator`"),
-        (HEAD + module(0x11) + module(0x12, Part_Number=None, Locator="B"), "has no `Part Number`"),
-        (HEAD + module(0x11, Size="a lot"), "'Size: a lot'"),
-        (HEAD + module(0x11, Speed="fast"), "'Speed: fast'"),
-        (HEAD + module(0x11, Data_Width="wide"), "'Data Width: wide'"),
-        (HEAD + module(0x11).replace("\tType:", "\t???\n\tType:"), r"\?\?\?"),
-        ("\tSize: 8192 MB\n\tSize: No Module Installed\n", "Size: 8192 MB"),
-    ],
-)
-def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
-    with pytest.raises(UnreadableOutput, match=why):
-        dmi.parse(text)
 
 
 @each(
@@ -380,6 +341,7 @@ def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
             "DMI tables are broken",
         ),
         (HEAD + empty(0x11, "A1") + empty(0x12, "A2"), 0, "2 slots, all empty"),
+        ((RECORDINGS / "vm_no_tables_3.4.txt").read_text(), 1, "no DMI tables"),
     ],
 )
 def test_tables_that_cannot_be_read_are_never_no_modules(
@@ -389,38 +351,43 @@ def test_tables_that_cannot_be_read_are_never_no_modules(
         dmi.parse(text, returncode)
 
 
-def test_what_only_an_empty_slot_says_is_not_missed_of_a_module() -> None:
-    text = HEAD + array(0x10, 2) + module(0x11) + empty(0x12, "DIMM_B1", **{"Note": "reserved"})
-    assert len(dmi.parse(text).dimms) == 1
+WHOLE = HEAD + array(0x10, 1) + module(0x11)
 
 
-def test_recording_of_a_virtual_machine_without_tables() -> None:
-    with pytest.raises(DmiUnreadable, match="no DMI tables"):
-        dmi.parse((RECORDINGS / "vm_no_tables_3.4.txt").read_text(), 1)
+def without(part: str) -> str:
+    """The whole text, less the lines of a part."""
+    lines = WHOLE.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(part))
 
 
-def test_a_structure_without_its_handle_is_a_text_that_was_cut() -> None:
-    whole = HEAD + array(0x10, 1) + module(0x11)
-    for title in ("Physical Memory Array\n", "Memory Device\n"):
-        at = whole.index(title)
-        cut = whole[: whole.rindex("Handle 0x", 0, at)] + whole[at:]
-        with pytest.raises(UnreadableOutput, match="lost its handle"):
-            dmi.parse(cut)
+NOT_WHOLE = "the memory array 0x0010 has no"
 
 
-@pytest.mark.parametrize("part", ["Use", "Error Correction Type"])
-def test_an_array_without_a_part_is_a_text_that_was_cut(part: str) -> None:
-    text = HEAD + "".join(
-        line for line in array(0x10, 1).splitlines(keepends=True) if f"\t{part}:" not in line
-    )
-    with pytest.raises(UnreadableOutput, match=f"the memory array 0x0010 has no `{part}`"):
-        dmi.parse(text + module(0x11))
-
-
-def test_a_module_without_a_part_is_a_text_that_was_cut() -> None:
-    lines = module(0x11).splitlines(keepends=True)
-    text = HEAD + array(0x10, 1) + "".join(line for line in lines if "\tLocator:" not in line)
-    with pytest.raises(UnreadableOutput, match="the memory device 0x0011 has no `Locator`"):
+@each(
+    "text, why",
+    [
+        (WHOLE + WHOLE, "2 outputs"),
+        (HEAD + module(0x11, Size="4194304 GB"), "this is not a"),
+        (HEAD + module(0x11, Speed="999999999 MT/s"), "this is not a"),
+        (HEAD + module(0x11, Configured_Memory_Speed="65536 MT/s"), "this is not a"),
+        (HEAD + module(0x11, Total_Width="65536 bits"), "this is not a"),
+        (HEAD + array(0x10, 2) + module(0x11), "promises 2 devices and 1 are listed"),
+        (HEAD + array(0x10, "") + module(0x11), "has no `Number Of Devices`"),
+        (without("\tUse:"), f"{NOT_WHOLE} `Use`"),
+        (without("\tError Correction Type:"), f"{NOT_WHOLE} `Error Correction Type`"),
+        (without("Handle 0x0010"), "lost its handle"),
+        (without("Handle 0x0011"), "lost its handle"),
+        (without("\tLocator:"), "the memory device 0x0011 has no `Locator`"),
+        (HEAD + module(0x11) + module(0x12, Part_Number=None, Locator="B"), "has no `Part Number`"),
+        (HEAD + module(0x11, Size="a lot"), "'Size: a lot'"),
+        (HEAD + module(0x11, Speed="fast"), "'Speed: fast'"),
+        (HEAD + module(0x11, Data_Width="wide"), "'Data Width: wide'"),
+        (HEAD + module(0x11).replace("\tType:", "\t???\n\tType:"), r"\?\?\?"),
+        ("\tSize: 8192 MB\n\tSize: No Module Installed\n", "Size: 8192 MB"),
+    ],
+)
+def test_what_is_not_whole_or_not_known_is_refused(text: str, why: str) -> None:
+    with pytest.raises(UnreadableOutput, match=why):
         dmi.parse(text)
 
 

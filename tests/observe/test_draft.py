@@ -89,7 +89,6 @@ def with_modules(seen: Inventory, *modules: Dimm) -> Inventory:
 
 def back(seen: Inventory, folder: Path) -> machine_file.Machine:
     file = folder / "draft.toml"
-    file.unlink(missing_ok=True)
     draft.write(seen, file)
     return machine_file.read(file)
 
@@ -182,11 +181,8 @@ def test_what_the_machine_file_cannot_say_is_left_out(tmp_path: Path) -> None:
 def test_links_between_gpus_are_drafted_as_due(
     tmp_path: Path, seen: Inventory, drafted: tuple[object, ...]
 ) -> None:
-    file = tmp_path / "box.toml"
-    file.unlink(missing_ok=True)
-    draft.write(seen, file)
-    declared = machine_file.read(file)
-    assert tuple((one.between, one.path, one.p2p) for one in declared.gpu_pair) == drafted
+    due = back(seen, tmp_path).gpu_pair
+    assert tuple((one.between, one.path, one.p2p) for one in due) == drafted
 
 
 GPU_KEYS = {"model", "link_width", "link_gen"}

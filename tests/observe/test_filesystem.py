@@ -100,31 +100,29 @@ def test_mappings_and_raid_down_to_the_disks(tree: Tree) -> None:
 
 
 @each(
-    "uuid, layer",
+    "name, uuid, layers",
     [
-        ("mpath-36001405", "multipath"),
-        ("part1-mpath-36001405", "multipath"),
-        ("DMRAID-isw", "raid"),
-        ("VDO-1", "vdo"),
-        ("", "dm"),
+        ("dm-3", "mpath-36001405", ("multipath",)),
+        ("dm-3", "part1-mpath-36001405", ("multipath",)),
+        ("dm-3", "DMRAID-isw", ("raid",)),
+        ("dm-3", "VDO-1", ("vdo",)),
+        ("dm-3", "", ("dm",)),
+        ("zram0", None, ("ram",)),
+        ("ram1", None, ("ram",)),
+        ("ramses", None, ()),
+        ("pmem0", None, ()),
     ],
 )
-def test_the_kinds_of_mappings(tmp_path: Path, uuid: str, layer: str) -> None:
+def test_the_kinds_of_mappings_and_disks_of_ram(
+    tmp_path: Path, name: str, uuid: str | None, layers: tuple[str, ...]
+) -> None:
     (tmp_path / "data").mkdir()
     tree = Tree(tmp_path / "root")
-    folder = block(tree, "dm-3", "253:3", "virtual/block/dm-3")
-    tree.files(f"{folder}/dm", uuid=uuid)
-    found = on(tree, "ext4", "/dev/dm-3", "253:3")
-    assert (found.disks, found.layers) == (("dm-3",), (layer,))
-
-
-@each("name, layer", [("zram0", ("ram",)), ("ram1", ("ram",)), ("ramses", ()), ("pmem0", ())])
-def test_disks_of_ram(tmp_path: Path, name: str, layer: tuple[str, ...]) -> None:
-    (tmp_path / "data").mkdir()
-    tree = Tree(tmp_path / "root")
-    block(tree, name, "252:0", f"virtual/block/{name}")
-    found = on(tree, "ext4", f"/dev/{name}", "252:0")
-    assert (found.disks, found.layers) == ((name,), layer)
+    folder = block(tree, name, "253:3", f"virtual/block/{name}")
+    if uuid is not None:
+        tree.files(f"{folder}/dm", uuid=uuid)
+    found = on(tree, "ext4", f"/dev/{name}", "253:3")
+    assert (found.disks, found.layers) == ((name,), layers)
 
 
 def test_a_cache_before_a_disk(tree: Tree) -> None:

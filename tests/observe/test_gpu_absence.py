@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import each
@@ -20,7 +18,8 @@ from acceptance.machine.inventory import Inventory, NvmlAnswer, NvmlDevice
 from acceptance.observe import nvml, nvml_call, presence
 from acceptance.observe.presence import AbsenceKind, absence_kind, is_withheld, paravirtualised
 
-LOST = {"error": "NVML says: GPU is lost", "error_code": nvml_call.GPU_IS_LOST}
+DEAD: list[AbsenceKind | None] = ["dead", "dead"]
+SET_UP: list[AbsenceKind | None] = ["set-up", "set-up"]
 
 
 def kinds(inventory: Inventory) -> list[AbsenceKind | None]:
@@ -46,12 +45,6 @@ def nameless(code: int | None) -> NvmlDevice:
 def answering(answer: NvmlAnswer) -> Inventory:
     """Two GPUs that the driver holds, and this word of NVML's."""
     return replace(empty(2), nvml=answer)
-
-
-def test_gpus_that_are_there() -> None:
-    seen = machine(device(0), device(1))
-    assert kinds(seen) == [None, None]
-    assert not any(is_withheld(seen, gpu) for gpu in gpus(seen))
 
 
 def test_a_card_that_has_fallen_off_the_bus_is_dead_whatever_else_is_missing(
@@ -96,68 +89,52 @@ def test_a_card_that_the_driver_leaves_alone_though_it_takes_another(
     assert kinds(look(tree, [device(0)])) == [None, expected]
 
 
-@each(
-    "error, code, expected",
-    [
-        ("NVML says: Driver/library version mismatch", nvml_call.VERSION_MISMATCH, "set-up"),
-        (nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND, "set-up"),
-        ("NVML says: Driver Not Loaded", nvml_call.DRIVER_NOT_LOADED, "set-up"),
-        ("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION, "set-up"),
-        ("NVML says: Unknown Error", 999, "set-up"),
-        ("asking NVML was ended by signal 6: it printed nothing", None, "set-up"),
-        ("NVML says: GPU is lost", nvml_call.GPU_IS_LOST, "dead"),
-        ("NVML says: GPU requires reset", 16, "dead"),
-    ],
-)
-def test_a_library_that_cannot_be_asked(
-    error: Text, code: int | None, expected: AbsenceKind
-) -> None:
-    assert kinds(answering(nvml.failed_answer(error, code))) == [expected, expected]
+def listed(*devices: NvmlDevice) -> Inventory:
+    return answering(NvmlAnswer("570", "12.8", devices, None, None))
 
 
-def test_a_driver_that_hangs_is_dead() -> None:
-    hung = replace(nvml.failed_answer("NVML was ended after 60.0 s"), hung=True)
-    assert kinds(answering(hung)) == ["dead", "dead"]
+def failed(error: Text, code: int | None) -> Inventory:
+    return answering(nvml.failed_answer(error, code))
+
+
+def beside(error: str, code: int | None) -> Inventory:
+    """A GPU that NVML lists and cannot use beside a sound one."""
+    return machine(device(0), device(1, error=error, error_code=code))
 
 
 @each(
-    "changes, expected",
+    "seen, expected",
     [
-        (LOST, "dead"),
-        ({"error": "NVML says: GPU requires reset", "error_code": 16}, "dead"),
-        ({"error": "NVML says: Unknown Error", "error_code": 999}, "dead"),
-        ({"error": "NVML gives 2 GPUs the same uuid", "error_code": None}, "dead"),
-        (
-            {"error": "NVML says: Insufficient Permissions", "error_code": nvml_call.NO_PERMISSION},
-            "set-up",
-        ),
+        (machine(device(0), device(1)), [None, None]),
+        (failed("NVML says: Driver/library version mismatch", nvml_call.VERSION_MISMATCH), SET_UP),
+        (failed(nvml.LIBRARY_MISSING, nvml_call.LIBRARY_NOT_FOUND), SET_UP),
+        (failed("NVML says: Driver Not Loaded", nvml_call.DRIVER_NOT_LOADED), SET_UP),
+        (failed("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION), SET_UP),
+        (failed("NVML says: Unknown Error", 999), SET_UP),
+        (failed("asking NVML was ended by signal 6: it printed nothing", None), SET_UP),
+        (failed("NVML says: GPU is lost", nvml_call.GPU_IS_LOST), DEAD),
+        (failed("NVML says: GPU requires reset", 16), DEAD),
+        # the driver hangs
+        (answering(replace(nvml.failed_answer("NVML was ended after 60.0 s"), hung=True)), DEAD),
+        (beside("NVML says: GPU is lost", nvml_call.GPU_IS_LOST), [None, "dead"]),
+        (beside("NVML says: GPU requires reset", 16), [None, "dead"]),
+        (beside("NVML says: Unknown Error", 999), [None, "dead"]),
+        (beside("NVML gives 2 GPUs the same uuid", None), [None, "dead"]),
+        (beside("NVML says: Insufficient Permissions", nvml_call.NO_PERMISSION), [None, "set-up"]),
+        # RmInit failed: its node is there, and NVML passes it over
+        (listed(device(0)), [None, "dead"]),
+        (listed(device(0), nameless(nvml_call.GPU_IS_LOST)), [None, "dead"]),
+        (listed(device(0), nameless(999)), [None, "dead"]),
+        (listed(device(0), nameless(nvml_call.NO_PERMISSION)), [None, "set-up"]),
+        (listed(device(0), nameless(None)), [None, "set-up"]),
+        (listed(nameless(nvml_call.GPU_IS_LOST)), DEAD),
+        # it works for nobody: a driver too old, or the wrong kernel modules
+        (listed(), SET_UP),
     ],
 )
-def test_a_gpu_that_nvml_lists_and_cannot_use(
-    changes: dict[str, Any], expected: AbsenceKind
+def test_gpus_that_the_driver_holds_by_the_word_of_nvml(
+    seen: Inventory, expected: list[AbsenceKind | None]
 ) -> None:
-    assert kinds(machine(device(0), device(1, **changes))) == [None, expected]
-
-
-@each(
-    "devices, expected",
-    [
-        ([device(0)], [None, "dead"]),  # RmInit failed: its node is there, and NVML passes it over
-        ([device(0), nameless(nvml_call.GPU_IS_LOST)], [None, "dead"]),
-        ([device(0), nameless(999)], [None, "dead"]),
-        ([device(0), nameless(nvml_call.NO_PERMISSION)], [None, "set-up"]),
-        ([device(0), nameless(None)], [None, "set-up"]),
-        ([nameless(nvml_call.GPU_IS_LOST)], ["dead", "dead"]),
-        (
-            [],
-            ["set-up", "set-up"],
-        ),  # it works for nobody: a driver too old, or the wrong kernel modules
-    ],
-)
-def test_a_gpu_that_nvml_does_not_list(
-    devices: Sequence[NvmlDevice], expected: list[AbsenceKind | None]
-) -> None:
-    seen = answering(NvmlAnswer("570", "12.8", tuple(devices), None, None))
     assert kinds(seen) == expected
     assert not any(is_withheld(seen, gpu) for gpu in gpus(seen))
 

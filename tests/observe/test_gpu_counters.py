@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,26 +33,39 @@ class Hopper(FakeNvml):
         super().__init__(1, {**states, **(answers or {})}, fields)
 
 
+def pci(bus_id: str | bytes) -> SimpleNamespace:
+    return SimpleNamespace(busId=bus_id)
+
+
 def link(number: int, **changes: Any) -> NvLink:
     values = {"version": "4.0", "speed_gbs": None, "remote_address": None, "remote_kind": None}
     counters = {"replays": None, "recoveries": None, "crc_errors": None}
     return NvLink(number, True, **{**values, **counters, **changes})
 
 
-def test_a_gpu_that_offers_nothing() -> None:
-    assert gpu_counters.read(FakeNvml(), 0, []) == NOTHING
+BY_FUNCTION = GpuCounters(1, 2, 3, 4, 5, 6, True, False, 7, 0, False, 9, None, None, None)
 
 
-def test_functions_where_there_are_no_fields() -> None:
-    assert gpu_counters.read(FakeNvml(1, FUNCTIONS), 0, []) == GpuCounters(
-        1, 2, 3, 4, 5, 6, True, False, 7, 0, False, 9, None, None, None
-    )
-
-
-def test_fields_come_first() -> None:
-    found = gpu_counters.read(FakeNvml(1, FUNCTIONS, {3: 10, 4: 20, 145: 1, 94: 90}), 0, [])
-    assert (found.ecc_corrected, found.ecc_uncorrected, found.ecc_corrected_total) == (10, 20, 3)
-    assert (found.remap_failed, found.pcie_replays) == (True, 90)
+@each(
+    "nvml, counters",
+    [
+        (FakeNvml(), NOTHING),
+        (FakeNvml(1, FUNCTIONS), BY_FUNCTION),
+        (
+            FakeNvml(1, FUNCTIONS, {3: 10, 4: 20, 145: 1, 94: 90}),
+            replace(
+                BY_FUNCTION,
+                ecc_corrected=10,
+                ecc_uncorrected=20,
+                remap_failed=True,
+                pcie_replays=90,
+            ),
+        ),
+    ],
+    told=["a GPU that offers nothing", "functions where there are no fields", "fields come first"],
+)
+def test_counters(nvml: FakeNvml, counters: GpuCounters) -> None:
+    assert gpu_counters.read(nvml, 0, []) == counters
 
 
 def test_a_lost_gpu_is_raised() -> None:
@@ -101,30 +116,31 @@ def test_links_that_exist() -> None:
     assert len(nvml.asked_fields) == 1
 
 
-def test_a_field_for_each_link_where_the_scope_is_not_known() -> None:
-    assert nvlink.read(Hopper({46: 5}), 0)[0] == link(0, replays=5)
+KINDS = {0: "gpu", 1: "unknown", 2: "switch", 255: "unknown", 7: "unknown"}
+
+
+@each(
+    "fields, answers, first",
+    [
+        ({46: 5}, {}, link(0, replays=5)),
+        ({}, {"nvmlDeviceGetNvLinkRemotePciInfo": pci("")}, link(0)),
+        ({}, {"nvmlDeviceGetNvLinkRemotePciInfo": pci("FFFFFFFF:FF:FF.0")}, link(0)),
+        *(
+            ({}, {"nvmlDeviceGetNvLinkRemoteDeviceType": kind}, link(0, remote_kind=word))
+            for kind, word in KINDS.items()
+        ),
+        ({}, {"nvmlDeviceGetNvLinkVersion": 99}, link(0, version=None)),
+    ],
+)
+def test_one_link(fields: dict[Any, Any], answers: dict[Any, Any], first: NvLink) -> None:
+    """A field for each link where the scope is not known; other ends; versions nobody knows."""
+    assert nvlink.read(Hopper(fields, answers), 0)[0] == first
 
 
 def test_a_gpu_without_links() -> None:
     nvml = FakeNvml()
     assert nvlink.read(nvml, 0) == ()
     assert nvml.asked_fields == []
-
-
-@pytest.mark.parametrize("bus_id", ["", "FFFFFFFF:FF:FF.0"])
-def test_another_end_that_is_not_to_be_seen(bus_id: str) -> None:
-    nvml = Hopper(answers={"nvmlDeviceGetNvLinkRemotePciInfo": pci(bus_id)})
-    assert [one.remote_address for one in nvlink.read(nvml, 0)] == [None, None, None]
-
-
-@each("kind, word", [(0, "gpu"), (1, "unknown"), (2, "switch"), (255, "unknown"), (7, "unknown")])
-def test_kinds_of_other_ends(kind: int, word: str) -> None:
-    nvml = Hopper(answers={"nvmlDeviceGetNvLinkRemoteDeviceType": kind})
-    assert nvlink.read(nvml, 0)[0].remote_kind == word
-
-
-def test_a_version_that_nobody_knows_is_absent() -> None:
-    assert nvlink.read(Hopper(answers={"nvmlDeviceGetNvLinkVersion": 99}), 0)[0].version is None
 
 
 def test_versions_and_fields_are_the_binding_s() -> None:
@@ -135,10 +151,3 @@ def test_versions_and_fields_are_the_binding_s() -> None:
     for name in (*nvlink._REPLAYS, *nvlink._RECOVERIES, *nvlink._CRC_ERRORS, *nvlink._SPEED):
         assert hasattr(pynvml, f"NVML_FI_DEV_{name.format(11)}")
     assert pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH == 2
-
-
-def pci(bus_id: str | bytes) -> Any:
-    class Info:
-        busId = bus_id
-
-    return Info()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import pytest
 from fake_nvml import LOST, UNKNOWN, FakeNvml, Refusal
@@ -12,8 +13,8 @@ from acceptance.observe.gpu_events import XidListener
 BOTH = {"0000:01:00.0": 0, "0000:02:00.0": 1}
 
 
-def listening(**answers: object) -> tuple[FakeNvml, XidListener]:
-    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 0x1F, **answers})
+def listening(answers: dict[Any, Any] | None = None) -> tuple[FakeNvml, XidListener]:
+    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 0x1F, **(answers or {})})
     listener = XidListener(nvml)
     listener.listen(BOTH)
     return nvml, listener
@@ -64,33 +65,26 @@ def test_a_lost_gpu_makes_nobody_deaf_and_its_last_word_keeps_its_name() -> None
 
 @pytest.mark.parametrize("supported", [Refusal(3), 0x17])
 def test_gpus_that_tell_no_xids(supported: object) -> None:
-    nvml, listener = listening(nvmlDeviceGetSupportedEventTypes=supported)
+    nvml, listener = listening({"nvmlDeviceGetSupportedEventTypes": supported})
     assert nvml.registered == []
     assert listener.poll() == []
     assert worded(listener.deaf) == dict.fromkeys(BOTH, "it offers none")
 
 
 def test_one_gpu_that_will_not_tell_leaves_the_others_heard() -> None:
-    nvml = FakeNvml(
-        2,
-        {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 0): Refusal(UNKNOWN, "Unknown Error")},
-    )
-    listener = XidListener(nvml)
-    listener.listen(BOTH)
+    nvml, listener = listening({("register", 0): Refusal(UNKNOWN, "Unknown Error")})
     assert listener.deaf == {"0000:01:00.0": "Unknown Error"}
     nvml.tell_xid(1, 79)
     assert listener.poll() == [(79, "0000:02:00.0")]
 
 
 def test_a_gpu_that_is_lost_by_then_is_told_by_its_readings() -> None:
-    nvml = FakeNvml(2, {"nvmlDeviceGetSupportedEventTypes": 8, ("register", 1): Refusal(LOST)})
-    listener = XidListener(nvml)
-    listener.listen(BOTH)
+    nvml, listener = listening({("register", 1): Refusal(LOST)})
     assert (listener.deaf, nvml.registered) == ({}, [0])
 
 
 def test_a_driver_that_stops_telling() -> None:
-    nvml, listener = listening(free=Refusal(UNKNOWN))
+    nvml, listener = listening({"free": Refusal(UNKNOWN)})
     nvml.tell_xid(0, 79)
     nvml.events.append(Refusal(UNKNOWN, "Unknown Error"))
     assert listener.poll() == [(79, "0000:01:00.0")]

@@ -50,16 +50,60 @@ def read(
     return Sampler.find(nvml, 0).read(counters=counters)
 
 
-def test_a_gpu_that_offers_everything() -> None:
-    assert read(HOT, {82: 74}) == {
-        **PLAIN,
-        **reasons("reason_sw_power_cap"),
-        "memory_temperature_c": 74.0,
-    }
+WHOLE = {**PLAIN, **reasons("reason_sw_power_cap")}
+SECONDS = {
+    (number, 0): place * 10**9 for place, number in enumerate((74, 76, 269, 270, 271), start=1)
+}
 
 
-def test_a_gpu_that_offers_nothing() -> None:
-    assert read({}, counters=True) == {}
+def warm(thresholds: dict[int, int]) -> dict[str, dict[int, int]]:
+    return {"nvmlDeviceGetTemperature": {0: 71}, "nvmlDeviceGetTemperatureThreshold": thresholds}
+
+
+@each(
+    "answers, fields, counters, readings",
+    [
+        (HOT, {82: 74}, False, {**WHOLE, "memory_temperature_c": 74.0}),
+        ({}, {}, True, {}),
+        (HOT, {82: Refusal(UNKNOWN)}, False, WHOLE),
+        (HOT, {"call": Refusal(UNKNOWN)}, False, WHOLE),
+        (HOT, {82: float("nan")}, False, WHOLE),
+        (warm({3: 87, 1: 89}), {}, False, {"temperature_c": 71.0, "temperature_margin_c": 16.0}),
+        (warm({1: 89}), {}, False, {"temperature_c": 71.0, "temperature_margin_c": 18.0}),
+        (warm({}), {}, False, {"temperature_c": 71.0}),
+        ({"nvmlDeviceGetTemperatureThreshold": {3: 87}}, {}, False, {}),
+        ({}, {(75, 0): 2_000_000_000}, True, {"sw_thermal_s": 2.0}),
+        (
+            {},
+            SECONDS,
+            True,
+            {
+                "power_cap_s": 1.0,
+                "sync_boost_s": 2.0,
+                "sw_thermal_s": 3.0,
+                "hw_thermal_s": 4.0,
+                "power_brake_s": 5.0,
+            },
+        ),
+    ],
+    told=[
+        "a GPU that offers everything",
+        "a GPU that offers nothing",
+        "a field that is refused is absent",
+        "and so are all where the call is refused",
+        "a value that is no number is absent",
+        "a margin where NVML gives none",
+        "of the slowdown where the GPU has no maximum",
+        "none without a threshold",
+        "no margin of a temperature that is not known",
+        "an older field of the same time",
+        "each reason has a time of its own",
+    ],
+)
+def test_what_a_gpu_shows(
+    answers: dict[Any, Any], fields: dict[Any, Any], counters: bool, readings: dict[str, float]
+) -> None:
+    assert read(answers, fields, counters=counters) == readings
 
 
 @each("function", sorted(HOT))
@@ -69,32 +113,25 @@ def test_what_is_refused_is_absent_and_hides_no_other(function: str, code: int) 
     assert less.items() < whole.items()
 
 
-@each("function", sorted(HOT))
-def test_a_lost_gpu_is_raised_whoever_tells(function: str) -> None:
+@each(
+    "answers, fields",
+    [
+        *(({**HOT, function: Refusal(LOST)}, {}) for function in sorted(HOT)),
+        (HOT, {82: Refusal(LOST)}),
+        (HOT, {"call": Refusal(LOST)}),
+    ],
+)
+def test_a_lost_gpu_is_raised_whoever_tells(
+    answers: dict[Any, Any], fields: dict[Any, Any]
+) -> None:
     with pytest.raises(Refusal):
-        read({**HOT, function: Refusal(LOST)})
-
-
-def test_a_lost_gpu_is_raised_by_its_fields_too() -> None:
-    with pytest.raises(Refusal):
-        read(HOT, {82: Refusal(LOST)})
-    with pytest.raises(Refusal):
-        read(HOT, {"call": Refusal(LOST)})
+        read(answers, fields)
 
 
 def test_a_gpu_of_which_everything_is_refused() -> None:
     sampler = Sampler.find(FakeNvml(1, dict.fromkeys(HOT, Refusal(UNKNOWN, "Unknown Error"))), 0)
     with pytest.raises(Refusal, match="Unknown Error"):
         sampler.read(counters=True)
-
-
-def test_fields_that_are_refused_are_absent() -> None:
-    assert "memory_temperature_c" not in read(HOT, {82: Refusal(UNKNOWN)})
-    assert read(HOT, {"call": Refusal(UNKNOWN)}) == {**PLAIN, **reasons("reason_sw_power_cap")}
-
-
-def test_a_value_that_is_no_number_is_absent() -> None:
-    assert "memory_temperature_c" not in read(HOT, {82: float("nan")})
 
 
 @each(
@@ -115,25 +152,6 @@ def test_reasons_bit_by_bit(function: str, bits: int, up: tuple[str, ...]) -> No
     assert read({function: bits}) == reasons(*up)
 
 
-@each(
-    "thresholds, margin",
-    [
-        ({3: 87, 1: 89}, {"temperature_margin_c": 16.0}),
-        ({1: 89}, {"temperature_margin_c": 18.0}),
-        ({}, {}),
-    ],
-)
-def test_a_margin_where_nvml_gives_none(
-    thresholds: dict[int, int], margin: dict[str, float]
-) -> None:
-    answers = {"nvmlDeviceGetTemperature": {0: 71}, "nvmlDeviceGetTemperatureThreshold": thresholds}
-    assert read(answers) == {"temperature_c": 71.0, **margin}
-
-
-def test_no_margin_of_a_temperature_that_is_not_known() -> None:
-    assert read({"nvmlDeviceGetTemperatureThreshold": {3: 87}}) == {}
-
-
 def test_counters_and_times_only_when_they_are_asked_for() -> None:
     fields = {74: 20279873376, 75: 5, 269: 3_000_000_000, 3: 7, 145: 1}
     assert read(HOT, fields).keys() == PLAIN.keys() | reasons().keys()
@@ -143,23 +161,6 @@ def test_counters_and_times_only_when_they_are_asked_for() -> None:
         "sw_thermal_s": 3.0,
         "ecc_corrected": 7.0,
         "remap_failed": 1.0,
-    }
-
-
-def test_an_older_field_of_the_same_time() -> None:
-    assert read({}, {(75, 0): 2_000_000_000}, counters=True) == {"sw_thermal_s": 2.0}
-
-
-def test_each_reason_has_a_time_of_its_own() -> None:
-    fields = {
-        (number, 0): place * 10**9 for place, number in enumerate((74, 76, 269, 270, 271), start=1)
-    }
-    assert read({}, fields, counters=True) == {
-        "power_cap_s": 1.0,
-        "sync_boost_s": 2.0,
-        "sw_thermal_s": 3.0,
-        "hw_thermal_s": 4.0,
-        "power_brake_s": 5.0,
     }
 
 

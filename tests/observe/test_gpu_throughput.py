@@ -20,15 +20,40 @@ def reader(
     return Throughput(FakeNvml(1, answers, fields or {}), 0, links)
 
 
-def test_pcie_is_read_in_both_directions() -> None:
-    assert reader(PCIE).read(0.0) == RATES
+UNKNOWN_TYPE = SimpleNamespace(fieldId=138, nvmlReturn=0, valueType=7, value=None)
 
 
-@each("code", [NOT_SUPPORTED, UNKNOWN, LOST])
-def test_what_is_refused_is_absent_and_no_zero(code: int) -> None:
-    refused = {"nvmlDeviceGetPcieThroughput": {0: Refusal(code), 1: 1_000_000}}
-    assert reader(refused).read(0.0) == {"pcie_rx_gb_s": 1.0}
-    assert reader({}).read(0.0) == {}, "a binding that does not have it"
+def refused(code: int) -> dict[str, Any]:
+    return {"nvmlDeviceGetPcieThroughput": {0: Refusal(code), 1: 1_000_000}}
+
+
+@each(
+    "answers, fields, links, rates",
+    [
+        (PCIE, {}, (), RATES),
+        (refused(NOT_SUPPORTED), {}, (), {"pcie_rx_gb_s": 1.0}),
+        (refused(UNKNOWN), {}, (), {"pcie_rx_gb_s": 1.0}),
+        (refused(LOST), {}, (), {"pcie_rx_gb_s": 1.0}),
+        ({}, {}, (), {}),
+        ({}, {(138, ALL): 0, (139, ALL): 0}, (), {}),
+        (PCIE, {"call": Refusal(UNKNOWN)}, (0,), RATES),
+        (PCIE, {(138, ALL): UNKNOWN_TYPE}, (0,), RATES),
+    ],
+    told=[
+        "PCIe in both directions",
+        "what is not supported is absent and no zero",
+        "what is refused",
+        "what a lost GPU refuses",
+        "a binding that does not have it",
+        "a GPU without links is not asked for them",
+        "a call that is refused as a whole",
+        "a type of value that is not known yet",
+    ],
+)
+def test_the_first_reading(
+    answers: dict[Any, Any], fields: dict[Any, Any], links: tuple[int, ...], rates: dict[str, float]
+) -> None:
+    assert reader(answers, fields, links).read(0.0) == rates
 
 
 def test_nvlink_is_the_difference_of_its_counters() -> None:
@@ -60,18 +85,3 @@ def test_a_counter_that_fell_gives_no_rate() -> None:
     assert found.read(1.0) == {}
     fields[138, ALL] = 1_000_010
     assert found.read(2.0) == {"nvlink_tx_gb_s": pytest.approx(1.024)}
-
-
-def test_a_gpu_without_links_is_not_asked_for_them() -> None:
-    assert reader({}, {(138, ALL): 0, (139, ALL): 0}).read(1.0) == {}
-
-
-def test_a_call_that_is_refused_as_a_whole() -> None:
-    assert reader(PCIE, {"call": Refusal(UNKNOWN)}, links=(0,)).read(0.0) == RATES
-
-
-def test_a_type_of_value_that_is_not_known_yet() -> None:
-    fields: dict[Any, Any] = {
-        (138, ALL): SimpleNamespace(fieldId=138, nvmlReturn=0, valueType=7, value=None)
-    }
-    assert reader(PCIE, fields, links=(0,)).read(0.0) == RATES

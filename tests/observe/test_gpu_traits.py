@@ -104,17 +104,54 @@ def test_a_lost_gpu_is_raised(tmp_path: Path) -> None:
         read({**H200, "nvmlDeviceGetEccMode": Refusal(LOST)}, tmp_path)
 
 
-def test_numa_nodes_that_are_not_one(tmp_path: Path) -> None:
-    assert read({"nvmlDeviceGetMemoryAffinity": {(16, 0): [0b11]}}, tmp_path).numa_node is None
-    assert read({"nvmlDeviceGetMemoryAffinity": {(16, 0): [0]}}, tmp_path).numa_node is None
-
-
-def test_no_cpu_at_all_is_no_affinity(tmp_path: Path) -> None:
-    assert read({"nvmlDeviceGetCpuAffinity": {128: [0]}}, tmp_path).cpu_affinity is None
-
-
-def test_modes_that_nobody_knows_are_absent(tmp_path: Path) -> None:
-    assert read({"nvmlDeviceGetComputeMode": 9}, tmp_path).compute_mode is None
+@each(
+    "answers, trait, value",
+    [
+        ({"nvmlDeviceGetMemoryAffinity": {(16, 0): [0b11]}}, "numa_node", None),
+        ({"nvmlDeviceGetMemoryAffinity": {(16, 0): [0]}}, "numa_node", None),
+        ({"nvmlDeviceGetCpuAffinity": {128: [0]}}, "cpu_affinity", None),
+        ({"nvmlDeviceGetComputeMode": 9}, "compute_mode", None),
+        (
+            {
+                "nvmlDeviceGetGraphicsRunningProcesses_v3": Refusal(13),
+                "nvmlDeviceGetGraphicsRunningProcesses_v2": [
+                    process(11),
+                    process(12, None),
+                    process(13),
+                ],
+                ("nvmlSystemGetProcessName", 11): b"/usr/lib/Xorg",
+                ("nvmlSystemGetProcessName", 12): Refusal(6),
+                ("nvmlSystemGetProcessName", 13): "",
+            },
+            "graphics_processes",
+            (
+                GpuProcess(11, "/usr/lib/Xorg", 1),
+                GpuProcess(12, None, None),
+                GpuProcess(13, None, 1),
+            ),
+        ),
+        (
+            {
+                "nvmlDeviceGetComputeRunningProcesses_v3": [process(11)],
+                "nvmlSystemGetProcessName": Refusal(UNKNOWN),
+            },
+            "compute_processes",
+            (GpuProcess(11, None, 1),),
+        ),
+    ],
+    told=[
+        "two NUMA nodes are not one",
+        "no NUMA node",
+        "no CPU at all is no affinity",
+        "a mode that nobody knows is absent",
+        "processes of an older driver, and names that nobody tells",
+        "a process whose name is refused is still there",
+    ],
+)
+def test_one_trait_alone(
+    answers: dict[Any, Any], trait: str, value: object, tmp_path: Path
+) -> None:
+    assert getattr(read(answers, tmp_path), trait) == value
 
 
 @each(
@@ -132,29 +169,6 @@ def test_the_fabric_of_an_older_binding(state: int, word: str | None, tmp_path: 
     nvml.c_nvmlGpuFabricInfo_v2_t = nvml.c_nvmlGpuFabricInfo_t = FabricInfo
     traits = gpu_traits.read(nvml, 0, tmp_path)
     assert (traits.fabric_state, traits.fabric_status) == (word, 27)
-
-
-def test_processes_of_an_older_driver_and_names_that_nobody_tells(tmp_path: Path) -> None:
-    answers = {
-        "nvmlDeviceGetGraphicsRunningProcesses_v3": Refusal(13),
-        "nvmlDeviceGetGraphicsRunningProcesses_v2": [process(11), process(12, None), process(13)],
-        ("nvmlSystemGetProcessName", 11): b"/usr/lib/Xorg",
-        ("nvmlSystemGetProcessName", 12): Refusal(6),
-        ("nvmlSystemGetProcessName", 13): "",
-    }
-    assert read(answers, tmp_path).graphics_processes == (
-        GpuProcess(11, "/usr/lib/Xorg", 1),
-        GpuProcess(12, None, None),
-        GpuProcess(13, None, 1),
-    )
-
-
-def test_a_process_whose_name_is_refused_is_still_there(tmp_path: Path) -> None:
-    answers = {
-        "nvmlDeviceGetComputeRunningProcesses_v3": [process(11)],
-        "nvmlSystemGetProcessName": Refusal(UNKNOWN),
-    }
-    assert read(answers, tmp_path).compute_processes == (GpuProcess(11, None, 1),)
 
 
 @each("function", sorted(H200))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cases import each
 from machine_tree import NO_DMI, Programs, Tree, completed
 
 from acceptance.core.parts import Gpu
@@ -83,35 +84,21 @@ def test_gpus_are_those_on_the_bus_in_bus_order(tower: Tree) -> None:
     assert uuids((first, second)) == {Gpu(0): None, Gpu(1): "GPU-0"}
 
 
-def test_a_lost_device_without_address_binds_to_nothing(tower: Tree) -> None:
-    lost = NvmlDevice(
-        0, None, None, None, None, None, None, "NVML says: GPU is lost", nvml_call.GPU_IS_LOST
-    )
-    seen = look(
-        tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None)
-    )
-    assert [gpu.uuid for gpu in gpus(seen)] == [None, "GPU-1"]
-
-
-def test_a_lost_device_that_still_told_its_address_is_known_with_its_error(tower: Tree) -> None:
-    lost = NvmlDevice(
-        0,
-        None,
-        None,
-        "0000:01:00.0",
-        None,
-        None,
-        None,
-        "NVML says: GPU is lost",
-        nvml_call.GPU_IS_LOST,
-    )
-    seen = look(
-        tower, NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None)
-    )
-    assert [(gpu.nvml_index, gpu.error) for gpu in gpus(seen)] == [
-        (0, "NVML says: GPU is lost"),
-        (1, None),
-    ]
+@each(
+    "address, bound",
+    [
+        (None, [(None, None, None), ("GPU-1", 1, None)]),
+        ("0000:01:00.0", [(None, 0, "NVML says: GPU is lost"), ("GPU-1", 1, None)]),
+    ],
+    told=["without its address it binds to nothing", "with it, it is known with its error"],
+)
+def test_a_lost_device(
+    tower: Tree, address: str | None, bound: list[tuple[str | None, int | None, str | None]]
+) -> None:
+    told = "NVML says: GPU is lost"
+    lost = NvmlDevice(0, None, None, address, None, None, None, told, nvml_call.GPU_IS_LOST)
+    answer = NvmlAnswer("570.86.15", "12.8", (lost, known(1, "0000:41:00.0")), None, None)
+    assert [(gpu.uuid, gpu.nvml_index, gpu.error) for gpu in gpus(look(tower, answer))] == bound
 
 
 def test_a_virtual_machine_without_anything(tmp_path: Path) -> None:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from kernel_texts import brief, lines
 
 from acceptance.observe.event import table
 from acceptance.tools.read import kernel_log as read_kernel_log
-
-
-def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
-
-
-def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
-    return "".join(f"{stamp}{text}\n" for text in texts)
-
 
 # Xid
 

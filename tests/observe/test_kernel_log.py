@@ -6,6 +6,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_texts import brief
 from thoroughness import some
 
 from acceptance.cli.read import json_object
@@ -21,10 +22,6 @@ XID79 = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the b
 def one(text: str) -> KernelEvent:
     (event,) = read_kernel_log.events(text)
     return event
-
-
-def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
 
 
 # Stamps
@@ -256,33 +253,42 @@ def test_a_mention_is_no_event(text: str) -> None:
     assert read_kernel_log.events(text) == ()
 
 
-def test_a_gpu_that_is_gone_is_told_once() -> None:
-    text = (
-        f"{XID79}\nNVRM: GPU 0000:0a:00.0: GPU has fallen off the bus.\nNVRM: nvAssert: GPU "
-        "lost "
-        "from the bus [NV_ERR_GPU_IS_LOST]\n"
-    )
-    assert brief(text) == ["xid 79 0000:0a:00.0 fatal"]
-    assert brief("NVRM: GPU 0000:0b:00.0: GPU has fallen off the bus.\n" + text) == [
-        "gpu-lost bus 0000:0b:00.0 fatal",
-        "xid 79 0000:0a:00.0 fatal",
-    ]
+GONE = (
+    f"{XID79}\nNVRM: GPU 0000:0a:00.0: GPU has fallen off the bus.\nNVRM: nvAssert: GPU lost "
+    "from the bus [NV_ERR_GPU_IS_LOST]\n"
+)
 
 
-def test_a_gpu_that_is_gone_over_three_lines() -> None:
-    text = (
-        "[ 1.0] NVRM: The NVIDIA GPU 0000:b3:00.0\n[ 1.0] NVRM: (PCI ID: 10de:26b5) installed in "
-        "this system has\n"
-        "[ 1.0] NVRM: fallen off the bus and is not responding to commands.\n"
-    )
-    assert brief(text) == ["gpu-lost bus 0000:b3:00.0 fatal"]
-    assert brief("x\nNVRM: fallen off the bus and is not responding to commands.") == [
-        "gpu-lost bus None fatal"
-    ]
-
-
-def test_xids_that_another_program_quotes_still_count() -> None:
-    assert brief(f"Sep 19 16:18:02 h agent[7]: saw {XID79}") == ["xid 79 0000:0a:00.0 fatal"]
+@each(
+    "text, events",
+    [
+        (GONE, ["xid 79 0000:0a:00.0 fatal"]),
+        (
+            f"NVRM: GPU 0000:0b:00.0: GPU has fallen off the bus.\n{GONE}",
+            ["gpu-lost bus 0000:0b:00.0 fatal", "xid 79 0000:0a:00.0 fatal"],
+        ),
+        (
+            "[ 1.0] NVRM: The NVIDIA GPU 0000:b3:00.0\n"
+            "[ 1.0] NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+            "[ 1.0] NVRM: fallen off the bus and is not responding to commands.\n",
+            ["gpu-lost bus 0000:b3:00.0 fatal"],
+        ),
+        (
+            "x\nNVRM: fallen off the bus and is not responding to commands.",
+            ["gpu-lost bus None fatal"],
+        ),
+        (f"Sep 19 16:18:02 h agent[7]: saw {XID79}", ["xid 79 0000:0a:00.0 fatal"]),
+    ],
+    told=[
+        "three messages of one GPU",
+        "and one of another",
+        "over three lines",
+        "the last line of three",
+        "an Xid that another program quotes still counts",
+    ],
+)
+def test_a_gpu_that_is_gone_is_told_once(text: str, events: list[str]) -> None:
+    assert brief(text) == events
 
 
 # The host
@@ -584,24 +590,72 @@ def test_host(text: str, expected: str | None) -> None:
     assert brief(text) == ([expected] if expected else [])
 
 
-def test_an_aer_report_is_one_event_with_its_bits() -> None:
-    head = "[ 1.0] pcieport 0000:00:02.0: AER: Corrected error received: id=0010\n"
-    body = (
-        "[ 1.0] pcieport 0000:00:02.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, "
-        "id=0010(Transmitter ID)\n"
-        "[ 1.0] pcieport 0000:00:02.0:   device [8086:6f04] error status/mask=00001000/00002000\n"
-        "[ 1.0] pcieport 0000:00:02.0:    [12] Replay Timer Timeout  \n"
-        "[ 1.0] pcieport 0000:00:02.0:    [ 6] BadTLP                (First)\n"
-    )
-    event = one(head + body)
-    assert event.text.endswith("; Replay Timer Timeout, BadTLP")
-    fatal = head.replace("Corrected", "Uncorrected (Fatal)")
-    assert brief(fatal + body) == [
-        "aer fatal 0000:00:02.0 fatal",
-        "aer corrected 0000:00:02.0 warning",
-    ]
-    assert brief(head + body + head + body) == ["aer corrected 0000:00:02.0 warning"] * 2
-    assert brief(head + head + body) == ["aer corrected 0000:00:02.0 warning"] * 2
+AER = "[ 1.0] pcieport 0000:00:02.0: AER: Corrected error received: id=0010\n"
+BITS = (
+    "[ 1.0] pcieport 0000:00:02.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer, "
+    "id=0010(Transmitter ID)\n"
+    "[ 1.0] pcieport 0000:00:02.0:   device [8086:6f04] error status/mask=00001000/00002000\n"
+    "[ 1.0] pcieport 0000:00:02.0:    [12] Replay Timer Timeout  \n"
+    "[ 1.0] pcieport 0000:00:02.0:    [ 6] BadTLP                (First)\n"
+)
+CORRECTED = "aer corrected 0000:00:02.0 warning"
+APEI = (
+    "[ 1.0] {N}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1\n"
+    "[ 1.0] {N}[Hardware Error]: It has been corrected by h/w and requires no further action\n"
+    "[ 1.0] {N}[Hardware Error]: event severity: corrected\n"
+    "[ 1.0] {N}[Hardware Error]:   section_type: memory error\n"
+)
+
+
+def test_an_aer_report_has_its_bits() -> None:
+    assert one(AER + BITS).text.endswith("; Replay Timer Timeout, BadTLP")
+
+
+@each(
+    "text, events",
+    [
+        (
+            AER.replace("Corrected", "Uncorrected (Fatal)") + BITS,
+            ["aer fatal 0000:00:02.0 fatal", CORRECTED],
+        ),
+        (AER + BITS + AER + BITS, [CORRECTED] * 2),
+        (AER + AER + BITS, [CORRECTED] * 2),
+        (
+            "[ 1.0] [Hardware Error]: Deferred error, no action required.\n"
+            "[ 1.0] an unrelated message\n"
+            "[ 1.0] [Hardware Error]: CPU:12 (19:11:1) MC17_STATUS[Over|-|MiscV]: "
+            "0xdc2040000000011b\n"
+            "[ 1.0] [Hardware Error]: Error Addr: 0x000000003f2b1c40\n",
+            ["mce bank17 cpu12 error"],
+        ),
+        (
+            APEI.replace("{N}", "{1}") + APEI.replace("{N}", "{2}"),
+            ["apei memory error None warning"] * 2,
+        ),
+        ((APEI + APEI).replace("{N}", "{1}"), ["apei memory error None warning"] * 2),
+        (
+            "[ 1.0] {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1",
+            ["apei None None error"],
+        ),
+        (
+            "BERT: Error records from previous boot:\n[Hardware Error]: event severity: "
+            "fatal\n[Hardware Error]:   section_type: PCIe error",
+            ["apei PCIe error None fatal"],
+        ),
+    ],
+    told=[
+        "a head of another severity",
+        "two reports",
+        "two heads",
+        "a record of AMD's",
+        "two records of APEI's",
+        "of one number",
+        "the head of one",
+        "one of the boot before",
+    ],
+)
+def test_each_report_and_record_is_one_event(text: str, events: list[str]) -> None:
+    assert brief(text) == events
 
 
 NOTICE = "[ 100.0] mce: [Hardware Error]: Machine check events logged\n"
@@ -629,34 +683,6 @@ def test_a_machine_check_that_nothing_explains_is_an_error(text: str, count: int
     assert sum(event.code == "logged" for event in read_kernel_log.events(text)) == count
 
 
-def test_amd_and_apei_records_are_one_event_each() -> None:
-    amd = (
-        "[ 1.0] [Hardware Error]: Deferred error, no action required.\n"
-        "[ 1.0] an unrelated message\n"
-        "[ 1.0] [Hardware Error]: CPU:12 (19:11:1) MC17_STATUS[Over|-|MiscV]: 0xdc2040000000011b\n"
-        "[ 1.0] [Hardware Error]: Error Addr: 0x000000003f2b1c40\n"
-    )
-    assert brief(amd) == ["mce bank17 cpu12 error"]
-    apei = (
-        "[ 1.0] {N}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1\n"
-        "[ 1.0] {N}[Hardware Error]: It has been corrected by h/w and requires no further action\n"
-        "[ 1.0] {N}[Hardware Error]: event severity: corrected\n"
-        "[ 1.0] {N}[Hardware Error]:   section_type: memory error\n"
-    )
-    assert (
-        brief(apei.replace("{N}", "{1}") + apei.replace("{N}", "{2}"))
-        == ["apei memory error None warning"] * 2
-    )
-    assert brief((apei + apei).replace("{N}", "{1}")) == ["apei memory error None warning"] * 2
-    assert brief(
-        "[ 1.0] {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 1"
-    ) == ["apei None None error"]
-    assert brief(
-        "BERT: Error records from previous boot:\n[Hardware Error]: event severity: "
-        "fatal\n[Hardware Error]:   section_type: PCIe error"
-    ) == ["apei PCIe error None fatal"]
-
-
 def test_the_log_order_is_kept() -> None:
     assert [event.kind for event in read_kernel_log.events(NOTICE + f"[ 300.0] {XID79}")] == [
         "mce",
@@ -670,9 +696,13 @@ def test_the_log_order_is_kept() -> None:
 def test_a_message_is_cut_and_what_can_be_printed_stays() -> None:
     assert clean("x" * 500) == "x" * 400
     assert clean("café \\n\x1b[1m") == "café \\n\\x1b[1m"
+    assert clean("a \x00b\n  c") == "a \\x00b c"
 
 
-@each("order", [("info", "warning"), ("warning", "error"), ("error", "fatal")])
+@each(
+    "order",
+    [("info", "warning"), ("warning", "error"), ("error", "fatal"), ("warning", "fatal")],
+)
 def test_the_order_of_severities(order: tuple[Severity, Severity]) -> None:
     assert worse(*order) == worse(*order[::-1]) == order[1]
 
@@ -724,6 +754,21 @@ def corrected(stamp: str) -> str:
             "driver open-modules",
         ),
         ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:884)\n", "fail", "rm-init"),
+        # at the end of a long line
+        (f"[    1.000000] {'a' * LONGEST} {XID79}", "fail", "xid 79"),
+        # a long line of another program is no gap in the kernel's log
+        (
+            f"Jan  1 00:00:00 host dockerd[1]: {'a ' * LONGEST}\nJan  1 00:00:01 host kernel: usb "
+            "1-1: new device\n",
+            "pass",
+            "no fault",
+        ),
+        # of no place
+        (
+            "[ 1.0] Kernel panic - not syncing: VFS: x\n",
+            "error",
+            "kernel panic: The kernel stopped.",
+        ),
     ],
 )
 def test_read(text: str, outcome: str, told: str) -> None:
@@ -790,11 +835,6 @@ def test_json_object() -> None:
 def test_pci_address(text: str, address: str | None) -> None:
     found = pci_function(text)
     assert (None if found is None else str(found)) == address
-
-
-def test_small_things() -> None:
-    assert clean("a \x00b\n  c" + "d" * 900)[:14] == "a \\x00b cddddd"
-    assert worse("warning", "fatal") == "fatal"
 
 
 def test_the_tables_are_sound() -> None:
@@ -911,28 +951,6 @@ def test_a_line_longer_than_any_of_the_kernels_is_read_in_pieces_and_proves_no_h
     assert max(len(line.text) for line in kernel_lines(text)) <= LONGEST
     assert read_kernel_log.parse(f"[    1.000000] {text}").outcome != "pass"
     assert "cut" in {event.code for event in read_kernel_log.events(text)}
-
-
-def test_a_fault_at_the_end_of_a_long_line_is_found() -> None:
-    text = (
-        f"[    1.000000] {'a' * LONGEST} NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off "
-        "the "
-        "bus."
-    )
-    assert read_kernel_log.parse(text).outcome == "fail"
-
-
-def test_a_long_line_of_another_program_is_no_gap_in_the_kernels_log() -> None:
-    text = (
-        f"Jan  1 00:00:00 host dockerd[1]: {'a ' * LONGEST}\nJan  1 00:00:01 host kernel: usb "
-        "1-1: new device\n"
-    )
-    assert read_kernel_log.parse(text).outcome == "pass"
-
-
-def test_an_event_without_a_place_is_told_without_one() -> None:
-    output = read_kernel_log.parse("[ 1.0] Kernel panic - not syncing: VFS: x\n")
-    assert words.text(output.reason).startswith("kernel panic: The kernel stopped.")
 
 
 def test_an_event_of_no_part_has_none_as_its_component() -> None:

@@ -8,18 +8,10 @@ import json
 
 import pytest
 from cases import each
+from kernel_texts import brief, lines
 
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.tools.read import kernel_log
-
-
-def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in kernel_log.events(text)]
-
-
-def lines(*texts: str, stamp: str = "[  100.5] ") -> str:
-    return "".join(f"{stamp}{text}\n" for text in texts)
-
 
 # How a log is printed
 
@@ -137,92 +129,89 @@ def test_a_terminal_breaks_within_words() -> None:
     assert "Transaction Layer" in kernel_log.events(broken)[0].text
 
 
-def test_a_mail_breaks_between_words() -> None:
-    text = (
-        "[ 7.5] NVRM: Xid (PCI:0000:5e:00): 154, GPU recovery action changed from 0x0\n"
-        "(None) to 0x2 (Node Reboot Required)\n"
-        "[ 8.5] EDAC MC0: 1 UE memory read error on\nCPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 "
-        "slot:0)\n"
-    )
-    assert brief(text) == [
-        "xid 154 0000:5e:00.0 fatal",
-        "edac UE dimm:CPU_SrcID#0_MC#0_Chan#1_DIMM#0 fatal",
-    ]
+ARM = "{1}[Hardware Error]:"
+CONTAINED = "NVRM: Xid (PCI:0000:5e:00): 94, pid=1, name=x, Contained: SM (0x1). RST: No, D-RST: No"
 
 
-def test_arm_messages_without_stamps_stand_alone() -> None:
-    """Made up after arch/arm64/kernel/traps.c and arch/arm64/mm/fault.c."""
-    text = (
-        "I/O error, dev nvme1n1, sector 8 op 0x0:(READ) flags 0x0\n"
-        "SError Interrupt on CPU17, code 0x00000000be000011 -- SError\n"
-        "Kernel panic - not syncing: Asynchronous SError Interrupt\n"
-        "Internal error: synchronous external abort: 0000000096000410 [#1] SMP\n"
-        "Unable to handle kernel paging request at virtual address ffff80001234\n"
-        "Mem abort info:\n  ESR = 0x0000000096000005\nCall trace:\n dump_backtrace+0x0/0x1e0\n"
-    )
-    assert brief(text) == [
-        "disk io nvme1n1 error",
-        "kernel serror cpu17 fatal",
-        "kernel panic None fatal",
-        "kernel oops None error",
-        "kernel oops None error",
-    ]
-
-
-def test_an_arm_processor_error_that_the_firmware_reports_is_one_event() -> None:
-    """Made up after drivers/firmware/efi/cper-arm.c."""
-    mark = "{1}[Hardware Error]:"
-    text = lines(
-        f"{mark} Hardware error from APEI Generic Hardware Error Source: 2",
-        f"{mark} event severity: recoverable",
-        f"{mark}  Error 0, type: recoverable",
-        f"{mark}   section_type: ARM processor error",
-        f"{mark}   MIDR: 0x00000000414fd4f0",
-        f"{mark}   running state: 0x1",
-        f"{mark}   Error info structure 0:",
-        f"{mark}    error_type: 0x02: cache error",
-        "Memory failure: 0x7740c0: recovery action for dirty LRU page: Recovered",
-    )
-    assert brief(text) == [
-        "apei ARM processor error None error",
-        "memory-failure 0x7740c0 None error",
-    ]
-
-
-def test_messages_without_stamps_stand_alone() -> None:
-    text = (
-        "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, "
-        "sector 8 op 0x0:(READ) flags 0x0\n"
-        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\ncritical medium error, dev sdc, "
-        "sector 16\n"
-    )
-    assert brief(text) == [
-        "disk io nvme1n1 error",
-        "hung-task rcu None warning",
-        "disk io sdc error",
-    ]
-
-
-def test_a_syslog_that_counts_repetitions() -> None:
-    text = (
-        "Nov 20 10:11:12 n kernel: [ 100.5] NVRM: Xid (PCI:0000:5e:00): 13, pid=7, Graphics "
-        "Exception\n"
-        "Nov 20 10:11:13 n kernel: message repeated 3 times: [ [ 101.5] NVRM: Xid "
-        "(PCI:0000:5e:00): 13, pid=7, Graphics Exception]\n"
-        "Nov 20 10:11:14 n kernel: message repeated 2 times: [ pcieport 0000:00:01.0: AER: "
-        "Corrected error received: 0000:00:01.0]\n"
-    )
-    assert (
-        brief(text)
-        == ["xid 13 0000:5e:00.0 warning"] * 4 + ["aer corrected 0000:00:01.0 warning"] * 2
-    )
-
-
-def test_what_an_agent_quotes_from_the_kernel_is_told_once() -> None:
-    said = "NVRM: Xid (PCI:0000:5e:00): 94, pid=1, name=x, Contained: SM (0x1). RST: No, D-RST: No"
-    text = f"Nov 20 10:11:12 n kernel: {said}\nNov 20 10:11:13 n monitor[812]: {said}\n"
-    assert brief(text) == ["xid 94 0000:5e:00.0 error"]
-    assert brief(text.splitlines()[1]) == ["xid 94 0000:5e:00.0 error"]
+@each(
+    "text, events",
+    [
+        (
+            "[ 7.5] NVRM: Xid (PCI:0000:5e:00): 154, GPU recovery action changed from 0x0\n"
+            "(None) to 0x2 (Node Reboot Required)\n"
+            "[ 8.5] EDAC MC0: 1 UE memory read error on\n"
+            "CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)\n",
+            [
+                "xid 154 0000:5e:00.0 fatal",
+                "edac UE dimm:CPU_SrcID#0_MC#0_Chan#1_DIMM#0 fatal",
+            ],
+        ),
+        # Made up after arch/arm64/kernel/traps.c and arch/arm64/mm/fault.c.
+        (
+            "I/O error, dev nvme1n1, sector 8 op 0x0:(READ) flags 0x0\n"
+            "SError Interrupt on CPU17, code 0x00000000be000011 -- SError\n"
+            "Kernel panic - not syncing: Asynchronous SError Interrupt\n"
+            "Internal error: synchronous external abort: 0000000096000410 [#1] SMP\n"
+            "Unable to handle kernel paging request at virtual address ffff80001234\n"
+            "Mem abort info:\n  ESR = 0x0000000096000005\nCall trace:\n dump_backtrace+0x0/0x1e0\n",
+            [
+                "disk io nvme1n1 error",
+                "kernel serror cpu17 fatal",
+                "kernel panic None fatal",
+                "kernel oops None error",
+                "kernel oops None error",
+            ],
+        ),
+        # Made up after drivers/firmware/efi/cper-arm.c.
+        (
+            lines(
+                f"{ARM} Hardware error from APEI Generic Hardware Error Source: 2",
+                f"{ARM} event severity: recoverable",
+                f"{ARM}  Error 0, type: recoverable",
+                f"{ARM}   section_type: ARM processor error",
+                f"{ARM}   MIDR: 0x00000000414fd4f0",
+                f"{ARM}   running state: 0x1",
+                f"{ARM}   Error info structure 0:",
+                f"{ARM}    error_type: 0x02: cache error",
+                "Memory failure: 0x7740c0: recovery action for dirty LRU page: Recovered",
+            ),
+            ["apei ARM processor error None error", "memory-failure 0x7740c0 None error"],
+        ),
+        (
+            "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.86.15\nI/O error, dev nvme1n1, "
+            "sector 8 op 0x0:(READ) flags 0x0\n"
+            "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\n"
+            "critical medium error, dev sdc, "
+            "sector 16\n",
+            ["disk io nvme1n1 error", "hung-task rcu None warning", "disk io sdc error"],
+        ),
+        (
+            "Nov 20 10:11:12 n kernel: [ 100.5] NVRM: Xid (PCI:0000:5e:00): 13, pid=7, Graphics "
+            "Exception\n"
+            "Nov 20 10:11:13 n kernel: message repeated 3 times: [ [ 101.5] NVRM: Xid "
+            "(PCI:0000:5e:00): 13, pid=7, Graphics Exception]\n"
+            "Nov 20 10:11:14 n kernel: message repeated 2 times: [ pcieport 0000:00:01.0: AER: "
+            "Corrected error received: 0000:00:01.0]\n",
+            ["xid 13 0000:5e:00.0 warning"] * 4 + ["aer corrected 0000:00:01.0 warning"] * 2,
+        ),
+        (
+            f"Nov 20 10:11:12 n kernel: {CONTAINED}\nNov 20 10:11:13 n monitor[812]: {CONTAINED}\n",
+            ["xid 94 0000:5e:00.0 error"],
+        ),
+        (f"Nov 20 10:11:13 n monitor[812]: {CONTAINED}\n", ["xid 94 0000:5e:00.0 error"]),
+    ],
+    told=[
+        "a mail breaks between words",
+        "Arm messages without stamps stand alone",
+        "an Arm processor error that the firmware reports is one event",
+        "messages without stamps stand alone",
+        "a syslog that counts repetitions",
+        "what an agent quotes from the kernel is told once",
+        "and where the kernel's own line is missing",
+    ],
+)
+def test_each_message_is_told_by_itself_and_once(text: str, events: list[str]) -> None:
+    assert brief(text) == events
 
 
 # What is no event
@@ -360,13 +349,9 @@ def test_dmesg_as_json() -> None:
         '{"a": 1}{\n',
         '{"MESSAGE": "EDAC MC0: 1 UE x on L (y)"}\n',
         '{"a":' * 100_000,
+        '{"SYSLOG_IDENTIFIER": "sshd", "MESSAGE": "hello"}\n',  # a journal without the kernel
     ],
 )
 def test_other_json_is_no_kernel_log(text: str) -> None:
     with pytest.raises(UnreadableOutput):
         kernel_log.parse(text)
-
-
-def test_a_journal_without_the_kernel_is_no_kernel_log() -> None:
-    with pytest.raises(UnreadableOutput):
-        kernel_log.parse('{"SYSLOG_IDENTIFIER": "sshd", "MESSAGE": "hello"}\n')

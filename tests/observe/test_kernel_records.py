@@ -7,17 +7,10 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from kernel_texts import brief, lines
 
 from acceptance.observe.event import KernelEvent
 from acceptance.tools.read import kernel_log as read_kernel_log
-
-
-def brief(text: str) -> list[str]:
-    return [f"{e.kind} {e.code} {e.component} {e.severity}" for e in read_kernel_log.events(text)]
-
-
-def lines(*texts: str) -> str:
-    return "".join(f"[  100.5] {text}\n" for text in texts)
 
 
 def others(count: int) -> tuple[str, ...]:
@@ -69,14 +62,6 @@ def test_the_bits_of_a_report_stand_within_twelve_messages(between: int, code: s
     assert f"{found.code} {found.severity}" == code
 
 
-@pytest.mark.parametrize(("between", "count"), [(11, 1), (12, 2)])
-def test_a_header_s_bus_error_stands_within_twelve_messages(between: int, count: int) -> None:
-    assert (
-        brief(lines(HEADER, *others(between), BUS))
-        == ["aer corrected 0000:17:00.0 warning"] * count
-    )
-
-
 def test_a_report_ends_where_the_next_begins() -> None:
     bit = "pcieport 0000:17:00.0:    [ 6] BadTLP"
     texts = [event.text for event in read_kernel_log.events(lines(BUS, BUS, bit))]
@@ -87,16 +72,20 @@ def test_a_header_alone_is_told_as_it_stands() -> None:
     assert first(lines(HEADER)).text == HEADER
 
 
-def test_which_bits_are_fatal_is_read_bit_by_bit() -> None:
-    def text(fatal: str) -> str:
-        return lines(
-            "nvidia 0000:17:00.0: AER: aer_status: 0x00004000, aer_mask: 0x00000000",
-            "nvidia 0000:17:00.0: AER:    [14] CmpltTO                (First)",
-            f"nvidia 0000:17:00.0: AER: aer_uncor_severity: 0x{fatal}",
-        )
-
-    assert brief(text("00004000")) == ["aer fatal 0000:17:00.0 fatal"]
-    assert brief(text("ffffbfff")) == ["aer non-fatal 0000:17:00.0 error"]
+@each(
+    "bits, told",
+    [
+        ("00004000", "aer fatal 0000:17:00.0 fatal"),
+        ("ffffbfff", "aer non-fatal 0000:17:00.0 error"),
+    ],
+)
+def test_which_bits_are_fatal_is_read_bit_by_bit(bits: str, told: str) -> None:
+    text = lines(
+        "nvidia 0000:17:00.0: AER: aer_status: 0x00004000, aer_mask: 0x00000000",
+        "nvidia 0000:17:00.0: AER:    [14] CmpltTO                (First)",
+        f"nvidia 0000:17:00.0: AER: aer_uncor_severity: 0x{bits}",
+    )
+    assert brief(text) == [told]
 
 
 @each(
@@ -125,6 +114,12 @@ def test_what_each_class_means_and_asks_for(severity: str, meaning: str, action:
 # --- NVIDIA's driver ---
 
 XID = "NVRM: Xid (PCI:0000:0a:00): 79, pid=1, name=x, GPU has fallen off the bus."
+OTHER_XID = XID.replace("79,", "13,")
+RECOVERY = (
+    "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x02 "
+    "(Node Reboot Required)"
+)
+LOST_GPU = "gpu-lost bus 0000:0a:00.0 fatal"
 BOUND = "NVRM: GPU 0000:01:00.0 is already bound to nouveau."
 NOT_CALLED = "NVRM: The NVIDIA probe routine was not called for 1 device(s)."
 LOST = "NVRM: nvAssert: GPU lost from the bus [NV_ERR_GPU_IS_LOST]"
@@ -135,57 +130,11 @@ NAMELESS = "NVRM: rm_init_adapter failed for device bearing minor number 0"
 ADAPTER = "rm-init adapter 0000:3b:00.0 error"
 
 
-@each("between, count", [(2, 1), (3, 2)])
-@each("before", [0, 10])
-def test_a_message_that_names_no_gpu_repeats_one_of_the_three_before_it(
-    before: int, between: int, count: int
-) -> None:
-    text = lines(*others(before), BOUND, *others(between), NOT_CALLED)
-    assert brief(text) == ["driver bound 0000:01:00.0 error"] * count
-
-
-def test_another_message_close_by_repeats_nothing() -> None:
-    mismatch = "NVRM: API mismatch: the client has the version 550.54.14, but"
-    assert [event.code for event in read_kernel_log.events(lines(BOUND, mismatch))] == [
-        "bound",
-        "mismatch",
-    ]
-
-
-@pytest.mark.parametrize(("between", "count"), [(39, 1), (40, 2)])
-def test_complaints_up_to_forty_messages_before_an_xid_79_are_the_same_incident(
-    between: int, count: int
-) -> None:
-    assert len(brief(lines(LOST, *others(between), XID))) == count
-
-
-def test_only_an_xid_79_says_that_a_gpu_is_lost() -> None:
-    other = XID.replace("79,", "13,")
-    assert [event.kind for event in read_kernel_log.events(lines(other, OFF))] == [
-        "xid",
-        "gpu-lost",
-    ]
-    assert [event.kind for event in read_kernel_log.events(lines(OFF, other))] == [
-        "gpu-lost",
-        "xid",
-    ]
-
-
-def test_a_gpu_is_lost_once() -> None:
-    assert brief(lines(OFF, OFF, OFF.replace("0a", "0b"))) == [
-        "gpu-lost bus 0000:0a:00.0 fatal",
-        "gpu-lost bus 0000:0b:00.0 fatal",
-    ]
-
-
-def test_a_program_that_quotes_the_kernel_tells_nothing_new() -> None:
+def test_a_program_that_quotes_the_kernel_or_its_driver_tells_nothing_new() -> None:
     told = f"Sep 19 16:18:01 h kernel: {XID}\n"
     quoted = f"Sep 19 16:18:02 h agent[7]: saw {XID}\n"
     assert brief(told + quoted) == brief(told) == brief(quoted) == ["xid 79 0000:0a:00.0 fatal"]
     assert brief(quoted + told) == brief(told)
-
-
-def test_what_another_program_says_in_the_driver_s_words_is_not_the_driver_s() -> None:
     assert brief(f"Sep 19 16:18:02 h app[3]: {OFF}\n") == []
 
 
@@ -214,39 +163,32 @@ def test_the_details_of_an_sxid_stand_within_five_of_them(between: int, count: i
     assert found.count("sxid 24007 0000:05:00.0 fatal") == count
 
 
-@pytest.mark.parametrize(("between", "count"), [(2, 1), (3, 2)])
-def test_a_gpu_is_given_up_within_three_messages(between: int, count: int) -> None:
-    assert brief(lines(FAILED, *others(between), GIVEN_UP)) == [ADAPTER] * count
-
-
-def test_a_message_without_an_address_gives_up_the_gpu_before_it() -> None:
-    assert brief(lines(FAILED, NAMELESS)) == [ADAPTER]
-    assert brief(lines(NAMELESS)) == ["rm-init adapter None error"]
-    nameless = FAILED.replace("GPU 0000:3b:00.0: ", "")
-    assert brief(lines(nameless, "nvidia: probe of 0000:3b:00.0 failed with error -1")) == [
-        "rm-init adapter None error"
-    ]
-
-
-def test_another_gpu_that_is_given_up_close_by_is_another() -> None:
-    assert brief(lines(FAILED, GIVEN_UP.replace("3b", "5e"))) == [
-        ADAPTER,
-        ADAPTER.replace("3b", "5e"),
-    ]
+@each(
+    "before, first, between, second, count",
+    [
+        (0, HEADER, 11, BUS, 1),
+        (0, HEADER, 12, BUS, 2),
+        (0, BOUND, 2, NOT_CALLED, 1),
+        (0, BOUND, 3, NOT_CALLED, 2),
+        (10, BOUND, 2, NOT_CALLED, 1),
+        (10, BOUND, 3, NOT_CALLED, 2),
+        (0, LOST, 39, XID, 1),
+        (0, LOST, 40, XID, 2),
+        (0, FAILED, 2, GIVEN_UP, 1),
+        (0, FAILED, 3, GIVEN_UP, 2),
+    ],
+)
+def test_within_how_many_messages_a_second_one_repeats_the_first(
+    before: int, first: str, between: int, second: str, count: int
+) -> None:
+    found = brief(lines(*others(before), first, *others(between), second))
+    assert len(found) == count
 
 
 def test_a_serial_number_of_no_known_board_is_nobody_s() -> None:
     text = lines("NVRM: GPU Board Serial Number: 1650000000001", "usb 1-1: new device", LOST)
     assert first(text).component is None
     assert "1650000000001" not in first(text).text
-
-
-def test_a_recovery_action_may_have_leading_zeros() -> None:
-    line = (
-        "NVRM: Xid (PCI:0000:5f:00): 154, GPU recovery action changed from 0x0 (None) to 0x02 "
-        "(Node Reboot Required)"
-    )
-    assert brief(line) == ["xid 154 0000:5f:00.0 fatal"]
 
 
 # --- machine checks ---
@@ -387,30 +329,61 @@ def test_the_second_half_of_a_broken_message_stands_within_two(
     assert brief(lines(BROKEN, *others(between), HALF)) == [f"edac CE {component} warning"]
 
 
-def test_the_second_half_of_a_broken_message_is_not_what_stands_before_it() -> None:
-    assert brief(lines(HALF, BROKEN, "usb 1-1: new device")) == ["edac CE mc0 warning"]
-
-
-def test_a_whole_message_takes_no_module_from_below() -> None:
-    assert brief(lines("EDAC MC0: 1 CE memory scrub error (channel:0)", HALF)) == [
-        "edac CE mc0 warning"
-    ]
-
-
-def test_a_label_that_says_it_is_unknown_is_none() -> None:
-    assert brief(lines("EDAC MC0: 1 CE memory read error on unknown label (channel:0)")) == [
-        "edac CE mc0 warning"
-    ]
-
-
 @each("between, banks", [(0, 0), (7, 0), (8, 1)])
 def test_a_bank_that_edac_counts_below_is_told_once(between: int, banks: int) -> None:
     found = brief(lines(BANKED, *others(between), COUNTED))
     assert found == ["mce bank7 cpu28 warning"] * banks + ["edac CE dimm:A warning"]
 
 
-def test_a_bank_that_edac_counted_above_is_another() -> None:
-    assert brief(lines(COUNTED, BANKED)) == ["edac CE dimm:A warning", "mce bank7 cpu28 warning"]
+@each(
+    "texts, told",
+    [
+        (
+            (BOUND, "NVRM: API mismatch: the client has the version 550.54.14, but"),
+            ["driver bound 0000:01:00.0 error", "driver mismatch 0000:01:00.0 error"],
+        ),
+        ((OTHER_XID, OFF), ["xid 13 0000:0a:00.0 warning", LOST_GPU]),
+        ((OFF, OTHER_XID), [LOST_GPU, "xid 13 0000:0a:00.0 warning"]),
+        ((OFF, OFF, OFF.replace("0a", "0b")), [LOST_GPU, LOST_GPU.replace("0a", "0b")]),
+        ((FAILED, NAMELESS), [ADAPTER]),
+        ((NAMELESS,), ["rm-init adapter None error"]),
+        (
+            (
+                FAILED.replace("GPU 0000:3b:00.0: ", ""),
+                "nvidia: probe of 0000:3b:00.0 failed with error -1",
+            ),
+            ["rm-init adapter None error"],
+        ),
+        ((FAILED, GIVEN_UP.replace("3b", "5e")), [ADAPTER, ADAPTER.replace("3b", "5e")]),
+        ((RECOVERY,), ["xid 154 0000:5f:00.0 fatal"]),
+        ((HALF, BROKEN, "usb 1-1: new device"), ["edac CE mc0 warning"]),
+        (("EDAC MC0: 1 CE memory scrub error (channel:0)", HALF), ["edac CE mc0 warning"]),
+        (
+            ("EDAC MC0: 1 CE memory read error on unknown label (channel:0)",),
+            ["edac CE mc0 warning"],
+        ),
+        ((COUNTED, BANKED), ["edac CE dimm:A warning", "mce bank7 cpu28 warning"]),
+    ],
+    told=[
+        "another message close by repeats nothing",
+        "an Xid that is not 79 says nothing of a lost GPU below",
+        "nor of one above",
+        "a GPU is lost once, and another is another",
+        "a message without an address gives up the GPU before it",
+        "and none where none stands before it",
+        "nor one whose address another program's line has",
+        "another GPU that is given up close by is another",
+        "a recovery action may have leading zeros",
+        "the second half of a broken message is not what stands before it",
+        "a whole message takes no module from below",
+        "a label that says it is unknown is none",
+        "a bank that EDAC counted above is another",
+    ],
+)
+def test_what_is_told_of_messages_close_to_each_other(
+    texts: tuple[str, ...], told: list[str]
+) -> None:
+    assert brief(lines(*texts)) == told
 
 
 # --- notices that a machine check was logged ---

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from machine_tree import Tree
 
@@ -10,11 +8,6 @@ from acceptance.observe import network as observe_network
 from acceptance.observe.sysfs import SysfsError
 from selftest import network_card
 from selftest.fault import NetworkCard
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
 
 
 def test_a_card_that_is_up(tree: Tree) -> None:

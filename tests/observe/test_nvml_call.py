@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
+import pynvml
 import pytest
 from cases import each
 from fake_nvml import LOST, NOT_SUPPORTED, UNKNOWN, FakeNvml, Refusal
@@ -52,41 +54,50 @@ def test_a_lost_gpu_is_never_passed_over(code: int) -> None:
         available_fields(FakeNvml(fields={82: Refusal(code)}), 0, [(82, 0)])
 
 
-def test_the_codes_are_the_binding_s() -> None:
-    import pynvml
-
-    assert pynvml.NVML_ERROR_NO_DATA == nvml_call.NO_DATA
-    assert pynvml.NVML_ERROR_TIMEOUT == nvml_call.TIMEOUT
-    assert pynvml.NVML_ERROR_NOT_FOUND == nvml_call.NOT_FOUND
-    assert pynvml.NVML_ERROR_DEPRECATED == nvml_call.DEPRECATED
-    assert pynvml.NVML_ERROR_RESET_REQUIRED == nvml_call.RESET_REQUIRED
-    assert pynvml.NVML_ERROR_GPU_NOT_FOUND == nvml_call.GPU_NOT_FOUND
-    assert pynvml.NVML_ERROR_INVALID_ARGUMENT == nvml_call.INVALID_ARGUMENT
-    assert pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH == nvml_call.ARGUMENT_VERSION_MISMATCH
+@each(
+    "name",
+    [
+        "NO_DATA",
+        "TIMEOUT",
+        "NOT_FOUND",
+        "DEPRECATED",
+        "RESET_REQUIRED",
+        "GPU_NOT_FOUND",
+        "INVALID_ARGUMENT",
+        "ARGUMENT_VERSION_MISMATCH",
+    ],
+)
+def test_the_codes_are_the_binding_s(name: str) -> None:
+    assert getattr(pynvml, f"NVML_ERROR_{name}") == getattr(nvml_call, name)
 
 
 def test_fields_that_the_binding_does_not_know_are_not_asked_for() -> None:
     assert field(FakeNvml(), "MEMORY_TEMP", "MADE_UP", scope=4) == ((82, 4),)
 
 
-def test_fields_come_in_one_call() -> None:
-    nvml = FakeNvml(fields={82: 51, (161, 3): 7, 4: 0.5})
-    assert fields(nvml, 0, [(82, 0), (161, 3), (161, 4), (4, 0), (82, 0)]) == {
-        (82, 0): 51,
-        (161, 3): 7,
-        (4, 0): 0.5,
-    }
-    assert nvml.asked_fields == [[(82, 0), (161, 3), (161, 4), (4, 0)]]
-
-
-def test_no_fields_are_no_call() -> None:
-    nvml = FakeNvml()
-    assert fields(nvml, 0, []) == {}
-    assert nvml.asked_fields == []
-
-
-def test_a_driver_without_fields() -> None:
-    assert fields(FakeNvml(fields={"call": Refusal(NOT_SUPPORTED)}), 0, [(82, 0)]) == {}
+@each(
+    "answers, wanted, found, asked",
+    [
+        (
+            {82: 51, (161, 3): 7, 4: 0.5},
+            [(82, 0), (161, 3), (161, 4), (4, 0), (82, 0)],
+            {(82, 0): 51, (161, 3): 7, (4, 0): 0.5},
+            [[(82, 0), (161, 3), (161, 4), (4, 0)]],
+        ),
+        ({}, [], {}, []),
+        ({"call": Refusal(NOT_SUPPORTED)}, [(82, 0)], {}, [[(82, 0)]]),
+    ],
+    told=["one call, each field once", "no fields are no call", "a driver without fields"],
+)
+def test_fields_come_in_one_call(
+    answers: dict[Any, Any],
+    wanted: list[tuple[int, int]],
+    found: dict[tuple[int, int], float],
+    asked: list[list[tuple[int, int]]],
+) -> None:
+    nvml = FakeNvml(fields=answers)
+    assert fields(nvml, 0, wanted) == found
+    assert nvml.asked_fields == asked
 
 
 def test_a_field_s_own_refusal_counts() -> None:
@@ -126,7 +137,5 @@ def test_a_type_of_value_that_nobody_knows() -> None:
 
 
 def test_the_types_of_values_are_the_binding_s() -> None:
-    import pynvml
-
     assert pynvml.NVML_VALUE_TYPE_COUNT == 7
     assert [name for name, _ in pynvml.c_nvmlValue_t._fields_] == list(nvml_call._MEMBERS)

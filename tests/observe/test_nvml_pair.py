@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from cases import each
 from fake_nvml import LOST, FakeNvml, Refusal
 
@@ -28,24 +27,35 @@ def test_a_pair_that_tells_everything() -> None:
     )
 
 
+PATHS = {
+    0: "INTERNAL",
+    10: "PIX",
+    20: "PXB",
+    30: "PHB",
+    40: "NODE",
+    50: "SYS",
+    60: None,
+}
+
+
 @each(
-    "level, path",
-    [(0, "INTERNAL"), (10, "PIX"), (20, "PXB"), (30, "PHB"), (40, "NODE"), (50, "SYS"), (60, None)],
+    "function, answer, path, p2p_read",
+    [
+        *(
+            ("nvmlDeviceGetTopologyCommonAncestor", level, path, None)
+            for level, path in PATHS.items()
+        ),
+        ("nvmlDeviceGetP2PStatus", 6, None, "unknown"),
+        ("nvmlDeviceGetP2PStatus", 77, None, "unknown"),
+        ("nvmlDeviceGetP2PStatus", Refusal(LOST), None, None),
+    ],
 )
-def test_paths(level: int, path: str | None) -> None:
-    nvml = FakeNvml(2, {"nvmlDeviceGetTopologyCommonAncestor": level})
-    assert {pair.path for pair in nvml_pair.read(nvml, [0, 1], [True, True])} == {path}
-
-
-@pytest.mark.parametrize("number", [6, 77])
-def test_states_that_nobody_knows(number: int) -> None:
-    nvml = FakeNvml(2, {"nvmlDeviceGetP2PStatus": number})
-    assert {pair.p2p_read for pair in nvml_pair.read(nvml, [0, 1], [True, True])} == {"unknown"}
-
-
-def test_a_gpu_that_is_lost_meanwhile_leaves_its_pairs_empty() -> None:
-    nvml = FakeNvml(2, {"nvmlDeviceGetP2PStatus": Refusal(LOST)})
-    assert {pair.p2p_read for pair in nvml_pair.read(nvml, [0, 1], [True, True])} == {None}
+def test_one_answer_alone(
+    function: str, answer: int | Refusal, path: str | None, p2p_read: str | None
+) -> None:
+    """Also a state that nobody knows, and a GPU that is lost meanwhile."""
+    found = nvml_pair.read(FakeNvml(2, {function: answer}), [0, 1], [True, True])
+    assert {(pair.path, pair.p2p_read) for pair in found} == {(path, p2p_read)}
 
 
 def test_no_pair_with_a_gpu_that_does_not_answer() -> None:

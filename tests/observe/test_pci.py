@@ -4,16 +4,12 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from cases import each
 from machine_tree import Tree
 
 from acceptance.machine import inventory
 from acceptance.observe import pci
 from acceptance.observe.sysfs import SysfsError
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
 
 
 def test_no_bus_shows_nothing(tree: Tree) -> None:
@@ -84,39 +80,31 @@ def test_a_configuration_space_that_cannot_be_read_is_no_answer(tree: Tree) -> N
     assert seen.revision is None
 
 
-@pytest.mark.parametrize(
-    ("text", "gts"),
+@each(
+    "file, text, read",
     [
-        ("16.0 GT/s PCIe", 16.0),
-        ("8 GT/s", 8.0),
-        ("2.5 GT/s", 2.5),
-        ("Unknown", None),
-        ("Unknown speed", None),
-        ("", None),
+        ("current_link_speed", "16.0 GT/s PCIe", (16.0, 16)),
+        ("current_link_speed", "8 GT/s", (8.0, 16)),
+        ("current_link_speed", "2.5 GT/s", (2.5, 16)),
+        ("current_link_speed", "Unknown", (None, 16)),
+        ("current_link_speed", "Unknown speed", (None, 16)),
+        ("current_link_speed", "", (None, 16)),
+        ("current_link_width", "16", (2.5, 16)),
+        ("current_link_width", "x8", (2.5, 8)),
+        ("current_link_width", "0", (2.5, None)),
+        ("current_link_width", "255", (2.5, None)),
+        ("current_link_width", "63", (2.5, None)),
+        ("current_link_width", "Unknown", (2.5, None)),
+        ("current_link_width", "", (2.5, None)),
     ],
 )
-def test_spellings_of_a_speed(tree: Tree, text: str, gts: float | None) -> None:
-    address = tree.gpu(1)
-    tree.write(f"sys/bus/pci/devices/{address}/current_link_speed", text)
-    assert pci.read(tree.root)[0].link_speed_gts == gts
-
-
-@pytest.mark.parametrize(
-    ("text", "width"),
-    [
-        ("16", 16),
-        ("x8", 8),
-        ("0", None),
-        ("255", None),
-        ("63", None),
-        ("Unknown", None),
-        ("", None),
-    ],
-)
-def test_spellings_of_a_width(tree: Tree, text: str, width: int | None) -> None:
-    address = tree.gpu(1)
-    tree.write(f"sys/bus/pci/devices/{address}/current_link_width", text)
-    assert pci.read(tree.root)[0].link_width == width
+def test_spellings_of_a_speed_and_a_width(
+    tmp_path: Path, file: str, text: str, read: tuple[float | None, int | None]
+) -> None:
+    tree = Tree(tmp_path)
+    tree.write(f"sys/bus/pci/devices/{tree.gpu(1)}/{file}", text)
+    (seen,) = pci.read(tmp_path)
+    assert (seen.link_speed_gts, seen.link_width) == read
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases import each
@@ -105,18 +104,36 @@ def test_an_array_that_was_not_started(tmp_path: Path, metadata: str) -> None:
 
 
 @each(
-    "files, code",
+    "files, faults, remarks",
     [
-        ({"degraded": 1}, "raid_degraded"),
-        ({"mismatch_cnt": 8}, "raid_mismatches"),
-        ({"mismatch_cnt": 8, "last_sync_action": "check"}, "raid_mismatches"),
-        ({"array_state": "broken"}, "raid_not_working"),
-        ({"consistency_policy": "journal"}, "raid_without_journal"),
+        ({"degraded": 1}, ["raid_degraded"], []),
+        ({"mismatch_cnt": 8}, ["raid_mismatches"], []),
+        ({"mismatch_cnt": 8, "last_sync_action": "check"}, ["raid_mismatches"], []),
+        ({"array_state": "broken"}, ["raid_not_working"], []),
+        ({"consistency_policy": "journal"}, ["raid_without_journal"], []),
+        ({"level": "raid1", "mismatch_cnt": 128}, [], ["raid_may_differ"]),
+        ({"level": "raid10", "mismatch_cnt": 128}, [], ["raid_may_differ"]),
+        (
+            {"level": "raid6", "mismatch_cnt": 4096, "last_sync_action": "resync"},
+            [],
+            ["raid_made_alike"],
+        ),
+        # the first resync of a RAID6, while it runs
+        (
+            {"level": "raid6", "mismatch_cnt": 4096, "sync_action": "resync"},
+            [],
+            ["raid_busy", "raid_made_alike"],
+        ),
+        ({"sync_action": "recover"}, [], ["raid_busy"]),
+        ({"array_state": "readonly"}, [], ["raid_read_only"]),
     ],
 )
-def test_faults(tmp_path: Path, files: dict[str, str | int], code: str) -> None:
+def test_faults_and_remarks(
+    tmp_path: Path, files: dict[str, str | int], faults: list[str], remarks: list[str]
+) -> None:
     array(tmp_path, **files)
-    assert codes(raid.faults(only(tmp_path))) == [code]
+    found = only(tmp_path)
+    assert (codes(raid.faults(found)), codes(raid.remarks(found))) == (faults, remarks)
 
 
 @each(
@@ -158,26 +175,6 @@ def test_a_state_that_nobody_knows_is_named_and_hides_no_fault(tmp_path: Path) -
     assert codes(raid.faults(found)) == ["raid_faulty"]
     values = {"array": "md0", "members": Listed(("sda1", "sdb1")), "state": "asleep"}
     assert raid.unknown(found) == (Message("raid_state_unknown", values),)
-
-
-@each(
-    "files, code",
-    [
-        ({"level": "raid1", "mismatch_cnt": 128}, "raid_may_differ"),
-        ({"level": "raid10", "mismatch_cnt": 128}, "raid_may_differ"),
-        (
-            {"level": "raid6", "mismatch_cnt": 4096, "last_sync_action": "resync"},
-            "raid_made_alike",
-        ),
-        ({"sync_action": "recover"}, "raid_busy"),
-        ({"array_state": "readonly"}, "raid_read_only"),
-    ],
-)
-def test_remarks(tmp_path: Path, files: dict[str, Any], code: str) -> None:
-    array(tmp_path, **files)
-    found = only(tmp_path)
-    assert raid.faults(found) == ()
-    assert codes(raid.remarks(found)) == [code]
 
 
 @each("name", ["array_state", "sync_action", "degraded", "mismatch_cnt"])
@@ -232,16 +229,15 @@ def counts(errors: int | None, *bad: tuple[int, int]) -> RaidArray:
     return replace(SOUND, members=(replace(first, errors=errors, bad_blocks=bad), second))
 
 
-def grown(before: RaidArray, *after: RaidArray) -> tuple[list[str], list[str]]:
-    found = raid.growth(raid.rows((before,)), after)
-    return codes(found.faults), codes(found.troubles)
-
-
 def test_older_counts(tmp_path: Path) -> None:
     tree = array(tmp_path)
     tree.files("sys/block/md0/md/dev-sda1", errors=3, bad_blocks="8 8\n64 1\n")
     values = {"array": "md0", "member": "sda1", "errors": "3", "bad": "9"}
     assert raid.counted((only(tmp_path),)) == (Message("raid_counted", values),)
+
+
+UNREAD = replace(SOUND, members=(replace(SOUND.members[0], bad_blocks=None),))
+READ = replace(SOUND, members=SOUND.members[:1])
 
 
 @each(
@@ -257,33 +253,20 @@ def test_older_counts(tmp_path: Path) -> None:
         (counts(0), counts(None), [], ["raid_count_unread"]),
         (counts(None), counts(0), [], ["raid_count_unread"]),
         (counts(None), counts(None), [], []),
-        (SOUND, replace(SOUND, members=SOUND.members[:1]), ["raid_member_vanished"], []),
-        (replace(SOUND, members=SOUND.members[:1]), SOUND, [], ["raid_member_new"]),
+        (SOUND, READ, ["raid_member_vanished"], []),
+        (READ, SOUND, [], ["raid_member_new"]),
+        (UNREAD, READ, [], ["raid_count_unread"]),
+        (READ, UNREAD, [], ["raid_count_unread"]),
+        (SOUND, None, ["raid_vanished"], []),
     ],
 )
 def test_growth(
-    before: RaidArray, after: RaidArray, faults: list[str], troubles: list[str]
+    before: RaidArray, after: RaidArray | None, faults: list[str], troubles: list[str]
 ) -> None:
-    assert grown(before, after) == (faults, troubles)
+    found = raid.growth(raid.rows((before,)), (after,) if after else ())
+    assert (codes(found.faults), codes(found.troubles)) == (faults, troubles)
 
 
 def test_how_much_grew() -> None:
     found = raid.growth(raid.rows((counts(3, (8, 8)),)), (counts(5, (0, 32)),))
     assert [one.values["count"] for one in found.faults] == ["2", "24"]
-
-
-def test_a_list_that_could_not_be_read_has_no_growth() -> None:
-    unread = replace(SOUND, members=(replace(SOUND.members[0], bad_blocks=None),))
-    read = replace(SOUND, members=SOUND.members[:1])
-    assert grown(unread, read) == grown(read, unread) == ([], ["raid_count_unread"])
-
-
-def test_an_array_that_is_gone() -> None:
-    assert grown(SOUND) == (["raid_vanished"], [])
-
-
-def test_the_first_resync_of_a_raid6_is_no_fault_while_it_runs(tmp_path: Path) -> None:
-    array(tmp_path, level="raid6", mismatch_cnt=4096, sync_action="resync")
-    found = only(tmp_path)
-    assert raid.faults(found) == ()
-    assert codes(raid.remarks(found)) == ["raid_busy", "raid_made_alike"]

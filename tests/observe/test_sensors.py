@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 from machine_tree import Tree
@@ -11,11 +10,6 @@ from acceptance.observe import sensors as observe_sensors
 from acceptance.observe.sensors import SampleThinner, Sensors
 
 CPU = "sys/devices/system/cpu"
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
 
 
 def intel(tree: Tree) -> None:

@@ -109,40 +109,11 @@ def test_what_a_disk_does_not_offer_is_absent() -> None:
     assert smart.faults(NOTHING) == ()
 
 
-def test_media_errors_fail_though_the_status_passed() -> None:
-    assert worded(smart.faults(nvme(media_errors=7))) == ("7 media errors",)
-
-
 @each("bit", range(8))
 def test_every_critical_warning_bit_alone(bit: int) -> None:
     assert worded(smart.faults(nvme(critical_warning=1 << bit))) == (
         f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}",
     )
-
-
-def test_two_critical_warnings_at_once_are_both_named() -> None:
-    assert len(smart.faults(nvme(critical_warning=0b1100))) == 2
-
-
-@pytest.mark.parametrize(("spare", "faults"), [(10, 0), (9, 1)])
-def test_spare_below_its_threshold(spare: int, faults: int) -> None:
-    assert len(smart.faults(nvme(available_spare=spare))) == faults
-
-
-def test_a_spare_without_threshold_is_not_judged() -> None:
-    assert smart.faults(nvme(available_spare=1, available_spare_threshold=None)) == ()
-
-
-def test_nvme_self_tests() -> None:
-    table = [{"self_test_result": {"value": value}} for value in (0, 1, 7, 15, 5)]
-    health = parse(smart_status={"passed": True}, nvme_self_test_log={"table": table})
-    assert worded(smart.faults(health)) == ("2 failed self-tests",)
-    assert parse(smart_status={"passed": True}, nvme_self_test_log={}).failed_self_tests == 0
-
-
-def test_status_failed_by_word_or_by_exit_bit() -> None:
-    assert worded(smart.faults(nvme(passed=False))) == ("the disk's own SMART status is FAILED",)
-    assert worded(smart.faults(nvme(status=8))) == ("the disk's own SMART status is FAILED",)
 
 
 def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
@@ -169,24 +140,6 @@ def test_sata_counts_come_from_the_rendering_not_the_packed_number() -> None:
 def test_an_attribute_of_another_meaning_is_not_taken() -> None:
     health = ata(attribute(197, "Later_Bad_Block", "9"), attribute(5, "Vendor", "9"))
     assert (health.pending_sectors, health.reallocated_sectors) == (None, 9)
-
-
-def test_attributes_below_their_threshold() -> None:
-    health = ata(
-        attribute(1, "Raw_Read_Error_Rate", "0", "now"),
-        attribute(190, "Airflow_Temperature_Cel", "30", "past"),
-        status=16,
-    )
-    assert worded(smart.faults(health)) == (
-        "SMART attribute Raw_Read_Error_Rate is below its threshold",
-    )
-
-
-@pytest.mark.parametrize("form", ["standard", "extended"])
-def test_sata_self_tests_that_a_later_one_passed_are_outdated(form: str) -> None:
-    log = {form: {"error_count_total": 3, "error_count_outdated": 2}}
-    assert worded(smart.faults(ata(ata_smart_self_test_log=log))) == ("1 failed self-tests",)
-    assert ata(ata_smart_self_test_log={form: {"error_count_total": 1}}).failed_self_tests == 1
 
 
 def test_the_first_count_that_no_counter_holds_is_refused() -> None:
@@ -247,22 +200,11 @@ def test_self_tests_of_a_sas_disk() -> None:
         told(sas_self_test("Completed"), sas_self_test("Reserved(8)", 8))
 
 
-def test_pending_defects_of_a_sas_disk() -> None:
-    health = parse(smart_status={"passed": True}, scsi_pending_defects={"count": 3})
-    assert worded(smart.faults(health)) == ("3 sectors waiting to be reallocated",)
-
-
 @each("status", [16, 128, 16 | 64])
 def test_a_fault_of_the_exit_status_that_the_json_does_not_show(status: int) -> None:
     with pytest.raises(UnreadableOutput, match=rf"exit status {status} tells of an"):
         ata(attribute(5, "Reallocated_Sector_Ct", "0"), status=status)
     assert smart.faults(ata(attribute(5, "Reallocated_Sector_Ct", "0", "now"), status=status))
-
-
-@each("word", ["FAILING_NOW", ["now"]])
-def test_a_word_for_a_failure_that_smartctl_does_not_have(word: Any) -> None:
-    with pytest.raises(UnreadableOutput, match="Reallocated_Sector_Ct"):
-        ata(attribute(5, "Reallocated_Sector_Ct", "0", word))
 
 
 def test_a_failed_command_proves_no_health_but_hides_no_fault() -> None:
@@ -292,11 +234,6 @@ def failed_command(*messages: str, **parts: Any) -> Health:
     return smart.parse(json.dumps(document), 4)
 
 
-@each("messages", [(SELF_TEST_LOG,), (ERROR_LOG,), (ERROR_LOG, SELF_TEST_LOG)])
-def test_an_nvme_disk_without_another_log_tells_its_health(messages: tuple[str, ...]) -> None:
-    assert smart.faults(failed_command(*messages)) == ()
-
-
 def test_another_failed_command_proves_no_health() -> None:
     log = "nvme_smart_health_information_log"
     for messages in (
@@ -308,14 +245,6 @@ def test_another_failed_command_proves_no_health() -> None:
             failed_command(*messages)
     with pytest.raises(UnreadableOutput):
         failed_command(SELF_TEST_LOG, **{log: {"critical_warning": 0}})
-
-
-@each(
-    "name", ["critical_warning", "percentage_used", "available_spare", "available_spare_threshold"]
-)
-def test_a_byte_is_at_most_255(name: str) -> None:
-    with pytest.raises(UnreadableOutput, match=rf"{name}` as 256, which cannot exceed"):
-        nvme(**{name: 256})
 
 
 def test_without_overall_status_only_the_critical_warning_proves_health() -> None:
@@ -565,12 +494,6 @@ def test_other_texts_are_refused(text: str, why: str) -> None:
         smart.parse(text, 0)
 
 
-@each("raw", ["0x000000000008", "none", "12x"])
-def test_a_raw_value_that_is_no_count_is_refused(raw: str) -> None:
-    with pytest.raises(UnreadableOutput, match="not a count"):
-        ata(attribute(197, "Current_Pending_Sector", raw))
-
-
 @pytest.mark.parametrize(
     ("name", "status", "why"),
     [
@@ -590,20 +513,6 @@ def test_a_key_that_comes_twice_is_refused() -> None:
         smart.parse(text.replace('"passed"', '"passed": false, "passed"'), 0)
 
 
-@pytest.mark.parametrize("lost", ["critical_warning", "media_errors"])
-def test_an_nvme_log_without_a_count_that_every_version_gives_is_not_whole(lost: str) -> None:
-    with pytest.raises(UnreadableOutput, match="incomplete"):
-        nvme(**{lost: None})
-
-
-@pytest.mark.parametrize("lost", ["id", "when_failed"])
-def test_an_attribute_that_would_be_passed_over_is_refused(lost: str) -> None:
-    row = attribute(197, "Current_Pending_Sector", "8")
-    del row[lost]
-    with pytest.raises(UnreadableOutput, match="an attribute without"):
-        parse(smart_status={"passed": True}, ata_smart_attributes={"table": [row]})
-
-
 @each("messages", [1, "x", [1], [["x"]]])
 def test_messages_of_another_form_are_refused(messages: object) -> None:
     with pytest.raises(UnreadableOutput, match="not a table"):
@@ -614,11 +523,6 @@ def test_a_message_without_words_is_left_out() -> None:
     document = {"smartctl": {"exit_status": 0, "messages": [{"string": 1}, {"string": "asleep"}]}}
     with pytest.raises(SmartUnreadable, match=r"\(asleep\)"):
         smart.parse(json.dumps(document), 0)
-
-
-def test_a_count_beyond_all_counters_is_refused() -> None:
-    with pytest.raises(UnreadableOutput, match="beyond 128 bits"):
-        nvme(media_errors=10**4000)
 
 
 @each("depth", range(200, 1000, 40))
@@ -671,6 +575,7 @@ def test_a_counter_that_grew_is_told_with_its_growth(name: str, told: str) -> No
     grown = changed(name, 7)
     assert worded(smart.growth(COUNTED, grown)) == (told,)
     assert smart.growth(COUNTED, COUNTED) == ()
+    assert smart.new_faults(COUNTED, grown, smart.growth(COUNTED, grown)) == ()
 
 
 @each("temperature, limit, told", [(81, 82, 0), (82, 82, 1), (90, None, 0), (None, 82, 0)])
@@ -785,39 +690,44 @@ def test_the_counters_of_a_sata_report() -> None:
     assert (health.warning_c, health.critical_c) == (60, 70)
 
 
-def test_a_serial_number_that_is_no_text_is_refused() -> None:
-    with pytest.raises(UnreadableOutput, match="not a text"):
-        parse(smart_status={"passed": True}, serial_number=7)
+def rows(*table: Any) -> dict[str, Any]:
+    return {"ata_smart_attributes": {"table": list(table)}}
+
+
+def log(**changes: Any) -> dict[str, Any]:
+    return {"nvme_smart_health_information_log": {**NVME, **changes}}
+
+
+PENDING = attribute(197, "Current_Pending_Sector", "8")
+NO_COUNTS = ("0x000000000008", "none", "12x")
+WITHOUT = [
+    {key: value for key, value in PENDING.items() if key != lost} for lost in ("id", "when_failed")
+]
+BYTES = ("critical_warning", "percentage_used", "available_spare", "available_spare_threshold")
+
+
+@each(
+    "parts, why",
+    [
+        (rows(attribute(5, "Reallocated_Sector_Ct", "0", "FAILING_NOW")), "Reallocated_Sector_Ct"),
+        (rows({**PENDING, "when_failed": ["now"]}), "Current_Pending_Sector"),
+        *((rows({**PENDING, "raw": {"string": raw}}), "not a count") for raw in NO_COUNTS),
+        *((log(**{name: 256}), rf"{name}` as 256, which cannot exceed") for name in BYTES),
+        (log(media_errors=10**4000), "beyond 128 bits"),
+        (log(critical_warning=None), "incomplete"),
+        (log(media_errors=None), "incomplete"),
+        *((rows(row), "an attribute without") for row in WITHOUT),
+        ({"serial_number": 7}, "not a text"),
+    ],
+)
+def test_a_part_of_a_report_that_cannot_be_right_is_refused(
+    parts: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(UnreadableOutput, match=why):
+        parse(smart_status={"passed": True}, **parts)
 
 
 # --- what a report has no more, and what it says now ---
-
-
-def test_what_a_report_has_no_more() -> None:
-    row = attribute(5, "Reallocated_Sector_Ct", "0")
-    before = ata(row, attribute(9, "Power_On_Hours", "7"), ata_smart_error_log={"extended": {}})
-    assert smart.lost(before, before) == ()
-    assert smart.lost(before, ata(row)) == ("9 Power_On_Hours", "ata_smart_error_log")
-    assert smart.lost(before, parse(smart_status={"passed": True})) == (
-        "5 Reallocated_Sector_Ct",
-        "9 Power_On_Hours",
-        "ata_smart_attributes",
-        "ata_smart_error_log",
-        "reallocated_sectors",
-    )
-    # what was not there before is not missed
-    assert smart.lost(ata(row), before) == ()
-
-
-def test_counters_that_smartctl_leaves_out_at_0_are_not_missed() -> None:
-    assert smart.lost(nvme(warning_temp_time=0), nvme()) == ()
-    assert smart.lost(nvme(), nvme(available_spare=None)) == ("available_spare",)
-
-
-def test_keys_of_the_moment_may_go() -> None:
-    moment = {"local_time": {"asctime": "now"}, "scsi_self_test_7": {}, "self_test_status": 1}
-    before = ata(**moment)
-    assert smart.lost(before, ata()) == ()
 
 
 @each(
@@ -846,11 +756,6 @@ def test_faults_that_a_report_proves_now_and_did_not_before(
     assert all(text in one for one, text in zip(found, new, strict=True))
 
 
-def test_what_grew_is_told_once() -> None:
-    before, after = nvme(), nvme(media_errors=2)
-    assert smart.new_faults(before, after, smart.growth(before, after)) == ()
-
-
 # --- what a report says twice ---
 
 
@@ -863,11 +768,101 @@ def test_an_attribute_whose_text_has_less_than_its_value_is_refused() -> None:
         assert read.reallocated_sectors == counted
 
 
-def test_a_critical_warning_beside_the_status_is_a_fault() -> None:
-    log = {"nvme_smart_health_information_log": NVME}
-    read = parse(smart_status={"passed": True, "nvme": {"value": 4}}, **log)
-    assert len(smart.faults(read)) == 1
-    assert smart.faults(parse(smart_status={"passed": True, "nvme": {"value": 0}}, **log)) == ()
+FAILED = ("the disk's own SMART status is FAILED",)
+
+
+def self_tests(*results: int) -> dict[str, Any]:
+    table = [{"self_test_result": {"value": value}} for value in results]
+    return {"nvme_self_test_log": {"table": table}}
+
+
+def sata_log(form: str, **counts: int) -> dict[str, Any]:
+    return {"ata_smart_self_test_log": {form: counts}}
+
+
+@each(
+    "health, faults",
+    [
+        (nvme(media_errors=7), ("7 media errors",)),
+        (
+            nvme(critical_warning=0b1100),
+            tuple(f"critical warning: {worded(smart.CRITICAL_WARNINGS[bit])}" for bit in (2, 3)),
+        ),
+        (nvme(available_spare=10), ()),
+        (nvme(available_spare=9), ("available spare is 9 %, below its threshold of 10 %",)),
+        (nvme(available_spare=1, available_spare_threshold=None), ()),
+        (nvme(passed=False), FAILED),
+        (nvme(status=8), FAILED),
+        (
+            parse(
+                smart_status={"passed": True, "nvme": {"value": 4}},
+                nvme_smart_health_information_log=NVME,
+            ),
+            FAILED,
+        ),
+        (
+            parse(
+                smart_status={"passed": True, "nvme": {"value": 0}},
+                nvme_smart_health_information_log=NVME,
+            ),
+            (),
+        ),
+        (
+            ata(
+                attribute(1, "Raw_Read_Error_Rate", "0", "now"),
+                attribute(190, "Airflow_Temperature_Cel", "30", "past"),
+                status=16,
+            ),
+            ("SMART attribute Raw_Read_Error_Rate is below its threshold",),
+        ),
+        (
+            parse(smart_status={"passed": True}, scsi_pending_defects={"count": 3}),
+            ("3 sectors waiting to be reallocated",),
+        ),
+        (
+            parse(smart_status={"passed": True}, **self_tests(0, 1, 7, 15, 5)),
+            ("2 failed self-tests",),
+        ),
+        (parse(smart_status={"passed": True}, nvme_self_test_log={}), ()),
+        (
+            ata(**sata_log("standard", error_count_total=3, error_count_outdated=2)),
+            ("1 failed self-tests",),
+        ),
+        (
+            ata(**sata_log("extended", error_count_total=3, error_count_outdated=2)),
+            ("1 failed self-tests",),
+        ),
+        (ata(**sata_log("standard", error_count_total=1)), ("1 failed self-tests",)),
+        (ata(**sata_log("extended", error_count_total=1)), ("1 failed self-tests",)),
+        (failed_command(SELF_TEST_LOG), ()),
+        (failed_command(ERROR_LOG), ()),
+        (failed_command(ERROR_LOG, SELF_TEST_LOG), ()),
+    ],
+    told=[
+        "media errors though the status passed",
+        "two critical warnings at once",
+        "a spare at its threshold",
+        "a spare below its threshold",
+        "a spare without threshold",
+        "a status that failed by word",
+        "a status that failed by exit bit",
+        "a critical warning beside the status",
+        "none beside the status",
+        "attributes below their threshold now, and in the past",
+        "pending defects of a SAS disk",
+        "failed self-tests of an NVMe disk",
+        "no self-tests of an NVMe disk",
+        "failed self-tests of a SATA disk, some of which a later one outdates",
+        "the same in its extended log",
+        "a failed self-test of a SATA disk",
+        "the same in its extended log",
+        "an NVMe disk without its log of self-tests",
+        "an NVMe disk without its log of errors",
+        "an NVMe disk without either log",
+    ],
+)
+def test_faults_of_a_report(health: Health, faults: tuple[str, ...]) -> None:
+    assert worded(smart.faults(health)) == faults
 
 
 @each("key", ["available_spare", "available_spare_threshold"])
@@ -897,19 +892,59 @@ def test_exit_statuses_that_the_rows_do_not_explain() -> None:
         ata(row, status=128, ata_smart_self_test_log=log)
 
 
-def test_what_tells_of_a_threshold_or_an_error_and_is_gone() -> None:
-    row = {**attribute(5, "Reallocated_Sector_Ct", "0"), "value": 100, "thresh": 10}
-    bare = {key: value for key, value in row.items() if key != "thresh"}
-    assert smart.lost(ata(row), ata(bare)) == ("5 Reallocated_Sector_Ct thresh",)
-    assert smart.lost(ata(row, attribute(9, "Hours", "7")), ata(attribute(9, "Hours", "7"))) == (
-        "5 Reallocated_Sector_Ct",
-        "reallocated_sectors",
-    )
-    errors = {kind: {"total_uncorrected_errors": 0} for kind in ("read", "write")}
-    both = parse(smart_status={"passed": True}, scsi_error_counter_log=errors)
-    one = parse(smart_status={"passed": True}, scsi_error_counter_log={"read": errors["read"]})
-    assert smart.lost(both, one) == ("scsi_error_counter_log write",)
-    assert smart.lost(one, both) == ()
+ROW = attribute(5, "Reallocated_Sector_Ct", "0")
+HOURS = attribute(9, "Power_On_Hours", "7")
+FULL = ata(ROW, HOURS, ata_smart_error_log={"extended": {}})
+BOUND = {**ROW, "value": 100, "thresh": 10}
+MOMENT = {"local_time": {"asctime": "now"}, "scsi_self_test_7": {}, "self_test_status": 1}
+
+
+def sas_errors(*kinds: str) -> Health:
+    counted = {kind: {"total_uncorrected_errors": 0} for kind in kinds}
+    return parse(smart_status={"passed": True}, scsi_error_counter_log=counted)
+
+
+@each(
+    "before, after, lost",
+    [
+        (FULL, FULL, ()),
+        (FULL, ata(ROW), ("9 Power_On_Hours", "ata_smart_error_log")),
+        (
+            FULL,
+            parse(smart_status={"passed": True}),
+            (
+                "5 Reallocated_Sector_Ct",
+                "9 Power_On_Hours",
+                "ata_smart_attributes",
+                "ata_smart_error_log",
+                "reallocated_sectors",
+            ),
+        ),
+        (ata(ROW), FULL, ()),
+        (nvme(warning_temp_time=0), nvme(), ()),
+        (nvme(), nvme(available_spare=None), ("available_spare",)),
+        (ata(**MOMENT), ata(), ()),
+        (ata(BOUND), ata({**ROW, "value": 100}), ("5 Reallocated_Sector_Ct thresh",)),
+        (ata(BOUND, HOURS), ata(HOURS), ("5 Reallocated_Sector_Ct", "reallocated_sectors")),
+        (sas_errors("read", "write"), sas_errors("read"), ("scsi_error_counter_log write",)),
+        (sas_errors("read"), sas_errors("read", "write"), ()),
+    ],
+    told=[
+        "the same report",
+        "a row and a log are gone",
+        "all but the status is gone",
+        "what was not there before is not missed",
+        "a counter that smartctl leaves out at 0",
+        "a counter that it does not leave out",
+        "keys of the moment",
+        "the threshold of a row",
+        "a row with its threshold",
+        "the errors of one kind",
+        "errors that were not told before are not missed",
+    ],
+)
+def test_what_a_report_has_no_more(before: Health, after: Health, lost: tuple[str, ...]) -> None:
+    assert smart.lost(before, after) == lost
 
 
 def test_smart_that_is_switched_off_by_smartctls_own_error() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from machine_tree import Programs, Tree, completed
 
@@ -13,11 +11,6 @@ from acceptance.process import command
 from acceptance.process.deadline import Deadline
 
 SATA = "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0"
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
 
 
 def test_nvme(tree: Tree) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cases import each
 from runs import until
 from worded import worded
 
@@ -327,20 +328,18 @@ def test_a_file_that_is_no_program(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (127, f"{file}: Exec format error\n")
 
 
-def test_what_cannot_be_started(tmp_path: Path) -> None:
-    with pytest.raises(
-        command.CommandError,
-        match=rf"true could not be started: No such file or directory \({tmp_path}/x\)",
-    ):
-        run("true", cwd=tmp_path / "x")
-    with pytest.raises(
-        command.CommandError, match=r"^'a\\x00b' could not be started: embedded null byte$"
-    ):
-        run("a\0b")
-    with pytest.raises(
-        command.CommandError, match="true could not be started: Argument list too long"
-    ):
-        run("true", "x" * 10_000_000)
+@each(
+    "argv, folder, why",
+    [
+        (["true"], "x", r"true could not be started: No such file or directory \(.*/x\)"),
+        (["a\0b"], "", r"^'a\\x00b' could not be started: embedded null byte$"),
+        (["true", "x" * 10_000_000], "", "true could not be started: Argument list too long"),
+    ],
+    told=["in a folder that is not there", "a name with a null byte", "too many arguments"],
+)
+def test_what_cannot_be_started(tmp_path: Path, argv: list[str], folder: str, why: str) -> None:
+    with pytest.raises(command.CommandError, match=why):
+        run(*argv, cwd=tmp_path / folder)
 
 
 def test_standard_input_is_empty() -> None:

@@ -104,11 +104,6 @@ def test_the_table_of_memory() -> None:
     assert line(found, "largest_model").value == 10e9
     wide = made(told(), Question(parameters=12e9))
     assert [row[-1] for row in rows(wide, MEMORY, ENGLISH)] == ["no"] * 4
-    assert wide.binds == (
-        "Memory is the bottleneck: the model does not fit on 2 GPUs, sharded and with "
-        "checkpointing; its "
-        "weights, gradients and optimizer alone fill 3 GPUs."
-    )
 
 
 def test_one_gpu_shards_nothing_and_exchanges_nothing() -> None:
@@ -117,14 +112,11 @@ def test_one_gpu_shards_nothing_and_exchanges_nothing() -> None:
     assert {one.id for one in found.lines}.isdisjoint(
         {"tensor_parallel", "head_on_each", "exchange", "pipeline_bubble"}
     )
-    assert line(found, "largest_model").text == "5 billion parameters"
 
 
 def test_memory_that_is_not_shown() -> None:
     found = made(told(memory=None))
     assert (found.memory, found.machine) == ((), "2 x NVIDIA X")
-    assert line(found, "largest_model").text == "not shown by the driver: the GPUs' memory"
-    assert line(found, "largest_model").value is None
 
 
 # --- time ---
@@ -177,21 +169,8 @@ def test_days_of_other_gpus_than_the_runs_are_a_bound(question: Question) -> Non
 
 def test_without_a_step_there_is_only_a_bound() -> None:
     found = made(told(step=None))
-    assert line(found, "days").text == (
-        "not measured in this run: needs one of step_neo, step_gpt2, step_bert"
-    )
-    bound = line(found, "days_bound")
-    assert bound.text.startswith("never less than ")
-    assert bound.value == pytest.approx(6 * 4e9 * 80e9 / (2 * 600e12) / 86400)
+    assert line(found, "days_bound").text.startswith("never less than ")
     assert "No training step was measured" in found.besides[-1]
-    assert line(found, "mfu").value is None
-
-
-def test_mfu_is_against_the_dense_peak() -> None:
-    assert line(made(told()), "mfu").value == pytest.approx(0.4)
-    assert line(made(told()), "mfu").text == "40 %"
-    unknown = line(made(told(peak=None, sheet=None)), "mfu")
-    assert (unknown.value, unknown.text) == (None, "no model sheet says this card's peak")
 
 
 # --- links ---
@@ -203,95 +182,179 @@ def test_tensor_parallelism_takes_the_one_way_rate() -> None:
     limit = line(found, "tensor_parallel")
     assert limit.text == "up to 2.383 GPUs"
     assert limit.inputs[-1].origin.endswith("the least of 2, through host memory: no peer access")
-    slow = made(told(product=figure(330e12), link=figure(20e9), peer_access=None), asked)
-    assert line(slow, "tensor_parallel").text == "none: two GPUs would wait for the link (1.489)"
     head = line(found, "head_on_each")
     assert head.text == ("needs 859.4 GB/s one way, 1719 GB/s both ways; the link has 3.72 % of it")
 
 
-def test_a_link_that_was_not_measured() -> None:
-    found = made(told(link=None, all_reduce=None))
-    needs = "needs one of collective_send_receive, p2p_write, copy_own_p2p, p2p_staged"
-    assert line(found, "tensor_parallel").text == f"not measured in this run: {needs}"
-    assert line(found, "head_on_each").text == "needs 1562 GB/s one way, 3125 GB/s both ways"
-    assert line(found, "exchange").value is None
-    assert "collective_all_reduce, collective_send_receive" in line(found, "exchange").text
-    assert found.binds == "The GPUs' own rate is the bottleneck, as far as was measured."
-
-
-def test_the_exchange_of_gradients() -> None:
-    found = made(told())
-    one = line(found, "exchange")
-    assert one.value == pytest.approx(4 * 4e9 / 320e9)
-    assert one.text == "0.05 s beside 0.2458 s of each micro-batch"
-    assert line(found, "exchange_hidden").value == 0.0
-    ring = line(made(told(all_reduce=None)), "exchange")
-    assert ring.value == pytest.approx(4 * 4e9 / 300e9)
-    assert line(made(told(), Question(machines=2, gpus=1)), "exchange").text == (
-        "not measured: the network between machines"
-    )
-    assert line(made(told(), Question(machines=2)), "exchange").value is not None
-
-
-def test_the_bubble_is_a_formula_only() -> None:
-    found = line(made(told(), Question(gpus=8, accumulation=32)), "pipeline_bubble")
-    assert found.text == "21.9 % of the ideal time, 17.9 % of the whole"
-    assert found.assumes.startswith("a formula only")
-
-
-def test_the_batch() -> None:
-    asked = Question(parameters=1e9, tokens=4096e3, gpus=1, machines=1, micro=5, accumulation=2)
-    found = line(made(told(), asked), "batch")
-    assert found.text == "10 samples, 40960 tokens; 100 updates, 200 passes of each GPU in all"
+def test_what_is_a_formula_or_was_not_measured_says_so() -> None:
+    bubble = line(made(told(), Question(gpus=8, accumulation=32)), "pipeline_bubble")
+    assert bubble.assumes.startswith("a formula only")
+    exchange = line(made(told(link=None, all_reduce=None)), "exchange")
+    assert "collective_all_reduce, collective_send_receive" in exchange.text
+    slow = made(told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)))
+    assert line(slow, "feed").text.startswith("does not keep up: ")
 
 
 # --- disk ---
 
 
-def test_whether_the_disk_keeps_up() -> None:
-    found = line(made(told()), "feed")
-    assert found.value == pytest.approx(2 * 400e12 / (6 * 4e9) / 100e6)
-    assert found.text == "keeps up: 33330 tokens/s are needed, the disk feeds 100 million tokens/s"
-    slow = made(told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)))
-    assert line(slow, "feed").text.startswith("does not keep up: ")
-    assert slow.binds == "The disk is the bottleneck: it feeds fewer tokens than the GPUs take."
-    assert line(made(told(feed=None)), "feed").text == (
-        "not measured in this run: needs one of storage_feed_gpu, storage_feed_host, "
-        "storage_memmap_cold"
-    )
+# --- what binds ---
 
 
-def test_checkpoints() -> None:
-    found = line(made(told()), "checkpoint")
-    assert found.value == pytest.approx(24 / 3600)
-    assert found.text == (
-        "64 GB in 24 s, 0.667 % of the time between two; without gradients 56 GB in 21 s"
-    )
-    by_rate = line(made(told(checkpoint=None)), "checkpoint")
-    assert by_rate.value == pytest.approx(64 / 3 / 3600)
-    assert line(made(told(checkpoint=None, write=None)), "checkpoint").value is None
-    often = made(told(), Question(parameters=4e9, checkpoint_every=20))
-    assert (
-        often.binds
-        == "The disk is the bottleneck: a checkpoint takes longer than the time between two."
-    )
+LARGE = Question(parameters=70e9, hidden=8192, layers=80)
+SLOW_LINK = told(product=figure(330e12), link=figure(20e9), peer_access=None)
+NO_STEP = "needs one of step_neo, step_gpt2, step_bert"
+NO_LINK = "needs one of collective_send_receive, p2p_write, copy_own_p2p, p2p_staged"
+NO_FEED = "needs one of storage_feed_gpu, storage_feed_host, storage_memmap_cold"
+ONE_EACH = Question(machines=2, gpus=1)
+STAGES = Question(gpus=8, accumulation=32)
+BATCH = Question(parameters=1e9, tokens=4096e3, gpus=1, machines=1, micro=5, accumulation=2)
+
+
+@each(
+    "found, asked, name, text",
+    [
+        (told(gpus=1), FOUR, "largest_model", "5 billion parameters"),
+        (told(memory=None), FOUR, "largest_model", "not shown by the driver: the GPUs' memory"),
+        (told(step=None), FOUR, "days", f"not measured in this run: {NO_STEP}"),
+        (told(), FOUR, "mfu", "40 %"),
+        (told(peak=None, sheet=None), FOUR, "mfu", "no model sheet says this card's peak"),
+        (
+            SLOW_LINK,
+            LARGE,
+            "tensor_parallel",
+            "none: two GPUs would wait for the link (1.489)",
+        ),
+        (
+            SLOW_LINK,
+            LARGE,
+            "head_on_each",
+            "needs 859.4 GB/s one way, 1719 GB/s both ways; the link has 2.33 % of it",
+        ),
+        (told(link=None), FOUR, "tensor_parallel", f"not measured in this run: {NO_LINK}"),
+        (
+            told(link=None),
+            FOUR,
+            "head_on_each",
+            "needs 1562 GB/s one way, 3125 GB/s both ways",
+        ),
+        (told(), FOUR, "exchange", "0.05 s beside 0.2458 s of each micro-batch"),
+        (told(), ONE_EACH, "exchange", "not measured: the network between machines"),
+        (told(), STAGES, "pipeline_bubble", "21.9 % of the ideal time, 17.9 % of the whole"),
+        (
+            told(),
+            BATCH,
+            "batch",
+            "10 samples, 40960 tokens; 100 updates, 200 passes of each GPU in all",
+        ),
+        (
+            told(),
+            FOUR,
+            "feed",
+            "keeps up: 33330 tokens/s are needed, the disk feeds 100 million tokens/s",
+        ),
+        (told(feed=None), FOUR, "feed", f"not measured in this run: {NO_FEED}"),
+        (
+            told(),
+            FOUR,
+            "checkpoint",
+            "64 GB in 24 s, 0.667 % of the time between two; without gradients 56 GB in 21 s",
+        ),
+    ],
+)
+def test_a_line_says(found: Figures, asked: Question, name: str, text: str) -> None:
+    assert line(made(found, asked), name).text == text
+
+
+@each(
+    "found, asked, name, value",
+    [
+        (told(memory=None), FOUR, "largest_model", None),
+        (told(step=None), FOUR, "days_bound", 6 * 4e9 * 80e9 / (2 * 600e12) / 86400),
+        (told(step=None), FOUR, "mfu", None),
+        (told(), FOUR, "mfu", 0.4),  # against the dense peak
+        (told(peak=None, sheet=None), FOUR, "mfu", None),
+        (told(link=None, all_reduce=None), FOUR, "exchange", None),
+        (told(), FOUR, "exchange", 4 * 4e9 / 320e9),
+        (told(), FOUR, "exchange_hidden", 0.0),
+        (told(all_reduce=None), FOUR, "exchange", 4 * 4e9 / 300e9),
+        (told(), Question(machines=2), "exchange", 4 * 13e9 / 320e9),
+        (told(), FOUR, "feed", 2 * 400e12 / (6 * 4e9) / 100e6),
+        (told(), FOUR, "checkpoint", 24 / 3600),
+        (told(checkpoint=None), FOUR, "checkpoint", 64 / 3 / 3600),
+        (told(checkpoint=None, write=None), FOUR, "checkpoint", None),
+    ],
+)
+def test_a_line_has_its_value(
+    found: Figures, asked: Question, name: str, value: float | None
+) -> None:
+    known = line(made(found, asked), name).value
+    assert known == (value if value is None else pytest.approx(value))
 
 
 # --- what binds ---
 
+GPUS_BIND = "The GPUs' own rate is the bottleneck"
 
-def test_what_binds() -> None:
-    hidden = (
-        "The GPUs' own rate is the bottleneck: the last backward pass hides the exchange of "
-        "gradients."
-    )
-    assert made(told()).binds == hidden
-    slow = told(all_reduce=figure(30e9, "collective_all_reduce", GPUS, 1))
-    some = made(slow).binds
-    assert some.startswith("The GPUs' own rate is the bottleneck: ")
-    assert some.endswith(" of an update is waiting for gradients.")
-    slower = told(all_reduce=figure(5e9, "collective_all_reduce", GPUS, 1))
-    assert made(slower).binds.startswith("The links are the bottleneck: ")
+
+@each(
+    "found, asked, begins, ends",
+    [
+        (told(), FOUR, f"{GPUS_BIND}: the last backward pass hides the exchange of gradients.", ""),
+        (
+            told(all_reduce=figure(30e9, "collective_all_reduce", GPUS, 1)),
+            FOUR,
+            f"{GPUS_BIND}: ",
+            " of an update is waiting for gradients.",
+        ),
+        (
+            told(all_reduce=figure(5e9, "collective_all_reduce", GPUS, 1)),
+            FOUR,
+            "The links are the bottleneck: ",
+            "",
+        ),
+        (told(link=None, all_reduce=None), FOUR, f"{GPUS_BIND}, as far as was measured.", ""),
+        (
+            told(feed=figure(1e4, "storage_memmap_cold", DISK, 1)),
+            FOUR,
+            "The disk is the bottleneck: it feeds fewer tokens than the GPUs take.",
+            "",
+        ),
+        (
+            told(),
+            Question(parameters=4e9, checkpoint_every=20),
+            "The disk is the bottleneck: a checkpoint takes longer than the time between two.",
+            "",
+        ),
+        (
+            told(**NOTHING),
+            FOUR,
+            "The bottleneck is not known: no rate of a step or a product was measured.",
+            "",
+        ),
+        (
+            told(),
+            Question(parameters=12e9),
+            "Memory is the bottleneck: the model does not fit on 2 GPUs, sharded and with "
+            "checkpointing; its weights, gradients and optimizer alone fill 3 GPUs.",
+            "",
+        ),
+    ],
+    told=[
+        "what is hidden",
+        "links that are slower",
+        "links that are much slower",
+        "links that were not measured",
+        "a disk that feeds too little",
+        "checkpoints that are too frequent",
+        "nothing was measured",
+        "a model that does not fit",
+    ],
+)
+def test_what_binds(found: Figures, asked: Question, begins: str, ends: str) -> None:
+    known = made(found, asked).binds
+    assert known.startswith(begins)
+    assert known.endswith(ends)
 
 
 def test_a_run_that_measured_nothing() -> None:
@@ -302,9 +365,6 @@ def test_a_run_that_measured_nothing() -> None:
         "pipeline_bubble",
         "batch",
     }
-    assert found.binds == (
-        "The bottleneck is not known: no rate of a step or a product was measured."
-    )
     assert all("not measured" in one.text for one in found.lines if one.id in ("feed", "exchange"))
 
 

@@ -6,6 +6,7 @@ from cases import each
 from acceptance.core.component import Component
 from acceptance.core.event_finding import OwnedEvent, event_findings
 from acceptance.core.finding import Finding
+from acceptance.core.language import ENGLISH, Language
 from acceptance.core.message import Message, Quantity, Range
 from acceptance.core.parts import MACHINE, Gpu, Part, decode, parse
 from acceptance.core.past import Bounds, DriftFinding, Level, Past
@@ -20,7 +21,7 @@ from acceptance.reports.explanation import (
     labelled_lines,
     note_lines,
 )
-from acceptance.reports.locations import NO_LOCATIONS, Location, Locations
+from acceptance.reports.locations import Location, Locations
 
 CHINESE = languages.language("zh-CN")
 HERE = Locations(
@@ -49,9 +50,14 @@ def xid(
     )
 
 
-def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
-    found = explain(fault(), HERE)
+def explained(finding: Finding, language: Language = ENGLISH) -> Explanation:
+    found = explain(finding, HERE, language)
     assert found is not None
+    return found
+
+
+def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
+    found = explained(fault())
     assert found.next == "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"
     told = " ".join([f"{one.what} {one.tell}" for one in found.causes] + [found.shows or ""])
     for word in (
@@ -69,9 +75,7 @@ def test_a_card_at_x8_says_where_it_is_and_what_to_look_for() -> None:
 
 
 def test_drift_of_a_measurement_has_the_causes_of_drift_and_then_its_own() -> None:
-    found, own = explain(fault(event="drift.slope"), HERE), explain(fault(), HERE)
-    assert found is not None
-    assert own is not None
+    found, own = explained(fault(event="drift.slope")), explained(fault())
     assert "little by little" in str(found.symptom)
     assert "fan" in " ".join(one.what for one in found.causes[:4])
     assert found.causes[4:] == own.causes
@@ -84,30 +88,40 @@ def outside(value: float, limit: Range, measurement: str, **more: object) -> Fin
 
 
 def told(finding: Finding) -> str:
-    found = explain(finding, HERE)
-    assert found is not None
-    return str(found.symptom)
+    return str(explained(finding).symptom)
 
 
 BETTER = "The value is on the good side of its limit"
 PROVES_NOTHING = "The value is better than the hardware can be"
 
 
-def test_above_a_ceiling_is_not_below_a_floor() -> None:
-    both = Range("GB/s", low=10.0, high=90.0)
-    assert "slower" in told(outside(5.0, both, "copy_own_d2d"))
-    assert told(outside(95.0, both, "copy_own_d2d")).startswith(BETTER)
-    impossible = Finding("error", "c", "implausible", {}, "copy_own_d2d", Gpu(0))
-    assert told(impossible).startswith(PROVES_NOTHING)
-    short = Range("us", low=1.0, high=50.0)
-    assert "longer" in told(outside(60.0, short, "collective_latency"))
-    assert told(outside(0.9, short, "collective_latency")).startswith(BETTER)
+BOTH, SHORT = Range("GB/s", low=10.0, high=90.0), Range("us", low=1.0, high=50.0)
+EXACT = Range("count", low=2.0, high=2.0)
 
 
-def test_more_than_declared_is_not_missing() -> None:
-    exact = Range("count", low=2.0, high=2.0)
-    assert "more NVIDIA GPUs" in told(outside(3.0, exact, "gpu_count"))
-    assert "cannot be used" in told(outside(1.0, exact, "gpu_count"))
+@each(
+    "finding, text",
+    [
+        (outside(5.0, BOTH, "copy_own_d2d"), "slower"),
+        (outside(95.0, BOTH, "copy_own_d2d"), BETTER),
+        (Finding("error", "c", "implausible", {}, "copy_own_d2d", Gpu(0)), PROVES_NOTHING),
+        (outside(60.0, SHORT, "collective_latency"), "longer"),
+        (outside(0.9, SHORT, "collective_latency"), BETTER),
+        (outside(3.0, EXACT, "gpu_count"), "more NVIDIA GPUs"),
+        (outside(1.0, EXACT, "gpu_count"), "cannot be used"),
+    ],
+    told=[
+        "a rate below its floor",
+        "a rate above its ceiling",
+        "an impossible rate",
+        "a time above its ceiling",
+        "a time below its floor",
+        "more than declared",
+        "less than declared",
+    ],
+)
+def test_each_side_of_a_limit_has_its_own_symptom(finding: Finding, text: str) -> None:
+    assert text in told(finding)
 
 
 def test_drift_has_the_causes_of_its_measurement_on_their_side_alone() -> None:
@@ -119,9 +133,7 @@ def test_drift_has_the_causes_of_its_measurement_on_their_side_alone() -> None:
         )  # fmt: skip
         return fault(measurement=measurement, drift=drift, event="drift.changed")
 
-    down, up = explain(drifted(50.0, "copy_h2d"), HERE), explain(drifted(150.0, "copy_h2d"), HERE)
-    assert down is not None
-    assert up is not None
+    down, up = explained(drifted(50.0, "copy_h2d")), explained(drifted(150.0, "copy_h2d"))
     assert down.causes[: len(up.causes)] == up.causes
     assert len(down.causes) > len(up.causes)
     assert (down.symptom, down.next) == (up.symptom, up.next)
@@ -134,12 +146,6 @@ def test_a_value_that_proves_nothing_has_causes_whatever_it_measures(code: str) 
     )
     assert told(first) == told(other)
     assert explain(msgspec.structs.replace(first, kind="waived"), HERE) is None
-
-
-def test_drift_of_what_has_no_entry_has_that_of_drift() -> None:
-    found = explain(fault(measurement="something_new", event="drift.counter"), HERE)
-    assert found is not None
-    assert found.next == "rigproof history"
 
 
 def test_the_first_line_says_where_the_part_is() -> None:
@@ -161,16 +167,25 @@ def test_the_first_line_says_where_the_part_is() -> None:
     assert details(fault(), found, CHINESE)[0] == chinese
 
 
-def test_where_the_place_is_not_known_the_command_is_the_general_one() -> None:
-    found = explain(fault(Gpu(7)), HERE)
-    assert found is not None
-    assert found.next == "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"
+@each(
+    "finding, command",
+    [
+        (fault(measurement="something_new", event="drift.counter"), "rigproof history"),
+        (fault(Gpu(7)), "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|LnkCap:|LnkSta:'"),
+        (fault(), "sudo lspci -vvs 0000:01:00.0 | grep -E 'LnkCap:|LnkSta:'"),
+    ],
+    told=[
+        "drift of what has no entry has that of drift",
+        "the general one where the place is not known",
+        "that of its place",
+    ],
+)
+def test_the_command_that_is_next(finding: Finding, command: str) -> None:
+    assert explained(finding).next == command
 
 
 def test_an_event_says_what_it_asks_for_and_has_the_causes_of_its_code() -> None:
-    fallen, other = explain(xid(79), HERE), explain(xid(8), HERE)
-    assert fallen is not None
-    assert other is not None
+    fallen, other = explained(xid(79)), explained(xid(8))
     assert fallen.action == other.action == "Reset the GPU."
     assert "fell off the bus" in str(fallen.symptom)
     assert "an Xid" in str(other.symptom)
@@ -227,9 +242,7 @@ def test_other_notes_are_told_apart() -> None:
 
 
 def test_in_chinese_the_command_stays_and_all_else_is_chinese() -> None:
-    english, chinese = explain(fault(), HERE), explain(fault(), HERE, CHINESE)
-    assert english is not None
-    assert chinese is not None
+    english, chinese = explained(fault()), explained(fault(), CHINESE)
     assert chinese.next == english.next
     assert len(chinese.causes) == len(english.causes)
     assert "插槽" in " ".join(one.what for one in chinese.causes)
@@ -241,8 +254,7 @@ def test_the_action_of_an_xid_is_translated_but_not_nvidias_own_words() -> None:
     action = "Reset the GPU; if it comes back, collect nvidia-bug-report.sh and ask the vendor."
     known = Event("xid", "fatal", "text", "meaning", action, 1, catalog=("CONTACT_SUPPORT",))
     (event,) = event_findings([OwnedEvent(known)], "run")
-    found = explain(event, NO_LOCATIONS, CHINESE)
-    assert found is not None
+    found = explained(event, CHINESE)
     assert str(found.action).startswith(CHINESE.text(action))
     assert str(found.action).endswith(" NVIDIA's catalog: CONTACT_SUPPORT.")
 

@@ -230,9 +230,85 @@ def test_a_waived_value_is_marked() -> None:
     assert pages.words(shown(found).find_class("state")[0]) == "~ 1 value waived"
 
 
-def test_a_rate_that_was_not_measured_elsewhere_leaves_a_sound_one_unmarked() -> None:
-    values = {**of("gemm_bf16", 700.0), ("burn_bf16", Gpu(0)): None}
-    assert readings(run(values))["BF16 rate"] == "700 TFLOP/s | 71 % of peak"
+NEXT_BEST = of("vram_copy", 3000.0) | of("copy_own_h2d", 25.0) | of("copy_own_d2h", 26.0)
+PAIRS = [Pair(Gpu(a), Gpu(b)) for a in range(3) for b in range(3) if a != b]
+WRITES: Values = {("p2p_write", pair): 300.0 for pair in PAIRS}
+HELD: Values = {(f"gpu_{name}", Gpu(0)): 5.0 for name in SECONDS}
+WRONG: Values = {
+    ("gemm_f8_miscompares", Gpu(0)): 2.0,
+    ("gpu_burn_errors_tensor", Gpu(0)): 3.0,
+    ("burn_peer_miscompares", Pair(Gpu(0), Gpu(1))): 1.0,
+    ("burn_peer_miscompares", Pair(Gpu(1), Gpu(0))): 7.0,
+}
+LAP = ("0", "bf16", 1.0, 5.0, 1.0, 0.0, 1.0)
+CUT = (
+    Table("one.check", Gpu(0), LAPS, LAP_COLUMNS, (LAP,) * LAP_ROWS),
+    Table("one.check", Gpu(0), LAPS, ("other",), ((1.0,),)),
+)
+
+
+@each(
+    "values, cards, tables, name, text",
+    [
+        (
+            {**of("gemm_bf16", 700.0), ("burn_bf16", Gpu(0)): None},
+            1,
+            (),
+            "BF16 rate",
+            "700 TFLOP/s | 71 % of peak",
+        ),
+        (NEXT_BEST, 1, (), "memory copy", "3000 GB/s | 89 % of peak"),
+        (NEXT_BEST, 1, (), "host link", "25.0 / 26.0 GB/s"),
+        (
+            {**of("copy_h2d", 25.0), ("copy_d2h", Gpu(0)): None},
+            1,
+            (),
+            "host link",
+            "25.0 / - GB/s ? error",
+        ),
+        (
+            {("p2p_staged", pair): 20.0 for pair in PAIRS},
+            3,
+            (),
+            "peer link",
+            "20 GB/s | through host memory: no peer access | +0.0 %",
+        ),
+        (
+            {**WRITES, ("p2p_write", Pair(Gpu(0), Gpu(2))): 100.0},
+            3,
+            (),
+            "peer link",
+            "200 GB/s | lowest 100 GB/s | -33.3 %",
+        ),
+        (
+            {**of("gpu_power", 300.0), **HELD},
+            1,
+            (),
+            "hottest",
+            "300 W | held back: power limit 5 s, heat (driver) 5 s, heat (hardware) 5 s, "
+            "power brake 5 s, hardware slowdown 5 s",
+        ),
+        (of("gpu_power", 300.0), 1, (), "hottest", "300 W"),
+        (WRONG, 2, (), "results", "6 errors | 3 comparisons"),
+        (of("vram_miscompares", 0.0), 1, CUT, "results", "no error | 1 comparison"),
+    ],
+    told=[
+        "a rate that was not measured elsewhere leaves a sound one unmarked",
+        "the next best measurement of a kind is shown for all",
+        "of both ways too",
+        "one way alone",
+        "peers without access",
+        "the slowest of several peers",
+        "all that held the clock back is named",
+        "nothing is said where it was not measured",
+        "wrong results are counted over all comparisons",
+        "a table of laps that was cut counts nothing",
+    ],
+)
+def test_one_line_of_a_card(
+    values: Values, cards: int, tables: tuple[Table, ...], name: str, text: str
+) -> None:
+    assert readings(run(values, (H100,) * cards, tables=tables))[name] == text
 
 
 def test_the_best_rate_is_that_of_the_card() -> None:
@@ -240,28 +316,6 @@ def test_the_best_rate_is_that_of_the_card() -> None:
     assert list(readings(run(values)))[:2] == ["FP16 rate", "BF16 rate"]
     values = of("gemm_bf16", 500.0) | of("gemm_f16", 400.0)
     assert list(readings(run(values)))[:2] == ["BF16 rate", "memory copy"]
-
-
-def test_the_next_best_measurement_of_a_kind_is_shown_for_all() -> None:
-    values = of("vram_copy", 3000.0) | of("copy_own_h2d", 25.0) | of("copy_own_d2h", 26.0)
-    found = readings(run(values))
-    assert found["memory copy"] == "3000 GB/s | 89 % of peak"
-    assert found["host link"] == "25.0 / 26.0 GB/s"
-    half = readings(run({**of("copy_h2d", 25.0), ("copy_d2h", Gpu(0)): None}))
-    assert half["host link"] == "25.0 / - GB/s ? error"
-
-
-def test_peers_without_access_and_the_slowest_of_several() -> None:
-    every = [Pair(Gpu(a), Gpu(b)) for a in range(3) for b in range(3) if a != b]
-    staged = run({("p2p_staged", pair): 20.0 for pair in every}, (H100,) * 3)
-    assert readings(staged)["peer link"] == (
-        "20 GB/s | through host memory: no peer access | +0.0 %"
-    )
-    writes = {("p2p_write", pair): 300.0 for pair in every}
-    writes |= {("p2p_write", Pair(Gpu(0), Gpu(2))): 100.0}
-    assert readings(run(writes, (H100,) * 3))["peer link"] == (
-        "200 GB/s | lowest 100 GB/s | -33.3 %"
-    )
 
 
 @each("held", ["reason_sw_power_cap", "reason_hw_thermal", None])
@@ -276,36 +330,6 @@ def test_samples_tell_the_heat_of_a_run_that_broke_off(held: str | None) -> None
         None: "nothing held the clock back",
     }
     assert readings(sampled)["hottest"] == f"83 \u00b0C, 447 W ? error | {told[held]}"
-
-
-def test_all_that_held_the_clock_back_is_named() -> None:
-    seconds = {(f"gpu_{name}", Gpu(0)): 5.0 for name in SECONDS}
-    found = readings(run(of("gpu_power", 300.0) | seconds))["hottest"]
-    assert found == (
-        "300 W | held back: power limit 5 s, heat (driver) 5 s, heat (hardware) 5 s, "
-        "power brake 5 s, hardware slowdown 5 s"
-    )
-    assert readings(run(of("gpu_power", 300.0)))["hottest"] == "300 W"
-
-
-def test_wrong_results_are_counted_over_all_comparisons() -> None:
-    values = {
-        ("gemm_f8_miscompares", Gpu(0)): 2.0,
-        ("gpu_burn_errors_tensor", Gpu(0)): 3.0,
-        ("burn_peer_miscompares", Pair(Gpu(0), Gpu(1))): 1.0,
-        ("burn_peer_miscompares", Pair(Gpu(1), Gpu(0))): 7.0,
-    }
-    assert readings(run(values, (H100, H100)))["results"] == "6 errors | 3 comparisons"
-
-
-def test_a_table_of_laps_that_was_cut_counts_nothing() -> None:
-    row = ("0", "bf16", 1.0, 5.0, 1.0, 0.0, 1.0)
-    tables = [
-        Table("one.check", Gpu(0), LAPS, LAP_COLUMNS, (row,) * LAP_ROWS),
-        Table("one.check", Gpu(0), LAPS, ("other",), ((1.0,),)),
-    ]
-    found = run(of("vram_miscompares", 0.0), tables=tables)
-    assert readings(found)["results"] == "no error | 1 comparison"
 
 
 def test_a_line_for_each_other_part() -> None:

@@ -282,55 +282,62 @@ def told(*bodies: Body) -> str:
     return out.getvalue()
 
 
-def test_a_check_is_one_line_with_its_first_figures() -> None:
-    name = "cpu.gemm[f64]"
-    bodies = [Measured(name, "gemm", Core(n), "GFLOP/s", 30.0 + n) for n in range(3)]
-    bodies.append(Measured(name, "total", CPU, "GFLOP/s", 93.0))
-    bodies.append(Measured(name, "wrong", CPU, "count", 0.0))
-    line = told(CheckStarted(name), *bodies, CheckEnded(name, "pass", "", 4.25))
-    assert (
-        line
-        == "pass   cpu.gemm[f64]                  4.2 s  gemm 30 .. 32 GFLOP/s, total 93 GFLOP/s\n"
-    )
+GEMM, PRESENT, HEALTH = "cpu.gemm[f64]", "gpu.present", "storage.health"
+TOO_FEW = "gpu_count on machine: measured 0, limit = 1; basis: declared"
+XID = Event("xid", "fatal", "NVRM: Xid 79", "fell off the bus", "reseat it")
+WRONG = Event("miscompare", "fatal", "{}", "gpu0 gave a wrong result", "look", "bf16", Gpu(0))
 
 
-def test_a_failing_check_tells_its_first_fault_without_the_long_note() -> None:
-    name = "gpu.present"
-    message = "gpu_count on machine: measured 0, limit = 1; basis: declared\nanother"
-    measured = Measured(name, "gpu_count", MACHINE, "count", 0.0, note=samples.LOOKED)
-    line = told(CheckStarted(name), measured, CheckEnded(name, "fail", message, 0.1))
-    assert line == (
-        "fail   gpu.present                    0.1 s  gpu_count on machine: measured 0, "
-        "limit = 1; basis: declared\n"
-    )
-
-
-def test_a_check_that_measured_nothing_is_shown_as_a_skip() -> None:
-    name = "storage.health"
-    line = told(
-        CheckStarted(name), Skipped(name, "no rights", "a", "b"), CheckEnded(name, "pass", "", 0.1)
-    )
-    assert line == "skip   storage.health                 0.1 s  no rights\n"
-
-
-def test_the_kernel_speaks_at_once() -> None:
-    event = Event("xid", "fatal", "NVRM: Xid 79", "fell off the bus", "reseat it")
-    assert told(event) == "kernel: fatal: fell off the bus: NVRM: Xid 79\n"
-
-
-@each("source, word", [("nvml", "NVML"), ("load", "load"), ("kernel-log", "kernel")])
-def test_who_speaks_is_named(source: str, word: str) -> None:
-    event = Event(
-        "miscompare",
-        "fatal",
-        "{}",
-        "gpu0 gave a wrong result",
-        "look",
-        "bf16",
-        Gpu(0),
-        source=source,
-    )
-    assert told(event) == f"{word}: fatal: gpu0 gave a wrong result: {{}}\n"
+@each(
+    "bodies, line",
+    [
+        (
+            [
+                CheckStarted(GEMM),
+                *(Measured(GEMM, "gemm", Core(n), "GFLOP/s", 30.0 + n) for n in range(3)),
+                Measured(GEMM, "total", CPU, "GFLOP/s", 93.0),
+                Measured(GEMM, "wrong", CPU, "count", 0.0),
+                CheckEnded(GEMM, "pass", "", 4.25),
+            ],
+            "pass   cpu.gemm[f64]                  4.2 s  gemm 30 .. 32 GFLOP/s, total 93 GFLOP/s",
+        ),
+        (
+            [
+                CheckStarted(PRESENT),
+                Measured(PRESENT, "gpu_count", MACHINE, "count", 0.0, note=samples.LOOKED),
+                CheckEnded(PRESENT, "fail", f"{TOO_FEW}\nanother", 0.1),
+            ],
+            f"fail   gpu.present                    0.1 s  {TOO_FEW}",
+        ),
+        (
+            [
+                CheckStarted(HEALTH),
+                Skipped(HEALTH, "no rights", "a", "b"),
+                CheckEnded(HEALTH, "pass", "", 0.1),
+            ],
+            "skip   storage.health                 0.1 s  no rights",
+        ),
+        ([XID], "kernel: fatal: fell off the bus: NVRM: Xid 79"),
+        *(
+            (
+                [replace(WRONG, source=source)],
+                f"{word}: fatal: gpu0 gave a wrong result: {{}}",
+            )
+            for source, word in (("nvml", "NVML"), ("load", "load"), ("kernel-log", "kernel"))
+        ),
+    ],
+    told=[
+        "a check with its first figures",
+        "a failing check with its first fault, without the long note",
+        "a check that measured nothing is a skip",
+        "the kernel speaks at once",
+        "NVML is named",
+        "a load is named",
+        "the kernel is named",
+    ],
+)
+def test_what_happens_is_one_line(bodies: list[Body], line: str) -> None:
+    assert told(*bodies) == f"{line}\n"
 
 
 @each("text", some(HOSTILE, 4))

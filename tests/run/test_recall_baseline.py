@@ -78,6 +78,12 @@ def accept(out: Path, root: Path, name: str, *, again: bool = False) -> baseline
     return baseline_file.accept(out / name, out, NOISE, replace=again, root=root)
 
 
+def accepted(out: Path, root: Path, inventory: Inventory = HEALTHY) -> baseline_file.AcceptResult:
+    """A first run, which is the baseline."""
+    run(out, root, "one", inventory)
+    return accept(out, root, "one")
+
+
 def test_without_a_baseline_a_plan_has_none(tmp_path: Path, root: Path) -> None:
     plan, notes = recalled(tmp_path, root, HEALTHY)
     assert plan.birth is None
@@ -96,8 +102,7 @@ def test_the_plan_has_the_baseline_with_the_rules_of_this_version(
 
 
 def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root)
     for name in ("two", "three"):
         verdict = run(tmp_path, root, name, OTHER)
         (finding,) = verdict.of_kind("fail")
@@ -118,8 +123,7 @@ def test_another_card_fails_every_run_until_it_is_accepted(tmp_path: Path, root:
 
 
 def test_it_can_be_judged_again_anywhere_from_its_journal_alone(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    file = accept(tmp_path, root, "one").baseline.path
+    file = accepted(tmp_path, root).baseline.path
     before = run(tmp_path, root, "two", OTHER)
     file.unlink()
     (tmp_path / "two").rename(tmp_path / "elsewhere")
@@ -127,8 +131,7 @@ def test_it_can_be_judged_again_anywhere_from_its_journal_alone(tmp_path: Path, 
 
 
 def test_its_causes_are_told_in_the_reports(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root)
     run(tmp_path, root, "two", OTHER)
     for name in (run_folder.JUNIT, run_folder.PAGE):
         told = " ".join((tmp_path / "two" / name).read_text(encoding="utf-8").split())
@@ -140,8 +143,7 @@ def test_its_causes_are_told_in_the_reports(tmp_path: Path, root: Path) -> None:
 def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_is_accepted(
     tmp_path: Path, root: Path
 ) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    file = accept(tmp_path, root, "one").baseline.path
+    file = accepted(tmp_path, root).baseline.path
     file.write_text(file.read_text().replace("RTX 4090", "RTX 5090"))
     verdict = run(tmp_path, root, "two", HEALTHY)
     (finding,) = verdict.of_kind("error")
@@ -156,8 +158,7 @@ def test_a_baseline_that_was_changed_leaves_a_whole_run_unjudged_until_another_i
 def test_a_baseline_of_a_day_to_come_stands_where_the_history_has_it(
     tmp_path: Path, root: Path
 ) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root)
     plan, notes = recalled(tmp_path, root, HEALTHY, today=TOMORROW - 30.0)
     assert plan.gaps == ()
     assert not [note for note in notes if "baseline" in note]
@@ -173,8 +174,7 @@ def test_a_baseline_of_a_day_to_come_that_no_history_has_leaves_a_run_unjudged(
     tmp_path: Path, root: Path
 ) -> None:
     out = tmp_path / "out"
-    run(out, root, "one", HEALTHY)
-    accept(out, root, "one")
+    accepted(out, root)
     forget(out, "one")
     plan, _ = recalled(out, root, HEALTHY, today=TOMORROW - 30.0)
     (gap,) = map(words.text, plan.gaps)
@@ -189,8 +189,7 @@ def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
 ) -> None:
     out = tmp_path / "out"
     run(out, root, "zero", HEALTHY)
-    run(out, root, "one", HEALTHY)
-    accept(out, root, "one")
+    accepted(out, root)
     forget(out, "one")
     plan, notes = recalled(out, root, HEALTHY)
     assert plan.gaps == ()
@@ -204,8 +203,7 @@ def test_a_baseline_that_no_history_has_is_placed_by_its_clock_and_that_is_said(
 
 
 def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    file = accept(tmp_path, root, "one").baseline.path
+    file = accepted(tmp_path, root).baseline.path
     file.write_text("")
     plan, notes = recalled(
         tmp_path, root, HEALTHY, msgspec.structs.replace(journals.plan(), scope="partial")
@@ -215,8 +213,7 @@ def test_a_run_of_a_part_says_it_and_is_judged(tmp_path: Path, root: Path) -> No
 
 
 def test_a_shortened_run_is_judged_as_strictly_as_a_full_one(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    accept(tmp_path, root, "one").baseline.path.write_text("")
+    accepted(tmp_path, root).baseline.path.write_text("")
     less = (Reduction("burn", 1.0, 12.0, "s"),)
     short = msgspec.structs.replace(journals.plan(), scope="partial", shortened=less)
     plan, _ = recalled(tmp_path, root, HEALTHY, short)
@@ -257,8 +254,7 @@ KNOWN: tuple[list[str | None], list[str]] = ([], ["kernel"])
 def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
     tmp_path: Path, root: Path
 ) -> None:
-    run(tmp_path, root, "one", updated("6.12"))
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root, updated("6.12"))
     assert told(run(tmp_path, root, "two", updated("6.13"))) == NEWS
     third, fourth = (run(tmp_path, root, name, updated("6.13")) for name in ("three", "four"))
     assert told(third) == told(fourth) == KNOWN
@@ -274,8 +270,7 @@ def test_another_kernel_is_a_warning_on_the_first_night_and_a_note_from_then_on(
 
 
 def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", updated("6.12"))
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root, updated("6.12"))
     for name in ("two", "three"):
         run(tmp_path, root, name, updated("6.13"))
     page = " ".join((tmp_path / "three" / run_folder.PAGE).read_text(encoding="utf-8").split())
@@ -291,8 +286,7 @@ def test_what_is_only_noted_stands_in_the_reports(tmp_path: Path, root: Path) ->
 
 
 def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", updated("6.12"))
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root, updated("6.12"))
     part = msgspec.structs.replace(journals.plan(), scope="partial")
     for name, asked, end in (("two", part, True), ("three", journals.plan(), False)):
         plan, _ = recalled(tmp_path, root, updated("6.13"), asked)
@@ -310,8 +304,7 @@ def test_a_run_that_was_cut_off_or_of_a_part_has_told_nobody(tmp_path: Path, roo
 
 
 def test_what_was_told_of_another_baseline_is_told_again(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", updated("6.12"))
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root, updated("6.12"))
     for name in ("two", "three"):
         run(tmp_path, root, name, updated("6.13"))
     assert accept(tmp_path, root, "three", again=True).baseline.certificate.birth.known == ()
@@ -323,8 +316,7 @@ def test_what_was_told_of_another_baseline_is_told_again(tmp_path: Path, root: P
 def test_another_card_is_never_only_noted_whatever_the_plan_says(
     tmp_path: Path, root: Path
 ) -> None:
-    run(tmp_path, root, "one", HEALTHY)
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root)
     for name in ("two", "three", "four"):
         verdict = run(tmp_path, root, name, OTHER)
         assert ([one.event for one in verdict.of_kind("fail")], verdict.changed) == (
@@ -334,8 +326,7 @@ def test_another_card_is_never_only_noted_whatever_the_plan_says(
 
 
 def test_a_reader_of_chinese_reads_what_changed_in_chinese(tmp_path: Path, root: Path) -> None:
-    run(tmp_path, root, "one", updated("6.12"))
-    accept(tmp_path, root, "one")
+    accepted(tmp_path, root, updated("6.12"))
     chinese = languages.language("zh-CN")
     for name in ("two", "three"):
         run(tmp_path, root, name, updated("6.13"))

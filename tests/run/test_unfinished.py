@@ -159,42 +159,44 @@ def test_a_machine_that_restarted(out: Path, before: Path, root: Path) -> None:
     assert "ends in half a line" in json.dumps(verdict(run_dir)["notes"])
 
 
-@pytest.mark.parametrize("end", [MEASURED + 1, len(WHOLE) - 1])
-def test_killed_when_no_check_was_running(out: Path, before: Path, root: Path, end: int) -> None:
-    run_dir = begin(out, before, WHOLE[:end])
-    assert worded(unfinished.close_all(out, None, root)[0]).endswith("no check was running")
-    assert closing(run_dir)[0].running == ()
-    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+DIED = SessionEnded("load", False, "was ended by signal 9", 3.0)
+STOPPED = RunEnded(False, "stopped by SIGINT")
+WRITTEN = "had ended without its reports: they were written now"
 
 
-def test_a_check_does_not_run_on_when_its_session_has_died(
-    out: Path, before: Path, root: Path
+@pytest.mark.parametrize(
+    ("records", "seals", "told", "running", "earned"),
+    [
+        (WHOLE[: MEASURED + 1], False, "no check was running", [()], "UNJUDGED"),
+        (WHOLE[:-1], False, "no check was running", [()], "UNJUDGED"),
+        ([*WHOLE[:MEASURED], DIED], False, "no check was running", [()], "UNJUDGED"),
+        (WHOLE, True, WRITTEN, [], "PASS"),
+        ([*WHOLE[:-1], STOPPED], True, WRITTEN, [], "UNJUDGED"),
+    ],
+    ids=[
+        "killed after its check",
+        "killed before its end",
+        "a check does not run on when its session has died",
+        "one that had ended gets the verdict it had earned",
+        "one that had been stopped stays unjudged",
+    ],
+)
+def test_killed_when_no_check_was_running(
+    out: Path,
+    before: Path,
+    root: Path,
+    records: list[Body],
+    seals: bool,
+    told: str,
+    running: list[tuple[str, ...]],
+    earned: str,
 ) -> None:
-    died: list[Body] = [
-        *WHOLE[:MEASURED],
-        SessionEnded("load", False, "was ended by signal 9", 3.0),
-    ]
-    run_dir = begin(out, before, died)
-    unfinished.close_all(out, None, root)
-    assert closing(run_dir)[0].running == ()
-
-
-def test_one_that_had_ended_gets_the_verdict_it_had_earned(
-    out: Path, before: Path, root: Path
-) -> None:
-    run_dir = begin(out, before, WHOLE, seals=True)
-    told = unfinished.close_all(out, None, root)
-    assert worded(told) == [
-        "an earlier run (run-1) had ended without its reports: they were written now"
-    ]
-    assert verdict(run_dir)["verdict"] == "PASS"
-    assert closing(run_dir) == []
-
-
-def test_one_that_had_been_stopped_stays_unjudged(out: Path, before: Path, root: Path) -> None:
-    run_dir = begin(out, before, [*WHOLE[:-1], RunEnded(False, "stopped by SIGINT")], seals=True)
-    assert "had ended without its reports" in worded(unfinished.close_all(out, None, root)[0])
-    assert verdict(run_dir)["verdict"] == "UNJUDGED"
+    run_dir = begin(out, before, records, seals=seals)
+    (found,) = worded(unfinished.close_all(out, None, root))
+    assert found.startswith("an earlier run (run-1) ")
+    assert found.endswith(told)
+    assert [one.running for one in closing(run_dir)] == running
+    assert verdict(run_dir)["verdict"] == earned
 
 
 @pytest.mark.parametrize("length", [*range(1, len(WHOLE))])

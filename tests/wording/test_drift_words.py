@@ -21,14 +21,56 @@ def test_days_are_dates_and_nights_are_counted() -> None:
     assert [words.message(nights(count)) for count in (1, 2)] == ["1 night", "2 nights"]
 
 
-def test_the_basis_says_what_the_past_consists_of() -> None:
-    found = past(looks(steady(30), first=20000.0), born=601.25)
-    told = basis(found)
-    assert "median of 28 nights 6" in told
-    assert "one deviation" in told
-    assert "4.5 of it allowed" in told
-    assert "baseline of 2024-10-04 and 27 nights after it 6" in told
+@each(
+    "found, unit, parts",
+    [
+        (
+            past(looks(steady(30), first=20000.0), born=601.25),
+            "TFLOP/s",
+            (
+                "median of 28 nights 6",
+                "one deviation",
+                "4.5 of it allowed",
+                "baseline of 2024-10-04 and 27 nights after it 6",
+            ),
+        ),
+        (past(looks(steady(60))), "TFLOP/s", ("first 28 nights from 1970-04-11 on 6",)),
+        (
+            past(looks([600.0, 600.0]), born=600.0),
+            "TFLOP/s",
+            ("baseline of 1970-04-11 and 1 night after it 600 TFLOP/s",),
+        ),
+        (past(looks([3.0]), of=rule("gpu_ecc_corrected_total", "count")), "count", ("mcelog",)),
+    ],
+    told=[
+        "a median, its deviation and the baseline",
+        "the first nights where there is no baseline",
+        "the nights after the baseline are counted",
+        "that of a counter is its source",
+    ],
+)
+def test_the_basis_says_what_the_past_consists_of(
+    found: Past, unit: str, parts: tuple[str, ...]
+) -> None:
+    told = basis(found, unit)
+    assert [part for part in parts if part not in told] == []
     assert "re-based" not in told
+
+
+@each(
+    "found, unit, told",
+    [
+        (
+            past(looks([16.0] * 5), of=rule("gpu_link_width", "count")),
+            "count",
+            "median of 5 nights 16",
+        ),
+        (past(looks([600.0]), born=600.0), "TFLOP/s", "baseline of 1970-04-11 600 TFLOP/s"),
+    ],
+    told=["what never moves names no deviation", "a baseline alone is the baseline"],
+)
+def test_the_whole_basis(found: Past, unit: str, told: str) -> None:
+    assert basis(found, unit) == told
 
 
 def test_the_basis_says_what_was_rebased() -> None:
@@ -39,25 +81,6 @@ def test_the_basis_says_what_was_rebased() -> None:
     )
 
 
-def test_the_basis_of_what_never_moves_names_no_deviation() -> None:
-    found = past(looks([16.0] * 5), of=rule("gpu_link_width", "count"))
-    assert basis(found, "count") == "median of 5 nights 16"
-
-
-def test_the_basis_names_the_first_nights_where_there_is_no_baseline() -> None:
-    assert "first 28 nights from 1970-04-11 on 6" in basis(past(looks(steady(60))))
-
-
-def test_the_basis_counts_the_nights_after_the_baseline() -> None:
-    assert "baseline of 1970-04-11 and 1 night after it 600 TFLOP/s" in basis(
-        past(looks([600.0, 600.0]), born=600.0)
-    )
-
-
-def test_the_basis_of_a_baseline_alone_is_the_baseline() -> None:
-    assert basis(past(looks([600.0]), born=600.0)) == "baseline of 1970-04-11 600 TFLOP/s"
-
-
 @each("count, more", [(1, ""), (2, " and 1 night after it"), (3, " and 2 nights after it")])
 def test_the_nights_after_the_baseline_are_counted(count: int, more: str) -> None:
     assert (
@@ -66,8 +89,3 @@ def test_the_nights_after_the_baseline_are_counted(count: int, more: str) -> Non
         )
         == f"baseline of 2026-01-01{more}"
     )
-
-
-def test_the_basis_of_a_counter_is_its_source() -> None:
-    found = past(looks([3.0]), of=rule("gpu_ecc_corrected_total", "count"))
-    assert "mcelog" in basis(found, "count")
