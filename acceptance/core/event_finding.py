@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from acceptance.core import plain_text
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
+from acceptance.core.dtype import DTYPES, burn_name
 from acceptance.core.finding import Finding
 from acceptance.core.load_xid import Grade, moment_s, works_on
 from acceptance.core.message import Listed, Message, Quantity, Values, known, translatable
@@ -25,6 +26,15 @@ _QUOTED = 300
 # What processors and RAM report: machine checks, EDAC, failed pages; and what the firmware reports
 # of them (`apei`), unless it names a PCI function.
 _OF_HOST = frozenset({"mce", "edac", "memory-failure"})
+# The counts of a wrong result by the code of its event, in journals until 2026-11-29, which do not
+# name them.
+_OLDER_COUNTS: Mapping[int | str | None, tuple[str, ...]] = {
+    **{dtype: (f"{burn_name(dtype)}_miscompares",) for dtype in DTYPES},
+    "copy": ("burn_copy_miscompares",),
+    "peer": ("burn_peer_miscompares",),
+    "elementwise": ("elementwise_miscompares",),
+    "vram": ("vram_miscompares",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +106,7 @@ def _counts(finding: Finding, event: Event) -> bool:
     part = event.component
     if event.source != "load" or finding.kind != "fail" or finding.component is None:
         return False
-    # The journal of an older rigproof does not name the counts.
-    names = event.counts or (f"burn_{event.code}_miscompares", f"{event.code}_miscompares")
+    names = event.counts or _OLDER_COUNTS.get(event.code, ())
     of_it = finding.component == part or (part is not None and finding.component.holds(part))
     return finding.measurement in names and of_it
 

@@ -70,7 +70,7 @@ NOT_YET: frozenset[str] = frozenset({
     "acceptance/observe/gpu_sample.py", "acceptance/resources.py", "acceptance/suites/watch.py",
     "acceptance/tools/bandwidth_test.py", "acceptance/tools/cuda_error.py",
     "acceptance/tools/device_query.py", "acceptance/tools/gpu_burn.py",
-    "acceptance/tools/load_output.py", "acceptance/tools/nvbandwidth.py",
+    "acceptance/tools/nvbandwidth.py",
     "acceptance/tools/p2p_bandwidth.py", "acceptance/tools/proof.py",
     "acceptance/tools/read/kernel_log.py", "acceptance/tools/read/nccl_log.py",
     "acceptance/tools/read/nccl_tests.py", "acceptance/tools/read/nccl_warnings.py",

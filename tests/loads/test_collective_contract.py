@@ -16,10 +16,15 @@ from wrong_results import COLLECTIVE
 from acceptance.core.parts import Gpu
 from acceptance.loads import asks, contract
 from acceptance.loads.__main__ import UsageError, parsed
-from acceptance.loads.collective.contract import SIZES, Ask, PairAsk
+from acceptance.loads.collective.contract import (
+    COLLECTIVE_ARMS,
+    SIZES,
+    WITH_MULTICAST,
+    Ask,
+    PairAsk,
+)
 from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import CollectiveArm
-from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST
 from acceptance.loads.protocol import parse
 
 Lines = list[dict[str, Any]]

@@ -12,7 +12,6 @@ from wrong_results import FILE
 from acceptance.core.parts import Part
 from acceptance.loads import contract
 from acceptance.loads.contract import Unproved
-from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import FileCheck, read
 from acceptance.loads.protocol import parse
 from acceptance.loads.storage.contract import (
@@ -112,6 +111,6 @@ def test_anything_else_proves_nothing(ask: OnDisk, more: dict[str, Any], why: st
 )
 def test_a_wrong_file_belongs_to_the_count_of_its_load(ask: OnDisk, check: FileCheck) -> None:
     wrong = read({**FILE, "check": check})
-    (count,) = counts_of(wrong)
+    (count,) = wrong.counts
     assert code(ask, wrong=(wrong,)) == "load_uncounted"
     assert code(ask, wrong=(wrong,), values={count: 1.0}) == ""
