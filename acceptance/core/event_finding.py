@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from acceptance.core import plain_text
 from acceptance.core.collection import GPU_LOAD, HOST_LOAD, Session
-from acceptance.core.dtype import DTYPES, burn_name
 from acceptance.core.finding import Finding
 from acceptance.core.load_xid import Grade, moment_s, works_on
 from acceptance.core.message import Listed, Message, Quantity, Values, known, translatable
@@ -26,15 +25,10 @@ _QUOTED = 300
 # What processors and RAM report: machine checks, EDAC, failed pages; and what the firmware reports
 # of them (`apei`), unless it names a PCI function.
 _OF_HOST = frozenset({"mce", "edac", "memory-failure"})
-# The counts of a wrong result by the code of its event, in journals until 2026-11-29, which do not
-# name them.
-_OLDER_COUNTS: Mapping[int | str | None, tuple[str, ...]] = {
-    **{dtype: (f"{burn_name(dtype)}_miscompares",) for dtype in DTYPES},
-    "copy": ("burn_copy_miscompares",),
-    "peer": ("burn_peer_miscompares",),
-    "elementwise": ("elementwise_miscompares",),
-    "vram": ("vram_miscompares",),
-}
+# Journals until 2026-11-29 do not name the counts of a wrong result: these are by its code.
+_OF_BURN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8", "copy", "peer")
+_OLDER_COUNTS = {one: f"burn_{one}_miscompares" for one in _OF_BURN}
+_OLDER_COUNTS |= {one: f"{one}_miscompares" for one in ("elementwise", "vram")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +97,11 @@ def owners_of(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tupl
 
 def _counts(finding: Finding, event: Event) -> bool:
     """Whether a finding counts the wrong results of which the load reported the first."""
-    part = event.component
-    if event.source != "load" or finding.kind != "fail" or finding.component is None:
+    part, own = finding.component, event.component
+    if event.source != "load" or finding.kind != "fail" or part is None or own is None:
         return False
-    names = event.counts or _OLDER_COUNTS.get(event.code, ())
-    of_it = finding.component == part or (part is not None and finding.component.holds(part))
-    return finding.measurement in names and of_it
+    names = event.counts or (_OLDER_COUNTS.get(str(event.code), ""),)
+    return finding.measurement in names and (part == own or part.holds(own))
 
 
 def with_first(judged: Sequence[Finding], events: Sequence[OwnedEvent]) -> list[Finding]:
@@ -121,9 +114,8 @@ def _with_first(finding: Finding, events: Sequence[OwnedEvent]) -> Finding:
     if first is None:
         return finding
     after = None if first.after_s is None else Quantity(first.after_s, "s")
-    told = Message(
-        "first_wrong_result", known(after=after, meaning=translatable(first.event.meaning))
-    )
+    about = known(after=after, meaning=translatable(first.event.meaning))
+    told = Message("first_wrong_result", about)
     return replace(finding, values={**finding.values, "first": told})
 
 
