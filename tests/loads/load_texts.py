@@ -114,6 +114,17 @@ def printed(
     return stream.getvalue()
 
 
+def values(output: LoadOutput) -> dict[ReadingKey, float]:
+    """The readings, by name and component."""
+    return {(one.name, one.component): one.value for one in output.readings}
+
+
+def by_name(output: LoadOutput) -> dict[str, float]:
+    """The readings of the only component."""
+    (_,) = {one.component for one in output.readings}
+    return {one.name: one.value for one in output.readings}
+
+
 Lines = list[dict[str, Any]]
 Change = Callable[[Lines], object]
 

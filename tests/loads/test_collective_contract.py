@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import collective_texts
-import pytest
 from cases import each
 from collective_texts import printed
 from load_texts import refusal_message
@@ -14,7 +13,7 @@ from pair_outputs import asked, output
 
 from acceptance.core.parts import Gpu
 from acceptance.loads import asks
-from acceptance.loads.__main__ import UsageError, parsed
+from acceptance.loads.__main__ import parsed
 from acceptance.loads.collective.contract import (
     COLLECTIVE_ARMS,
     SIZES,
@@ -229,25 +228,6 @@ def test_a_person_types_what_a_program_starts_on_another_node(one: Ask | PairAsk
 def test_a_text_is_taken_as_it_is() -> None:
     one = asked(0, address="[fe80::1]", test='{"a": 1}')
     assert parsed(list(asks.typed(one))) == one
-
-
-@each(
-    "words",
-    [
-        *(
-            [*GROUP, one]
-            for one in ("most=9", "inject=slow", "turns=0", "turns=1000", "arms=", "arms=on")
-        ),
-        *([*GROUP[:-1], f"ranks={one}"] for one in ("1", "65", "x")),
-        [*GROUP, "arms=default,default"],
-        *([*PAIR, one] for one in ("port=0", "port=65536", "gpu=-1", "most=9")),
-        [*PAIR[:-1], "test="],
-        [*PAIR[:-2], "rank=2", "test=t"],
-    ],
-)
-def test_what_cannot_be_asked_is_refused(words: list[str]) -> None:
-    with pytest.raises(UsageError):
-        parsed(words)
 
 
 def test_the_first_line_says_neither_the_grace_nor_where_the_nodes_meet() -> None:

@@ -12,7 +12,7 @@ from wrong_results import TRANSFERRED
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import asks
-from acceptance.loads.__main__ import main, parsed
+from acceptance.loads.__main__ import parsed
 from acceptance.loads.copy.contract import (
     ELEMENTS,
     PATHS,
@@ -123,26 +123,3 @@ def test_it_is_asked_in_argv_and_by_people() -> None:
     typed = ["gpu_copy", "seconds=2", "peers=2", "turns=/logs/turns", "link=gpu4"]
     assert parsed(typed) == ASK
     assert parsed(["gpu_copy", "seconds=2"]) == Ask(seconds=2.0, peers=0, mib=512)
-
-
-@each(
-    "words",
-    [
-        ["peers=1"],
-        *(["seconds=1", f"peers={one}"] for one in ("-1", "256", "1.5", "")),
-        *(["seconds=1", f"mib={one}"] for one in ("0", "16385", "1.5")),
-        *(
-            ["seconds=1", "turns=/tmp", f"link={one}"]
-            for one in ("../machine", "", "GPU0", "gpu0\n", "x" * 33)
-        ),
-        ["seconds=1", "turns=", "link=gpu0"],
-        ["seconds=1", "turns=/tmp"],
-        ["seconds=1", "link=gpu0"],
-        ["seconds=0"],
-        ["seconds=1", "inject=die"],
-    ],
-)
-def test_a_mistake_is_one_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gpu_copy", *words]) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
