@@ -153,6 +153,7 @@ def test_processors_have_neither_a_latency_nor_logs() -> None:
 @each("rank, backend", [(0, "nccl"), (1, "nccl"), (0, "gloo"), (1, "gloo")])
 def test_a_whole_output_of_a_node_is_proof(rank: int, backend: Any) -> None:
     of = asked(rank, backend=backend)
+    assert (of.ranks, of.seconds) == (2, of.within)
     assert code(output(of, wrong=7), of) == ""
     found = parse(output(of))
     assert [one.component for one in found.logs] == ([Gpu(rank)] if backend == "nccl" else [])

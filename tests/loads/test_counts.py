@@ -69,6 +69,26 @@ def test_the_count_of_a_wrong_result(found: dict[str, Any], count: str) -> None:
     assert count in read(found).counts
 
 
+@each(
+    "found, code",
+    [
+        (PRODUCT, "bf16"),
+        (LAYER, "bf16"),
+        (REPEATED, "f16"),
+        (CORE_REPEATED, "repeat"),
+        (COPIED, "peer"),
+        ({**COPIED, "check": "copy_d2h"}, "copy"),
+        (TRANSFERRED, "copy"),
+        ({**TRANSFERRED, "check": "copy_own_p2p"}, "peer"),
+        (DIGESTS, "digest"),
+        (FAILED, "file"),
+        ({"check": "new one"}, "result"),
+    ],
+)
+def test_the_code_of_its_event(found: dict[str, Any], code: str) -> None:
+    assert read_or_keep(found).code == code
+
+
 @each("arm, behind", [("default", ""), ("p2p_off", "_p2p_off"), ("multicast", "_multicast")])
 def test_a_collective_belongs_to_the_count_of_its_arm_alone(
     arm: CollectiveArm, behind: str
