@@ -164,23 +164,25 @@ _DECIDE: dict[str, dict[str, str]] = {
         "vram_pattern": "vram_pattern | diagnosis recorded_burns",
     },
     "loads": {
-        "collective/contract": "collective_contract | fleet/fleet_pair_tests suites/collectives",
+        "collective/contract": "collective_contract contract"
+        " | fleet/fleet_pair_tests suites/collectives",
         "contract": "contract vram_contract | session/loads",
-        "cpu/contract": "cpu_contract",
-        "burn/contract": "burn_contract burn",
-        "copy/contract": "copy_contract",
+        "cpu/contract": "cpu_contract contract",
+        "burn/contract": "burn_contract burn contract",
+        "copy/contract": "copy_contract contract",
         "gemm/contract": "contract asks",
-        "storage/contract": "storage_contract asks | storage_loads",
-        "pulse/contract": "pulse_contract asks",
-        "vram/contract": "vram_contract asks",
-        "miscompare": "miscompare | diagnosis/diagnosis diagnosis/recorded_burns"
+        "storage/contract": "storage_contract asks contract | storage_loads",
+        "pulse/contract": "pulse_contract asks contract",
+        "vram/contract": "vram_contract asks contract",
+        "miscompare": "miscompare counts | diagnosis/diagnosis diagnosis/recorded_burns"
         " | suites/together_suite",
-        "train/digest_contract": "digest_contract | suites/train_digests",
-        "train/parallel_contract": "parallel_contract | suites/train_parallel",
+        "train/digest_contract": "digest_contract contract | suites/train_digests",
+        "train/parallel_contract": "parallel_contract contract | suites/train_parallel",
         "train/digest_log": "train_digest_log | suites/train_digests",
-        "train/layer_contract": "layer_contract | tools/train_recordings suites/train_layers",
-        "train/proof": "layer_contract step_contract",
-        "train/step_contract": "step_contract | tools/train_recordings suites/train_steps",
+        "train/layer_contract": "layer_contract contract"
+        " | tools/train_recordings suites/train_layers",
+        "train/proof": "layer_contract step_contract contract",
+        "train/step_contract": "step_contract contract | tools/train_recordings suites/train_steps",
     },
     "expect": {
         "architecture": "architecture | expect_compute expect_gpu sheet_limits",
