@@ -25,6 +25,10 @@ _QUOTED = 300
 # What processors and RAM report: machine checks, EDAC, failed pages; and what the firmware reports
 # of them (`apei`), unless it names a PCI function.
 _OF_HOST = frozenset({"mce", "edac", "memory-failure"})
+# Journals until 2026-11-29 do not name the counts of a wrong result: these are by its code.
+_OF_BURN = ("f64", "f32", "tf32", "f16", "bf16", "f8", "i8", "copy", "peer")
+_OLDER_COUNTS = {one: f"burn_{one}_miscompares" for one in _OF_BURN}
+_OLDER_COUNTS |= {one: f"{one}_miscompares" for one in ("elementwise", "vram")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +97,11 @@ def owners_of(entry: Entry, event: Event, spans: CheckSpans, plan: Plan) -> tupl
 
 def _counts(finding: Finding, event: Event) -> bool:
     """Whether a finding counts the wrong results of which the load reported the first."""
-    part = event.component
-    if event.source != "load" or finding.kind != "fail" or finding.component is None:
+    part, own = finding.component, event.component
+    if event.source != "load" or finding.kind != "fail" or part is None or own is None:
         return False
-    # The journal of an older rigproof does not name the counts.
-    names = event.counts or (f"burn_{event.code}_miscompares", f"{event.code}_miscompares")
-    of_it = finding.component == part or (part is not None and finding.component.holds(part))
-    return finding.measurement in names and of_it
+    names = event.counts or (_OLDER_COUNTS.get(str(event.code), ""),)
+    return finding.measurement in names and (part == own or part.holds(own))
 
 
 def with_first(judged: Sequence[Finding], events: Sequence[OwnedEvent]) -> list[Finding]:
@@ -112,9 +114,8 @@ def _with_first(finding: Finding, events: Sequence[OwnedEvent]) -> Finding:
     if first is None:
         return finding
     after = None if first.after_s is None else Quantity(first.after_s, "s")
-    told = Message(
-        "first_wrong_result", known(after=after, meaning=translatable(first.event.meaning))
-    )
+    about = known(after=after, meaning=translatable(first.event.meaning))
+    told = Message("first_wrong_result", about)
     return replace(finding, values={**finding.values, "first": told})
 
 

@@ -16,12 +16,14 @@ from msgspec import Meta
 from acceptance.core.coded import Coded
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message, Values
+from acceptance.core.parts import Gpu
 from acceptance.loads.protocol import LoadOutput, LoadTable
 
 ReadingKey = tuple[str, Component]  # a reading's name, and its component
 Units = Mapping[ReadingKey, str]  # what is measured, with its unit
 
 Seconds = Annotated[float, Meta(gt=0, le=30 * 86400)]
+OWN = Gpu(0)  # a load's name for its own GPU
 
 
 class Unproved(Coded):

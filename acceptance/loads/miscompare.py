@@ -3,6 +3,8 @@
 Each kind is a struct whose fields are the keys of the printed object, in their order. `check` is a
 field, and no tag of msgspec's, because several checks have one shape. A text of hexadecimal digits
 is a word of memory or an element, two digits a byte.
+
+The names of the counts stand beside the kinds that belong to them; contracts take them from here.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from msgspec import UNSET, Meta, UnsetType, field
 from acceptance.core import parts
 from acceptance.core.coded import Coded
 from acceptance.core.component import Component
-from acceptance.core.dtype import DtypeName
+from acceptance.core.dtype import GEMM_READINGS, CpuDtype, DtypeName
 from acceptance.core.message import Message
+from acceptance.core.parts import Core, Pair
 from acceptance.core.strict import Strict, Text
 
 Whole = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
@@ -110,16 +113,55 @@ class TransferredWord(_Kind, frozen=True, kw_only=True):
     xor: Hex
 
 
-class _OfComponent(_Kind, frozen=True, kw_only=True):
+class _Wrong(_Kind, frozen=True, kw_only=True):
+    """Base of the kinds.
+
+    Each has `counts`, the counts that it may belong to: the one of these that its check measures.
+    """
+
+    @property
+    def code(self) -> str:
+        """The code of its event: the check, unless the kind says another."""
+        return str(msgspec.structs.asdict(self)["check"])
+
+
+class _OfComponent(_Wrong, frozen=True, kw_only=True):
     """Base of the kinds that name a component, by the load's own names."""
 
     component: Component
+
+
+# Of products in a number format: of the matrix load, the burn, and the three checks of the load
+# that comes and goes, which has one count for all formats.
+BURN_MISCOMPARES = "burn_{}_miscompares"
+_OF_POWER = ("power_step_miscompares", "power_pulses_miscompares", "power_ladder_miscompares")
+
+
+def _of_format(dtype: DtypeName) -> tuple[str, ...]:
+    return (*(one.format(dtype) for one in (GEMM_READINGS[2], BURN_MISCOMPARES)), *_OF_POWER)
 
 
 class _OfFormat(_OfComponent, frozen=True, kw_only=True):
     """Base of the kinds that are of products in one number format of a GPU."""
 
     dtype: DtypeName
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """Those of its format."""
+        return _of_format(self.dtype)
+
+    @property
+    def code(self) -> str:
+        """The format."""
+        return self.dtype
+
+
+# Of products of a core, which do not say their format where they have one count each.
+CORE_MISCOMPARES: Mapping[CpuDtype, str] = {
+    "float64": "cpu_gemm_miscompares_f64",
+    "float32": "cpu_gemm_miscompares_f32",
+}
 
 
 class WrongProduct(_OfFormat, frozen=True, kw_only=True):
@@ -254,7 +296,19 @@ class WrongRepeat(_OfComponent, frozen=True, kw_only=True):
     infinite: Whole | None = None
     first: tuple[WrongPlace, ...]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """Those of its format, or of processors."""
+        return tuple(CORE_MISCOMPARES.values()) if self.dtype is None else _of_format(self.dtype)
 
+    @property
+    def code(self) -> str:
+        """The format, where it has one."""
+        return self.dtype or self.check
+
+
+COPY_MISCOMPARES, PEER_MISCOMPARES = "burn_copy_miscompares", "burn_peer_miscompares"
+OWN_COPY_MISCOMPARES, OWN_PEER_MISCOMPARES = "copy_own_miscompares", "copy_own_p2p_miscompares"
 CopyCheck = Literal["copy_h2d", "copy_d2h", "copy_p2p"]
 TransferCheck = Literal[
     "copy_own_h2d",
@@ -281,6 +335,16 @@ class WrongCopy(_OfComponent, frozen=True, kw_only=True):
     unwritten: Whole | None = None
     first: tuple[CopiedWord, ...]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of the copies to peers, or of the others."""
+        return (PEER_MISCOMPARES if self.check == "copy_p2p" else COPY_MISCOMPARES,)
+
+    @property
+    def code(self) -> str:
+        """Whether it went to a peer."""
+        return "peer" if self.check == "copy_p2p" else "copy"
+
 
 class WrongTransfer(_OfComponent, frozen=True, kw_only=True):
     """A copy of the copy load with wrong words; `check` is the reading of its path.
@@ -295,12 +359,30 @@ class WrongTransfer(_OfComponent, frozen=True, kw_only=True):
     unwritten: Whole
     first: tuple[TransferredWord, ...]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of the copies to peers, or of the others."""
+        return (OWN_PEER_MISCOMPARES if self.check == "copy_own_p2p" else OWN_COPY_MISCOMPARES,)
+
+    @property
+    def code(self) -> str:
+        """Whether it went to a peer."""
+        return "peer" if self.check == "copy_own_p2p" else "copy"
+
 
 CollectiveCheck = Literal[
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_receive"
 ]
 ElementType = Literal["f32", "bf16", "f16", "i32"]
 CollectiveArm = Literal["default", "p2p_off", "multicast"]
+COLLECTIVE_MISCOMPARES = "collective_miscompares"
+PATH_MISCOMPARES = "collective_send_receive_miscompares"
+DISAGREEMENTS = "collective_disagreements"
+
+
+def of_arm(name: str, arm: CollectiveArm) -> str:
+    """The name of a reading, or of a log, in an arm of the load of collectives."""
+    return name if arm == "default" else f"{name}_{arm}"
 
 
 class WrongCollective(_OfComponent, frozen=True, kw_only=True):
@@ -319,7 +401,14 @@ class WrongCollective(_OfComponent, frozen=True, kw_only=True):
     unwritten: Whole
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of its arm, of paths or of GPUs."""
+        path = self.check == "send_receive"
+        return (of_arm(PATH_MISCOMPARES if path else COLLECTIVE_MISCOMPARES, self.arm),)
 
+
+REPEATS_DIFFER = "digest_repeats_differ"
 DigestFormat = Literal["bf16", "f16", "tf32", "f32"]
 DigestPart = Literal["loss", "gradient", "weight", "first_moment", "second_moment"]
 # One bit of one element; elements that are finite in one run alone; or more bits, of one element or
@@ -344,6 +433,14 @@ class DifferingRun(_OfComponent, frozen=True, kw_only=True):
     bit: Bit | None = None
     digests: Positive
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of repeats."""
+        return (REPEATS_DIFFER,)
+
+
+VECTOR_MISCOMPARES = "elementwise_miscompares"
+
 
 class WrongVector(_OfComponent, frozen=True, kw_only=True):
     """A batch of elementwise products of vectors of `elements`, of which `wrong` are wrong.
@@ -358,6 +455,16 @@ class WrongVector(_OfComponent, frozen=True, kw_only=True):
     index: Whole
     expected: float
     got: Text
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of elementwise products."""
+        return (VECTOR_MISCOMPARES,)
+
+
+VRAM_MISCOMPARES = "vram_miscompares"
+# Of a socket's own RAM, and of another one's.
+RAM_MISCOMPARES = ("memory_random_miscompares", "memory_random_remote_miscompares")
 
 
 class WrongMemory(_OfComponent, frozen=True, kw_only=True):
@@ -384,6 +491,13 @@ class WrongMemory(_OfComponent, frozen=True, kw_only=True):
         """The bits that differ in any of the wrong words."""
         return int(self.xor_or, 16)
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of the memory that was tested."""
+        if self.check == "vram":
+            return (VRAM_MISCOMPARES,)
+        return (RAM_MISCOMPARES[isinstance(self.component, Pair)],)
+
 
 class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):
     """A core's first product that fails the check by integers; `found` says how.
@@ -398,23 +512,54 @@ class WrongFirstProduct(_OfComponent, frozen=True, kw_only=True):
     nan: Whole | None = None
     first: tuple[WrongValue | Whole, ...] = ()
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """Those of processors."""
+        return tuple(CORE_MISCOMPARES.values())
 
-class DifferingDigests(_Kind, frozen=True, kw_only=True):
-    """First products that differ between cores: the cores by digest."""
+
+PARALLEL_MISCOMPARES, PARALLEL_DISAGREEMENTS = "parallel_miscompares", "parallel_disagreements"
+
+
+class DifferingDigests(_Wrong, frozen=True, kw_only=True):
+    """Results that differ between parts, by digest: first products of cores, or of GPUs."""
 
     check: Literal["digest"]
     found: Text
     digests: Mapping[Text, tuple[Component, ...]]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """Those of processors, or of every arm between GPUs: it does not say its own."""
+        if any(isinstance(one, Core) for parts in self.digests.values() for one in parts):
+            return tuple(CORE_MISCOMPARES.values())
+        arms: tuple[CollectiveArm, ...] = get_args(CollectiveArm)
+        return (*(of_arm(DISAGREEMENTS, arm) for arm in arms), PARALLEL_DISAGREEMENTS)
+
+
+ArrayCheck = Literal["copy", "triad"]
+ARRAY_MISCOMPARES: Mapping[ArrayCheck, str] = {
+    "copy": "memory_copy_miscompares",
+    "triad": "memory_triad_miscompares",
+}
+
 
 class WrongArray(_OfComponent, frozen=True, kw_only=True):
     """A pass over a core's arrays of the memory load with wrong elements."""
 
-    check: Literal["copy", "triad"]
+    check: ArrayCheck
     repeat: Whole
     elements: Whole
     nan: Whole
     first: tuple[WrongPlace, ...]
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of its kernel."""
+        return (ARRAY_MISCOMPARES[self.check],)
+
+
+LAYER_MISCOMPARES = "layer_miscompares"
 
 
 class WrongLayer(_OfFormat, frozen=True, kw_only=True):
@@ -435,6 +580,11 @@ class WrongLayer(_OfFormat, frozen=True, kw_only=True):
     bound: float
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of layers."""
+        return (LAYER_MISCOMPARES,)
+
 
 class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
     """A tensor of a transformer layer in its judged shape whose bits differ from the first time.
@@ -449,8 +599,20 @@ class WrongLayerRepeat(_OfFormat, frozen=True, kw_only=True):
     elements: Positive
     first: Annotated[tuple[WrongPlace, ...], Meta(min_length=1)]
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of layers."""
+        return (LAYER_MISCOMPARES,)
+
 
 FileCheck = Literal["memmap", "feed", "checkpoint", "kept"]
+FILE_MISCOMPARES: Mapping[FileCheck, str] = {
+    "memmap": "storage_memmap_miscompares",
+    "feed": "storage_feed_miscompares",
+    "checkpoint": "storage_checkpoint_miscompares",
+    "kept": "storage_kept_errors",
+}
+FAILED = "storage_failed"
 
 
 class WrongFile(_OfComponent, frozen=True, kw_only=True):
@@ -475,6 +637,11 @@ class WrongFile(_OfComponent, frozen=True, kw_only=True):
     of_offset: Whole | None = None
     of_turn: Whole | None = None
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of its check."""
+        return (FILE_MISCOMPARES[self.check],)
+
 
 class FailedFile(_OfComponent, frozen=True, kw_only=True):
     """An operation on a file that failed by the disk, with the kernel's name of the error.
@@ -487,6 +654,11 @@ class FailedFile(_OfComponent, frozen=True, kw_only=True):
     file: Text
     error: Text
     offset: Whole | None = None
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of failed reads and writes."""
+        return (FAILED,)
 
 
 ParallelCheck = Literal["parallel_loss", "parallel_gradient", "parallel_weights", "parallel_finite"]
@@ -508,7 +680,13 @@ class WrongTraining(_OfComponent, frozen=True, kw_only=True):
     difference: Text
     bound: float
 
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of trainings."""
+        return (PARALLEL_MISCOMPARES,)
 
+
+STEP_MISCOMPARES = "step_miscompares"
 StepCheck = Literal["step_reference", "step_start", "step_repeat", "step_finite", "step_falls"]
 
 
@@ -527,6 +705,11 @@ class WrongStep(_OfComponent, frozen=True, kw_only=True):
     elements: Positive
     of: Positive
     first: Annotated[tuple[WrongValue, ...], Meta(min_length=1)]
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """That of steps."""
+        return (STEP_MISCOMPARES,)
 
 
 Miscompare = (
@@ -566,6 +749,16 @@ class UnreadMiscompare(Strict, frozen=True):
 
     given: str
     reason: str | Message
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """None, as it does not say: every count of where its load works."""
+        return ()
+
+    @property
+    def code(self) -> str:
+        """That of no kind."""
+        return "result"
 
 
 WrongResult = Miscompare | UnreadMiscompare

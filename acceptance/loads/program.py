@@ -1,9 +1,7 @@
-"""Start and end of every GPU load program: environment, errors in one sentence, arguments."""
+"""Start and end of every GPU load program: environment, and errors in one sentence."""
 
 from __future__ import annotations
 
-import argparse
-import math
 import os
 import signal
 import sys
@@ -53,17 +51,3 @@ def exit_load(status: int) -> None:
     sys.stderr.flush()
     if status:
         os._exit(status)
-
-
-def seconds(text: str) -> float:
-    """A finite number of seconds above 0, at most thirty days.
-
-    Raises argparse.ArgumentTypeError for anything else.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= 30 * 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return value

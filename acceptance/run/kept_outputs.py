@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, DtypeName, TrainedDtype
@@ -22,7 +22,7 @@ from acceptance.expect import components
 from acceptance.expect.sheet import Sheet
 from acceptance.loads import asks
 from acceptance.loads.cpu.contract import Groups
-from acceptance.loads.protocol import LoadOutput, salvage
+from acceptance.loads.protocol import salvage
 from acceptance.loads.storage.contract import OnDisk
 from acceptance.machine import inventory, scratch_place
 from acceptance.machine.gpu import Gpu
@@ -49,20 +49,18 @@ from acceptance.suites import (
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
 from acceptance.suites.fixtures import (
-    gpu_identity,
     gpu_tools,
     host_tools,
 )
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
-from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
 from acceptance.suites.fixtures.gpu_tools import ToolRuns
 from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
 from acceptance.suites.fixtures.storage import Filled, FioRun, of_fio
 from acceptance.suites.storage import AskDisk
-from acceptance.tools import TOOLS, Tool, fio, load_output
+from acceptance.tools import TOOLS, Tool, fio
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
@@ -135,12 +133,6 @@ class Kept:
         threads = inventory.known(self.inventory.cpu.threads)
         return host_tools.of_stress_ng(done, seconds=0.0, threads=threads)
 
-    def gpu_loads(self, load: str) -> GpuLoads:
-        """The outputs of a load of every GPU, which were started in the order of the GPUs."""
-        return self._of_each(
-            lambda done, _gpu, also: load_output.read(done, load, also, least_s=0.0)
-        )
-
     def by_gpu(self) -> dict[Component, ProgramResult]:
         """The programs by their GPU, of a check that runs one for each."""
         return dict(zip((gpu.name for gpu in self.due), self.done, strict=False))
@@ -150,17 +142,6 @@ class Kept:
         """The same, where all may have been measured a second time: then those programs count."""
         last = self.done[len(self.due) :] or self.done
         return replace(self, done=last).by_gpu()
-
-    def _of_each(
-        self,
-        read: Callable[[ProgramResult, Component, Mapping[str, Any]], LoadOutput],
-    ) -> GpuLoads:
-        by_name = {gpu.name: gpu for gpu in self.due}
-        return collect_loads(
-            self.due,
-            self.by_gpu(),
-            lambda name, done: read(done, name, gpu_identity.of_load(by_name[name])),
-        )
 
     def tested(self, measurement: str) -> tuple[Scratch, ...]:
         """The fixture of this name."""

@@ -18,10 +18,8 @@ from acceptance.core.parts import Gpu, renamed
 from acceptance.core.record import Event, Note
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.journal import clock
-from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import (
     FailedFile,
-    UnreadMiscompare,
     WrongCopy,
     WrongFile,
     WrongMemory,
@@ -30,7 +28,6 @@ from acceptance.loads.miscompare import (
     WrongTransfer,
     component_of,
     details,
-    dtype_of,
 )
 from acceptance.loads.power_step import Step
 from acceptance.loads.protocol import (
@@ -143,7 +140,7 @@ class _Listening:
 
     def _wrong(self, index: int, wrong: WrongResult) -> None:
         component = self._component(index, component_of(wrong))
-        what = component, code_of(wrong), counts_of(wrong)
+        what = component, wrong.code, wrong.counts
         if what in self._told or len(self._told) >= MAX_EVENTS * len(self._names):
             return
         self._told.add(what)
@@ -223,20 +220,6 @@ def step_message(step: Step, gpus: Sequence[Component]) -> Message:
             return Message("power_step_anti_phase", about)
 
 
-def code_of(wrong: WrongResult) -> str:
-    """The event code of a wrong result, as in the name of its count.
-
-    A number format, "copy", "peer" or "vram"; "result" for one that could not be read.
-    """
-    match wrong:
-        case UnreadMiscompare():
-            return "result"
-        case WrongCopy() | WrongTransfer():
-            return "peer" if wrong.check in ("copy_p2p", "copy_own_p2p") else "copy"
-        case _:
-            return dtype_of(wrong) or wrong.check
-
-
 def event_of(wrong: WrongResult, component: Component, injected: str | None = None) -> Event:
     """The event for a wrong result, without its time. Pure."""
     match wrong:
@@ -271,10 +254,10 @@ def event_of(wrong: WrongResult, component: Component, injected: str | None = No
         plain_text.shortened(words.message(in_words(wrong)), QUOTED),
         meaning,
         action,
-        code_of(wrong),
+        wrong.code,
         component,
         source=SOURCE,
-        counts=counts_of(wrong),
+        counts=wrong.counts,
     )
 
 

@@ -15,14 +15,13 @@ from typing import Protocol
 import msgspec
 
 from acceptance.core.component import Component
-from acceptance.core.message import Message, Text
+from acceptance.core.message import Message, Text, Value
 from acceptance.core.parts import CPU, GPUS, MEMORY, renamed
 from acceptance.core.parts import Gpu as GpuNumber
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.loads import asks, contract, protocol
 from acceptance.loads.asks import AnyAsk
 from acceptance.loads.contract import Unproved
-from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import WrongResult, component_of
 from acceptance.loads.protocol import (
     LoadOutput,
@@ -37,8 +36,21 @@ from acceptance.machine.gpu import Gpu
 from acceptance.process.command import ProgramResult
 from acceptance.session.stage import Part
 from acceptance.tools import cuda_error
-from acceptance.tools.load_output import LoadFailed
-from acceptance.wording.errors import said
+from acceptance.wording.errors import WordedError, said
+
+
+class LoadFailed(WordedError):
+    """A load did not run completely, so no measurement of it counts.
+
+    The message is one sentence, followed by the load's last lines. `miscompares` holds the wrong
+    results reported until then: they remain evidence against the machine.
+    """
+
+    def __init__(
+        self, code: str, miscompares: tuple[WrongResult, ...], /, **values: Value | None
+    ) -> None:
+        super().__init__(code, **values)
+        self.miscompares = miscompares
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +147,9 @@ class Results:
         for place in self.places:
             ended = self.outputs.get(place.component) or self.failed.get(place.component)
             for one in ended.miscompares if ended is not None else ():
-                counts = counts_of(one)
-                if counts and reading not in counts:
+                if one.counts and reading not in one.counts:
                     continue
-                component = component_of(one) if counts else None
+                component = component_of(one) if one.counts else None
                 name = None if component is None else place.named(component)
                 if name not in due and place.component in due:
                     name = place.component

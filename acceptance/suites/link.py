@@ -16,8 +16,8 @@ from acceptance.core.parts import GPUS, Pair
 from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_offered
 from acceptance.diagnosis import peer_paths, slow_paths, transports
 from acceptance.expect.sheet import Sheet
-from acceptance.loads.collective.contract import Ask
-from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
+from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WITH_MULTICAST, Ask
+from acceptance.loads.miscompare import of_arm
 from acceptance.machine import topology
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory

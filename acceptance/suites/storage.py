@@ -20,20 +20,18 @@ from acceptance.core.unmeasured import Gap, after_fault, no_answer, not_permitte
 from acceptance.expect import new_disk
 from acceptance.expect.thresholds import thresholds
 from acceptance.loads.miscompare import FailedFile
-from acceptance.loads.names import (
-    LATENCY_COLUMNS,
-    OVER_TIME_WARM,
-    STORAGE_FULL_CACHE,
-    STORAGE_OVER_TIME,
-)
 from acceptance.loads.storage.contract import (
     CHECKPOINT,
     CHECKPOINT_MISCOMPARES,
     FEED,
     FEED_MISCOMPARES,
     KEPT_ERRORS,
+    LATENCY_COLUMNS,
     MEMMAP,
     MEMMAP_MISCOMPARES,
+    OVER_TIME_WARM,
+    STORAGE_FULL_CACHE,
+    STORAGE_OVER_TIME,
     Checkpoint,
     Feed,
     Kept,

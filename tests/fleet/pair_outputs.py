@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.__main__ import parsed
-from acceptance.loads.collective.contract import COLLECTIVES, COLUMNS, MISCOMPARES, PairAsk
+from acceptance.loads.collective.contract import COLLECTIVES, COLUMNS, PairAsk
+from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES
 
 WAYS = Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))
 ELEMENTS = 6 * 2048  # of 8 KiB, in a turn to warm up and five
@@ -46,7 +47,9 @@ def output(ask: PairAsk, rate: float = 10.0, wrong: int = 0, **said: str) -> str
         )
     ]
     tables = {COLLECTIVES: (COLUMNS, rows)}
-    return load_texts.printed(ask, about, values={MISCOMPARES: wrong, **at}, tables=tables)
+    return load_texts.printed(
+        ask, about, values={COLLECTIVE_MISCOMPARES: wrong, **at}, tables=tables
+    )
 
 
 def main(folder: Path, node: str, argv: list[str]) -> int:

@@ -14,14 +14,13 @@ import pytest
 
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads import asks, contract
-from acceptance.loads.collective.contract import WHOLE_GROUP, Ask, rate_of
+from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WHOLE_GROUP, Ask, rate_of
 from acceptance.loads.collective.load import GpuRank
 from acceptance.loads.collective.operation import OPERATIONS, Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, Numbers, Rule, before, due
 from acceptance.loads.collective.torch_group import TorchGroup, TorchMemory
 from acceptance.loads.contract import Unproved
-from acceptance.loads.miscompare import ElementType
-from acceptance.loads.names import COLLECTIVE_ARMS, of_arm
+from acceptance.loads.miscompare import ElementType, of_arm
 from acceptance.loads.protocol import LoadOutput, parse, salvage
 from acceptance.process import command
 from acceptance.process.command import ProgramResult

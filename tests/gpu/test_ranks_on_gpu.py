@@ -18,10 +18,9 @@ from acceptance.core.record import Body
 from acceptance.loads import asks
 from acceptance.loads.burn.contract import Ask
 from acceptance.session import loads
-from acceptance.session.loads import Place
+from acceptance.session.loads import LoadFailed, Place
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
-from acceptance.tools.load_output import LoadFailed
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

@@ -16,6 +16,7 @@ from forks import Forks
 
 import acceptance
 from acceptance.core.parts import Core
+from acceptance.loads.protocol import LoadOutput, parse
 
 ROOT = Path(acceptance.__file__).resolve().parent.parent
 CPUS = sorted(os.sched_getaffinity(0))[:2]  # one core is enough where there are no two
@@ -74,6 +75,12 @@ def execute(argv: list[str]) -> None:
     """Be a Python that was started with `-c TEXT` and more."""
     sys.argv = ["-c", *argv[2:]]
     exec(argv[1], {"__name__": "__main__"})
+
+
+def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
+    """What a program printed that ended well."""
+    assert done.returncode == 0, done.stderr
+    return parse(done.stdout)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -114,6 +114,17 @@ def printed(
     return stream.getvalue()
 
 
+def values(output: LoadOutput) -> dict[ReadingKey, float]:
+    """The readings, by name and component."""
+    return {(one.name, one.component): one.value for one in output.readings}
+
+
+def by_name(output: LoadOutput) -> dict[str, float]:
+    """The readings of the only component."""
+    (_,) = {one.component for one in output.readings}
+    return {one.name: one.value for one in output.readings}
+
+
 Lines = list[dict[str, Any]]
 Change = Callable[[Lines], object]
 
@@ -127,14 +138,22 @@ def changed(text: str, *changes: Change) -> LoadOutput:
 
 
 def refusal(
-    ask: AnyAsk, output: LoadOutput, about: Mapping[str, Any] = {}, ran_s: float = 1e5
+    ask: AnyAsk, output: LoadOutput | str, about: Mapping[str, Any] = {}, ran_s: float = 1e5
 ) -> str:
     """Why an output proves nothing, as a code; "" where it does."""
+    message = refusal_message(ask, output, about, ran_s)
+    return "" if message is None else message.code
+
+
+def refusal_message(
+    ask: AnyAsk, output: LoadOutput | str, about: Mapping[str, Any] = {}, ran_s: float = 1e5
+) -> Message | None:
+    """Why an output proves nothing; None where it does."""
     try:
-        contract.prove(ask, output, about, ran_s)
+        contract.prove(ask, parse(output) if isinstance(output, str) else output, about, ran_s)
     except Unproved as error:
-        return error.message.code
-    return ""
+        return error.message
+    return None
 
 
 def line_of(lines: Lines, key: str, value: str | None = None) -> dict[str, Any]:

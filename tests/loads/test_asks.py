@@ -25,6 +25,8 @@ GEMM = Ask(dtypes=("f64", "bf16"), seconds=6.0, size=4096, table=SIZES, inject="
 ONE = 'cores={"all": [[0]]}'
 OF_SOCKET = 'cores={"socket0": [[0]]}'
 ON_DISK = ["folder=/d", "component=disk:md0"]
+GROUP = ["collective", "backend=gloo", "seconds=1", "ranks=2"]
+PAIR = ["collective_pair", "backend=gloo", "address=n1", "within=9", "rank=0", "test=t"]
 TYPED = ["gpu_gemm", "dtypes=f64,bf16", "seconds=6", "size=4096", "inject=slow"]
 
 
@@ -174,6 +176,27 @@ def test_people_type_the_same() -> None:
                 *(("machine=m", "way=read", f"inject={one}") for one in KINDS if one != "flight"),
             )
         ),
+        ["gpu_copy", "peers=1"],
+        *(["gpu_copy", "seconds=1", f"peers={one}"] for one in ("-1", "256", "1.5", "")),
+        *(["gpu_copy", "seconds=1", f"mib={one}"] for one in ("0", "16385", "1.5")),
+        *(
+            ["gpu_copy", "seconds=1", "turns=/tmp", f"link={one}"]
+            for one in ("../machine", "", "GPU0", "gpu0\n", "x" * 33)
+        ),
+        ["gpu_copy", "seconds=1", "turns=", "link=gpu0"],
+        ["gpu_copy", "seconds=1", "turns=/tmp"],
+        ["gpu_copy", "seconds=1", "link=gpu0"],
+        ["gpu_copy", "seconds=0"],
+        ["gpu_copy", "seconds=1", "inject=die"],
+        *(
+            [*GROUP, one]
+            for one in ("most=9", "inject=slow", "turns=0", "turns=1000", "arms=", "arms=on")
+        ),
+        *([*GROUP[:-1], f"ranks={one}"] for one in ("1", "65", "x")),
+        [*GROUP, "arms=default,default"],
+        *([*PAIR, one] for one in ("port=0", "port=65536", "gpu=-1", "most=9")),
+        [*PAIR[:-1], "test="],
+        [*PAIR[:-2], "rank=2", "test=t"],
         ["train_layers", "dtype=f32", "seconds=1"],
         ["train_layers", "dtype=bf16", "seconds=1", "device=tpu"],
         ["train_layers", "dtype=bf16", "seconds=1", "table=perhaps"],

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cases import each
-from load_texts import DIGEST, SHAPE, burn_digests, burn_turns, printed
+from load_texts import DIGEST, SHAPE, burn_digests, burn_turns, printed, refusal, refusal_message
 from wrong_results import one_bit
 
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import Gpu, Pair
-from acceptance.loads import contract
 from acceptance.loads.burn.contract import (
     COURSE_COLUMNS,
     COURSES,
@@ -26,7 +25,6 @@ from acceptance.loads.burn.contract import (
     Ask,
     digests,
 )
-from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, parse
 
@@ -39,17 +37,8 @@ def burned(ask: Ask = ASK, *, parameters: Mapping[str, Any] = {}, **more: Any) -
     return parse(printed(ask, {**OWN, **parameters}, **more))
 
 
-def why(ask: Ask = ASK, ran_s: float = 9.0, **more: Any) -> Message | None:
-    try:
-        contract.prove(ask, burned(ask, **more), OWN, ran_s)
-    except Unproved as error:
-        return error.message
-    return None
-
-
-def code(ask: Ask = ASK, **more: Any) -> str:
-    message = why(ask, **more)
-    return "" if message is None else message.code
+def code(ask: Ask = ASK, ran_s: float = 9.0, **more: Any) -> str:
+    return refusal(ask, burned(ask, **more), OWN, ran_s)
 
 
 def turns(change: Callable[[list[Row]], list[Row]], ask: Ask = ASK) -> dict[str, Any]:
@@ -190,7 +179,7 @@ F8_OUT = turns(lambda rows: [row for row in rows if row[1] != "f8"])
     ],
 )
 def test_what_is_wrong_is_named(given: dict[str, Any], message: Message) -> None:
-    assert why(**given) == message
+    assert refusal_message(ASK, burned(**given), OWN) == message
 
 
 @each(

@@ -15,6 +15,7 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 from cases import each
+from load_texts import values
 from replay.linked_gpus import Machine, NumpyPattern, Tensor
 
 from acceptance.core.parts import Gpu, Pair
@@ -86,14 +87,10 @@ def copied(
     return parse(stream.getvalue())
 
 
-def readings(output: LoadOutput) -> dict[tuple[str, str], float]:
-    return {(one.name, one.component): one.value for one in output.readings}
-
-
 @each("seed", range(8))
 def test_clean_copies_raise_no_alarm_in_whatever_order_streams_run(seed: int) -> None:
     machine = Machine(3, seed=seed)
-    found = readings(output := copied(machine, lambda index: NumpyPattern(machine, index), (1, 2)))
+    found = values(output := copied(machine, lambda index: NumpyPattern(machine, index), (1, 2)))
     assert output.miscompares == ()
     assert found["burn_copied", Gpu(0)] >= 2 * TURNS * PIECE / 2**30
     assert found["burn_copy_miscompares", Gpu(0)] == 0
@@ -133,7 +130,7 @@ def test_every_copy_that_a_peer_never_got_is_counted(
     output = copied(
         machine, KernelPattern if kernel else lambda index: NumpyPattern(machine, index), (1, 2)
     )
-    found = readings(output)
+    found = values(output)
     assert found["burn_peer_miscompares", Pair(Gpu(0), Gpu(1))] == 0
     assert found["burn_copy_miscompares", Gpu(0)] == 0
     pieces = found["burn_peer_copied", Pair(Gpu(0), Gpu(2))] * 2**30 / PIECE
@@ -162,7 +159,7 @@ def test_one_bit_that_changes_on_the_way_is_found(
             self.array[123] ^= 1 << 7
 
     monkeypatch.setattr(Tensor, "_arrive", changed)
-    found = readings(output := copied(machine, lambda index: NumpyPattern(machine, index)))
+    found = values(output := copied(machine, lambda index: NumpyPattern(machine, index)))
     assert {told.check for told in output.miscompares} == {path}
     for told in output.miscompares:
         assert (told.words, told.unwritten, told.first[0].word) == (1, 0, 123)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from cases import each
+from load_texts import by_name
 from wrong_results import WHOLE
 
 from acceptance.loads.burn.contract import LAP_COLUMNS, LAP_ROWS
@@ -159,13 +160,9 @@ def of(*shorts: str) -> tuple[Dtype, ...]:
     return tuple(DTYPES[short] for short in shorts)
 
 
-def found(output: LoadOutput) -> dict[str, float]:
-    return {one.name: one.value for one in output.readings}
-
-
 def test_formats_take_turns_and_every_product_is_compared_once() -> None:
     output, device, beside, text = burn(BurnOptions(of("bf16", "i8"), 60.0))
-    values = found(output)
+    values = by_name(output)
     assert values["burn_bf16_miscompares"] == values["burn_i8_miscompares"] == 0
     assert values["burn_bf16_kept"] == pytest.approx(1.0)
     assert values["burn_bf16"] == pytest.approx(2 * 8192**2 * 16384 / ONE_S / 1e12)
@@ -226,7 +223,7 @@ def test_a_wrong_product_is_told_with_its_number_wherever_it_is() -> None:
     assert first.of == 8192**2
     assert first.shape == "8192x8192x16384"
     assert first.found_s > first.made_s
-    assert found(output)["burn_bf16_miscompares"] == 4
+    assert by_name(output)["burn_bf16_miscompares"] == 4
 
 
 def test_the_very_last_products_are_compared_too() -> None:
@@ -234,17 +231,17 @@ def test_the_very_last_products_are_compared_too() -> None:
     last = max(number for _, number, _ in device.made) + 7
     output, _, _, _ = burn(BurnOptions(of("f32"), 4.0), Faults({("f32", last): (1, 0, 0)}))
     assert [one.iteration for one in output.miscompares] == [last]
-    assert found(clean)["burn_f32_miscompares"] == 0
+    assert by_name(clean)["burn_f32_miscompares"] == 0
 
 
 def test_many_wrong_products_are_all_counted_and_the_first_told() -> None:
     wrong = {("f16", number): (1, 0, 0) for number in range(1000)}
     output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong))
     assert len(output.miscompares) == LISTED
-    assert found(output)["burn_f16_miscompares"] == 1000
+    assert by_name(output)["burn_f16_miscompares"] == 1000
     output, _, _, _ = burn(BurnOptions(of("f16"), 30.0), Faults(wrong, again=frozenset({"f16"})))
     assert len(output.miscompares) == LISTED
-    assert found(output)["burn_f16_miscompares"] > 1000
+    assert by_name(output)["burn_f16_miscompares"] > 1000
 
 
 def test_a_proof_that_fails_an_operand_that_changes_and_a_reference_that_is_another() -> None:
@@ -270,7 +267,7 @@ def test_an_operand_is_looked_at_as_soon_as_a_product_is_wrong() -> None:
 def test_plain_products_are_timed_apart_and_not_compared() -> None:
     wrong = {("f8", -8): (1, 0, 0)}
     output, _, _, _ = burn(BurnOptions(of("f8"), 40.0, plain=True), Faults(wrong))
-    values = found(output)
+    values = by_name(output)
     assert values["burn_f8_verified_ratio"] == pytest.approx(1.0, abs=0.01)
     assert values["burn_f8_plain"] == pytest.approx(values["burn_f8"], rel=0.01)
     assert values["burn_f8_miscompares"] == 0
@@ -279,7 +276,7 @@ def test_plain_products_are_timed_apart_and_not_compared() -> None:
 @each("share", [0.03, 0.05, 0.10, 0.25])
 def test_injected_slowness_begins_with_the_second_lap(share: float) -> None:
     output, _, _, _ = burn(BurnOptions(of("bf16"), 60.0, slow=share))
-    assert found(output)["burn_bf16_kept"] == pytest.approx(1 - share, abs=0.002)
+    assert by_name(output)["burn_bf16_kept"] == pytest.approx(1 - share, abs=0.002)
 
 
 def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() -> None:
@@ -288,7 +285,7 @@ def test_slow_formats_are_compared_fewer_at_once_and_made_as_small_as_asked() ->
     )
     assert device.divisors == [4]
     assert sorted({number for _, number, _ in device.made})[:3] == [0, 1, 2]
-    assert found(output)["burn_f64_miscompares"] == 0
+    assert by_name(output)["burn_f64_miscompares"] == 0
     assert output.tables[1].rows[0][1] == "f64"
 
 

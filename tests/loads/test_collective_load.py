@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from cases import each
-from load_program import ROOT, forked
+from load_program import ROOT, forked, whole
+from load_texts import values
 
 from acceptance.core.component import Component
 from acceptance.core.limit import GIB
@@ -29,7 +30,7 @@ from acceptance.loads.collective.load import (
 from acceptance.loads.collective.operation import OPERATIONS, Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE
 from acceptance.loads.miscompare import DifferingDigests, ElementType, WrongCollective
-from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, decode, parse, salvage
+from acceptance.loads.protocol import LoadOutput, LoadReading, Note, Output, decode, salvage
 from acceptance.loads.ranks import Ranks
 
 HERE = Path(__file__).parent
@@ -45,15 +46,6 @@ def words(**more: str | float) -> list[str]:
 def program(spoil: str = "", **more: str | float) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "FAKE_GROUP": spoil}
     return forked("-m", "collective_program", *words(**more), environ=environ)
-
-
-def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
-
-
-def values(output: LoadOutput) -> dict[tuple[str, Component], float]:
-    return {(one.name, one.component): one.value for one in output.readings}
 
 
 def test_sound_ranks_give_all_readings_of_both_arms_and_no_wrong_element() -> None:

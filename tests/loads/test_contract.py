@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
+import collective_texts
+import pair_outputs
+import power_printed
 import pytest
+import train_digest_texts
+import train_layer_texts
+import train_parallel_texts
+import train_step_texts
 from cases import each
-from load_texts import printed, refusal
+from load_texts import Change, Lines, changed, hello, printed, refusal
 from wrong_results import REPEATED
 
 from acceptance.core.parts import Gpu
 from acceptance.loads import contract
+from acceptance.loads.asks import ASKS, AnyAsk
+from acceptance.loads.burn import contract as burn
+from acceptance.loads.collective import contract as collective
+from acceptance.loads.copy import contract as copy
+from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm.contract import COLUMNS, Ask
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import KeptLog, LoadOutput, LoadTable, parse
+from acceptance.loads.pulse import contract as pulse
+from acceptance.loads.storage import contract as storage
+from acceptance.loads.train import digest_contract as digest
+from acceptance.loads.train import layer_contract as layers
+from acceptance.loads.train import parallel_contract as parallel
+from acceptance.loads.train import step_contract as step
+from acceptance.loads.vram import contract as vram
 
 ASK = Ask(dtypes=("f64", "f8"), seconds=2.0)
 TABLES = Ask(dtypes=("f64",), seconds=2.0, table=(128,))
@@ -130,3 +152,150 @@ def test_a_table_and_a_log_that_are_due_must_be_there(monkeypatch: pytest.Monkey
     assert code(whole) == ""
     assert code(replace(whole, tables=())) == "load_without_table"
     assert code(replace(whole, logs=())) == "load_without_log"
+
+
+# --- every load ---
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What a load was asked, its sound output, and what was known of the GPUs."""
+
+    ask: AnyAsk
+    text: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return repr(self.ask)
+
+    def code(self, *changes: Change) -> str:
+        return refusal(self.ask, changed(self.text, *changes), self.about)
+
+
+H200 = {"uuid": "GPU-1", "gpu": "NVIDIA H200", "capability": "9.0"}
+UUIDS = ["GPU-1", "GPU-2"]
+BUSES = ["0000:01:00.0", "0000:02:00.0"]
+ON: dict[str, Any] = {"folder": "/d", "component": "disk:md0", "bytes": storage.LEAST}
+CORES: dict[str, Any] = {"seconds": 8.0, "cores": {"socket0": ((0, 1), (2, 3))}}
+PLAIN: Sequence[AnyAsk] = (
+    cpu.Gemm(dtype="float64", **CORES),
+    cpu.MemoryBandwidth(llc_bytes=1, **CORES),
+    cpu.MemoryRandom(llc_bytes=1, gib=4.0, **CORES),
+    storage.Memmap(seconds=3.0, **ON),
+    storage.Feed(seconds=2.0, **ON),
+    storage.Checkpoint(**ON),
+    storage.Kept(way="write", machine="m1", **ON),
+)
+ON_GPU: Sequence[AnyAsk] = (
+    ASK,
+    burn.Ask(dtypes=("f64", "f8"), seconds=8.0, peers=1, plain=True),
+    copy.Ask(seconds=2.0, peers=2),
+    vram.Ask(seconds=8.0),
+)
+LAYERS = [layers.Ask(dtype="bf16", seconds=8.0, table=one) for one in (False, True)]
+STEPS = [step.Ask(seconds=6.0, table=one) for one in (False, True)]
+DIGESTS, PARALLEL = digest.Ask(seconds=20.0), parallel.Ask(ranks=2, seconds=1.0)
+PULSE = pulse.Ask(gpus=2, steps=(pulse.Step("square", 2.0, 1.0), pulse.Step("cold", 8.0)))
+GROUP = collective.Ask(backend="nccl", ranks=2, seconds=1.0)
+
+
+@cache
+def sound() -> tuple[Sound, ...]:
+    lines = collective_texts.lines(GROUP, UUIDS, BUSES)
+    both, own = {"uuids": UUIDS}, {"uuid": "GPU-1"}
+    return (
+        *(Sound(ask, printed(ask, {})) for ask in PLAIN),
+        *(Sound(ask, printed(ask, own), own) for ask in ON_GPU),
+        *(Sound(ask, train_layer_texts.printed(ask, H200), own) for ask in LAYERS),
+        *(Sound(ask, train_step_texts.printed(ask, H200), own) for ask in STEPS),
+        Sound(DIGESTS, train_digest_texts.printed(DIGESTS, H200), own),
+        Sound(PARALLEL, train_parallel_texts.printed(PARALLEL, UUIDS), both),
+        Sound(PULSE, power_printed.pulse_printed(PULSE, UUIDS), both),
+        Sound(GROUP, collective_texts.printed(lines), both),
+        Sound(pair_outputs.asked(1), pair_outputs.output(pair_outputs.asked(1))),
+    )
+
+
+def test_every_load_is_tried() -> None:
+    assert {one.ask.load for one in sound()} == {*ASKS}
+
+
+@each("one", sound)
+def test_a_sound_output_is_proof_after_its_time(one: Sound) -> None:
+    found = parse(one.text)
+    least_s = one.ask.least_s(found)
+    assert refusal(one.ask, found, one.about, least_s) == ""
+    if least_s:
+        assert refusal(one.ask, found, one.about, 0.99 * least_s) == "load_ended_early"
+
+
+def with_evidence(key: str) -> list[tuple[Sound, int]]:
+    """Every line of this kind of every load, by its number."""
+    return [
+        (one, number)
+        for one in sound()
+        for number, line in enumerate(map(json.loads, one.text.splitlines()))
+        if key in line
+    ]
+
+
+def without(number: int) -> Change:
+    def change(lines: Lines) -> None:
+        del lines[number]
+        lines[-1]["readings"] -= 1
+
+    return change
+
+
+def other(number: int, **values: Any) -> Change:
+    return lambda lines: lines[number].update(values)
+
+
+@each("one, number", lambda: with_evidence("reading"))
+def test_every_reading_is_due_in_its_unit(one: Sound, number: int) -> None:
+    assert one.code(without(number)) == "load_unmeasured"
+    assert one.code(other(number, component="gpu77")) == "load_unmeasured"
+    assert one.code(other(number, value=-1.0)) == "load_unit"
+    assert one.code(other(number, unit="degC")) == "load_unit"
+
+
+@each("one, number", lambda: with_evidence("table"))
+def test_every_table_is_due_with_its_columns(one: Sound, number: int) -> None:
+    assert one.code(without(number)) == "load_without_table"
+    columns = json.loads(one.text.splitlines()[number])["columns"]
+    assert one.code(other(number, columns=[*columns[:-1], "x"])) == "load_columns"
+
+
+@each("one, number", lambda: with_evidence("log"))
+def test_every_log_is_due(one: Sound, number: int) -> None:
+    assert one.code(without(number)) == "load_without_log"
+    assert one.code(other(number, log="another")) == "load_without_log"
+
+
+@each("one", sound)
+def test_nothing_else_is_due(one: Sound) -> None:
+    def more(line: dict[str, Any]) -> Change:
+        def change(lines: Lines) -> None:
+            lines.insert(-1, line)
+            lines[-1]["readings"] += 1
+
+        return change
+
+    reading = {"reading": "another", "unit": "s", "component": "gpu0", "value": 1.0}
+    assert one.code(more(reading)) == "load_stray"
+    assert one.code(more({"table": "another", "columns": ["x"], "rows": [[1.0]]})) == "load_stray"
+    assert one.code(more({"log": "another", "component": "gpu0", "text": ""})) == "load_stray"
+
+
+@each("one", sound)
+def test_what_the_first_line_says_is_what_was_asked(one: Sound) -> None:
+    for name in {**one.ask.parameters(), **one.about}:
+        assert one.code(hello(**{name: "another"})) == "load_parameter", name
+    assert one.code(hello(inject="wrong")) == "load_fault_injected"
+    assert one.code(other(0, load="another")) == "load_of_another"
+
+
+@each("one", sound)
+def test_a_wrong_result_must_be_counted(one: Sound) -> None:
+    found = {"miscompare": REPEATED}
+    assert one.code(lambda lines: lines.insert(1, found)) == "load_uncounted"

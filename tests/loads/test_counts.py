@@ -31,7 +31,6 @@ from wrong_results import (
 
 from acceptance.core.dtype import DTYPES
 from acceptance.expect import measurements
-from acceptance.loads.counts import counts_of
 from acceptance.loads.miscompare import CollectiveArm, FileCheck, read, read_or_keep
 
 PRODUCT = one_bit(3)
@@ -67,7 +66,27 @@ RAM = {**vram([(64, 0, 4)]), "check": "ram", "component": "socket0"}
     ],
 )
 def test_the_count_of_a_wrong_result(found: dict[str, Any], count: str) -> None:
-    assert count in counts_of(read(found))
+    assert count in read(found).counts
+
+
+@each(
+    "found, code",
+    [
+        (PRODUCT, "bf16"),
+        (LAYER, "bf16"),
+        (REPEATED, "f16"),
+        (CORE_REPEATED, "repeat"),
+        (COPIED, "peer"),
+        ({**COPIED, "check": "copy_d2h"}, "copy"),
+        (TRANSFERRED, "copy"),
+        ({**TRANSFERRED, "check": "copy_own_p2p"}, "peer"),
+        (DIGESTS, "digest"),
+        (FAILED, "file"),
+        ({"check": "new one"}, "result"),
+    ],
+)
+def test_the_code_of_its_event(found: dict[str, Any], code: str) -> None:
+    assert read_or_keep(found).code == code
 
 
 @each("arm, behind", [("default", ""), ("p2p_off", "_p2p_off"), ("multicast", "_multicast")])
@@ -75,16 +94,16 @@ def test_a_collective_belongs_to_the_count_of_its_arm_alone(
     arm: CollectiveArm, behind: str
 ) -> None:
     found = {**COLLECTIVE, "check": "all_reduce", "arm": arm}
-    assert counts_of(read(found)) == (f"collective_miscompares{behind}",)
+    assert read(found).counts == (f"collective_miscompares{behind}",)
     path = {**found, "check": "send_receive", "component": "gpu0->gpu1"}
-    assert counts_of(read(path)) == (f"collective_send_receive_miscompares{behind}",)
+    assert read(path).counts == (f"collective_send_receive_miscompares{behind}",)
 
 
 @each("found", [CORE_REPEATED, INEXACT, ROWS, DIGESTS])
 def test_a_wrong_product_of_a_core_belongs_to_the_counts_of_processors(
     found: dict[str, Any],
 ) -> None:
-    assert counts_of(read(found)) == ("cpu_gemm_miscompares_f64", "cpu_gemm_miscompares_f32")
+    assert read(found).counts == ("cpu_gemm_miscompares_f64", "cpu_gemm_miscompares_f32")
 
 
 @each(
@@ -97,12 +116,12 @@ def test_a_wrong_product_of_a_core_belongs_to_the_counts_of_processors(
     ],
 )
 def test_a_wrong_word_of_ram_belongs_to_one_count(found: dict[str, Any], count: str) -> None:
-    assert counts_of(read(found)) == (count,)
+    assert read(found).counts == (count,)
 
 
 @each("found", [FILE, DIGESTS, {"check": "new one"}, {"dtype": 3}])
 def test_what_does_not_say_it_belongs_to_none_of_a_gpu(found: dict[str, Any]) -> None:
-    told = counts_of(read_or_keep(found))
+    told = read_or_keep(found).counts
     assert not [name for name in told if name.startswith(("burn", "gemm", "vram"))]
 
 
@@ -126,7 +145,7 @@ def test_each_count_is_a_measurement() -> None:
             *({**FILE, "check": one} for one in get_args(FileCheck)),
             FAILED,
         )
-        for name in counts_of(read(found))
+        for name in read(found).counts
     ]
-    named += [name for dtype in DTYPES for name in counts_of(read({**PRODUCT, "dtype": dtype}))]
+    named += [name for dtype in DTYPES for name in read({**PRODUCT, "dtype": dtype}).counts]
     assert [name for name in named if name not in shipped] == []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from load_texts import values
 
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
@@ -28,7 +27,6 @@ from acceptance.loads.copy.transfers import (
 )
 from acceptance.loads.protocol import LoadOutput, Output, Progress, decode, parse
 
-FAKE = Path(__file__).parent / "fake_torch"
 MIB = 1 << 20
 WORDS = ["gpu_copy", "seconds=0.01", "mib=1"]
 OWN = (  # in the order in which the load takes them
@@ -41,20 +39,6 @@ OWN = (  # in the order in which the load takes them
     "copy_own_d2h_pageable",
 )
 Load = Callable[..., LoadOutput]
-
-
-@pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Put the fake in torch's place, with what a test asks of it."""
-
-    def put(**asked: str) -> None:
-        for name, value in asked.items():
-            monkeypatch.setenv(f"FAKE_TORCH_{name.upper()}", value)
-        monkeypatch.syspath_prepend(str(FAKE))
-        for name in ("torch", "torch.cuda"):
-            monkeypatch.delitem(sys.modules, name, raising=False)
-
-    return put
 
 
 @pytest.fixture
@@ -77,10 +61,6 @@ def load(torch: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Load:
         return output
 
     return made
-
-
-def values(output: LoadOutput) -> dict[tuple[str, str], float]:
-    return {(reading.name, reading.component): reading.value for reading in output.readings}
 
 
 def test_a_clean_run(load: Load) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from card_of_tests import FakeCard
 from cases import each
+from load_texts import by_name
 from wrong_results import LAYER, LAYER_REPEATED
 
 from acceptance.core.dtype import DtypeName
@@ -234,14 +235,10 @@ def said(
     return parse(stream.getvalue())
 
 
-def values(output: LoadOutput) -> dict[str, float]:
-    return {one.name: one.value for one in output.readings}
-
-
 def test_the_judged_layers() -> None:
     layers = Layers()
     output = said(layers)
-    found = values(output)
+    found = by_name(output)
     assert found.keys() == LAYER_READINGS.keys()
     assert found["layer_matmul"] == pytest.approx(2 * 8192**3 / 0.002 / 1e12)
     flop = LAYERS["bert"].forward_flop(64, 512)
@@ -264,7 +261,7 @@ def test_the_judged_layers() -> None:
 
 def test_the_product_is_as_hot_as_the_layers() -> None:
     """A card that slows down by a quarter once it is warm: the shares are those of a cool one."""
-    cool, warm = values(said(Layers())), values(said(Layers(hot_s=1.0)))
+    cool, warm = by_name(said(Layers())), by_name(said(Layers(hot_s=1.0)))
     for name in LAYERS:
         assert warm[f"layer_{name}"] == pytest.approx(cool[f"layer_{name}"] / 1.25)
         assert warm[f"layer_{name}_share"] == pytest.approx(cool[f"layer_{name}_share"])
@@ -277,7 +274,7 @@ def test_wrong_tensors_are_said_and_counted() -> None:
     assert isinstance(odd, WrongLayerRepeat)
     layers.wrong, layers.odd = {"bert": wrong}, {"llama": odd, "gpt2": odd}
     output = said(layers)
-    assert values(output)["layer_miscompares"] == 3
+    assert by_name(output)["layer_miscompares"] == 3
     assert output.miscompares == (wrong, odd, odd)
     assert "75 tensors compared, 3 of them wrong" in output.notes
 
@@ -286,7 +283,7 @@ def test_injected_faults() -> None:
     layers = Layers()
     said(layers, inject="wrong")
     assert [one[2] for one in layers.verified] == [True, False, False, False, False]
-    slow, usual = values(said(Layers(), inject="slow")), values(said(Layers()))
+    slow, usual = by_name(said(Layers(), inject="slow")), by_name(said(Layers()))
     for name in ("layer_bert", "layer_llama_forward", "layer_t5_decoder_share"):
         assert slow[name] == pytest.approx(usual[name] / 2)
     assert slow["layer_matmul"] == usual["layer_matmul"]
@@ -304,7 +301,7 @@ def test_a_gpu_in_use_is_no_measurement(layers: Callable[[], Layers]) -> None:
 def test_the_table() -> None:
     layers = Layers(full={"llama"})
     output = said(layers, 120.0, formats=("bf16", "f32"))
-    found = values(output)
+    found = by_name(output)
     assert found.keys() == LAYER_PARTS.keys()
     assert [one[:2] for one in layers.verified] == [
         (name, dtype) for dtype in ("bf16", "f32") for name in LAYERS

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from cases import each
 from load_program import ROOT, gone, wait_for
+from load_texts import values
 
-from acceptance.core.component import Component
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.collective import rendezvous
 from acceptance.loads.collective.rendezvous import PeerLost, meet
 from acceptance.loads.miscompare import WrongCollective
-from acceptance.loads.protocol import LoadOutput, parse, salvage
+from acceptance.loads.protocol import parse, salvage
 
 HERE = Path(__file__).parent
 HOST = "127.0.0.1"
@@ -53,10 +53,6 @@ def both(first: tuple[str, ...] = (), second: tuple[str, ...] = (), words: str =
     port = free_port()
     programs = [started(0, port, *first), started(1, port, *second, words=words)]
     return [ended(one) for one in programs]
-
-
-def values(output: LoadOutput) -> dict[tuple[str, Component], float]:
-    return {(one.name, one.component): one.value for one in output.readings}
 
 
 def test_each_program_tells_what_its_rank_measured_and_compared() -> None:

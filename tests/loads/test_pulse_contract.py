@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from cases import each
+from load_texts import refusal
 from power_printed import pulse_printed
 from wrong_results import REPEATED
 
 from acceptance.core.parts import Gpu
-from acceptance.loads import contract
-from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.pulse.contract import Ask, Step
@@ -22,11 +21,7 @@ OWN = {"uuids": ["GPU-1", "GPU-2"]}
 
 def code(found: str | LoadOutput, ran_s: float = 11.5) -> str:
     """Why it proves nothing, after the shortest run; "" where it is proof."""
-    try:
-        contract.prove(ASK, parse(found) if isinstance(found, str) else found, OWN, ran_s)
-    except Unproved as error:
-        return error.message.code
-    return ""
+    return refusal(ASK, found, OWN, ran_s)
 
 
 def text(**more: Any) -> str:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from load_program import ROOT, forked
+from load_program import ROOT, forked, whole
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads import asks
 from acceptance.loads.__main__ import parsed
 from acceptance.loads.miscompare import WrongRepeat
-from acceptance.loads.protocol import LoadOutput, StepBegins, StepEnded, decode, parse
+from acceptance.loads.protocol import StepBegins, StepEnded, decode
 from acceptance.loads.pulse.contract import Ask
 from acceptance.loads.pulse.leash import STOPPED, UNWATCHED, Holder, Leash
 from acceptance.loads.pulse.selection import due
@@ -38,11 +38,6 @@ def ask(steps: str) -> Ask:
     found = parsed(["pulse", "gpus=2", f"steps={steps}"])
     assert isinstance(found, Ask)
     return found
-
-
-def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
 
 
 def test_every_kind_of_step_is_made_with_all_of_its_edges_and_no_wrong_result() -> None:

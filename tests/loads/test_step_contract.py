@@ -8,10 +8,9 @@ from typing import Any
 import load_texts
 import train_step_texts as texts
 from cases import each
+from load_texts import refusal
 
 from acceptance.core.parts import Gpu
-from acceptance.loads import contract
-from acceptance.loads.contract import Unproved
 from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train.step_contract import STEP_CHECKS, STEP_TABLE, Ask
 
@@ -52,12 +51,7 @@ def without(*keys: str) -> Callable[[Rows], Rows]:
 
 
 def code(found: LoadOutput, ask: Ask = ONE, ran_s: float = 20.0) -> str:
-    """Why the output proves nothing; "" where it does."""
-    try:
-        contract.prove(ask, found, {"uuid": "GPU-1"}, ran_s)
-    except Unproved as error:
-        return error.message.code
-    return ""
+    return refusal(ask, found, {"uuid": "GPU-1"}, ran_s)
 
 
 @each("ask", [ONE, TABLE, SMALL])

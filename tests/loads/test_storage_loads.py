@@ -44,7 +44,6 @@ from acceptance.wording import words
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-FAKE = Path(__file__).parent / "fake_torch"
 DISK = Part("disk", "vda")
 SIZE = 1 << 18
 WRITE, READ = ("way=write", "machine=m1"), ("way=read", "machine=m1")
@@ -164,20 +163,6 @@ def test_tokens_are_fed_to_host_memory(run: Run, folder: Path) -> None:
     rate, wrong = values(run("feed").output).values()
     assert rate > wrong == 0
     assert list(folder.iterdir()) == []
-
-
-@pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Put the fake in torch's place, with what a test asks of it."""
-
-    def put(**asked: str) -> None:
-        for name, value in asked.items():
-            monkeypatch.setenv(f"FAKE_TORCH_{name.upper()}", value)
-        monkeypatch.syspath_prepend(str(FAKE))
-        for name in ("torch", "torch.cuda"):
-            monkeypatch.delitem(sys.modules, name, raising=False)
-
-    return put
 
 
 def test_tokens_are_fed_to_a_gpu(run: Run, torch: Callable[..., None]) -> None:

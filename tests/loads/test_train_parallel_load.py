@@ -8,13 +8,13 @@ import subprocess
 
 import pytest
 from cases import each
-from load_program import forked
+from load_program import forked, whole
 from msgspec import json
 from msgspec.structs import replace
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
-from acceptance.loads.protocol import LoadOutput, parse, salvage
+from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.loads.train import parallel_load, parallel_values
 from acceptance.loads.train.parallel_contract import (
     COLUMNS,
@@ -36,11 +36,6 @@ DEFAULT = replace(SHORT, arms=("default",))
 def program(ask: Ask, spoil: str = "") -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "FAKE_TRAINER": spoil, "NCCL_STRAY": "1"}
     return forked("-m", "parallel_program", json.encode(ask).decode(), environ=environ)
-
-
-def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
 
 
 def values(output: LoadOutput) -> dict[str, float]:

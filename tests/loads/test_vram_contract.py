@@ -9,7 +9,6 @@ from load_texts import ROWS, printed, refusal
 from wrong_results import vram as wrong_words
 
 from acceptance.loads.miscompare import read
-from acceptance.loads.protocol import parse
 from acceptance.loads.vram.contract import (
     MAP,
     MAP_COLUMNS,
@@ -24,7 +23,7 @@ OWN = {"uuid": "GPU-1"}
 
 
 def code(ran_s: float = 10.0, **more: Any) -> str:
-    return refusal(ASK, parse(printed(ASK, OWN, **more)), OWN, ran_s)
+    return refusal(ASK, printed(ASK, OWN, **more), OWN, ran_s)
 
 
 def rows(place: int, column: int, cell: float | str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import pytest
+from load_texts import by_name
 
 from acceptance.loads.burn import product
 from acceptance.loads.burn.compare import KINDS, TorchComparator, wrong_elements
@@ -75,16 +76,12 @@ def burn(
     return parse(stream.getvalue())
 
 
-def readings(output: LoadOutput) -> dict[str, float]:
-    return {one.name: one.value for one in output.readings}
-
-
 @every
 def test_a_thousand_clean_products_of_each_format_raise_no_alarm(dtype: Dtype) -> None:
     products, seconds = 0, 0.5
     while products < 1000:
         output = burn((dtype,), seconds)
-        found = readings(output)
+        found = by_name(output)
         assert found[f"burn_{dtype.short}_miscompares"] == 0
         assert output.miscompares == ()
         assert found.keys() == {name.format(dtype.short) for name in READINGS} | {"burn_filled"}
@@ -114,7 +111,7 @@ def test_every_fault_is_found(dtype: Dtype, inject: str) -> None:
         free = (1 << 20) + sum(operand_bytes(dtype, found)) + 36 * result_bytes(dtype, found)
     output = burn((dtype,), 0.8 if inject == "unwritten" else 0.2, inject, free)
     assert (
-        readings(output)[f"burn_{dtype.short}_miscompares"] == len(output.miscompares)
+        by_name(output)[f"burn_{dtype.short}_miscompares"] == len(output.miscompares)
         or len(output.miscompares) == 64
     )
     facts = output.miscompares

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from load_program import whole
 
 from acceptance.core.parts import GPUS, Gpu
 from acceptance.loads import asks
@@ -22,7 +23,6 @@ from acceptance.loads.collective.operation import Operation
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, SPOILED, Numbers, before, due, fault
 from acceptance.loads.collective.torch_group import TorchMemory
 from acceptance.loads.miscompare import CollectiveCheck, ElementType
-from acceptance.loads.protocol import LoadOutput, parse
 
 RANKS = 3
 
@@ -35,11 +35,6 @@ def program(**more: Any) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=300,
     )
-
-
-def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)

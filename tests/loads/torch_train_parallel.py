@@ -11,11 +11,11 @@ import sys
 
 import pytest
 import torch
+from load_program import whole
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.asks import PROGRAM
 from acceptance.loads.miscompare import DifferingDigests, WrongTraining
-from acceptance.loads.protocol import LoadOutput, parse
 from acceptance.loads.train import parallel_split, parallel_values
 from acceptance.loads.train.model import batch, model
 from acceptance.loads.train.parallel_contract import EFFICIENCIES, WAYS
@@ -33,11 +33,6 @@ def program(*more: str, ranks: int = 2) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=600,
     )
-
-
-def whole(done: subprocess.CompletedProcess[str]) -> LoadOutput:
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
 
 
 def test_every_way_gives_what_one_card_gives() -> None:

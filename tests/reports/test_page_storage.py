@@ -20,14 +20,14 @@ from acceptance.core.limit import Limit
 from acceptance.core.parts import Part
 from acceptance.core.record import Body, CheckEnded, CheckStarted, Measured
 from acceptance.journal.run import Run
-from acceptance.loads.names import (
+from acceptance.loads.storage.contract import (
     FULL_CACHE,
     FULL_CACHE_WARM,
     LATENCY_COLUMNS,
+    MEMMAP_COLUMNS,
     OVER_TIME,
     OVER_TIME_WARM,
 )
-from acceptance.loads.storage.contract import MEMMAP_COLUMNS
 from acceptance.reports import languages
 from acceptance.reports.page import render, storage
 

@@ -142,7 +142,7 @@ def test_it_is_told_once_for_each_gpu_and_format() -> None:
     ],
 )
 def test_what_it_is_of_stands_in_the_name_of_its_count(found: dict[str, Any], code: str) -> None:
-    assert load_events.code_of(read_or_keep(found)) == code
+    assert read_or_keep(found).code == code
     heard = Heard(Gpu(0))
     heard(0, {"miscompare": found})
     assert [event.code for event in heard.events()] == [code]

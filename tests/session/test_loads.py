@@ -38,11 +38,19 @@ from acceptance.loads.miscompare import read as read_wrong
 from acceptance.loads.protocol import LoadOutput, LoadReading
 from acceptance.process.command import ProgramResult
 from acceptance.session import loads
-from acceptance.session.loads import Loads, Place, Results, alone, first_wrong, with_peers
+from acceptance.session.loads import (
+    LoadFailed,
+    Loads,
+    Place,
+    Results,
+    alone,
+    first_wrong,
+    with_peers,
+)
 from acceptance.session.stage import Part
-from acceptance.tools.load_output import LoadFailed
 
 ASK = Ask(dtypes=("f64", "f16"), seconds=2.0)
+OTHER = Ask(dtypes=("f64",), seconds=2.0)
 FIRST, SECOND = gpu(0), gpu(2)
 
 
@@ -84,7 +92,7 @@ class Programs:
 
 def test_each_program_is_asked_and_sees_its_own_gpu() -> None:
     programs = Programs()
-    own = {Gpu(0): ASK, Gpu(2): Ask(dtypes=("f64",), seconds=2.0)}
+    own = {Gpu(0): ASK, Gpu(2): OTHER}
     shown: list[Mapping[Component, Sequence[Component]]] = []
 
     def listening(places: Mapping[Component, Sequence[Component]]) -> Callable[[int, str], None]:
@@ -103,29 +111,53 @@ def test_each_program_is_asked_and_sees_its_own_gpu() -> None:
     results.raise_failed()
 
 
+FOUND = (read_wrong(REPEATED),)
+COUNTED = whole(wrong=FOUND, values={"gemm_f16_miscompares": 1.0})
+OPEN = "".join(COUNTED.splitlines(keepends=True)[:-1])
+TROUBLE = '{"trouble": {"is": "message", "code": "kept_unknown", "values": {"file": "sealed"}}}\n'
+FAULT = "CUDA error: an illegal memory access was encountered"
+
+
 @each(
-    "more, code",
+    "text, more, code",
     [
-        ({"returncode": 1}, None),
-        ({"returncode": -9, "timed_out": True}, None),
-        ({"truncated": True}, "load_output_lost"),
-        ({"stderr": "CUDA error: an illegal memory access was encountered"}, "load_cuda_error"),
-        ({"seconds": 3.9}, "load_ended_early"),
-        ({"argv": asks.argv("python", Ask(dtypes=("f64",), seconds=2.0))}, "load_parameter"),
+        (COUNTED, {"returncode": -9, "timed_out": True}, "timed_out"),
+        (COUNTED, {"timed_out": True}, "timed_out"),
+        (COUNTED, {"returncode": 1}, "ended_with_code"),
+        (COUNTED, {"returncode": -11}, "ended_by_signal"),
+        (COUNTED, {"truncated": True}, "load_output_lost"),
+        (COUNTED, {"stderr": FAULT}, "load_cuda_error"),
+        (COUNTED, {"seconds": 3.9}, "load_ended_early"),
+        (
+            COUNTED,
+            {"argv": asks.argv("python", Ask(dtypes=("f64",), seconds=2.0))},
+            "load_parameter",
+        ),
+        (COUNTED.replace("gpu_gemm", "burn"), {}, "load_of_another"),
+        (COUNTED.replace('"uuid"', '"inject": "wrong", "uuid"'), {}, "load_fault_injected"),
+        (COUNTED.replace('"uuid"', '"gpu": "Tesla T4", "uuid"'), {}, "load_parameter"),
+        (COUNTED + "rubbish\n", {}, "load_output_unread"),
+        (OPEN, {}, "load_output_unread"),
+        (OPEN, {"returncode": 1}, "ended_with_code"),
+        (OPEN, {"returncode": -9}, "ended_by_signal"),
+        (OPEN + TROUBLE, {}, "load_output_unread"),
+        (OPEN + TROUBLE, {"returncode": 1}, "load_trouble"),
+        (OPEN + TROUBLE, {"returncode": 1, "timed_out": True}, "timed_out"),
     ],
 )
-def test_a_load_that_did_not_end_as_asked_proves_nothing(
-    more: dict[str, Any], code: str | None
+def test_a_load_that_did_not_end_as_asked_proves_nothing_but_what_it_found_wrong(
+    text: str, more: dict[str, Any], code: str
 ) -> None:
-    assert loads.read(ended(whole()), *alone([FIRST])).load == "gpu_gemm"
-    counted = whole(wrong=(read_wrong(REPEATED),), values={"gemm_f16_miscompares": 1.0})
-    failure = trouble(ended(counted, **more))
-    assert code is None or failure.message.values["why"].code == code  # type: ignore[union-attr]
-    assert failure.miscompares == (read_wrong(REPEATED),)
+    assert loads.read(ended(COUNTED), *alone([FIRST])).miscompares == FOUND
+    failure = trouble(ended(text, **more))
+    assert failure.message.code == "load_failed"
+    assert failure.message.values["why"].code == code  # type: ignore[union-attr]
+    assert failure.miscompares == FOUND
 
 
 def test_torn_and_empty_output_and_that_of_another_program_prove_nothing() -> None:
     assert trouble(ended(whole()[:-30])).message.code == "load_failed"
+    assert trouble(ended("rubbish\n")).message.code == "load_failed"
     assert trouble(ended("")).message.code == "load_failed_silently"
     assert trouble(ended(whole(), argv=("gpu-burn", "60"))).message.code == "load_failed"
     none = (*asks.argv("python", ASK)[:3], '{"load": "gpu_gemm", "dtypes": [], "seconds": 2}')
@@ -137,8 +169,8 @@ def test_the_last_words_are_the_turn_that_it_waited_for() -> None:
     text = '{"waits": "exclusive turn on machine"}\n'
     failure = trouble(ended(text, returncode=-15, timed_out=True))
     assert failure.message.values["last"].code == "load_waited"  # type: ignore[union-attr]
-    said = trouble(ended('{"note": "x"}\nit broke\n', returncode=1))
-    assert said.message.values["last"] == "it broke"
+    said = trouble(ended('{"note": "x"}\nit broke\n', returncode=1, stderr="so it did"))
+    assert said.message.values["last"] == "it broke\nso it did"
     assert "last" not in trouble(ended('{"note": "x"}\n{"tor', returncode=1)).message.values
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from test_gpu_loads import DUE
+from gpu_machine import gpu
 from wrong_results import COPIED, INPUTS, REPEATED, WHOLE, all_of, one_bit, vram
 
 from acceptance.core.component import Component
@@ -14,7 +14,7 @@ from acceptance.core.parts import Gpu
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.journal.segment import JournalError
 from acceptance.loads.protocol import LoadOutput, LoadTable
-from acceptance.session.loads import Results, alone
+from acceptance.session.loads import LoadFailed, Results, alone
 from acceptance.suites.fixtures import burn_evidence
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
@@ -23,8 +23,9 @@ from acceptance.suites.fixtures.burn_evidence import (
     evidence,
     product_digests,
 )
-from acceptance.tools.load_output import LoadFailed
 from acceptance.wording import words
+
+DUE = (gpu(0), gpu(2))
 
 
 def ring(dtype: str, iteration: int, **more: Any) -> dict[str, Any]:

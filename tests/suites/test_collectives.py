@@ -17,8 +17,8 @@ from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.core.record import Measured
 from acceptance.expect import gpu_limits
 from acceptance.loads import asks
-from acceptance.loads.collective.contract import Ask
-from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST, of_arm
+from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WITH_MULTICAST, Ask
+from acceptance.loads.miscompare import of_arm
 from acceptance.loads.protocol import parse
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory

@@ -29,9 +29,8 @@ from acceptance.loads.miscompare import Miscompare, read
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.session.loads import Place, Results
+from acceptance.session.loads import LoadFailed, Place, Results
 from acceptance.suites import compute
-from acceptance.tools.load_output import LoadFailed
 
 NAMES = (Gpu(0), Gpu(1))
 SHORT = {

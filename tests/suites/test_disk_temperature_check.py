@@ -14,7 +14,7 @@ from acceptance.core.component import Component
 from acceptance.core.evidence import Table
 from acceptance.core.parts import Part
 from acceptance.core.unmeasured import Unmeasured
-from acceptance.loads.names import OVER_TIME, OVER_TIME_WARM
+from acceptance.loads.storage.contract import OVER_TIME, OVER_TIME_WARM
 from acceptance.suites import storage
 
 HWMON = "sys/class/block/nvme0n1/device/hwmon1"

@@ -11,7 +11,7 @@ from machine_tree import Tree
 
 from acceptance.core.evidence import Scratch
 from acceptance.core.parts import Part
-from acceptance.loads.names import OVER_TIME, OVER_TIME_WARM
+from acceptance.loads.storage.contract import OVER_TIME, OVER_TIME_WARM
 from acceptance.machine.inventory import Disk
 from acceptance.observe import disk_temperature
 from acceptance.observe.sysfs import SysfsError

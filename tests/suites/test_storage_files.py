@@ -15,9 +15,8 @@ from acceptance.core.record import Measured
 from acceptance.loads.miscompare import FailedFile, WrongFile
 from acceptance.loads.protocol import parse
 from acceptance.loads.storage.contract import LEAST, Checkpoint
-from acceptance.session.loads import Place, Results
+from acceptance.session.loads import LoadFailed, Place, Results
 from acceptance.suites import storage
-from acceptance.tools.load_output import LoadFailed
 
 FAILED = FailedFile(
     component=ONE, check="file", operation="write", file="shard-0.tmp", error="EIO", offset=4096

@@ -29,10 +29,9 @@ from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.session.loads import Place, Results
+from acceptance.session.loads import LoadFailed, Place, Results
 from acceptance.suites import together, vram
 from acceptance.suites.fixtures.burn import BurnResults, HostRun
-from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.reading import Reading, ToolOutput
 from acceptance.wording import words
 

@@ -33,9 +33,8 @@ from acceptance.observe import dmi, smart
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
 from acceptance.session import loads
-from acceptance.session.loads import Place
+from acceptance.session.loads import LoadFailed, Place
 from acceptance.tools import device_query
-from acceptance.tools.load_output import LoadFailed
 from acceptance.tools.read import nccl_log
 from acceptance.tools.reading import ToolOutput
 

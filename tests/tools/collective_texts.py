@@ -15,8 +15,7 @@ from acceptance.core import parts
 from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.collective.contract import COLLECTIVES, COLUMNS, Ask
 from acceptance.loads.contract import ReadingKey
-from acceptance.loads.miscompare import CollectiveArm
-from acceptance.loads.names import of_arm
+from acceptance.loads.miscompare import CollectiveArm, of_arm
 
 GROUP = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
 Via = Callable[[int, int], str]

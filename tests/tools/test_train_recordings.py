@@ -28,8 +28,7 @@ from acceptance.loads.train import digest_contract
 from acceptance.loads.train.training_runs import TrainingRuns
 from acceptance.process.command import ProgramResult
 from acceptance.session import loads
-from acceptance.session.loads import Place, alone
-from acceptance.tools.load_output import LoadFailed
+from acceptance.session.loads import LoadFailed, Place, alone
 from acceptance.wording import words
 
 LOADS = Path(__file__).parents[2] / "fixtures/recordings/h100/loads"

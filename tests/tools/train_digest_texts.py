@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import load_texts
 
-from acceptance.loads.miscompare import DifferingRun, DigestFormat, DigestPart
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN
+from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat, DigestPart
 from acceptance.loads.train import digest_contract, digest_log
 from acceptance.loads.train.digest_contract import (
     BATCH,
     COLUMNS,
-    DIFFER,
     LOG,
     RECIPE,
     STEPS,
@@ -99,7 +98,7 @@ def printed(
     return load_texts.printed(
         ask,
         hello,
-        values={DIFFER: float(len(differing))},
+        values={REPEATS_DIFFER: float(len(differing))},
         wrong=[_differing(*one) for one in differing],
         tables={TABLE: (COLUMNS, rows)},
         logs={(LOG.format(dtype), OWN): one.text() for dtype, one in first.items()},

@@ -12,15 +12,15 @@ from acceptance.core.dtype import DtypeName
 from acceptance.core.message import Listed, Values
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.miscompare import BURN_MISCOMPARES, COPY_MISCOMPARES, PEER_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput, LoadTable
 
 # Readings with their units: of each format (`{}`), of the GPU, and of its way to each peer.
-READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", "burn_{}_miscompares": "count"}
+READINGS = {"burn_{}": "TFLOP/s", "burn_{}_kept": "ratio", BURN_MISCOMPARES: "count"}
 PLAIN_READINGS = {"burn_{}_plain": "TFLOP/s", "burn_{}_verified_ratio": "ratio"}
-OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", "burn_copy_miscompares": "count"}
-OF_PEER = {"burn_peer_copied": "GiB", "burn_peer_miscompares": "count"}
+OF_GPU = {"burn_filled": "ratio", "burn_copied": "GiB", COPY_MISCOMPARES: "count"}
+OF_PEER = {"burn_peer_copied": "GiB", PEER_MISCOMPARES: "count"}
 
 LAPS = "burn_laps"
 LAP_COLUMNS = ("lap", "format", "TFLOP/s", "products", "seconds", "from s", "to s")

@@ -19,12 +19,18 @@ from acceptance.loads.burn.card import wait
 from acceptance.loads.burn.compare import steps
 from acceptance.loads.burn.role import BackgroundCopies
 from acceptance.loads.card import CardError, uuid
+from acceptance.loads.contract import OWN
 from acceptance.loads.copy import pattern as copy_pattern
 from acceptance.loads.copy.pattern import SPOILED, WORD, Words, first_of
 from acceptance.loads.cubin import Kernels
 from acceptance.loads.gemm.product import Tensor
-from acceptance.loads.miscompare import CopiedWord, CopyCheck, WrongCopy
-from acceptance.loads.names import OWN
+from acceptance.loads.miscompare import (
+    COPY_MISCOMPARES,
+    PEER_MISCOMPARES,
+    CopiedWord,
+    CopyCheck,
+    WrongCopy,
+)
 from acceptance.loads.protocol import Output
 
 PIECE = 64 << 20
@@ -308,14 +314,13 @@ class Copies(BackgroundCopies):
         # other direction.
         least = len(self._host) * min(path.pieces for path in self._host)
         self._output.reading("burn_copied", "GiB", OWN, least * PIECE / 2**30)
-        self._output.reading(
-            "burn_copy_miscompares", "count", OWN, sum(path.wrong for path in self._host)
-        )
+        wrong = sum(path.wrong for path in self._host)
+        self._output.reading(COPY_MISCOMPARES, "count", OWN, wrong)
         for path in self._peers:
             self._output.reading(
                 "burn_peer_copied", "GiB", path.component, path.pieces * PIECE / 2**30
             )
-            self._output.reading("burn_peer_miscompares", "count", path.component, path.wrong)
+            self._output.reading(PEER_MISCOMPARES, "count", path.component, path.wrong)
 
 
 class CopyDifferences(TypedDict):

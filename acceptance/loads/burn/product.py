@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptance.loads.burn.shape import Shape, operand_bytes
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES, Dtype
 from acceptance.loads.gemm.product import Product, Tensor, formats, multiplication, odd, spoil
 from acceptance.loads.gemm.verification import judge_product, sampled_rows
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
-from acceptance.loads.names import OWN
 
 _INT8_DEVIATION = 32.0
 _PIECE = 1 << 24  # elements drawn at a time, to keep memory use low

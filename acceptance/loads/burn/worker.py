@@ -22,6 +22,7 @@ from acceptance.loads.burn.ring import AHEAD, MIN_GROUPS, ResultGroup, ResultRin
 from acceptance.loads.burn.role import BackgroundCopies, BurnDevice, FormatTurn, Proof
 from acceptance.loads.burn.shape import Shape, shapes
 from acceptance.loads.card import Card, CardError
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.miscompare import (
     ChangedInputs,
@@ -29,7 +30,6 @@ from acceptance.loads.miscompare import (
     Miscompare,
     WrongProduct,
 )
-from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Lap, LapFormat, Output
 
 TURN_S = 30.0  # approximate seconds of one format's turn

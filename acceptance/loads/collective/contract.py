@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from msgspec import Meta
 
@@ -22,8 +22,14 @@ from acceptance.loads.collective.ladder import SIZES
 from acceptance.loads.collective.operation import Operation, pairs
 from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, MOST_RANKS, Numbers
 from acceptance.loads.contract import Due, ReadingKey, Seconds, Unproved
-from acceptance.loads.miscompare import CollectiveArm, CollectiveCheck
-from acceptance.loads.names import COLLECTIVE_ARMS, of_arm
+from acceptance.loads.miscompare import (
+    COLLECTIVE_MISCOMPARES,
+    DISAGREEMENTS,
+    PATH_MISCOMPARES,
+    CollectiveArm,
+    CollectiveCheck,
+    of_arm,
+)
 from acceptance.loads.protocol import LoadOutput
 
 # Operations of all ranks, and those in every format besides float32 that has exact sums of so many.
@@ -39,9 +45,9 @@ SUMS: tuple[CollectiveCheck, ...] = ("all_reduce", "reduce_scatter")
 PAIR_OPERATIONS: tuple[CollectiveCheck, ...] = ("all_reduce", "all_gather")
 NODES = 2
 LATENCY = "collective_latency"
-MISCOMPARES = "collective_miscompares"
-PATH_MISCOMPARES = "collective_send_receive_miscompares"
-DISAGREEMENTS = "collective_disagreements"
+# The arms of every run; a machine file may ask for the third one.
+COLLECTIVE_ARMS: tuple[CollectiveArm, ...] = ("default", "p2p_off")
+WITH_MULTICAST: tuple[CollectiveArm, ...] = get_args(CollectiveArm)
 COLLECTIVES = "collectives"
 COLUMNS = ("arm", "operation", "component", "format", "bytes", "turns", "compared", "us", "GB/s")
 SLOW_PATHS = "collective_slow_paths"
@@ -110,7 +116,7 @@ class Ask(contract.Ask, tag="collective", frozen=True, kw_only=True):
                 **{(rate_of(name), GPUS): "GB/s" for name in WHOLE_GROUP},
                 **({(LATENCY, GPUS): "us"} if on_gpus else {}),
                 (DISAGREEMENTS, GPUS): "count",
-                **{(MISCOMPARES, gpu): "count" for gpu in gpus},
+                **{(COLLECTIVE_MISCOMPARES, gpu): "count" for gpu in gpus},
             }
             for path in map(path_of, pairs(self.ranks) if arm != "multicast" else ()):
                 units |= {
@@ -187,7 +193,7 @@ class PairAsk(contract.Ask, tag="collective_pair", frozen=True, kw_only=True):
                 **{(rate_of(name), GPUS): "GB/s" for name in PAIR_OPERATIONS},
                 **{(rate_of("send_receive"), way): "GB/s" for way in ways},
                 **{(PATH_MISCOMPARES, way): "count" for way in ways if way.second == own},
-                (MISCOMPARES, own): "count",
+                (COLLECTIVE_MISCOMPARES, own): "count",
             },
             tables={COLLECTIVES: COLUMNS},
             logs=frozenset({(NCCL_LOG, own)} if self.backend == "nccl" else ()),

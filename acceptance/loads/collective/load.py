@@ -62,11 +62,8 @@ from acceptance.loads.collective import ladder, nccl_environment, torch_group, w
 from acceptance.loads.collective.contract import (
     COLLECTIVES,
     COLUMNS,
-    DISAGREEMENTS,
     LATENCY,
-    MISCOMPARES,
     NCCL_LOG,
-    PATH_MISCOMPARES,
     SLOW_PATH_COLUMNS,
     SLOW_PATHS,
     SUMS,
@@ -83,13 +80,16 @@ from acceptance.loads.collective.pattern import ELEMENT_TYPES, ITEMSIZE, Numbers
 from acceptance.loads.collective.torch_group import TorchGroup
 from acceptance.loads.collective.worker import Done, Entered, Joined, LatencyStep, Step
 from acceptance.loads.miscompare import (
+    COLLECTIVE_MISCOMPARES,
+    DISAGREEMENTS,
+    PATH_MISCOMPARES,
     CollectiveArm,
     CollectiveCheck,
     DifferingDigests,
     ElementType,
     Miscompare,
+    of_arm,
 )
-from acceptance.loads.names import of_arm
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
@@ -395,7 +395,7 @@ def run_arm(ask: Ask, arm: Arm, output: Output, opening: Opening) -> ArmRun:
                 text = rank.log.read_text(encoding="utf-8", errors="replace")
                 output.log(of_arm(NCCL_LOG, arm.name), rank.component, text)
     for rank in arm.every:
-        run.reading(MISCOMPARES, "count", rank.component, run.wrong[rank.component])
+        run.reading(COLLECTIVE_MISCOMPARES, "count", rank.component, run.wrong[rank.component])
     run.reading(DISAGREEMENTS, "count", GPUS, run.disagreements)
     return run
 

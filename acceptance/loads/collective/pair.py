@@ -49,11 +49,9 @@ from acceptance.loads.collective import nccl_environment, rendezvous, torch_grou
 from acceptance.loads.collective.contract import (
     COLLECTIVES,
     COLUMNS,
-    MISCOMPARES,
     NCCL_LOG,
     NODES,
     PAIR_OPERATIONS,
-    PATH_MISCOMPARES,
     PairAsk,
     path_of,
     rate_of,
@@ -64,6 +62,7 @@ from acceptance.loads.collective.operation import Operation, pairs
 from acceptance.loads.collective.rendezvous import Peer, PeerLost
 from acceptance.loads.collective.torch_group import TorchGroup
 from acceptance.loads.collective.worker import Joined, LatencyStep, Step
+from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, PATH_MISCOMPARES
 from acceptance.loads.protocol import Output
 from acceptance.loads.ranks import RankLost, Ranks, RankSilent
 
@@ -110,7 +109,7 @@ def _measure(run: PairRun, component: Component, most: int) -> None:
         run.reading(rate_of("send_receive"), "GB/s", path, rates[-1])
         if path.second == component:
             run.reading(PATH_MISCOMPARES, "count", path, run.wrong[path])
-    run.reading(MISCOMPARES, "count", component, run.wrong[component])
+    run.reading(COLLECTIVE_MISCOMPARES, "count", component, run.wrong[component])
 
 
 def run(ask: PairAsk, output: Output, join: Join | None = None) -> None:

@@ -10,8 +10,12 @@ from msgspec import Meta
 from acceptance.core.message import Listed
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.miscompare import (
+    OWN_COPY_MISCOMPARES,
+    OWN_PEER_MISCOMPARES,
+    VECTOR_MISCOMPARES,
+)
 from acceptance.loads.protocol import LoadOutput
 
 # The paths to, from and inside a GPU.
@@ -26,10 +30,10 @@ PATHS = (
 )
 READINGS: Mapping[str, str] = {
     **dict.fromkeys(PATHS, "GB/s"),
-    "copy_own_miscompares": "count",
-    "elementwise_miscompares": "count",
+    OWN_COPY_MISCOMPARES: "count",
+    VECTOR_MISCOMPARES: "count",
 }
-PEER_READINGS: Mapping[str, str] = {"copy_own_p2p": "GB/s", "copy_own_p2p_miscompares": "count"}
+PEER_READINGS: Mapping[str, str] = {"copy_own_p2p": "GB/s", OWN_PEER_MISCOMPARES: "count"}
 PRODUCTS = "elementwise"
 PRODUCT_COLUMNS = ("elements", "MiB", "GB/s")
 ELEMENTS = tuple(65536 * 4**power for power in range(6))  # of the products, a row each

@@ -17,10 +17,10 @@ import math
 import statistics
 from collections.abc import Callable
 
+from acceptance.loads.contract import OWN
 from acceptance.loads.copy.contract import ELEMENTS
 from acceptance.loads.copy.device_pattern import Tensor, words
 from acceptance.loads.miscompare import WrongVector
-from acceptance.loads.names import OWN
 
 BYTES_AN_ELEMENT = 12
 BATCHES = 5

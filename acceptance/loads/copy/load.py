@@ -61,6 +61,7 @@ import numpy as np
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu, Pair
 from acceptance.loads.card import gpu_identity, uuid
+from acceptance.loads.contract import OWN
 from acceptance.loads.copy import elementwise, numa, pattern
 from acceptance.loads.copy.contract import (
     ELEMENTS,
@@ -83,7 +84,11 @@ from acceptance.loads.copy.transfers import (
 )
 from acceptance.loads.copy.turns import Turns, TurnsError
 from acceptance.loads.cpu.memory_bandwidth import ArraysError, available_bytes
-from acceptance.loads.names import OWN
+from acceptance.loads.miscompare import (
+    OWN_COPY_MISCOMPARES,
+    OWN_PEER_MISCOMPARES,
+    VECTOR_MISCOMPARES,
+)
 from acceptance.loads.protocol import Output
 
 CACHE_FACTOR = 4  # size of the buffers of a copy within the GPU, as a multiple of its L2 cache
@@ -258,7 +263,7 @@ class CopyRun:
         pair = Pair(OWN, Gpu(index))
         path = UnidirectionalTransfer("copy_own_p2p", pair, count * WORD, way)
         tally = self.measure(path, self.pair_s)
-        self.output.reading("copy_own_p2p_miscompares", "count", pair, tally.wrong)
+        self.output.reading(OWN_PEER_MISCOMPARES, "count", pair, tally.wrong)
 
     def products(self, l2_bytes: int) -> None:
         """Measure the table of elementwise products."""
@@ -269,7 +274,7 @@ class CopyRun:
             rows.append(elementwise.row(elements, rate))
             wrong += found
         self.output.table(PRODUCTS, PRODUCT_COLUMNS, rows)
-        self.output.reading("elementwise_miscompares", "count", OWN, wrong)
+        self.output.reading(VECTOR_MISCOMPARES, "count", OWN, wrong)
 
 
 def run(ask: Ask, output: Output) -> None:
@@ -301,7 +306,7 @@ def run(ask: Ask, output: Output) -> None:
         with turns.on_link():
             course.host()
             torch.cuda.empty_cache()
-    output.reading("copy_own_miscompares", "count", OWN, course.wrong)
+    output.reading(OWN_COPY_MISCOMPARES, "count", OWN, course.wrong)
     if peers:
         with turns.alone():
             for index in peers:

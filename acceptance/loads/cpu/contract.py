@@ -17,20 +17,21 @@ from acceptance.core.dtype import CpuDtype
 from acceptance.core.parts import CPU, MEMORY, Core, Pair, parse
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, ReadingKey, Seconds, Unproved
+from acceptance.loads.miscompare import ARRAY_MISCOMPARES, CORE_MISCOMPARES, RAM_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 
 # Of each number format: how many products were wrong, the rates of all cores and of each, each
 # core's ratio to the others, and how many products were right.
 GEMM: Mapping[CpuDtype, tuple[str, str, str, str, str]] = {
     "float64": (
-        "cpu_gemm_miscompares_f64",
+        CORE_MISCOMPARES["float64"],
         "cpu_gemm_f64",
         "cpu_gemm_core_f64",
         "cpu_gemm_core_ratio_f64",
         "cpu_gemm_products_f64",
     ),
     "float32": (
-        "cpu_gemm_miscompares_f32",
+        CORE_MISCOMPARES["float32"],
         "cpu_gemm_f32",
         "cpu_gemm_core_f32",
         "cpu_gemm_core_ratio_f32",
@@ -39,12 +40,12 @@ GEMM: Mapping[CpuDtype, tuple[str, str, str, str, str]] = {
 }
 # Of each kernel: the rate, and the wrong results.
 BANDWIDTH = {
-    "copy": ("memory_copy", "memory_copy_miscompares"),
-    "triad": ("memory_triad", "memory_triad_miscompares"),
+    "copy": ("memory_copy", ARRAY_MISCOMPARES["copy"]),
+    "triad": ("memory_triad", ARRAY_MISCOMPARES["triad"]),
 }
 # The rate and the wrong results: of a socket's own memory, and of another socket's.
-RANDOM_OWN = ("memory_random", "memory_random_miscompares")
-RANDOM_REMOTE = ("memory_random_remote", "memory_random_remote_miscompares")
+RANDOM_OWN = ("memory_random", RAM_MISCOMPARES[0])
+RANDOM_REMOTE = ("memory_random_remote", RAM_MISCOMPARES[1])
 
 SIZE = 1536  # rows and columns of the matrices
 

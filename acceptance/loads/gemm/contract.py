@@ -8,8 +8,7 @@ from msgspec import Meta
 
 from acceptance.core.dtype import GEMM_READINGS, DtypeName
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds
 from acceptance.loads.protocol import LoadOutput
 
 LARGEST = 32768

@@ -21,6 +21,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import (
     OddCounts,
@@ -36,7 +37,6 @@ from acceptance.loads.gemm.product import (
     words,
 )
 from acceptance.loads.miscompare import ReferenceKind, WrongReference, WrongValue
-from acceptance.loads.names import OWN
 
 BANDS = 64
 _BLOCK = 1024

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 from acceptance.core.dtype import GEMM_READINGS
 from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.contract import COLUMNS, by_size
 from acceptance.loads.gemm.dtypes import Dtype
 from acceptance.loads.gemm.product import ProductDifference
 from acceptance.loads.gemm.table import Prepare, operations, rows
 from acceptance.loads.gemm.verification import RemadeDigest
 from acceptance.loads.miscompare import LapMismatch, Miscompare, WrongReference, WrongRepeat
-from acceptance.loads.names import OWN
 from acceptance.loads.protocol import Output
 
 SMALLER = 4096  # the judged size on a GPU that is too small for the requested one

@@ -14,6 +14,7 @@ from acceptance.core.component import Component
 from acceptance.core.parts import parse
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, Seconds
+from acceptance.loads.miscompare import FILE_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 
 Kind = Literal["rest", "stale", "elsewhere", "short", "flight"]
@@ -31,7 +32,7 @@ MOST = 1 << 37  # the words of a file have numbers of their own up to here (`tok
 ARMS = ("cold", "cold_random", "warm", "warm_random")
 MEMMAP = "storage_memmap"  # the load, its file and its table
 MEMMAP_COLUMNS = ("arm", "windows", "Mtokens/s", "asked bytes", "disk bytes", "us p50", "us p99")
-MEMMAP_MISCOMPARES = "storage_memmap_miscompares"
+MEMMAP_MISCOMPARES = FILE_MISCOMPARES["memmap"]
 MEMMAP_READINGS: Mapping[str, str] = {
     "storage_memmap_cold": "Mtokens/s",
     "storage_memmap_cold_random": "Mtokens/s",
@@ -41,16 +42,27 @@ MEMMAP_READINGS: Mapping[str, str] = {
 }
 FEED = "storage_feed"
 FEED_HOST, FEED_GPU = "storage_feed_host", "storage_feed_gpu"
-FEED_MISCOMPARES = "storage_feed_miscompares"
+FEED_MISCOMPARES = FILE_MISCOMPARES["feed"]
 CHECKPOINT = "storage_checkpoint"
-CHECKPOINT_MISCOMPARES = "storage_checkpoint_miscompares"
+CHECKPOINT_MISCOMPARES = FILE_MISCOMPARES["checkpoint"]
 CHECKPOINT_READINGS: Mapping[str, str] = {
     "storage_checkpoint_write": "s",
     "storage_checkpoint_read": "s",
     CHECKPOINT_MISCOMPARES: "count",
 }
 KEPT = "storage_kept"
-KEPT_ERRORS = "storage_kept_errors"
+KEPT_ERRORS = FILE_MISCOMPARES["kept"]
+
+# Tables of the storage checks: how long fio's requests took, and what the kernel counted of the
+# disks meanwhile, with the temperature of the hottest where one has a thermometer.
+LATENCIES = ("storage_write", "storage_read", "storage_randread", "storage_randwrite")
+LATENCY_COLUMNS = ("share", "us")
+STORAGE_OVER_TIME = "storage_over_time"
+OVER_TIME = ("s", "read GB/s", "written GB/s")
+OVER_TIME_WARM = (*OVER_TIME, "degC")
+STORAGE_FULL_CACHE = "storage_full_cache"
+FULL_CACHE = ("GiB", "GB/s")
+FULL_CACHE_WARM = (*FULL_CACHE, "degC")
 
 
 class OnDisk(contract.Ask, frozen=True, kw_only=True):

@@ -10,16 +10,14 @@ from msgspec import Meta
 
 from acceptance.core.dtype import native_dtypes
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.miscompare import DifferingRun, DigestFormat
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.digest_log import RunDigests, UnreadableLog
 from acceptance.loads.train.shapes import MODELS
 from acceptance.loads.train.training_runs import TrainingRuns, TrainingVersions
 
-DIFFER = "digest_repeats_differ"  # own repeats with other bits than the first run
 # A row for each format, with the digest of the whole first run, and how often it was run.
 TABLE = "train_digests"
 COLUMNS = ("format", "steps", "repeats", "losses", "gradients", "weights", "seconds")
@@ -53,7 +51,7 @@ class Ask(contract.Ask, tag="train_digest", frozen=True, kw_only=True):
     def due(self, output: LoadOutput) -> Due:
         """The count of repeats that differ, and table and logs of the GPU's formats."""
         return Due(
-            readings={(DIFFER, OWN): "count"},
+            readings={(REPEATS_DIFFER, OWN): "count"},
             tables={TABLE: COLUMNS},
             logs=frozenset((LOG.format(dtype), OWN) for dtype in _formats_of(output)),
         )

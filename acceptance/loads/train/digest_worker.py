@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, get_args
 
-from acceptance.loads.miscompare import DifferingRun, DigestFormat
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN
+from acceptance.loads.miscompare import REPEATS_DIFFER, DifferingRun, DigestFormat
 from acceptance.loads.protocol import Output
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.digest_contract import (
     COLUMNS,
-    DIFFER,
     LEAST_REPEATS,
     LOG,
     TABLE,
@@ -167,4 +166,4 @@ class DigestWorker:
             counts = course.first.steps, course.repeats
             rows.append((dtype, *counts, *course.first.summaries, round(course.seconds, 4)))
         self._output.table(TABLE, COLUMNS, rows)
-        self._output.reading(DIFFER, "count", OWN, self._differing)
+        self._output.reading(REPEATS_DIFFER, "count", OWN, self._differing)

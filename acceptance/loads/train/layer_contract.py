@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from acceptance.core.dtype import TrainedDtype, native_dtypes, trained_dtype
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.miscompare import LAYER_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.layer_bound import UNITS
 from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME
@@ -33,7 +33,7 @@ LAYER_READINGS = {
     **{f"layer_{name}_forward": "TFLOP/s" for name in LAYER_NAMES},
     **{f"layer_{name}_share": "ratio" for name in LAYER_NAMES},
     "layer_matmul": "TFLOP/s",
-    "layer_miscompares": "count",
+    LAYER_MISCOMPARES: "count",
 }
 # Parts of a BERT-large layer at batch 64, sequence 128, forward.
 LAYER_PARTS = {
@@ -41,7 +41,7 @@ LAYER_PARTS = {
     "layer_dense_gelu": "TFLOP/s",
     "layer_feed_forward": "TFLOP/s",
     "layer_attention": "TFLOP/s",
-    "layer_miscompares": "count",
+    LAYER_MISCOMPARES: "count",
 }
 # Parameters of each layer. With inputs and output they are the tensors that are compared.
 LAYER_PARAMETERS: dict[LayerName, int] = {
@@ -108,7 +108,7 @@ class Ask(contract.Ask, tag="train_layers", frozen=True, kw_only=True):
             tensors = layer_tensors(1, judged=True)
         if not whole:
             raise Unproved("load_layer_rows", table=LAYER_TABLE)
-        (counted,) = (one.value for one in output.readings if one.name == "layer_miscompares")
+        (counted,) = (one.value for one in output.readings if one.name == LAYER_MISCOMPARES)
         if counted != len(output.miscompares):
             raise Unproved("load_uncounted")
         if layers_compared(tensors, len(output.miscompares)) not in output.notes:

@@ -23,10 +23,10 @@ import torch
 from torch import Tensor, nn
 
 from acceptance.core.dtype import DtypeName
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.dtypes import DTYPES
 from acceptance.loads.gemm.product import normal, words
 from acceptance.loads.miscompare import WrongLayer, WrongLayerRepeat, WrongPlace, WrongValue
-from acceptance.loads.names import OWN
 from acceptance.loads.train.blocks import (
     MODULES,
     Attention,

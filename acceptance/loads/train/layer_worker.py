@@ -10,10 +10,10 @@ from typing import Protocol
 
 from acceptance.core.dtype import DtypeName
 from acceptance.loads.card import Card, CardError, take, times_for
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.table import operations
 from acceptance.loads.gemm.worker import settled_rate, sustain
-from acceptance.loads.miscompare import Miscompare, WrongLayer, WrongLayerRepeat
-from acceptance.loads.names import OWN
+from acceptance.loads.miscompare import LAYER_MISCOMPARES, Miscompare, WrongLayer, WrongLayerRepeat
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.layer_contract import LAYER_COLUMNS, LAYER_TABLE, layers_compared
 from acceptance.loads.train.layer_grid import GRID, NO_MEMORY, NO_TIME, parts
@@ -246,7 +246,7 @@ class LayerWorker:
             self._output.miscompare(one)
 
     def _end(self) -> None:
-        self._reading("layer_miscompares", "count", self._wrong)
+        self._reading(LAYER_MISCOMPARES, "count", self._wrong)
         self._output.note(layers_compared(self._compared, self._wrong))
 
     def _reading(self, name: str, unit: str, value: float) -> None:

@@ -13,7 +13,7 @@ from acceptance.core.message import Listed
 from acceptance.core.parts import GPUS
 from acceptance.loads import contract
 from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.names import of_arm
+from acceptance.loads.miscompare import PARALLEL_DISAGREEMENTS, PARALLEL_MISCOMPARES, of_arm
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import parallel_sizes, parallel_values
 from acceptance.loads.train.parallel_values import VERIFIED, ParallelWay
@@ -26,7 +26,7 @@ Arm = Literal["default", "p2p_off"]  # as the machine comes, and without peer ac
 ARMS: tuple[Arm, ...] = get_args(Arm)
 MOST_RANKS = VERIFIED.layer.heads
 TOTAL = "parallel_ddp"  # Mtokens/s of all GPUs, as the machine comes, accumulation 1
-COUNTS = ("parallel_miscompares", "parallel_disagreements")
+COUNTS = (PARALLEL_MISCOMPARES, PARALLEL_DISAGREEMENTS)
 TABLE = "train_parallel"
 COLUMNS = (
     "arm",

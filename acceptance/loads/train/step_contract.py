@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from acceptance.core.message import Listed
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.miscompare import STEP_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train import parallel_values
 from acceptance.loads.train.proof import (
@@ -37,7 +37,7 @@ from acceptance.loads.train.step_options import (
 StepModel = Literal["gpt2", "bert", "neo"]
 STEP_MODELS: tuple[StepModel, ...] = get_args(StepModel)
 STEP_READINGS = {"step_{}": "TFLOP/s", "step_{}_share": "ratio"}
-STEP_OF_GPU = {"step_matmul": "TFLOP/s", "step_miscompares": "count"}
+STEP_OF_GPU = {"step_matmul": "TFLOP/s", STEP_MISCOMPARES: "count"}
 STEP_TABLE = "train_steps"
 STEP_COLUMNS = (
     "model",
@@ -124,7 +124,7 @@ class Ask(contract.Ask, tag="train_step", frozen=True, kw_only=True):
         self._require_rows(rows, judged)
         self._require_rates(output, rows, judged)
         self._require_compared(output, rows, judged)
-        (counted,) = (one.value for one in output.readings if one.name == "step_miscompares")
+        (counted,) = (one.value for one in output.readings if one.name == STEP_MISCOMPARES)
         if counted != len(output.miscompares):
             raise Unproved("load_uncounted")
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from acceptance.core.message import Message
 from acceptance.loads.card import Card, CardError, take
+from acceptance.loads.contract import OWN
 from acceptance.loads.gemm.worker import Marks, sustain
-from acceptance.loads.miscompare import StepCheck, WrongStep, WrongValue
-from acceptance.loads.names import OWN
+from acceptance.loads.miscompare import STEP_MISCOMPARES, StepCheck, WrongStep, WrongValue
 from acceptance.loads.protocol import Output
 from acceptance.loads.train.shapes import ModelShape
 from acceptance.loads.train.step_contract import (
@@ -276,7 +276,7 @@ class StepWorker:
         self._output.reading("step_matmul", "TFLOP/s", OWN, rate)
         turns = ", ".join(f"{one:.1f}" for one in self._product.turns)
         self._output.note(f"matrix products before and after each turn of steps: {turns} TFLOP/s")
-        self._output.reading("step_miscompares", "count", OWN, float(self._wrong))
+        self._output.reading(STEP_MISCOMPARES, "count", OWN, float(self._wrong))
 
     def _verify(self, *, falsify: bool) -> None:
         """One step of the small model in float32 and in the judged format, against float64."""

@@ -9,15 +9,15 @@ from msgspec import Meta
 
 from acceptance.core.message import Listed
 from acceptance.loads import contract
-from acceptance.loads.contract import Due, Seconds, Unproved
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN, Due, Seconds, Unproved
+from acceptance.loads.miscompare import VRAM_MISCOMPARES
 from acceptance.loads.protocol import LoadOutput
 
 READINGS: Mapping[str, str] = {
     "vram_tested": "ratio",
     "vram_rate": "ratio",
     "vram_copy": "GB/s",
-    "vram_miscompares": "count",
+    VRAM_MISCOMPARES: "count",
 }
 PASSES = "vram_passes"
 PASS_COLUMNS = ("pattern", "passes", "GB/s", "wrong")
@@ -67,7 +67,7 @@ class Ask(contract.Ask, tag="vram", frozen=True, kw_only=True):
         known = tuple(str(one) for one in dict.fromkeys((*PATTERNS, *(row[0] for row in rows))))
         if missing := [pattern for pattern in known if pattern not in made]:
             raise Unproved("load_pattern_missing", patterns=Listed(tuple(missing)))
-        (counted,) = (one.value for one in output.readings if one.name == "vram_miscompares")
+        (counted,) = (one.value for one in output.readings if one.name == VRAM_MISCOMPARES)
         wrong = next((str(row[0]) for row in rows if row[3] != 0), None)
         if wrong is not None and not counted:
             raise Unproved("load_words_uncounted", pattern=wrong)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acceptance.loads.card import CardError
-from acceptance.loads.miscompare import WrongMemory
-from acceptance.loads.names import OWN
+from acceptance.loads.contract import OWN
+from acceptance.loads.miscompare import VRAM_MISCOMPARES, WrongMemory
 from acceptance.loads.protocol import Output
 from acceptance.loads.vram.contract import MAP, MAP_COLUMNS, PASS_COLUMNS, PASSES
 from acceptance.loads.vram.findings import Map, wrong_words
@@ -205,7 +205,7 @@ class VramWorker:
         )
         output.reading("vram_rate", "ratio", OWN, moved / seconds / 1e9 / copy)
         output.reading("vram_copy", "GB/s", OWN, copy)
-        output.reading("vram_miscompares", "count", OWN, sum(tally.wrong for tally in tallies))
+        output.reading(VRAM_MISCOMPARES, "count", OWN, sum(tally.wrong for tally in tallies))
         output.table(
             PASSES,
             PASS_COLUMNS,

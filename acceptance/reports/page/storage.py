@@ -16,17 +16,19 @@ from acceptance.core.judgement import Judgement
 from acceptance.core.language import Language
 from acceptance.core.limit import number
 from acceptance.journal.run import Run
-from acceptance.loads.names import (
+from acceptance.loads.storage.contract import (
+    ARMS,
     FULL_CACHE,
     FULL_CACHE_WARM,
     LATENCIES,
     LATENCY_COLUMNS,
+    MEMMAP,
+    MEMMAP_COLUMNS,
     OVER_TIME,
     OVER_TIME_WARM,
     STORAGE_FULL_CACHE,
     STORAGE_OVER_TIME,
 )
-from acceptance.loads.storage.contract import ARMS, MEMMAP, MEMMAP_COLUMNS
 from acceptance.machine.inventory import Inventory
 from acceptance.reports import pair_table, summary
 from acceptance.reports.page import bars

@@ -225,7 +225,7 @@ def collective(words: list[str]) -> None:
     from msgspec.structs import replace
 
     from acceptance.loads import asks
-    from acceptance.loads.names import of_arm
+    from acceptance.loads.miscompare import of_arm
 
     told = plan("collective")
     found = seen.machine()
