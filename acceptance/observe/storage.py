@@ -54,25 +54,31 @@ def _shows_link(disk: Disk, root: Path) -> bool | None:
 
 
 def report(
-    disk: Disk, *, deadline: Deadline, run: Callable[..., ProgramResult] = command.run
+    disk: Disk,
+    *,
+    deadline: Deadline,
+    run: Callable[..., ProgramResult] = command.run,
+    find: Callable[[str, str], str] | None = None,
 ) -> ProgramResult:
     """Ask a disk for its report with smartctl; needs root. `smart` and `self_test` parse it.
 
     Raises SmartInterrupted, or CommandError if smartctl is missing; each message has the reason and
     the fix.
     """
-    return _ask(smart.argv(f"/dev/{disk.name}", _program()), disk, deadline, run)
+    program = (find or command.find)(smart.PROGRAM, smart.PACKAGE)
+    return _ask(smart.argv(f"/dev/{disk.name}", program), disk, deadline, run)
 
 
 def start_self_test(
-    disk: Disk, *, deadline: Deadline, run: Callable[..., ProgramResult] = command.run
+    disk: Disk,
+    *,
+    deadline: Deadline,
+    run: Callable[..., ProgramResult] = command.run,
+    find: Callable[[str, str], str] | None = None,
 ) -> ProgramResult:
     """Ask a disk to begin its short self-test. Raises as `report` does."""
-    return _ask(self_test.start_argv(f"/dev/{disk.name}", _program()), disk, deadline, run)
-
-
-def _program() -> str:
-    return command.find(smart.PROGRAM, smart.PACKAGE)
+    program = (find or command.find)(smart.PROGRAM, smart.PACKAGE)
+    return _ask(self_test.start_argv(f"/dev/{disk.name}", program), disk, deadline, run)
 
 
 def _ask(

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.core import regular_file, repeat
-from acceptance.core.component import Component
 from acceptance.core.evidence import Scratch, ToolRan
-from acceptance.core.message import Listed, Message
-from acceptance.core.plan import PlannedCheck
-from acceptance.core.record import CheckEnded, Entry, Measured
-from acceptance.expect import site_sheets
+from acceptance.core.message import Listed, Message, Text
+from acceptance.core.record import CheckEnded, Entry, Measured, Stopped
 from acceptance.journal.run import Run
-from acceptance.machine.gpu import gpus
+from acceptance.loads.protocol import salvage
 from acceptance.process.command import ProgramResult
-from acceptance.run import kept_outputs
-from acceptance.run.kept_outputs import Kept
+from acceptance.process.unreadable import UnreadableOutput
+from acceptance.run import replay_session
+from acceptance.run.replay_session import Figure, Reading
+from acceptance.session.context import SessionContext
+from acceptance.session.programs import SENT
+from acceptance.suites.fixtures.host_tools import wrong_note
+from acceptance.tools import TOOLS, Tool
 from acceptance.wording.errors import WordedError
-
-Figure = tuple[str, Component]  # a measurement of a component
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,82 +42,144 @@ class _LogUnread(WordedError):
     """A log cannot be read; the message names it, and says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The records of a check, and what its programs left; `unread` are logs that are not there."""
+
+    entries: Sequence[Entry]
+    programs: Sequence[ProgramResult]
+    unread: Sequence[Message]
+
+    @property
+    def journal(self) -> list[Measured]:
+        """The values that the journal has."""
+        bodies = (entry.body for entry in self.entries)
+        return [one for one in bodies if isinstance(one, Measured) and one.value is not None]
+
+    @property
+    def outcomes(self) -> set[str]:
+        """How the check ended."""
+        return {one.body.outcome for one in self.entries if isinstance(one.body, CheckEnded)}
+
+
 def read_again(run: Run) -> LogReading:
     """Make the values of every check again of the logs of its programs."""
     measured = compared = 0
     differences: list[Message] = []
     # A repeat runs checks again: its values are its own logs'.
-    for entries in repeat.split_repeat(run.entries):
-        measured += len(_measured(entries))
+    for entries in filter(None, repeat.split_repeat(run.entries)):
         by_check: dict[str | None, list[Entry]] = {}
         for one in entries:
             by_check.setdefault(getattr(one.body, "check", None), []).append(one)
-        for planned in run.plan.checks:
-            count, found = _check(run, planned, by_check)
+        measured += len(_Kept(entries, (), ()).journal)
+        kept = {one.id: _kept(run.folder, by_check.get(one.id, ())) for one in run.plan.checks}
+        whole = {
+            str(name): kept[str(name)].programs
+            for name in by_check
+            if name in kept and kept[name].programs and not kept[name].unread
+        }
+        again = replay_session.read(_context(run), whole)
+        for name, own in kept.items():
+            count, found = _check(name, own, again)
             compared += count
             differences += found
     return LogReading(measured, compared, tuple(differences))
 
 
-def _measured(entries: Sequence[Entry]) -> list[Measured]:
-    bodies = (entry.body for entry in entries)
-    return [one for one in bodies if isinstance(one, Measured) and one.value is not None]
+def _context(run: Run) -> SessionContext:
+    """What the sessions of a run had."""
+    return SessionContext(
+        mode="run",
+        root="/",
+        run_id=run.start.run_id,
+        machine_id=run.start.machine_id,
+        plan=run.plan,
+        inventory=run.inventory,
+        scratches=tuple(one.body for one in run.entries if isinstance(one.body, Scratch)),
+        limits=run.start.limits,
+    )
 
 
-def _check(
-    run: Run, planned: PlannedCheck, by_check: Mapping[str | None, Sequence[Entry]]
-) -> tuple[int, Sequence[Message]]:
-    """How many values of a check its logs tell, and what differs."""
-    entries = by_check.get(planned.id, ())
-    journal = [
-        one for one in _measured(entries) if kept_outputs.of_logs(planned.id, one.measurement)
-    ]
-    about = {"check": planned.id}
-    outcomes = [one.body.outcome for one in entries if isinstance(one.body, CheckEnded)]
+def _kept(folder: Path, entries: Sequence[Entry]) -> _Kept:
+    """What the programs of a check left."""
     done: list[ProgramResult] = []
     unread: list[Message] = []
+    before = None
     for entry in entries:
         if isinstance(ran := entry.body, ToolRan) and ran.log is not None:
+            # A signal that was not the run's own is journalled right before.
+            own = not (isinstance(before, Stopped) and before.ended)
             try:
-                done.append(_program(run.folder, ran, ran.log))
+                out, err = (_text(folder, ran.check, name) for name in (ran.log, f"{ran.log}.err"))
+                done.append(
+                    ProgramResult(
+                        ran.argv,
+                        ran.returncode,
+                        out,
+                        err,
+                        ran.seconds,
+                        timed_out=own and -ran.returncode in SENT,
+                    )
+                )
             except _LogUnread as error:
                 unread.append(error.message)
+        before = entry.body
+    return _Kept(entries, done, unread)
+
+
+def _check(name: str, kept: _Kept, again: Mapping[str, Reading]) -> tuple[int, Sequence[Message]]:
+    """How many values of a check its logs tell, and what differs."""
+    about = {"check": name}
     found = [
-        Message("log_tells_fault", {**about, "why": why})
-        for one in done
-        if "pass" in outcomes and (why := kept_outputs.fault(one)) is not None
+        *kept.unread,
+        *(
+            Message("log_tells_fault", {**about, "why": why})
+            for one in kept.programs
+            if "pass" in kept.outcomes and (why := _fault(one)) is not None
+        ),
     ]
-    if unread:
-        return 0, [*unread, *found]
-    if not kept_outputs.known(planned.id):
-        unknown = [Message("log_of_unknown", about)] if any(map(kept_outputs.reads, done)) else []
-        return 0, [*unknown, *found]
-    if not done:
-        return 0, [Message("log_none", about)] if journal else []
-
-    def earlier(check: str) -> tuple[ProgramResult, ...]:
-        ran = (one.body for one in by_check.get(check, ()))
-        return tuple(
-            _program(run.folder, one, one.log)
-            for one in ran
-            if isinstance(one, ToolRan) and one.log is not None
-        )
-
-    due = gpus(run.inventory, run.plan.gpus)
-    scratches = [one.body for one in run.entries if isinstance(one.body, Scratch)]
-    models = site_sheets.of_record(run.start.limits).models
-    kept = Kept(planned, done, due, run.inventory, earlier, scratches, models)
-    told, trouble = kept_outputs.values(kept)
-    if trouble is not None:
-        found.append(Message("log_proves_nothing", {**about, "why": trouble}))
-    journalled, logged = _by_figure(journal), _by_figure(told)
+    if kept.unread:
+        return 0, found
+    if name not in again:
+        unknown = any(_is_load(one) or _tool(one) for one in kept.programs)
+        return 0, [*([Message("log_of_unknown", about)] if unknown else []), *found]
+    if not kept.programs:
+        return 0, [Message("log_none", about)] if kept.journal else []
+    reading = again[name]
+    if reading.trouble is not None:
+        found.append(Message("log_proves_nothing", {**about, "why": reading.trouble}))
+    journalled, logged = _by_figure(kept.journal), _by_figure(reading.measured)
     compared = sum(len(held) for figure, held in journalled.items() if figure in logged)
     for figure in dict.fromkeys((*journalled, *logged)):
         held, said = journalled.get(figure, []), logged.get(figure, [])
         # After a trouble the log tells less, and of a check that proved nothing the journal does.
-        if (said or trouble is None) and (held or {"pass", "fail"} & {*outcomes}):
-            found += _differences(planned.id, figure, held, said)
+        due = (said or reading.trouble is None) and (held or {"pass", "fail"} & kept.outcomes)
+        if due and figure not in reading.of_machine:
+            found += _differences(name, figure, held, said)
     return compared, found
+
+
+def _fault(done: ProgramResult) -> Text | None:
+    """The fault that a program's output proves by itself; None where it proves none."""
+    if _is_load(done):
+        return wrong_note(salvage(done.stdout))
+    if (tool := _tool(done)) is None:
+        return None
+    try:
+        output = tool.parse(f"{done.stdout}\n{done.stderr}")
+    except UnreadableOutput:
+        return None
+    return output.reason if output.outcome == "fail" else None
+
+
+def _is_load(done: ProgramResult) -> bool:
+    return any(one.startswith("acceptance.loads") for one in done.argv)
+
+
+def _tool(done: ProgramResult) -> Tool | None:
+    """The tool of a command, which may stand behind `nice`."""
+    names = {Path(one).name for one in done.argv}
+    return next((tool for tool in TOOLS if tool.name in names), None)
 
 
 def _by_figure(measured: Sequence[Measured]) -> dict[Figure, list[float]]:
@@ -157,12 +219,6 @@ def _without(values: Sequence[float], others: Sequence[float]) -> list[float]:
 
 def _listed(values: Sequence[float]) -> Listed:
     return Listed(tuple(f"{value:.9g}" for value in sorted(values)))
-
-
-def _program(folder: Path, ran: ToolRan, log: str) -> ProgramResult:
-    """A program as its kept output shows it. Raises _LogUnread."""
-    out, err = (_text(folder, ran.check, name) for name in (log, f"{log}.err"))
-    return ProgramResult(ran.argv, ran.returncode, out, err, ran.seconds)
 
 
 def _text(folder: Path, check: str, name: str) -> str:

@@ -50,8 +50,9 @@ from acceptance.observe import pci
 from acceptance.observe.event import PartKind
 from acceptance.observe.sensors import UNITS
 from acceptance.process.command import ProgramResult
+from acceptance.process.deadline import Deadline
 from acceptance.session import context as session_context
-from acceptance.session import earlier, load_events
+from acceptance.session import earlier, load_events, timeouts
 from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.loads import Listening, Loads
 from acceptance.session.programs import Programs
@@ -182,6 +183,16 @@ class SessionFixtures:
         return Path(self.context.root)
 
     @pytest.fixture
+    def exists(self, root: Path) -> Callable[[str], bool]:
+        """Whether a file is there now, such as `sys/block/sda`."""
+        return lambda path: (root / path).exists()
+
+    @pytest.fixture
+    def pause(self) -> Callable[[float], None]:
+        """Waits so many seconds."""
+        return time.sleep
+
+    @pytest.fixture
     def scratches(self) -> tuple[Scratch, ...]:
         """The filesystems on which the run has made its folder."""
         return self.context.scratches
@@ -231,6 +242,11 @@ class SessionFixtures:
         """
         look = "-again" if self.context.session == REPEAT_SESSION else ""
         return Programs(planned, self.run_dir / "logs", self._write, look)
+
+    @pytest.fixture
+    def deadline(self, planned: PlannedCheck) -> Deadline:
+        """The time at which a check that starts no programs must have its answers."""
+        return Deadline.after(timeouts.programs_s(planned))
 
     @pytest.fixture
     def loads(self, programs: Programs, listener: Listening) -> Loads:

@@ -25,7 +25,7 @@ from acceptance.wording.errors import said
 # malfunctioning program.
 WAITING = 256
 # Signals that others send; a program that fails ends itself by one of the others.
-_SENT = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+SENT = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 POLL_S = 0.1  # the end of a program is noticed within this time
 
 
@@ -238,7 +238,7 @@ class Programs:
     def _record(
         self, name: str, completed: command.ProgramResult, part: Part
     ) -> command.ProgramResult:
-        if -completed.returncode in _SENT and not completed.timed_out:
+        if -completed.returncode in SENT and not completed.timed_out:
             self._write(Stopped(self._planned.id, ended=True, component=part.component))
         self._write(
             ToolRan(

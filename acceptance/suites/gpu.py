@@ -26,8 +26,8 @@ from acceptance.observe.presence import (
     presence_lines,
 )
 from acceptance.observe.readiness import obstacles, remarks
+from acceptance.process.deadline import Deadline
 from acceptance.session.check import Check
-from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import gpu_health
 from acceptance.suites.fixtures.gpu_tools import CudaDevices
 from acceptance.wording.errors import WordedError
@@ -121,7 +121,7 @@ def test_ready(
 @pytest.mark.costs(1.0, slack=60.0)
 @pytest.mark.measures("gpu_granted")
 def test_granted(
-    inventory: Inventory, due_gpus: tuple[Gpu, ...], programs: Programs, check: Check
+    inventory: Inventory, due_gpus: tuple[Gpu, ...], deadline: Deadline, check: Check
 ) -> None:
     """The loads see exactly the expected GPUs, compared by UUID.
 
@@ -129,7 +129,7 @@ def test_granted(
     and a container without them would pass every test of GPUs that it does not see. A difference is
     the station's trouble and no fault of a card, so it is an error.
     """
-    inside = nvml.probe(deadline=programs.deadline)
+    inside = nvml.probe(deadline=deadline)
     seen = {
         device.uuid for device in inside.devices if device.uuid is not None and device.error is None
     }

@@ -53,10 +53,10 @@ from acceptance.observe import (
 )
 from acceptance.observe.raid import RaidState
 from acceptance.observe.self_test import SelfTestResult, SelfTests
-from acceptance.process.command import ProgramMissing, ProgramResult
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.session.check import Check
+from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.loads import Results
 from acceptance.session.programs import Programs
 from acceptance.suites.fixtures import full_cache
@@ -99,19 +99,17 @@ class TemperatureUnread(WordedError):
 @pytest.fixture
 def smart_report(programs: Programs) -> AskDisk:
     """Asks a disk for its report."""
-    return lambda disk: storage.report(disk, deadline=programs.deadline, run=programs.run)
-
-
-@pytest.fixture
-def exists(root: Path) -> Exists:
-    """Whether a file is there now, such as `sys/block/sda`."""
-    return lambda path: (root / path).exists()
+    return lambda disk: storage.report(
+        disk, deadline=programs.deadline, run=programs.run, find=programs.find
+    )
 
 
 @pytest.fixture
 def start_self_test(programs: Programs) -> AskDisk:
     """Asks a disk to begin its short self-test."""
-    return lambda disk: storage.start_self_test(disk, deadline=programs.deadline, run=programs.run)
+    return lambda disk: storage.start_self_test(
+        disk, deadline=programs.deadline, run=programs.run, find=programs.find
+    )
 
 
 @pytest.fixture
@@ -132,8 +130,8 @@ class _Answers:
         """What `ask` makes of what is given to it, or None, with the reason kept."""
         try:
             return ask(*given)
-        except ProgramMissing as missing:
-            self.skipped[disk.component] = not_permitted(said(missing))
+        except CheckSkipped as missing:
+            self.skipped[disk.component] = missing.gap
         except smart.DiskVanished as error:
             self.skipped[disk.component] = self._absence(error)
         except smart.SmartUnreadable as error:
@@ -622,6 +620,7 @@ def test_self_test(
     smart_report: AskDisk,
     earlier_programs: EarlierPrograms,
     until: Deadline,
+    pause: Callable[[float], None],
     exists: Exists,
     check: Check,
 ) -> None:
@@ -643,7 +642,7 @@ def test_self_test(
         before = answers.of(disk, _self_tests, first)
         if before is None:
             continue
-        after = answers.again(disk, _ended, smart_report, disk, until)
+        after = answers.again(disk, _ended, smart_report, disk, until, pause)
         if after is None:
             continue
         if start is None or start.returncode & smart.NOT_DONE:
@@ -665,11 +664,13 @@ def _start(done: ProgramResult) -> tuple[Message | None]:
     return (self_test.start_refusal(done.stdout, done.returncode),)
 
 
-def _ended(smart_report: AskDisk, disk: Disk, until: Deadline) -> SelfTests:
+def _ended(
+    smart_report: AskDisk, disk: Disk, until: Deadline, pause: Callable[[float], None]
+) -> SelfTests:
     """A disk's self-tests once none runs, or when the time is over."""
     found = _self_tests(smart_report(disk))
     while found.percent is not None and until.remaining() > POLL_S + storage.SMARTCTL_S:
-        time.sleep(POLL_S)
+        pause(POLL_S)
         found = _self_tests(smart_report(disk))
     return found
 

@@ -25,8 +25,8 @@ from acceptance.machine.gpu_health import READINGS
 from acceptance.machine.inventory import NvmlAnswer
 from acceptance.observe import nvml
 from acceptance.observe.readiness import fabric_obstacles
+from acceptance.process.deadline import Deadline
 from acceptance.session.check import Check
-from acceptance.session.programs import Programs
 from acceptance.session.reading_loss import loss
 from acceptance.suites.fixtures import gpu_health, gpu_links
 from acceptance.wording.errors import WordedError, each_once
@@ -427,7 +427,7 @@ def _growth(gpu: Gpu, history: GpuHistory, name: str) -> float:
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
 @pytest.mark.measures("nvlink_active", "nvlink_speed")
-def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
+def test_nvlinks(due_gpus: tuple[Gpu, ...], deadline: Deadline, check: Check) -> None:
     """How many NVLinks of each GPU are up after the load, and the speed of the slowest of them in
     one direction.
 
@@ -435,7 +435,7 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
     fewer than before the run are an error. A link that went down under load and came back is in the
     counters.
     """
-    now = nvml.probe(deadline=programs.deadline)
+    now = nvml.probe(deadline=deadline)
     seen = joined(due_gpus, now)
     gpu_links.measure(seen, check)
     due = check.components("nvlink_active") | check.components("nvlink_speed")
@@ -445,14 +445,14 @@ def test_nvlinks(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) ->
 @pytest.mark.session("host-after")
 @pytest.mark.costs(0.5)
 @pytest.mark.measures(*READINGS)
-def test_health(due_gpus: tuple[Gpu, ...], programs: Programs, check: Check) -> None:
+def test_health(due_gpus: tuple[Gpu, ...], deadline: Deadline, check: Check) -> None:
     """What each GPU's driver says of its health after the load, by the same rules as before it.
 
     Measured: the flags that NVML reports when asked again, and whether each GPU is still in its
     NVLink fabric. What was offered before the load and is not any more was not measured. Not
     measured: a state that came and went between both.
     """
-    now = nvml.probe(deadline=programs.deadline)
+    now = nvml.probe(deadline=deadline)
     seen = joined(due_gpus, now)
     unjudged = gpu_health.measure(seen, check)
     left = (one.message for one in fabric_obstacles(now, due_gpus))

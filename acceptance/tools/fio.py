@@ -104,11 +104,6 @@ class Job:
             raise ValueError(f"{self.kind} for {self.seconds} s: whole files have no time")
 
 
-def name_argument(kind: Kind) -> str:
-    """The argument of a command line that tells its kind of job."""
-    return f"--name={kind}"
-
-
 def file_argument(file: str) -> str:
     """The argument that names the file; that of a folder is the beginning of its files'."""
     return "--filename=" + file.replace(":", "\\:")
@@ -119,7 +114,7 @@ def argv(binary: str, job: Job) -> tuple[str, ...]:
     rw = {"verify": "read"}.get(job.kind, job.kind)
     words = [
         binary,
-        name_argument(job.kind),
+        f"--name={job.kind}",
         f"--rw={rw}",
         file_argument(job.file),
         f"--size={job.bytes}",

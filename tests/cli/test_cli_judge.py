@@ -5,36 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 
 import journals
+import msgspec
 import pytest
+from gpu_machine import machine
+from msgspec.structs import replace
 from runs import machine_root, unpacked, write_segment
 from test_command_line import Call, call  # noqa: F401 - a fixture
 
-from acceptance.core.evidence import AnyBody, ToolRan
+from acceptance.core import parts
+from acceptance.core.evidence import AnyBody, Observed, ToolRan
 from acceptance.core.parts import MEMORY
 from acceptance.core.record import CheckEnded
 from acceptance.journal import reader
-from acceptance.session.plugin import MARKS
+from acceptance.tools import stressapptest
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "fixtures/recordings"
 RECORDED = RECORDINGS / "stressapptest/pass_1.0.6.txt"
 TRAINED = RECORDINGS / "h100/runs/2xh100-host-train"
 COPY, NAME = "stressapptest_copy", "memory.stressapptest"
 VALUE = 53.61474994176  # GB/s, as the log has it
-PLAN = journals.plan(journals.check(NAME, journals.due(COPY, MEMORY, limit=None)))
-RAN = ToolRan(NAME, ("/usr/bin/nice", "/opt/stressapptest"), 0, 100.0, "logs/a.log")
-
-
-@pytest.fixture(autouse=True)
-def marks(pytestconfig: pytest.Config) -> None:
-    """Logs are read by the checks, whose marks the tests' own pytest does not know."""
-    for mark in MARKS:
-        pytestconfig.addinivalue_line("markers", mark)
+PLAN = replace(
+    journals.plan(journals.check(NAME, journals.due(COPY, MEMORY, limit=None))),
+    loads_s={"stressapptest": 4.0},
+    memory_gib=200 / 1024,
+)
+ARGV = stressapptest.argv("/opt/stressapptest", megabytes=200, seconds=4, threads=2)
+RAN = ToolRan(NAME, ARGV, 0, 100.0, "logs/a.log")
+SEEN = Observed(msgspec.to_builtins(machine(), enc_hook=parts.encode, str_keys=True))
 
 
 def run(folder: Path, value: float) -> Path:
     """A run whose journal has this value; its log is a recorded one."""
-    bodies: list[AnyBody] = []
-    for body in journals.bodies(PLAN, {(COPY, MEMORY): value}):
+    first, *others = journals.bodies(PLAN, {(COPY, MEMORY): value})
+    bodies: list[AnyBody] = [first, SEEN]
+    for body in others:
         bodies += [RAN, body] if isinstance(body, CheckEnded) else [body]
     run_dir = folder / "run"
     (run_dir / "logs").mkdir(parents=True)

@@ -30,6 +30,7 @@ from acceptance.process import command
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
 from acceptance.session.loads import first_wrong
+from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures import burn
 from acceptance.suites.fixtures.burn import BurnResults, memory_share
@@ -84,6 +85,7 @@ class Loads:
     calls: list[list[tuple[tuple[str, ...], Mapping[str, str]]]] = field(default_factory=list)
     components: list[list[str | None]] = field(default_factory=list)
     heard: list[Callable[[int, str], None] | None] = field(default_factory=list)
+    find = Programs.find
 
     def run_stage(
         self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None = None

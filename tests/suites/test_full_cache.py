@@ -18,7 +18,6 @@ from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Text
 from acceptance.core.unmeasured import Gap
 from acceptance.machine import scratch_place
-from acceptance.process.deadline import Deadline
 from acceptance.suites import storage
 from acceptance.suites.fixtures import full_cache
 from acceptance.suites.fixtures.full_cache import Chunk
@@ -104,7 +103,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(folder: Path, jobs: Jobs, seconds: float = 100.0, scratch: Scratch = SOAK) -> Filled:
-    return write_chunks(scratch, folder, DiskFiles(7), Deadline.after(seconds), jobs, [])
+    files = DiskFiles(7)
+    return write_chunks(scratch, folder, files, files.time_left(folder, seconds), jobs, [])
 
 
 def test_chunks_are_written_until_the_budget_is_over(folder: Path) -> None:

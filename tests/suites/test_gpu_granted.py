@@ -9,7 +9,6 @@ import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import journals
 import msgspec
@@ -134,7 +133,7 @@ def test_other_gpus_than_those_due_are_an_error_and_no_fault_of_a_card(
     given = {
         "inventory": inventory,
         "due_gpus": gpus(inventory),
-        "programs": SimpleNamespace(deadline=None),
+        "deadline": None,
     }
     said = ask(journals.plan(GRANTED), "gpu.granted", gpu.test_granted, **given)
     assert said.outcome == "error"

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -96,7 +95,6 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
     )
     monkeypatch.setattr(nvml, "probe", lambda **_: inside)
     made = planned(seen, (Gpu(1),), ("gpu.granted",), "d")
-    programs = SimpleNamespace(deadline=None)
     due = gpus(seen)[1:2]
     said = ask(
         made,
@@ -104,7 +102,7 @@ def test_where_the_loads_run_in_place_the_other_gpus_are_seen_as_well(
         suites_gpu.test_granted,
         inventory=seen,
         due_gpus=due,
-        programs=programs,
+        deadline=None,
     )
     assert said.outcome == outcome
     assert ("cannot be seen from where the loads run: gpu1" in said.message) == (outcome == "error")
@@ -394,7 +392,7 @@ def test_the_speed_of_links_is_measured_where_their_number_is_not_due(
     (check,) = (made := planned(seen, (Gpu(0), Gpu(1)), (name,), "d")).checks
     speeds = tuple(due for due in check.due if due.measurement == "nvlink_speed")
     made = msgspec.structs.replace(made, checks=(msgspec.structs.replace(check, due=speeds),))
-    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    given = {"due_gpus": gpus(seen), "deadline": None}
     if name == "link.nvlinks":
         said = ask(made, name, link_suite.test_nvlinks, due_gpus=gpus(seen))
     else:
@@ -421,7 +419,7 @@ def test_links_of_a_card_without_a_sheet_that_went_down_in_the_run(
     seen = look(tree, [unknown(0), unknown(1)], pairs(2))
     made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
     monkeypatch.setattr(nvml, "probe", lambda **_: answer([unknown(0), unknown(1, up=up)]))
-    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    given = {"due_gpus": gpus(seen), "deadline": None}
     said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
     assert said.outcome == outcome
     assert ("gpu1: 4 NVLinks were up before the run, 3 are after it" in said.message) == (up < 4)
@@ -450,7 +448,7 @@ def again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: NvmlAnswer) -> S
     seen = look(tree, [bridged(0), bridged(1)], pairs(2))
     monkeypatch.setattr(nvml, "probe", lambda **_: now)
     made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
-    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    given = {"due_gpus": gpus(seen), "deadline": None}
     return ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
 
 
@@ -504,6 +502,6 @@ def test_a_link_that_came_up_under_load_is_no_stray(
     seen = look(tree, [bridged(0), bridged(1, up=0)], pairs(2))
     monkeypatch.setattr(nvml, "probe", lambda **_: answer([bridged(0), bridged(1)]))
     made = planned(seen, (Gpu(0), Gpu(1)), ("watch.nvlinks",), "d")
-    given = {"due_gpus": gpus(seen), "programs": SimpleNamespace(deadline=None)}
+    given = {"due_gpus": gpus(seen), "deadline": None}
     said = ask(made, "watch.nvlinks", watch.test_nvlinks, **given)
     assert (said.outcome, said.measured("nvlink_speed")) == ("pass", {Gpu(0): 14.0625})

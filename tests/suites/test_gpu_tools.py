@@ -17,15 +17,15 @@ from gpu_machine import TRAITS, device, gpu, look, machine, tree_of, uuid
 
 from acceptance.core.component import Component
 from acceptance.core.parts import CPU, MACHINE, Gpu, Pair
+from acceptance.core.unmeasured import not_permitted
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.topology import host_link_groups
-from acceptance.process import command
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
-from acceptance.session.check import ErrorInLines
+from acceptance.session.check import CheckSkipped, ErrorInLines
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures import gpu_tools
 from acceptance.tools import gpu_burn
@@ -468,19 +468,15 @@ def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "flo
     return found
 
 
-@pytest.fixture(autouse=True)
-def there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nvidia-smi is there, which gpu-burn needs beside it."""
-    monkeypatch.setattr(command, "find", lambda program: program)
-
-
 def test_a_burn_without_nvidia_smi_is_not_begun(
     two: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(program: str) -> str:
-        raise command.ProgramMissing(f"{program} is not installed")
+    def missing(_self: Tools, program: str) -> str:
+        if program == "nvidia-smi":
+            raise CheckSkipped(not_permitted("install it"))
+        return program
 
-    monkeypatch.setattr(command, "find", missing)
+    monkeypatch.setattr(Tools, "find", missing)
     tools = Tools()
     with pytest.raises(
         ToolError, match="crashes where there is none: install the driver's nvidia-smi"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,8 +73,7 @@ def after(
     seen = machine(*(then or (card(0), card(1))))
     patch.setattr(nvml, "probe", lambda **_: now)
     made = planned(seen, (Gpu(0), Gpu(1)), ("watch.health",), "d")
-    programs = SimpleNamespace(deadline=None)
-    return ask(made, "watch.health", watch.test_health, due_gpus=gpus(seen), programs=programs)
+    return ask(made, "watch.health", watch.test_health, due_gpus=gpus(seen), deadline=None)
 
 
 def grades(seen: Inventory, name: str, said: Said) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Kept outputs read again: journals and logs as the checks' own functions make them, with tools and
+"""Kept outputs read again: journals and logs as the checks make them in a session, with tools and
 loads that print what they are given; then one of the two is changed.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,13 @@ from test_burn_fixtures import host_printed
 from wrong_results import RUN, one_bit
 
 from acceptance.core import parts
-from acceptance.core.dtype import DTYPES, TrainedDtype
 from acceptance.core.evidence import AnyBody, Observed, Scratch, ToolRan
-from acceptance.core.limit import GIB, MIB
+from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import Gpu
-from acceptance.core.plan import Due, Plan, PlannedCheck
-from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted
+from acceptance.core.plan import Plan
+from acceptance.core.record import CheckEnded, CheckStarted, Measured, RunEnded, RunStarted, Stopped
 from acceptance.core.repeat import SEGMENT
-from acceptance.expect import gpu_limits
 from acceptance.journal import reader
 from acceptance.journal import run as journal_run
 from acceptance.loads import asks
@@ -48,39 +46,17 @@ from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.train import step_contract as step
-from acceptance.machine import gpu_selection, scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk
-from acceptance.process import command
 from acceptance.process.command import ProgramResult
-from acceptance.process.deadline import Deadline
-from acceptance.run import kept_outputs, log_reading
+from acceptance.run import log_reading, replay_session
+from acceptance.run.replay_session import KeptPrograms, ReplayFixtures
 from acceptance.session.check import Check
-from acceptance.session.loads import Loads
+from acceptance.session.context import SessionContext
 from acceptance.session.stage import Part
-from acceptance.suites import (
-    burn,
-    compute,
-    conftest,
-    cpu,
-    gpu,
-    link,
-    memory,
-    power,
-    storage,
-    together,
-    train,
-    vram,
-)
-from acceptance.suites.fixtures import burn as burn_fixtures
-from acceptance.suites.fixtures import (
-    gpu_tools,
-)
-from acceptance.suites.fixtures import power as power_fixtures
-from acceptance.suites.fixtures import storage as storage_fixtures
 from acceptance.suites.fixtures.disk_watch import DiskWatch
-from acceptance.suites.fixtures.full_cache import Chunk
+from acceptance.suites.fixtures.storage import LOADS
 from acceptance.tools import fio
 from acceptance.wording import words
 
@@ -106,16 +82,17 @@ SCRATCHES = tuple(
     )
     for path, name in (("/data", "nvme0n1"), ("/more: than one", "sdb"))
 )
-FORMATS = {one.name: DTYPES for one in DUE}
-TRAINED: Mapping[Any, TrainedDtype] = dict.fromkeys(FORMATS, "bf16")
-PEAKS: Mapping[Any, Mapping[str, float]] = {one.name: {} for one in DUE}
 LOADS_S = {name: 1.0 for name in ("stress_ng", "cpu_gemm", "memory_bandwidth")}
 LOADS_S |= {name: 1.0 for name in ("stressapptest", "memory_random", "gpu_burn_tensor")}
 LOADS_S |= {"disk_self_test": 1.0, "gpu_burn_double": 1.0, **suite_box.LOADS_S}
-LOADS_S |= {one: 2.0 for one in ("storage_kept", "storage_keep", *storage_fixtures.LOADS.values())}
+LOADS_S |= {one: 2.0 for one in ("storage_kept", "storage_keep", *LOADS.values())}
 LOADS_S |= {f"storage_{one}": 2.0 for one in ("memmap", "feed", "checkpoint", "full_cache")}
 LOADS_S |= {"train_step": 1.0, "train_step_table": 1.0}
 LOADS_S |= {f"power_{name}": 30.0 for name in ("step", "pulses", "ladder")}
+# Checks that others are judged from.
+BEFORE = {"storage.health": ("storage.smart_health",)}
+BEFORE |= {"storage.self_test": ("storage.self_test_begun",)}
+CHUNKS = 4  # of a cache that is filled
 FIGURES = {
     "host_to_device_memcpy_ce": [25.1, 25.2],
     "device_to_host_memcpy_ce": [26.1, 26.2],
@@ -183,305 +160,118 @@ def smart_printed(check: str) -> str:
     )
 
 
-class Programs:
-    """Stands for the programs of a check: each prints what it is given, which is kept as the
-    session keeps it.
-    """
+DUE_UUIDS = [one.uuid for one in DUE]
 
-    def __init__(self, planned: PlannedCheck, run_dir: Path, write: Callable[[AnyBody], None]):
-        self.planned, self.folder, self.write = planned, run_dir / "logs", write
-        self.deadline = Deadline.after(1000.0)
-        self._count = 0
+
+class Printing(KeptPrograms):
+    """Prints what each program of a check is given, and keeps it as a session does."""
+
+    run_dir = Path()
+    ran: list[ToolRan]
 
     def find(self, program: str, _package: str | None = None) -> str:
         return f"/opt/{program}"
 
-    def shown(self, argv: Sequence[str]) -> ProgramResult:
-        """Run with all GPUs that are due."""
-        return self.run(argv, env=gpu_selection.environment(DUE))
+    def is_next(self, folder: Path) -> bool:
+        place = fio.file_argument(f"{folder}/")
+        return sum(place in " ".join(one.argv) for one in self.ran) < CHUNKS
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str] | None = None,
-        deadline: Deadline | None = None,
-    ) -> ProgramResult:
-        self._count += 1
-        done = ProgramResult(tuple(argv), 0, self._text(argv, env or {}), "", 1e5)
-        name = f"logs/{self.planned.id}-{self._count}.log"
-        (self.folder.parent / name).write_text(done.stdout)
-        (self.folder.parent / f"{name}.err").touch()
-        self.write(ToolRan(self.planned.id, done.argv, 0, 1e5, name))
-        return done
+    def require_all(self) -> None:
+        pass
 
-    def run_stage(
-        self, stage: Sequence[Part], *, on_line: object = None, whole: object = None
-    ) -> tuple[ProgramResult, ...]:
-        return tuple(self.run(part.argv, env=part.env) for part in stage)
+    def run_stage(self, stage: Sequence[Part], **_how: object) -> tuple[ProgramResult, ...]:
+        return tuple(self._started(part) for part in stage)
 
-    def _text(self, argv: Sequence[str], env: Mapping[str, str]) -> str:
-        visible = env.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        if "acceptance.watch.power_watch" in argv:
-            return watch_printed(argv)
-        if (ask := asks.of_argv(argv)) is not None:
-            text = ask_printed(ask, visible)
-            # the second GPU is slower
-            return (
-                text
-                if visible[0] in ("", uuid(0))
-                else text.replace('"value": 1.0', '"value": 0.9')
-            )
-        return self._tool(Path(argv[0]).name, argv, visible)
-
-    def _tool(self, name: str, argv: Sequence[str], visible: Sequence[str]) -> str:
-        makers: dict[str, Callable[[], str]] = {
-            "deviceQuery": lambda: gpu_texts.device_query([1, 2]),
-            "nvbandwidth": lambda: nvbandwidth_printed(argv, visible),
-            "bandwidthTest": lambda: gpu_texts.bandwidth_test(0, 26.0 + DUE_UUIDS.index(*visible)),
-            "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
-            "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
-            "nice": lambda: host_printed(argv),
-            "fio": lambda: fio_printed(argv),
-            "smartctl": lambda: smart_printed(self.planned.id),
-        }
-        return makers.get(name, lambda: host_printed(("nice", "-n", "10", *argv)))()
+    def _started(self, part: Part) -> ProgramResult:
+        visible = part.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        check = self._planned.id
+        text = printed(check, part.argv, visible)
+        name = f"logs/{check}-{1 + sum(one.check == check for one in self.ran)}.log"
+        (self.run_dir / name).write_text(text)
+        (self.run_dir / f"{name}.err").touch()
+        self.ran.append(ToolRan(check, part.argv, 0, 1e5, name))
+        return ProgramResult(part.argv, 0, text, "", 1e5)
 
 
-DUE_UUIDS = [one.uuid for one in DUE]
-
-
-def of(fixture: Any, *arguments: object) -> Any:
-    """What a fixture gives."""
-    return fixture.__wrapped__(*arguments)
-
-
-def table(*_words: object) -> None:
-    pass
-
-
-def heat(*_words: object) -> None:
-    pass
-
-
-def listener(_shown: object) -> None:
-    pass
-
-
-def there(_path: str) -> bool:
-    return True
-
-
-def ask_disk(programs: Programs) -> Any:
-    return of(storage.smart_report, programs)
-
-
-def start_self_test(programs: Programs) -> Any:
-    return of(storage.start_self_test, programs)
-
-
-def earlier(programs: Programs) -> Any:
-    """What the check of a session before this one ran."""
-
-    def ran(check: str) -> list[ProgramResult]:
-        (planned,) = [one for one in plan().checks if one.id == check]
-        before = Programs(planned, programs.folder.parent, programs.write)
-        asked = [ask_disk(before)(DISK)]
-        return [*asked, start_self_test(before)(DISK)] if check.endswith("begun") else asked
-
-    return ran
-
-
-def power_run(programs: Programs) -> Any:
-    return of(power_fixtures.power_run, programs, DUE, LOADS_S, 1.0, SEEN, listener)
-
-
-def places(check: Check) -> Any:
-    return of(storage_fixtures.tested, SCRATCHES, check)
-
-
-def run_job(programs: Programs) -> Any:
-    return of(storage_fixtures.run_job, programs, Path("/"), disk_watch())
-
-
-def run_fio(programs: Programs, *, written: bool = True) -> Any:
-    """Jobs of fio, on files that were `written` by an earlier check or are written before."""
-    files = storage_fixtures.DiskFiles(seed=7, made={one.component for one in SCRATCHES})
-    found = of(storage_fixtures.run_fio, run_job(programs), LOADS_S, SCRATCHES, "run-1", files)
-    if written:
-        before = Programs(programs.planned, programs.folder.parent, lambda _body: None)
-        write = of(storage_fixtures.run_fio, run_job(before), LOADS_S, SCRATCHES, "run-1", files)
-        for one in SCRATCHES:
-            write(one, "write")
-    return found
-
-
-def fill_cache(programs: Programs) -> Any:
-    """The jobs that fill a cache, without the files that they are to write."""
-    run = run_job(programs)
-
-    def fill(scratch: Scratch) -> storage_fixtures.Filled:
-        chunks: list[Chunk] = []
-        folder = scratch_place.run_folder(scratch.path, "run-1")
-        for number in range(1, 5):
-            done = run(scratch, fio.Job("write", f"{folder}/full-{number}", 64 * MIB, number))
-            if done.fault is not None:
-                return storage_fixtures.Filled(tuple(chunks), done.fault)
-            chunks.append(Chunk(number * 64 * MIB, done.value("fio_write"), None))
-        return storage_fixtures.Filled(tuple(chunks), None)
-
-    return fill
-
-
-def on_disks(programs: Programs, check: Check) -> Any:
-    files = storage_fixtures.DiskFiles(seed=7)
-    scratches = [
-        replaced(one, path=f"{programs.folder}/{number}") for number, one in enumerate(SCRATCHES)
-    ]
-    for one in scratches:
-        Path(scratch_place.home(one.path)).mkdir(parents=True, exist_ok=True)
-    return of(
-        storage_fixtures.run_on_disks,
-        programs,
-        LOADS_S,
-        scratches,
-        of(storage_fixtures.tested, scratches, check),
-        "run-1",
-        "machine-1",
-        files,
-        disk_watch(),
-        listener,
-    )
-
-
-def disk_watch() -> DiskWatch:
-    """One that has seen a link."""
-    found = DiskWatch((), (), Path("/"))
-    found.least[DISK.component] = LinkShare(7.0, 7.0, Message("disk_link_unread"))
-    return found
-
-
-def nvbandwidth(programs: Programs) -> Any:
-    return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
-
-
-def in_turns(programs: Programs) -> Any:
-    return of(gpu_tools.run_in_turns, programs, DUE, SEEN)
-
-
-def nvbandwidth_alone(programs: Programs) -> Any:
-    return of(gpu_tools.nvbandwidth_alone, programs, in_turns(programs), DUE, SEEN)
-
-
-# Every check of known programs as a session runs it.
-CHECKS: dict[str, Callable[[Any, Check], None]] = {
-    "gpu.device_query": lambda p, c: gpu.test_device_query(
-        of(gpu_tools.device_query, p, p.shown, DUE, SEEN), DUE, c
-    ),
-    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), SEEN, c),
-    "link.collectives": lambda p, c: link.test_collectives(
-        Loads(p, listener), DUE, LOADS_S, SEEN, gpu_limits.sheets(), c
-    ),
-    "train.digest": lambda p, c: train.test_digest(
-        Loads(p, listener), DUE, of(gpu_tools.siblings, DUE), LOADS_S, SEEN, table, c
-    ),
-    "train.parallel": lambda p, c: train.test_parallel(Loads(p, listener), DUE, LOADS_S, c),
-    "train.parallel_table": lambda p, c: train.test_parallel_table(
-        Loads(p, listener), DUE, LOADS_S, c
-    ),
-    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth_alone(p), c),
-    "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
-    "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
-        of(gpu_tools.bandwidth_test, p, in_turns(p), DUE), SEEN, c
-    ),
-    "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
-    "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
-        "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, gpu_limits.sheets(), SEEN, LOADS_S), DUE, c
-    ),
-    "compute.gemm_together": lambda p, c: compute.test_gemm_together(
-        Loads(p, listener), DUE, FORMATS, LOADS_S, PEAKS, c
-    ),
-    "compute.copies": lambda p, c: compute.test_copies(
-        Loads(p, listener), DUE, SEEN, "/logs/turns", LOADS_S, c
-    ),
-    "train.step": lambda p, c: train.test_step(Loads(p, listener), DUE, LOADS_S, {}, c),
-    "train.step_table": lambda p, c: train.test_step_table(Loads(p, listener), DUE, LOADS_S, {}, c),
-    "vram.patterns": lambda p, c: vram.test_patterns(Loads(p, listener), DUE, LOADS_S, heat, c),
-    "together.burn": lambda p, c: together.test_burn(
-        of(burn_fixtures.together, p, p.planned, DUE, LOADS_S, 1.0, SEEN, FORMATS, listener),
-        DUE,
-        of(gpu_tools.siblings, DUE),
-        heat,
-        table,
-        c,
-    ),
-    "power.ladder": lambda p, c: power.test_ladder(power_run(p), DUE, table, c),
-    "power.step": lambda p, c: power.test_step(power_run(p), DUE, table, c),
-    "power.pulses": lambda p, c: power.test_pulses(power_run(p), DUE, table, c),
-    "storage.health": lambda p, c: storage.test_health(SEEN, ask_disk(p), earlier(p), there, c),
-    "storage.checkpoint": lambda p, c: storage.test_checkpoint(on_disks(p, c), c),
-    "storage.feed": lambda p, c: storage.test_feed(on_disks(p, c), DUE, c),
-    "storage.full_cache": lambda p, c: storage.test_full_cache(places(c), fill_cache(p), table, c),
-    "storage.keep": lambda p, c: storage.test_keep(on_disks(p, c), c),
-    "storage.kept": lambda p, c: storage.test_kept(on_disks(p, c), c),
-    "storage.memmap": lambda p, c: storage.test_memmap(on_disks(p, c), c),
-    "storage.read": lambda p, c: storage.test_read(places(c), run_fio(p), disk_watch(), table, c),
-    "storage.verify": lambda p, c: storage.test_verify(places(c), run_fio(p, written=False), c),
-    "storage.write": lambda p, c: storage.test_write(
-        places(c), run_fio(p, written=False), table, c
-    ),
-    "storage.write_random": lambda p, c: storage.test_write_random(places(c), run_fio(p), table, c),
-    "storage.self_test": lambda p, c: storage.test_self_test(
-        SEEN, ask_disk(p), earlier(p), p.deadline, there, c
-    ),
-    "storage.self_test_begun": lambda p, c: storage.test_self_test_begun(
-        SEEN, ask_disk(p), start_self_test(p), there, c
-    ),
-    "storage.smart_health": lambda p, c: storage.test_smart_health(SEEN, ask_disk(p), there, c),
-    "train.layer_table": lambda p, c: train.test_layer_table(
-        Loads(p, listener), DUE, TRAINED, LOADS_S, {}, c
-    ),
-    "train.layers": lambda p, c: train.test_layers(
-        Loads(p, listener), DUE, TRAINED, LOADS_S, {}, c
-    ),
-    "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(
-        of(conftest.stress_ng_run, p, LOADS_S, SEEN), c
-    ),
-    "cpu.gemm[f64]": lambda p, c: cpu.test_gemm(
-        "f64", Loads(p, listener), of(conftest.groups, SEEN), LOADS_S, c
-    ),
-    "memory.bandwidth": lambda p, c: memory.test_bandwidth(
-        Loads(p, listener), of(conftest.groups, SEEN), LOADS_S, 1 << 20, c
-    ),
-    "memory.stressapptest": lambda p, c: memory.test_stressapptest(
-        of(conftest.stressapptest_run, p, LOADS_S, 1.0, SEEN), lambda _output: None, c
-    ),
-    "memory.random": lambda p, c: memory.test_random(
-        Loads(p, listener), of(conftest.sockets, SEEN), LOADS_S, 1 << 20, 1.0, c
-    ),
-}
+def printed(check: str, argv: Sequence[str], visible: Sequence[str]) -> str:
+    """What a program prints; the second GPU is slower."""
+    if "acceptance.watch.power_watch" in argv:
+        return watch_printed(argv)
+    if (ask := asks.of_argv(argv)) is not None:
+        text = ask_printed(ask, visible)
+        first = visible[0] in ("", uuid(0))
+        return text if first else text.replace('"value": 1.0', '"value": 0.9')
+    makers: dict[str, Callable[[], str]] = {
+        "deviceQuery": lambda: gpu_texts.device_query([1, 2]),
+        "nvbandwidth": lambda: nvbandwidth_printed(argv, visible),
+        "bandwidthTest": lambda: gpu_texts.bandwidth_test(0, 26.0 + DUE_UUIDS.index(*visible)),
+        "p2pBandwidthLatencyTest": lambda: gpu_texts.p2p(2, pairs={(0, 1): 30.0}),
+        "gpu-burn": lambda: gpu_texts.burn_as_asked(argv, [52.0, 51.0]),
+        "nice": lambda: host_printed(argv),
+        "fio": lambda: fio_printed(argv),
+        "smartctl": lambda: smart_printed(check),
+    }
+    return makers.get(Path(argv[0]).name, lambda: host_printed(("nice", "-n", "10", *argv)))()
 
 
 @functools.cache
 def plan() -> Plan:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suite_box, "LOADS_S", LOADS_S)
-        only = tuple(dict.fromkeys(name.partition("[")[0] for name in CHECKS))
+        only = tuple(dict.fromkeys(name.partition("[")[0] for name in KNOWN))
         names = [one.name for one in DUE]
         return suite_box.planned(SEEN, names, only, "d", scratches=SCRATCHES)
 
 
-@pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find", lambda program, package=None: f"/opt/{program}")
+def play(names: Sequence[str], run_dir: Path, made: Plan) -> tuple[list[ToolRan], list[Measured]]:
+    """Run checks of a plan in a session whose programs print what they are given."""
+    ran: list[ToolRan] = []
+    context = SessionContext(
+        mode="run",
+        root="/",
+        run_id="run-1",
+        machine_id="machine-1",
+        plan=replaced(made, checks=tuple(one for one in made.checks if one.id in names)),
+        inventory=SEEN,
+        scratches=SCRATCHES,
+    )
+
+    class Fixtures(ReplayFixtures):
+        @pytest.fixture
+        def programs(self, planned: Any) -> Printing:
+            programs = Printing(planned, ())
+            programs.run_dir, programs.ran = run_dir, ran
+            self.running = programs
+            return programs
+
+        @pytest.fixture
+        def earlier_programs(self) -> Callable[[str], list[ProgramResult]]:
+            return lambda check: [
+                ProgramResult(one.argv, 0, (run_dir / str(one.log)).read_text(), "", 1.0)
+                for one in ran
+                if one.check == check
+            ]
+
+        @pytest.fixture
+        def disk_watch(self, check: Check) -> DiskWatch:
+            """One that has seen a link."""
+            found = DiskWatch((), (), Path("/"))
+            found.least[DISK.component] = LinkShare(7.0, 7.0, Message("disk_link_unread"))
+            return found
+
+    found = replay_session.read(context, dict.fromkeys(names, ()), Fixtures)
+    assert [found[name].trouble for name in names] == [None] * len(names)
+    return ran, [one for name in names for one in found[name].measured]
 
 
-def bodies_of(name: str, run_dir: Path) -> list[AnyBody]:
-    """The records of a check that ran and passed; its logs are in the run's folder."""
-    (planned,) = [one for one in plan().checks if one.id == name]
-    found: list[AnyBody] = [CheckStarted(name)]
-    CHECKS[name](Programs(planned, run_dir, found.append), Check(planned, (), found.append))
-    return [*found, CheckEnded(name, "pass", "", 1.0)]
+def bodies_of(name: str, run_dir: Path, made: Plan | None = None) -> list[AnyBody]:
+    """The records of a check that ran and passed; its logs are in the run's folder.
+
+    Of those that it is judged from there are the programs alone.
+    """
+    ran, measured = play([*BEFORE.get(name, ()), name], run_dir, made or plan())
+    own = [one for one in measured if one.check == name]
+    return [CheckStarted(name), *ran, *own, CheckEnded(name, "pass", "", 1.0)]
 
 
 def keep(
@@ -720,28 +510,32 @@ def first_log(run_dir: Path, name: str) -> Path:
     return run_dir / f"logs/{name}-1.log"
 
 
+# The log that is changed of a check whose first one is of a file that it writes.
+CHANGED = {"storage.write_random": 3, "storage.write": 2, "storage.verify": 3, "storage.read": 7}
 # Values that are the kernel's, in no log.
 OF_KERNEL = {"storage.read": 1}
 
 
-def test_every_check_that_is_known_is_here() -> None:
-    assert {name.partition("[")[0] for name in CHECKS} == set(kept_outputs._CHECKS) - {
-        PRODUCTS_ONCE
-    }
+def test_every_check_that_can_be_replayed_is_here() -> None:
+    """The journal has no machine file, which names the program of cpu.cpuburn."""
+    context = SessionContext(mode="run", root="/", plan=plan())
+    starting = replay_session.read(context, {})
+    gpu_burn = {f"burn.gpu_burn[{mode}]" for mode in ("tensor", "double")}
+    assert {*starting} == {*KNOWN, "cpu.gemm[f32]", *gpu_burn}
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_every_value_of_a_check_is_told_by_its_logs(run_dir: Path, name: str) -> None:
     keep(run_dir, bodies_of(name, run_dir))
     count = KNOWN[name][0]
     assert again(run_dir) == (count, count + OF_KERNEL.get(name, 0), [])
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     bodies = bodies_of(name, run_dir)
     measured = (one for one in bodies if isinstance(one, Measured))
-    *_, last = (one for one in measured if kept_outputs.of_logs(name, one.measurement))
+    *_, last = (one for one in measured if one.measurement != "disk_link_share")
     assert last.value is not None
     keep(run_dir, [replaced(one, value=last.value + 1.0) if one is last else one for one in bodies])
     (told,) = again(run_dir)[2]
@@ -749,11 +543,11 @@ def test_a_value_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     assert told == f"{name}: the journal has {about}, but its log has {last.value:.9g}"
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_a_log_that_was_changed_is_named(run_dir: Path, name: str) -> None:
     keep(run_dir, bodies_of(name, run_dir))
     _, old, new, said = KNOWN[name]
-    log = first_log(run_dir, name)
+    log = run_dir / f"logs/{name}-{CHANGED.get(name, 1)}.log"
     text = log.read_text()
     assert old in text
     log.write_text(text.replace(old, new))
@@ -787,16 +581,12 @@ def test_the_faults_of_one_of_two_disks_are_told_by_the_logs(
     text: str,
     values: int,
 ) -> None:
-    (planned,) = [one for one in plan().checks if one.id == name]
-    found: list[AnyBody] = [CheckStarted(name)]
-
-    def said(argv: Sequence[str]) -> str:
+    def said(_check: str, argv: Sequence[str], _visible: object) -> str:
         first = any(word.startswith("--filename=/data/") for word in argv)
         return text if first and f"--name={kind}" in argv else fio_printed(argv)
 
-    programs = Programs(planned, run_dir, found.append)
-    monkeypatch.setattr(Programs, "_tool", lambda _self, _name, argv, _visible: said(argv))
-    CHECKS[name](programs, Check(planned, (), found.append))
+    monkeypatch.setitem(globals(), "printed", said)
+    *found, _ = bodies_of(name, run_dir)
     keep(run_dir, [*found, CheckEnded(name, "fail", "", 1.0)])
     faults = [one for one in found if isinstance(one, Measured) and one.unit == "count"]
     assert [one.value for one in faults if one.value] == [1.0]
@@ -834,7 +624,6 @@ def test_a_load_that_was_not_kept_proves_nothing(run_dir: Path) -> None:
     ]
 
 
-PRODUCTS_ONCE = "compute.gemm_alone"
 NVBANDWIDTH, GEMM, BURN = "link.host_copies", "compute.gemm_together", "burn.gpu_burn[float]"
 
 
@@ -958,73 +747,30 @@ def test_a_name_that_is_no_log_of_the_run_is_named(run_dir: Path, log: str) -> N
     assert told.startswith(f"cpu.stress_ng: {log} ")
 
 
-def test_products_from_cool_of_a_run_that_has_them_by_themselves_are_read(run_dir: Path) -> None:
-    """As runs were before one check made both; the later one has only the sustained figures."""
-
-    def of_cool(due: Due) -> bool:
-        return "_short" in due.measurement or due.measurement.endswith("miscompares")
-
-    made = plan()
-    (both,) = [one for one in made.checks if one.id == GEMM]
-    cool = replaced(both, id=PRODUCTS_ONCE, due=tuple(one for one in both.due if of_cool(one)))
-    found: list[AnyBody] = [CheckStarted(PRODUCTS_ONCE)]
-    programs = Programs(cool, run_dir, found.append)
-    check = Check(cool, (), found.append)
-    compute.test_gemm_together(Loads(programs, listener), DUE, FORMATS, LOADS_S, PEAKS, check)
-    found.append(CheckEnded(PRODUCTS_ONCE, "pass", "", 1.0))
-    keep(run_dir, found, made=replaced(made, checks=(cool,)))
-    values = len([one for one in found if isinstance(one, Measured)])
-    assert values == len(cool.due) < len(both.due)
-    assert again(run_dir) == (values, values, [])
-
-
-OLDER: dict[str, tuple[Callable[[Any, Check], None], str]] = {
-    "link.host_copies": (
-        lambda runs, check: link.test_host_copies(runs, SEEN, check),
-        '"25.1", "25.2"',
-    ),
-    "link.device_alone": (link.test_device_alone, '"450", "451"'),
-}
-
-
-@pytest.mark.parametrize("name", OLDER)
-def test_a_run_in_which_one_program_saw_all_gpus_is_read_as_one(run_dir: Path, name: str) -> None:
-    """As runs were before each GPU had a program of its own; the faults were of all together."""
-    function, pair = OLDER[name]
-
-    def older(check: PlannedCheck) -> PlannedCheck:
-        faults, *_ = (due for due in check.due if due.measurement == "copy_faults")
-        others = (due for due in check.due if due.measurement != "copy_faults")
-        return replaced(check, due=(replaced(faults, component=parts.GPUS), *others))
-
-    made = plan()
-    checks = tuple(older(one) if one.id == name else one for one in made.checks)
-    (planned,) = [one for one in checks if one.id == name]
-    found: list[AnyBody] = [CheckStarted(name)]
-    programs = Programs(planned, run_dir, found.append)
-
-    def together(*testcases: str, **_options: int) -> gpu_tools.ToolRuns:
-        return gpu_tools.ToolRuns({parts.GPUS: nvbandwidth(programs)(*testcases)})
-
-    function(together, Check(planned, (), found.append))
-    found.append(CheckEnded(name, "pass", "", 1.0))
-    assert len([one for one in found if isinstance(one, ToolRan)]) == 1
-    keep(run_dir, found, made=replaced(made, checks=checks))
-    values = len([one for one in found if isinstance(one, Measured)])
-    assert again(run_dir) == (values, values, [])
-    log = first_log(run_dir, name)
-    first, second = pair.split(", ")
-    log.write_text(log.read_text().replace(pair, f"{second}, {first}"))
-    assert len(again(run_dir)[2]) >= 2, "both GPUs have the other's figure"
-
-
 @pytest.mark.parametrize("text", ["", "no output of it", "\0"])
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", KNOWN)
 def test_a_log_that_is_not_understood_proves_nothing(run_dir: Path, name: str, text: str) -> None:
     keep(run_dir, bodies_of(name, run_dir))
     first_log(run_dir, name).write_text(text)
     told = again(run_dir)[2]
     assert f"{name}: its logs prove nothing: " in told[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "how"),
+    [
+        ([], "did not end within"),
+        ([Stopped("cpu.stress_ng", ended=True)], "ended by signal 15"),
+        ([Stopped("cpu.stress_ng")], "did not end within"),
+    ],
+)
+def test_a_program_that_was_ended_is_told_from_one_that_somebody_else_ended(
+    run_dir: Path, before: list[AnyBody], how: str
+) -> None:
+    first, ran, *others = bodies_of("cpu.stress_ng", run_dir)
+    assert isinstance(ran, ToolRan)
+    keep(run_dir, [first, *before, replaced(ran, returncode=-15), *others])
+    assert how in again(run_dir)[2][0]
 
 
 def test_values_without_a_log_are_named(run_dir: Path) -> None:
@@ -1033,13 +779,117 @@ def test_values_without_a_log_are_named(run_dir: Path) -> None:
     assert again(run_dir) == (0, 4, ["memory.bandwidth: no output of its programs was kept"])
 
 
-def test_a_check_that_this_version_does_not_know_is_named(
+def test_a_check_that_this_version_does_not_know_is_named(run_dir: Path) -> None:
+    name = "memory.bandwidth_once"
+    bodies: Any = bodies_of("memory.bandwidth", run_dir)
+    made = plan()
+    keep(
+        run_dir,
+        [replaced(one, check=name) for one in bodies],
+        made=replaced(
+            made,
+            checks=tuple(
+                replaced(one, id=name) for one in made.checks if one.id == "memory.bandwidth"
+            ),
+        ),
+    )
+    told = "how its values are made of its logs is not known to this version"
+    assert again(run_dir) == (0, 4, [f"{name}: {told}"])
+
+
+def asked(ran: ToolRan, text: str, other: str) -> ToolRan:
+    """The same program, asked for something else."""
+    words = [word.replace(text, other) for word in ran.argv]
+    assert (*words,) != ran.argv
+    return replaced(ran, argv=tuple(words))
+
+
+STARTS_OTHERS = "its logs prove nothing: {0}: its programs are not those that this version starts"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "other"),
+    [
+        ("memory.bandwidth", '"seconds":1.0', '"seconds":1.5'),
+        ("memory.bandwidth", '"load":"memory_bandwidth"', '"load":"no_load"'),
+        ("link.peer_copies", "device_to_device_memcpy_read_ce", "device_to_device_memcpy_read_sm"),
+        ("link.p2p", "p2pBandwidthLatencyTest", "nvbandwidth"),
+        ("storage.smart_health", "/dev/nvme0n1", "/dev/nvme1n1"),
+        ("storage.write", "/data/", "/more: than one/"),
+        ("cpu.stress_ng", "--verify", "--no-verify"),
+    ],
+)
+def test_a_program_that_was_asked_for_something_else_proves_nothing(
+    run_dir: Path, name: str, text: str, other: str
+) -> None:
+    bodies = bodies_of(name, run_dir)
+    first = next(one for one in bodies if isinstance(one, ToolRan))
+    keep(run_dir, [asked(one, text, other) if one is first else one for one in bodies])
+    assert f"{name}: {STARTS_OTHERS.format(name)}" in again(run_dir)[2]
+
+
+def test_a_program_that_no_check_asked_for_proves_nothing(run_dir: Path) -> None:
+    name = "memory.bandwidth"
+    bodies = bodies_of(name, run_dir)
+    (ran,) = [one for one in bodies if isinstance(one, ToolRan)]
+    keep(run_dir, [*bodies[:2], ran, *bodies[2:]])
+    assert again(run_dir) == (4, 4, [f"{name}: {STARTS_OTHERS.format(name)}"])
+
+
+@pytest.mark.parametrize("argv", [(), ("",), ("python", "-m", "acceptance.loads", "{"), ("\0",)])
+def test_a_command_line_that_means_nothing_proves_nothing(
+    run_dir: Path, argv: tuple[str, ...]
+) -> None:
+    name = "memory.bandwidth"
+    bodies = bodies_of(name, run_dir)
+    keep(run_dir, [replaced(one, argv=argv) if isinstance(one, ToolRan) else one for one in bodies])
+    assert again(run_dir)[2] == [f"{name}: {STARTS_OTHERS.format(name)}"]
+
+
+@pytest.mark.parametrize("name", ["memory.bandwidth", "storage.keep", "storage.full_cache"])
+def test_nothing_is_started_and_nothing_is_written(
+    run_dir: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = run_dir.parent / "data"
+    (home / ".rigproof/run-run-1").mkdir(parents=True)
+    (home / ".rigproof/run-run-1/full-0").write_text("the person's own")
+    here = tuple(replaced(one, path=str(home), disks=("sda",)) for one in SCRATCHES[:1])
+    monkeypatch.setitem(globals(), "SCRATCHES", (*here, *SCRATCHES[1:]))
+    keep(run_dir, bodies_of(name, run_dir))
+
+    def files() -> dict[str, tuple[float, int]]:
+        found = [(path, path.stat()) for path in run_dir.parent.rglob("*")]
+        return {str(path): (about.st_mtime, about.st_size) for path, about in found}
+
+    def refuse(*_given: object, **_named: object) -> None:
+        raise AssertionError("nothing is started")
+
+    before = files()
+    monkeypatch.setattr("subprocess.Popen.__init__", refuse)
+    compared, measured, told = again(run_dir)
+    assert (compared, told) == (measured, [])
+    assert files() == before
+
+
+def test_a_plan_and_an_inventory_that_mean_nothing_prove_nothing(run_dir: Path) -> None:
+    """A stranger's journal: its plan has no time for a load, and checks that there are not."""
+    name = "cpu.stress_ng"
+    bodies = bodies_of(name, run_dir)
+    made = plan()
+    (own,) = (one for one in made.checks if one.id == name)
+    strange = [replaced(own, id=one) for one in ("", "..", "conftest.x", "cpu.stress_ng[", "\0.x")]
+    keep(run_dir, bodies, made=replaced(made, loads_s={}, checks=(own, *strange)))
+    compared, measured, (told,) = again(run_dir)
+    assert (compared, measured) == (0, 1)
+    assert told.startswith(f"{name}: its logs prove nothing: ")
+
+
+def test_the_variables_of_pytest_change_nothing(
     run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing --no-such-option")
     keep(run_dir, bodies_of("memory.bandwidth", run_dir))
-    monkeypatch.delitem(kept_outputs._CHECKS, "memory.bandwidth")  # type: ignore[arg-type]
-    told = "how its values are made of its logs is not known to this version"
-    assert again(run_dir) == (0, 4, [f"memory.bandwidth: {told}"])
+    assert again(run_dir) == (4, 4, [])
 
 
 def test_a_repeat_is_held_against_its_own_logs(run_dir: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from power_printed import BEGIN_S, pulse_printed, watch_printed
 from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, GPUS, MACHINE, Gpu
+from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.loads import asks
 from acceptance.loads.pulse import selection
@@ -24,9 +25,11 @@ from acceptance.loads.pulse.leash import TAKEN_S
 from acceptance.machine.gpu import gpus
 from acceptance.process import command
 from acceptance.process.command import ProgramResult
-from acceptance.run import kept_outputs
-from acceptance.run.kept_outputs import Kept
+from acceptance.run import replay_session
+from acceptance.run.replay_session import KeptPrograms, ReplayFixtures
 from acceptance.session.check import Check, Violation
+from acceptance.session.context import SessionContext
+from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures
@@ -246,19 +249,41 @@ def test_processors_and_ram_beside_the_steps(
         assert [one.component for one in written if isinstance(one, Skipped)] == [MACHINE]
 
 
-@pytest.mark.parametrize(("made", "proves"), [(1, True), (2, False)])
+@pytest.mark.parametrize(("made", "proves"), [(0, True), (1, False)])
 def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
     monkeypatch: pytest.MonkeyPatch, made: int, proves: bool
 ) -> None:
     monkeypatch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, "power_step": 30.0})
     plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
-    text = pulse_printed(ASK, UUIDS, made=made)
-    brake = watch_printed(WATCH, stop=Message("power_brake_pulled", {"gpu": "gpu0"}))
-    beside = ProgramResult(("nice", "/usr/bin/stress-ng"), -15, "", "", 3.0)
-    kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN, lambda _check: ())
-    told, trouble = kept_outputs.values(kept)
-    assert (trouble is None) == proves
-    assert "power_step_host_failures" not in {one.measurement for one in told}
+    context = SessionContext(mode="run", root="/", plan=plan, inventory=SEEN)
+    ended: list[ProgramResult] = []
+
+    class Parts(KeptPrograms):
+        def find(self, program: str, _package: str | None = None) -> str:
+            if program == "stressapptest":
+                super().find(program)
+            return program
+
+        def run_stage(self, stage: Sequence[Part], **_how: object) -> tuple[ProgramResult, ...]:
+            load, watch, beside = (part.argv for part in stage)
+            ask: Any = asks.of_argv(load)
+            brake = Message("power_brake_pulled", {"gpu": "gpu0"})
+            ended.append(replace(done(pulse_printed(ask, UUIDS, made=made)), argv=load))
+            ended.append(replace(done(watch_printed(WATCH, stop=brake)), argv=watch))
+            ended.append(ProgramResult(beside, -15, "", "", 3.0, timed_out=True))
+            return tuple(ended)
+
+    class Fixtures(ReplayFixtures):
+        @pytest.fixture
+        def programs(self, planned: PlannedCheck) -> KeptPrograms:
+            self.running = Parts(planned, ())
+            return self.running
+
+    replay_session.read(context, {"power.step": ()}, Fixtures)
+    assert len(ended) == 3
+    again = replay_session.read(context, {"power.step": ended})["power.step"]
+    assert (again.trouble is None) == proves
+    assert "power_step_host_failures" not in {one.measurement for one in again.measured}
 
 
 CUT = HostRun(ended_with=Message("ended_with_power_load"))
@@ -284,6 +309,8 @@ def test_what_was_ended_with_the_load_proves_no_pass_and_no_failure_but_one_it_f
 
 class Stage:
     """Stands for the programs of the check: what came of the load, and of what is beside it."""
+
+    find = Programs.find
 
     def __init__(self, folder: Path, load: ProgramResult, *beside: ProgramResult) -> None:
         self.folder = folder

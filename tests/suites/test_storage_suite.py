@@ -19,12 +19,13 @@ from suite_box import Box
 from acceptance.core.component import Component
 from acceptance.core.message import Text
 from acceptance.core.parts import SYSTEM, Part
-from acceptance.core.unmeasured import Gap, Unmeasured
+from acceptance.core.unmeasured import Gap, Unmeasured, not_permitted
 from acceptance.expect.thresholds import thresholds
 from acceptance.machine.inventory import Disk
 from acceptance.observe import smart
-from acceptance.process.command import ProgramMissing, ProgramResult
+from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
+from acceptance.session.check import CheckSkipped
 from acceptance.suites import storage
 from acceptance.wording import words
 
@@ -225,7 +226,7 @@ def test_a_disk_that_the_kernel_does_not_show_any_more_is_a_fault(answer: Progra
 
 def test_smartctl_that_is_not_installed_is_a_cure_and_no_fault() -> None:
     def missing(_disk: Disk) -> ProgramResult:
-        raise ProgramMissing("program_missing", program="smartctl")
+        raise CheckSkipped(not_permitted("install smartctl"))
 
     check: Any = Recorder()
     storage.test_smart_health(MACHINE, missing, always, check)
@@ -342,7 +343,9 @@ def test_a_disk_that_cannot_be_asked(answer: ProgramResult, start: ProgramResult
     assert "exit code 2" in check.skipped[NVME]
 
 
-def ended(before: Sequence[ProgramResult], *after: ProgramResult) -> Recorder:
+def ended(
+    before: Sequence[ProgramResult], *after: ProgramResult, waited: list[float] | None = None
+) -> Recorder:
     check: Any = Recorder(NVME)
     answers = list(after)
     storage.test_self_test(
@@ -350,6 +353,7 @@ def ended(before: Sequence[ProgramResult], *after: ProgramResult) -> Recorder:
         lambda _disk: answers.pop(0) if len(answers) > 1 else answers[0],
         of_run(*before),
         OVER if len(after) == 1 else Deadline.after(1000.0),
+        ([] if waited is None else waited).append,
         always,
         check,
     )
@@ -412,12 +416,10 @@ def test_a_disk_that_does_not_answer_any_more_has_no_result() -> None:
     assert (check.readings, check.gaps) == ({}, {NVME: Unmeasured.NO_ANSWER})
 
 
-def test_a_self_test_that_still_runs_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_self_test_that_still_runs_is_waited_for() -> None:
     waited: list[float] = []
-    monkeypatch.setattr(time, "sleep", waited.append)
-    check = ended(
-        [self_tested(), started()], self_tested(running=1), self_tested(running=1), self_tested(0)
-    )
+    answers = self_tested(running=1), self_tested(running=1), self_tested(0)
+    check = ended([self_tested(), started()], *answers, waited=waited)
     assert check.readings == {NVME: 0.0}
     assert waited == [storage.POLL_S] * 2
 
