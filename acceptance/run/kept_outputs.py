@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from acceptance import tools
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES, DtypeName, TrainedDtype
 from acceptance.core.evidence import AnyBody, Scratch
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message, Text
-from acceptance.core.parts import GPUS
+from acceptance.core.parts import CPU, GPUS, MEMORY
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Unmeasured
@@ -24,16 +25,19 @@ from acceptance.loads import asks
 from acceptance.loads.cpu.contract import Groups
 from acceptance.loads.protocol import LoadOutput, salvage
 from acceptance.loads.storage.contract import OnDisk
-from acceptance.machine import inventory, scratch_place
+from acceptance.machine import scratch_place
 from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Disk, Inventory
 from acceptance.observe.smart import SmartUnreadable
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.process.unreadable import UnreadableOutput
+from acceptance.session import gpu_identity
 from acceptance.session.check import Check, ErrorInLines
 from acceptance.session.loads import Loads, Place, Results, read_all
 from acceptance.session.stage import Part
+from acceptance.session.tools import Outputs, Tools
+from acceptance.session.tools import read_all as read_outputs
 from acceptance.suites import (
     burn,
     compute,
@@ -48,23 +52,16 @@ from acceptance.suites import (
     vram,
 )
 from acceptance.suites.fixtures import burn as burn_fixtures
-from acceptance.suites.fixtures import (
-    gpu_identity,
-    gpu_tools,
-    host_tools,
-)
-from acceptance.suites.fixtures.burn import BurnResults, HostRun
+from acceptance.suites.fixtures import host_tools
 from acceptance.suites.fixtures.disk_watch import DiskWatch
 from acceptance.suites.fixtures.full_cache import Chunk
 from acceptance.suites.fixtures.gpu_loads import GpuLoads, collect_loads
-from acceptance.suites.fixtures.gpu_tools import ToolRuns
 from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.power import ended_with, of_power, ran_whole
-from acceptance.suites.fixtures.storage import Filled, FioRun, of_fio
+from acceptance.suites.fixtures.storage import Filled
 from acceptance.suites.storage import AskDisk
-from acceptance.tools import TOOLS, Tool, fio, load_output
+from acceptance.tools import fio, gpu_burn, load_output, stress_ng, stressapptest
 from acceptance.tools.gpu_burn import Mode
-from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import ToolOutput
 from acceptance.wording.errors import said
 
@@ -96,26 +93,6 @@ class Kept:
         """The program that counts where it was run again."""
         return self.done[-1]
 
-    def nvbandwidth(self, *_testcases: str) -> ToolOutput:
-        """The fixture of this name."""
-        return gpu_tools.of_nvbandwidth(self.last, self.due, self.inventory)
-
-    def nvbandwidth_alone(self, *_testcases: str, **_options: int) -> ToolRuns:
-        """The fixture of this name.
-
-        In older runs one program saw all GPUs, and the check owed its faults of them together.
-        """
-        if any(due.component == GPUS for due in self.planned.due):
-            return gpu_tools.collect_runs(
-                {GPUS: self.last},
-                lambda _all, done: gpu_tools.of_nvbandwidth(done, self.due, self.inventory),
-            )
-        return gpu_tools.of_nvbandwidth_alone(self.second, self.due, self.inventory)
-
-    def bandwidth_test(self) -> ToolRuns:
-        """The fixture of this name."""
-        return gpu_tools.of_bandwidth_test(self.second, self.due)
-
     def smartctl(self, option: str) -> AskDisk:
         """The fixtures that ask a disk: the last answer counts, of a disk that was asked again."""
 
@@ -130,11 +107,6 @@ class Kept:
 
         return ask
 
-    def stress_ng(self, done: ProgramResult) -> ToolOutput:
-        """The result of a run of stress-ng."""
-        threads = inventory.known(self.inventory.cpu.threads)
-        return host_tools.of_stress_ng(done, seconds=0.0, threads=threads)
-
     def gpu_loads(self, load: str) -> GpuLoads:
         """The outputs of a load of every GPU, which were started in the order of the GPUs."""
         return self._of_each(
@@ -144,12 +116,6 @@ class Kept:
     def by_gpu(self) -> dict[Component, ProgramResult]:
         """The programs by their GPU, of a check that runs one for each."""
         return dict(zip((gpu.name for gpu in self.due), self.done, strict=False))
-
-    @property
-    def second(self) -> dict[Component, ProgramResult]:
-        """The same, where all may have been measured a second time: then those programs count."""
-        last = self.done[len(self.due) :] or self.done
-        return replace(self, done=last).by_gpu()
 
     def _of_each(
         self,
@@ -167,14 +133,14 @@ class Kept:
         due = {one.component for one in self.planned.due if one.measurement == measurement}
         return tuple(one for one in self.scratches if one.component in due)
 
-    def run_fio(self, scratch: Scratch, kind: fio.Kind) -> FioRun:
+    def run_fio(self, scratch: Scratch, kind: fio.Kind) -> Outputs:
         """The fixture of this name: the last job of this kind on a filesystem.
 
         A fault before it counts in its place: a file that could not be written was not read.
         """
         ran = self._fio(scratch)
         own = [at for at, one in enumerate(ran) if fio.name_argument(kind) in one.argv]
-        proved = [of_fio(one) for one in (ran[: own[-1] + 1] if own else ran)]
+        proved = [self._proved(one, scratch) for one in (ran[: own[-1] + 1] if own else ran)]
         return next((one for one in proved if one.fault is not None), proved[-1])
 
     def fill_cache(self, scratch: Scratch) -> Filled:
@@ -182,12 +148,17 @@ class Kept:
         chunks: list[Chunk] = []
         written = 0.0
         for done in self._fio(scratch):
-            run = of_fio(done)
+            run = self._proved(done, scratch)
             if run.fault is not None:
                 return Filled(tuple(chunks), run.fault)
             written += run.value("fio_write_moved")
             chunks.append(Chunk(round(written * GIB), run.value("fio_write"), None))
         return Filled(tuple(chunks), None)
+
+    def _proved(self, done: ProgramResult, scratch: Scratch) -> Outputs:
+        found = read_outputs([Place(scratch.component)], [done], self.inventory)
+        found.raise_failed()
+        return found
 
     def _fio(self, scratch: Scratch) -> list[ProgramResult]:
         """The jobs of fio on a filesystem. Raises NoProof where there is none."""
@@ -213,6 +184,33 @@ class Kept:
         return self.planned.id.partition("[")[2].rstrip("]")
 
 
+@dataclass(frozen=True, slots=True)
+class KeptTools:
+    """Stands for the tools of a session: what their programs left."""
+
+    kept: Kept
+    inventory: Inventory
+    folder: Path = Path()
+
+    def run(
+        self, tool: str, argv: object, on: Sequence[Place], *, turns: Iterable[Sequence[Gpu]] = ()
+    ) -> Outputs:
+        """What a tool said; where all places were measured a second time, what it said then.
+
+        In older runs one program saw all GPUs, and the check owed its faults of them together.
+        """
+        done = self.kept.of_program(tool).done
+        if any(due.component == GPUS for due in self.kept.planned.due):
+            on, done = [Place(GPUS, self.kept.due)], done[-1:]
+        last = (done[len(on) :] or done)[: len(on)]
+        groups = [[gpu.name for gpu in group] for group in turns]
+        return read_outputs(on[: len(last)], last, self.inventory, groups)
+
+
+def _tools(kept: Kept) -> Tools:
+    return cast(Tools, KeptTools(kept, kept.inventory))
+
+
 def _table(*_told: object) -> None:
     """Tables decide nothing."""
 
@@ -222,8 +220,11 @@ def _heat(_gpu: Component, _moment: float) -> None:
 
 
 def _gpu_burn(kept: Kept, check: Check) -> None:
-    output = gpu_tools.of_gpu_burn(kept.last, kept.due, kept.inventory, seconds=0.0)
-    burn.test_gpu_burn(cast(Mode, kept.parameter()), lambda _mode: output, kept.due, check)
+    def again(_mode: Mode) -> ToolOutput:
+        runs = KeptTools(kept, kept.inventory).run(gpu_burn.TOOL, None, [Place(GPUS, kept.due)])
+        return runs.only()
+
+    burn.test_gpu_burn(cast(Mode, kept.parameter()), again, kept.due, check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +257,6 @@ def _gemm_together(kept: Kept, check: Check) -> None:
     compute.test_gemm_together(_loads(kept), kept.due, formats, _SECONDS, peaks, check)
 
 
-def _device_query(kept: Kept, check: Check) -> None:
-    found = gpu_tools.of_device_query(kept.last, kept.due, kept.inventory)
-    gpu.test_device_query(found, kept.due, check)
-
-
 def _cpu_gemm(kept: Kept, check: Check) -> None:
     cpu.test_gemm(cast(DtypeName, kept.parameter()), _loads(kept), _CORES, _SECONDS, check)
 
@@ -270,26 +266,18 @@ def _exists(_path: str) -> bool:
     return True
 
 
-def _stressapptest(done: ProgramResult) -> ToolOutput:
-    return host_tools.of_stressapptest(done, seconds=0.0, gib=0.0)
-
-
-def _host(done: Sequence[ProgramResult], read: Callable[[ProgramResult], ToolOutput]) -> HostRun:
-    """The result of a program beside the burns; empty where it was not installed."""
-    try:
-        return HostRun(read(done[-1])) if done else HostRun()
-    except ToolError as error:
-        return HostRun(trouble=said(error))
+def _host(kept: Kept) -> Outputs:
+    """What the programs beside the burns said; empty where they were not installed."""
+    beside = {CPU: stress_ng.TOOL, MEMORY: stressapptest.TOOL}
+    done = {place: kept.of_program(tool).done for place, tool in beside.items()}
+    last = {place: found[-1] for place, found in done.items() if found}
+    return read_outputs([*map(Place, last)], [*last.values()], kept.inventory)
 
 
 def _together(kept: Kept, check: Check) -> None:
     burns = [one for one in kept.done if asks.of_argv(one.argv) is not None]
     on = burn_fixtures.places(kept.planned, kept.due)[: len(burns)]
-    found = BurnResults(
-        read_all(on, burns[: len(on)]),
-        _host(kept.of_program("stress-ng").done, kept.stress_ng),
-        _host(kept.of_program("stressapptest").done, _stressapptest),
-    )
+    found = read_all(on, burns[: len(on)]), _host(kept)
     siblings = components.of_one_model(kept.due)
     together.test_burn(lambda: found, kept.due, siblings, _heat, _table, check)
 
@@ -297,13 +285,10 @@ def _together(kept: Kept, check: Check) -> None:
 def _power(names: tuple[str, str, str, str, str, str]) -> Callable[[Kept, Check], None]:
     def values_of(kept: Kept, check: Check) -> None:
         load, watch, *_ = kept.done
-        hosts: tuple[HostRun, ...] = (
-            _host(kept.of_program("stress-ng").done, kept.stress_ng),
-            _host(kept.of_program("stressapptest").done, _stressapptest),
-        )
+        host = _host(kept)
         if not ran_whole(load):
-            hosts = tuple(map(ended_with, hosts))
-        power.judge_power(names, of_power(load, watch, kept.due, hosts), kept.due, _table, check)
+            host = ended_with(host, host.failed)
+        power.judge_power(names, of_power(load, watch, kept.due, host), kept.due, _table, check)
 
     return values_of
 
@@ -318,20 +303,22 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
     "compute.gemm_alone": _gemm_together,
     "compute.gemm_together": _gemm_together,
     "cpu.gemm": _cpu_gemm,
-    "cpu.stress_ng": lambda kept, check: cpu.test_stress_ng(kept.stress_ng(kept.last), check),
-    "gpu.device_query": _device_query,
+    "cpu.stress_ng": lambda kept, check: cpu.test_stress_ng(
+        _tools(kept), _SECONDS, kept.inventory, check
+    ),
+    "gpu.device_query": lambda kept, check: gpu.test_device_query(_tools(kept), kept.due, check),
     "link.bandwidth_test": lambda kept, check: link.test_bandwidth_test(
-        kept.bandwidth_test, kept.inventory, check
+        _tools(kept), kept.due, kept.inventory, check
     ),
     "link.collectives": lambda kept, check: link.test_collectives(
         _loads(kept), kept.due, _SECONDS, kept.inventory, kept.models, check
     ),
-    "link.device_alone": lambda kept, check: link.test_device_alone(kept.nvbandwidth_alone, check),
+    "link.device_alone": lambda kept, check: link.test_device_alone(_tools(kept), kept.due, check),
     "link.host_copies": lambda kept, check: link.test_host_copies(
-        kept.nvbandwidth_alone, kept.inventory, check
+        _tools(kept), kept.due, kept.inventory, check
     ),
-    "link.p2p": lambda kept, check: link.test_p2p(gpu_tools.of_p2p(kept.last, kept.due), check),
-    "link.peer_copies": lambda kept, check: link.test_peer_copies(kept.nvbandwidth, check),
+    "link.p2p": lambda kept, check: link.test_p2p(_tools(kept), kept.due, check),
+    "link.peer_copies": lambda kept, check: link.test_peer_copies(_tools(kept), kept.due, check),
     "memory.bandwidth": lambda kept, check: memory.test_bandwidth(
         _loads(kept), _CORES, _SECONDS, 0, check
     ),
@@ -339,7 +326,7 @@ _CHECKS: Mapping[str, Callable[[Kept, Check], None]] = {
         _loads(kept), _CORES, _SECONDS, 0, 0.0, check
     ),
     "memory.stressapptest": lambda kept, check: memory.test_stressapptest(
-        _stressapptest(kept.last), _table, check
+        _tools(kept), _SECONDS, 0.0, kept.inventory, _table, check
     ),
     "power.ladder": _power(power.LADDER),
     "power.pulses": _power(power.PULSES),
@@ -447,17 +434,17 @@ def values(kept: Kept) -> tuple[list[Measured], Text | None]:
 
 def reads(done: ProgramResult) -> bool:
     """Whether the program is one of our loads or a tool with a parser here."""
-    return _is_load(done) or _tool(done) is not None
+    return _is_load(done) or tools.of_argv(done.argv) is not None
 
 
 def fault(done: ProgramResult) -> Text | None:
     """The fault that a program's output proves by itself; None where it proves none."""
     if _is_load(done):
         return host_tools.wrong_note(salvage(done.stdout))
-    if (tool := _tool(done)) is None:
+    if (tool := tools.of_argv(done.argv)) is None:
         return None
     try:
-        output = tool.parse(f"{done.stdout}\n{done.stderr}")
+        output = tool.parse(done.text)
     except UnreadableOutput:
         return None
     return output.reason if output.outcome == "fail" else None
@@ -465,9 +452,3 @@ def fault(done: ProgramResult) -> Text | None:
 
 def _is_load(done: ProgramResult) -> bool:
     return any(one == asks.PROGRAM[1] or one.startswith("acceptance.loads.") for one in done.argv)
-
-
-def _tool(done: ProgramResult) -> Tool | None:
-    """The tool of a command, which may stand behind `nice`."""
-    names = {Path(one).name for one in done.argv}
-    return next((tool for tool in TOOLS if tool.name in names), None)

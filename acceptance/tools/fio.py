@@ -43,6 +43,7 @@ from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
+from acceptance.tools.proof import option
 from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines, tool_lines
 
 TOOL = "fio"
@@ -598,14 +599,15 @@ def parse(text: str) -> ToolOutput:
     return ToolOutput(TOOL, "pass", Message("fio_passed", {"ran": Listed(ran)}), readings)
 
 
-def shortfall(job: Job, output: ToolOutput) -> Message | None:
-    """Why a pass is not of this job, or None: it moved fewer or more bytes than it was to.
+def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
+    """Why a pass is not of this command line, or None: it moved fewer or more bytes than asked.
 
     A job that lasts a time, or is ended by it, moves what it can.
     """
-    side = "write" if job.kind in {"write", "randwrite"} else "read"
-    moved, due = list(output.reading(f"fio_{side}_moved").values()), job.bytes / GIB
-    if job.seconds is None and moved != [due]:
+    asked = [half for word in argv for half in word.split("=", 1)]
+    side = "write" if {"write", "randwrite"} & {*asked} else "read"
+    moved, due = list(output.reading(f"fio_{side}_moved").values()), option(asked, "--size") / GIB
+    if "--runtime" not in asked and moved != [due]:
         told = math.fsum(moved)
         return Message("fio_moved_other", {"moved": f"{told:.9g}", "due": f"{due:.9g}"})
     return None

@@ -48,7 +48,7 @@ from acceptance.loads.train import digest_contract as digest
 from acceptance.loads.train import layer_contract as layers
 from acceptance.loads.train import parallel_contract as parallel
 from acceptance.loads.train import step_contract as step
-from acceptance.machine import gpu_selection, scratch_place
+from acceptance.machine import scratch_place
 from acceptance.machine.disk_link import LinkShare
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Disk
@@ -57,8 +57,9 @@ from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
 from acceptance.run import kept_outputs, log_reading
 from acceptance.session.check import Check
-from acceptance.session.loads import Loads
+from acceptance.session.loads import Loads, Place
 from acceptance.session.stage import Part
+from acceptance.session.tools import Argv, Outputs, Tools
 from acceptance.suites import (
     burn,
     compute,
@@ -196,10 +197,6 @@ class Programs:
     def find(self, program: str, _package: str | None = None) -> str:
         return f"/opt/{program}"
 
-    def shown(self, argv: Sequence[str]) -> ProgramResult:
-        """Run with all GPUs that are due."""
-        return self.run(argv, env=gpu_selection.environment(DUE))
-
     def run(
         self,
         argv: Sequence[str],
@@ -301,7 +298,7 @@ def places(check: Check) -> Any:
 
 
 def run_job(programs: Programs) -> Any:
-    return of(storage_fixtures.run_job, programs, Path("/"), disk_watch())
+    return of(storage_fixtures.run_job, programs, tools(programs), Path("/"), disk_watch())
 
 
 def run_fio(programs: Programs, *, written: bool = True) -> Any:
@@ -361,24 +358,14 @@ def disk_watch() -> DiskWatch:
     return found
 
 
-def nvbandwidth(programs: Programs) -> Any:
-    return of(gpu_tools.nvbandwidth, programs, programs.shown, DUE, SEEN)
-
-
-def in_turns(programs: Programs) -> Any:
-    return of(gpu_tools.run_in_turns, programs, DUE, SEEN)
-
-
-def nvbandwidth_alone(programs: Programs) -> Any:
-    return of(gpu_tools.nvbandwidth_alone, programs, in_turns(programs), DUE, SEEN)
+def tools(programs: Programs) -> Tools:
+    return Tools(programs, SEEN)
 
 
 # Every check of known programs as a session runs it.
 CHECKS: dict[str, Callable[[Any, Check], None]] = {
-    "gpu.device_query": lambda p, c: gpu.test_device_query(
-        of(gpu_tools.device_query, p, p.shown, DUE, SEEN), DUE, c
-    ),
-    "link.host_copies": lambda p, c: link.test_host_copies(nvbandwidth_alone(p), SEEN, c),
+    "gpu.device_query": lambda p, c: gpu.test_device_query(tools(p), DUE, c),
+    "link.host_copies": lambda p, c: link.test_host_copies(tools(p), DUE, SEEN, c),
     "link.collectives": lambda p, c: link.test_collectives(
         Loads(p, listener), DUE, LOADS_S, SEEN, gpu_limits.sheets(), c
     ),
@@ -389,14 +376,12 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "train.parallel_table": lambda p, c: train.test_parallel_table(
         Loads(p, listener), DUE, LOADS_S, c
     ),
-    "link.device_alone": lambda p, c: link.test_device_alone(nvbandwidth_alone(p), c),
-    "link.peer_copies": lambda p, c: link.test_peer_copies(nvbandwidth(p), c),
-    "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(
-        of(gpu_tools.bandwidth_test, p, in_turns(p), DUE), SEEN, c
-    ),
-    "link.p2p": lambda p, c: link.test_p2p(of(gpu_tools.p2p_run, p, p.shown, DUE), c),
+    "link.device_alone": lambda p, c: link.test_device_alone(tools(p), DUE, c),
+    "link.peer_copies": lambda p, c: link.test_peer_copies(tools(p), DUE, c),
+    "link.bandwidth_test": lambda p, c: link.test_bandwidth_test(tools(p), DUE, SEEN, c),
+    "link.p2p": lambda p, c: link.test_p2p(tools(p), DUE, c),
     "burn.gpu_burn[float]": lambda p, c: burn.test_gpu_burn(
-        "float", of(gpu_tools.gpu_burn, p, p.shown, DUE, gpu_limits.sheets(), SEEN, LOADS_S), DUE, c
+        "float", of(gpu_tools.gpu_burn, p, tools(p), DUE, gpu_limits.sheets(), LOADS_S), DUE, c
     ),
     "compute.gemm_together": lambda p, c: compute.test_gemm_together(
         Loads(p, listener), DUE, FORMATS, LOADS_S, PEAKS, c
@@ -444,9 +429,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
     "train.layers": lambda p, c: train.test_layers(
         Loads(p, listener), DUE, TRAINED, LOADS_S, {}, c
     ),
-    "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(
-        of(conftest.stress_ng_run, p, LOADS_S, SEEN), c
-    ),
+    "cpu.stress_ng": lambda p, c: cpu.test_stress_ng(tools(p), LOADS_S, SEEN, c),
     "cpu.gemm[f64]": lambda p, c: cpu.test_gemm(
         "f64", Loads(p, listener), of(conftest.groups, SEEN), LOADS_S, c
     ),
@@ -454,7 +437,7 @@ CHECKS: dict[str, Callable[[Any, Check], None]] = {
         Loads(p, listener), of(conftest.groups, SEEN), LOADS_S, 1 << 20, c
     ),
     "memory.stressapptest": lambda p, c: memory.test_stressapptest(
-        of(conftest.stressapptest_run, p, LOADS_S, 1.0, SEEN), lambda _output: None, c
+        tools(p), LOADS_S, 1.0, SEEN, lambda _text: None, c
     ),
     "memory.random": lambda p, c: memory.test_random(
         Loads(p, listener), of(conftest.sockets, SEEN), LOADS_S, 1 << 20, 1.0, c
@@ -980,10 +963,13 @@ def test_products_from_cool_of_a_run_that_has_them_by_themselves_are_read(run_di
 
 OLDER: dict[str, tuple[Callable[[Any, Check], None], str]] = {
     "link.host_copies": (
-        lambda runs, check: link.test_host_copies(runs, SEEN, check),
+        lambda runs, check: link.test_host_copies(runs, DUE, SEEN, check),
         '"25.1", "25.2"',
     ),
-    "link.device_alone": (link.test_device_alone, '"450", "451"'),
+    "link.device_alone": (
+        lambda runs, check: link.test_device_alone(runs, DUE, check),
+        '"450", "451"',
+    ),
 }
 
 
@@ -1003,10 +989,13 @@ def test_a_run_in_which_one_program_saw_all_gpus_is_read_as_one(run_dir: Path, n
     found: list[AnyBody] = [CheckStarted(name)]
     programs = Programs(planned, run_dir, found.append)
 
-    def together(*testcases: str, **_options: int) -> gpu_tools.ToolRuns:
-        return gpu_tools.ToolRuns({parts.GPUS: nvbandwidth(programs)(*testcases)})
+    class Together(Tools):
+        """One program, which sees all GPUs."""
 
-    function(together, Check(planned, (), found.append))
+        def run(self, tool: str, argv: Argv, on: object, *, turns: object = ()) -> Outputs:
+            return super().run(tool, argv, [Place(parts.GPUS, DUE)])
+
+    function(Together(programs, SEEN), Check(planned, (), found.append))
     found.append(CheckEnded(name, "pass", "", 1.0))
     assert len([one for one in found if isinstance(one, ToolRan)]) == 1
     keep(run_dir, found, made=replaced(made, checks=checks))
