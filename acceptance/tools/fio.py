@@ -26,14 +26,13 @@ Readings, each with the name of the job as component; `read` may also be `write`
 from __future__ import annotations
 
 import errno
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -44,7 +43,14 @@ from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
 from acceptance.tools.proof import option
-from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines, tool_lines
+from acceptance.tools.reading import (
+    Reading,
+    ToolOutput,
+    foreign,
+    only_json,
+    plain_lines,
+    tool_lines,
+)
 
 TOOL = "fio"
 Kind = Literal["write", "verify", "read", "randread", "randwrite"]
@@ -285,10 +291,6 @@ class _Whole(msgspec.Struct, frozen=True):
     disk_util: list[_Disk] = []
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise UnreadableOutput(TOOL, word, Message("figure_no_number"))
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # fio 3.1 ends its percentiles with some of these
     kept = [(name, value) for name, value in pairs if (name, value) != ("0.00", 0)]
@@ -311,17 +313,9 @@ def _whole(text: str) -> _Whole | None:
 
     Raises UnreadableOutput for a JSON that is cut, that is not fio's, or of an unknown version.
     """
-    starts = [match.start() for match in _ROOT.finditer(text)]
-    if not starts:
+    if not _ROOT.search(text):
         return None
-    if len(starts) > 1:
-        raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": len(starts)}))
-    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
-    try:
-        value, _ = decoder.raw_decode(text, starts[0])
-    except (ValueError, RecursionError) as error:
-        why = Message("json_cut", {"error": type(error).__name__})
-        raise UnreadableOutput(TOOL, text[-80:], why) from error
+    value, _, _ = only_json(TOOL, text, _ROOT, _once)
     whole = _convert(value, _Whole)
     version = _VERSION.fullmatch(whole.version)
     if version is None or int(version["minor"]) < 1:
