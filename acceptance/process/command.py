@@ -56,6 +56,11 @@ class ProgramResult:
     log_error: str | None = None  # why the log file does not hold the same text
     causes: tuple[Message, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """All that it printed: standard output, then standard error."""
+        return f"{self.stdout}\n{self.stderr}"
+
     def describe(self) -> Message:
         """How it ended, in a few words."""
         if self.timed_out:

@@ -35,9 +35,9 @@ from acceptance.session.fixtures import SessionFixtures, check_id
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
 from acceptance.suites.fixtures.disk_watch import DiskWatch
-from acceptance.suites.fixtures.no_proof import NoProof
 from acceptance.suites.fixtures.storage import DiskFiles
 from acceptance.tools import fio
+from acceptance.tools.proof import ToolError
 
 NOWHERE = Path("/nonexistent")  # nothing is read or written there
 OF_MACHINE = not_offered("of the machine, and in no program's output")
@@ -120,19 +120,19 @@ class KeptPrograms(Programs):
         on_line: Callable[[int, str], None] | None = None,
         whole: Callable[[ProgramResult], bool] | None = None,
     ) -> tuple[ProgramResult, ...]:
-        """The results of the next programs. Raises NoProof where these are others."""
+        """The results of the next programs. Raises ToolError where these are others."""
         found, self._kept = self._kept[: len(parts)], self._kept[len(parts) :]
         if len(found) < len(parts):
-            raise NoProof("log_none", check=self._planned.id)
+            raise ToolError("log_none", check=self._planned.id)
         if [_essence(one.argv) for one in parts] != [_essence(one.argv) for one in found]:
-            raise NoProof("log_of_another", check=self._planned.id)
+            raise ToolError("log_of_another", check=self._planned.id)
         self._left_s -= max((one.seconds for one in found), default=0.0)
         return tuple(found)
 
     def require_all(self) -> None:
-        """Raise NoProof where outputs are left that the check did not ask for."""
+        """Raise ToolError where outputs are left that the check did not ask for."""
         if self._kept:
-            raise NoProof("log_of_another", check=self._planned.id)
+            raise ToolError("log_of_another", check=self._planned.id)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,7 @@ from acceptance.core.evidence import AnyBody, Table
 from acceptance.core.finding import Finding
 from acceptance.core.judgement import by_figure, judge, peers
 from acceptance.core.message import Message, Text, known
+from acceptance.core.parts import GPUS
 from acceptance.core.plan import Due, PlannedCheck
 from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap
@@ -19,6 +21,10 @@ from acceptance.core.waiver import Waiver
 from acceptance.loads.protocol import LoadTable
 from acceptance.session.loads import Noting, Results, first_wrong
 from acceptance.wording import words
+
+if TYPE_CHECKING:
+    from acceptance.session.tools import Outputs
+    from acceptance.tools.reading import ToolOutput
 
 
 # pytest types the attribute of a function, which no class can inherit from.
@@ -197,6 +203,44 @@ class Check:
             self._write(Table(self._planned.id, component, made.name, made.columns, made.rows))
         if raise_failed:
             results.raise_failed(known=skipped or ())
+
+    def faults(
+        self,
+        measurement: str,
+        outputs: Outputs,
+        *,
+        count: Callable[[ToolOutput], float] = lambda output: float(output.outcome == "fail"),
+        quiet: bool = False,
+    ) -> None:
+        """Journal how many faults a tool proves of each due place, with what it says as the note.
+
+        With `quiet` a place without a fault has no note.
+        """
+        due = self.components(measurement)
+        found = {place: one for place, one in outputs.outputs.items() if place in due}
+        counts = {place: count(one) for place, one in found.items()}
+        told = {place: one.reason for place, one in found.items() if counts[place] or not quiet}
+        self(measurement, counts, notes=told, skipped=outputs.skipped)
+
+    def figures(
+        self,
+        measurement: str,
+        outputs: Outputs,
+        reading: str,
+        unread: Gap,
+        *,
+        notes: Mapping[Component, Text | None] | None = None,
+    ) -> None:
+        """Journal a tool's reading as a measurement of the components that are due.
+
+        Of a place of which the tool proved a fault it is `unread`: of all, where one program saw
+        all GPUs.
+        """
+        due = self.components(measurement)
+        values = {name: one for name, one in outputs.values(reading).items() if name in due}
+        lost = due if GPUS in outputs.faulty else outputs.faulty
+        skipped = {**outputs.skipped, **dict.fromkeys(lost, unread)}
+        self(measurement, values, skipped=skipped, notes=notes)
 
     def conclude(self) -> None:
         """Judge everything that was journalled.

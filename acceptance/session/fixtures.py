@@ -57,6 +57,7 @@ from acceptance.session.check import Check, CheckSkipped
 from acceptance.session.loads import Listening, Loads
 from acceptance.session.programs import Programs
 from acceptance.session.site import IS_SITE
+from acceptance.session.tools import Tools
 from acceptance.watch.telemetry_reader import GpuTelemetry
 from acceptance.wording.errors import WordedError
 
@@ -252,6 +253,11 @@ class SessionFixtures:
     def loads(self, programs: Programs, listener: Listening) -> Loads:
         """Runs our own loads (`acceptance.session.loads.Loads`)."""
         return Loads(programs, listener)
+
+    @pytest.fixture
+    def tools(self, programs: Programs, inventory: Inventory) -> Tools:
+        """Runs upstream programs (`acceptance.session.tools.Tools`)."""
+        return Tools(programs, inventory)
 
     @pytest.fixture
     def earlier_programs(self) -> Callable[[str], tuple[ProgramResult, ...]]:

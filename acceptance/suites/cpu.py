@@ -14,9 +14,17 @@ from acceptance.diagnosis.series import Series
 from acceptance.expect.sensor_range import CPU_C
 from acceptance.expect.thresholds import thresholds
 from acceptance.loads.cpu.contract import GEMM, Gemm, Groups
+from acceptance.machine.inventory import Inventory, known
+from acceptance.machine.machine_file import Machine
+from acceptance.process.command import ProgramResult
 from acceptance.session.check import Check
 from acceptance.session.loads import Loads, Place
-from acceptance.tools.reading import ToolOutput
+from acceptance.session.programs import Programs
+from acceptance.session.stage import Part
+from acceptance.session.tools import Outputs, Tools
+from acceptance.suites.fixtures.host_tools import stress_ng_argv
+from acceptance.tools import cpuburn, stress_ng
+from acceptance.tools.proof import ToolError
 from acceptance.wording.errors import WordedError
 
 NamedSpans = Sequence[tuple[str, float, float]]
@@ -34,7 +42,9 @@ class SensorUnread(WordedError):
 @pytest.mark.session("host-load")
 @pytest.mark.costs(0.1, load="stress_ng", slack=2.5)
 @pytest.mark.measures("stress_ng_failures")
-def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
+def test_stress_ng(
+    tools: Tools, load_s: Mapping[str, float], inventory: Inventory, check: Check
+) -> None:
     """Every logical CPU under all of stress-ng's CPU methods, each result verified by stress-ng
     itself.
 
@@ -42,11 +52,11 @@ def test_stress_ng(stress_ng_run: ToolOutput, check: Check) -> None:
     processes go first. Not measured: speed; stress-ng's bogo operations are no basis for a
     judgement.
     """
-    check(
-        "stress_ng_failures",
-        {CPU: float(stress_ng_run.outcome == "fail")},
-        notes={CPU: stress_ng_run.reason},
-    )
+    threads, seconds = known(inventory.cpu.threads), round(load_s["stress_ng"])
+    argv = stress_ng_argv(tools.folder, threads=threads, seconds=seconds)
+    runs = tools.run(stress_ng.TOOL, argv, on=[Place(CPU)])
+    check.faults("stress_ng_failures", runs)
+    runs.raise_failed()
 
 
 @pytest.mark.session("load")
@@ -79,17 +89,41 @@ def test_gemm(
 @pytest.mark.session("host-load")
 @pytest.mark.costs(1.0, load="cpuburn")
 @pytest.mark.measures("cpuburn_failures")
-def test_cpuburn(cpuburn_run: ToolOutput, check: Check) -> None:
+def test_cpuburn(
+    programs: Programs,
+    load_s: Mapping[str, float],
+    machine: Machine,
+    inventory: Inventory,
+    check: Check,
+) -> None:
     """The burn program that the machine file names (`cpu.cpuburn`), on every CPU.
 
     Measured: whether it found an error or died of a fault signal, beside the GPUs' own loads, whose
     processes go first. Only the classic programs (burnP6 and its kin) check their results.
     """
-    check(
-        "cpuburn_failures",
-        {CPU: float(cpuburn_run.outcome == "fail")},
-        notes={CPU: cpuburn_run.reason},
-    )
+    assert machine.cpu.cpuburn is not None
+    binary = programs.find(machine.cpu.cpuburn)
+    copies = known(inventory.cpu.threads) if cpuburn.is_classic(binary) else 1
+    part = Part(CPU, cpuburn.argv(binary), seconds=load_s["cpuburn"])
+    runs = cpuburn_output(binary, programs.run_stage([part] * copies))
+    check.faults("cpuburn_failures", runs)
+    runs.raise_failed()
+
+
+def cpuburn_output(binary: str, done: Sequence[ProgramResult]) -> Outputs:
+    """What the copies of a burn program say together: the worst of them."""
+    order = ("fail", "error", "pass")
+    judged = [
+        cpuburn.judge(
+            binary, returncode=one.returncode, timed_out=one.timed_out, seconds=one.seconds
+        )
+        for one in done
+    ]
+    worst = min(judged, key=lambda output: order.index(output.outcome))
+    if worst.outcome == "error":
+        error = ToolError("tool_says", tool=worst.tool, why=worst.reason)
+        return Outputs(failed={CPU: error})
+    return Outputs({CPU: worst})
 
 
 @pytest.mark.session("host-after")

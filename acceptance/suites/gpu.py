@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from acceptance.core.message import Listed, Message, Text
-from acceptance.core.parts import MACHINE
+from acceptance.core.parts import GPUS, MACHINE
 from acceptance.core.plain_text import same_text
 from acceptance.core.unmeasured import after_fault, no_answer, not_offered
 from acceptance.expect import gpu_names
@@ -28,8 +28,11 @@ from acceptance.observe.presence import (
 from acceptance.observe.readiness import obstacles, remarks
 from acceptance.process.deadline import Deadline
 from acceptance.session.check import Check
+from acceptance.session.gpu_identity import in_slots
+from acceptance.session.loads import Place
+from acceptance.session.tools import Tools
 from acceptance.suites.fixtures import gpu_health
-from acceptance.suites.fixtures.gpu_tools import CudaDevices
+from acceptance.tools import device_query
 from acceptance.wording.errors import WordedError
 
 
@@ -288,29 +291,26 @@ def test_health(due_gpus: tuple[Gpu, ...], check: Check) -> None:
 @pytest.mark.session("load")
 @pytest.mark.costs(0.1, per_gpu=0.5, slack=65.0)
 @pytest.mark.measures("gpu_seen_by_cuda", "gpu_sm_count", "gpu_memory_total")
-def test_device_query(device_query: CudaDevices, due_gpus: tuple[Gpu, ...], check: Check) -> None:
+def test_device_query(tools: Tools, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """The CUDA sample deviceQuery: CUDA starts, and shows each GPU with all of its multiprocessors
     and memory.
 
     Measured: CUDA's report. A card with parts switched off, or an instance of one, has fewer
     multiprocessors than its sheet says.
     """
+    runs = tools.run(device_query.TOOL, device_query.argv, on=[Place(GPUS, due_gpus)])
+    output = runs.only()
+    shown = dict(zip(in_slots(output, due_gpus), output.gpus, strict=True))
     serials = uuids(due_gpus)
-    devices, notes = device_query.devices, dict.fromkeys(serials, device_query.fault)
     unshown = after_fault(Message("not_shown_by_cuda"))
-    unseen = {gpu.name: unshown for gpu in due_gpus if gpu.name not in devices}
+    unseen = {gpu.name: unshown for gpu in due_gpus if gpu not in shown}
     check(
         "gpu_seen_by_cuda",
-        {gpu.name: float(gpu.name in devices) for gpu in due_gpus},
+        {gpu.name: float(gpu in shown) for gpu in due_gpus},
         serials=serials,
-        notes=notes,
+        notes=dict.fromkeys(serials, runs.fault),
     )
-    check(
-        "gpu_sm_count",
-        {name: float(device.sm) for name, device in devices.items()},
-        skipped=unseen,
-        serials=serials,
-    )
-    memory = {name: device.memory_mib / 1024 for name, device in devices.items()}
+    check("gpu_sm_count", runs.values("device_query_sm"), skipped=unseen, serials=serials)
+    memory = {gpu.name: (one.memory_mib or 0) / 1024 for gpu, one in shown.items()}
     check("gpu_memory_total", memory, skipped=unseen, serials=serials)
-    device_query.require_match()
+    runs.raise_failed()

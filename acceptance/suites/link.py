@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 import pytest
@@ -23,11 +24,10 @@ from acceptance.machine.gpu import Gpu
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import Machine
 from acceptance.session.check import Check
-from acceptance.session.loads import Loads, Place
-from acceptance.suites.fixtures import collectives, gpu_links, gpu_tools
-from acceptance.suites.fixtures.gpu_tools import ToolRuns
-from acceptance.tools import p2p_bandwidth
-from acceptance.tools.reading import ToolOutput
+from acceptance.session.loads import Loads, Place, alone
+from acceptance.session.tools import Outputs, Tools
+from acceptance.suites.fixtures import collectives, gpu_links
+from acceptance.tools import bandwidth_test, nvbandwidth, p2p_bandwidth
 
 # nvbandwidth's testcases by measurement.
 HOST_COPIES = {
@@ -129,57 +129,7 @@ class Again:
 
 
 def _take(
-    output: ToolOutput,
-    check: Check,
-    figures: Mapping[str, Mapping[Component, float]],
-    component: Component = GPUS,
-    again: Again | None = None,
-) -> None:
-    """Journal a run's figures by measurement and component, or the fault that the run proves."""
-    failed = output.outcome == "fail"
-    check(
-        "copy_faults",
-        {component: float(failed)},
-        notes={component: output.reason if failed else None},
-    )
-    for measurement, values in figures.items():
-        due = check.components(measurement)
-        check(
-            measurement,
-            {} if failed else {name: value for name, value in values.items() if name in due},
-            skipped=_unread(output, check, measurement, component),
-            notes=_notes(again, measurement, values),
-        )
-
-
-def _notes(
-    again: Again | None, measurement: str, components: Iterable[Component]
-) -> dict[Component, Text | None]:
-    """The note of a second time at the components of the measurement that it was for."""
-    wanted = again is not None and again.measurement == measurement
-    return dict.fromkeys(components, again.note) if again is not None and wanted else {}
-
-
-def _unread(
-    output: ToolOutput, check: Check, measurement: str, component: Component = GPUS
-) -> dict[Component, Gap]:
-    """Why a run's figures were not read, by component; empty for a run without a fault."""
-    if output.outcome != "fail":
-        return {}
-    due = check.components(measurement)
-    return dict.fromkeys((due & {component}) or due, NO_FIGURE)
-
-
-def _readings(output: ToolOutput, names: Mapping[str, str]) -> dict[str, Mapping[Component, float]]:
-    """The tool's own readings by measurement; raises NoProof for a missing one."""
-    if output.outcome == "fail":
-        return {name: {} for name in names}
-    found = gpu_tools.require_readings(output, tuple(names.values()))
-    return {name: found.reading(reading) for name, reading in names.items()}
-
-
-def _take_each(
-    runs: ToolRuns,
+    runs: Outputs,
     check: Check,
     names: Mapping[str, str],
     *ratios: str,
@@ -190,19 +140,26 @@ def _take_each(
     A run that proves a fault leaves its own figures out, and the ratios. `again` is noted where it
     is the second run that counts.
     """
-    whole = runs.with_readings(names.values())
-    for gpu, output in whole.outputs.items():
-        _take(output, check, _readings(output, names), gpu, again)
-    faulty = any(one.outcome == "fail" for one in whole.outputs.values())
+    whole = runs.requiring(names.values())
+    check.faults("copy_faults", whole, quiet=True)
+    for measurement, reading in names.items():
+        notes = _notes(again, measurement, check)
+        check.figures(measurement, whole, reading, NO_FIGURE, notes=notes)
     for ratio in ratios:
-        due = check.components(ratio)
-        untold = dict.fromkeys(due, NO_FIGURE) if faulty else None
-        check.ratio(ratio, skipped=untold, notes=_notes(again, ratio, due))
+        untold = dict.fromkeys(check.components(ratio), NO_FIGURE) if whole.faulty else None
+        check.ratio(ratio, skipped=untold, notes=_notes(again, ratio, check))
     whole.raise_failed()
 
 
+def _notes(again: Again | None, measurement: str, check: Check) -> dict[Component, Text | None]:
+    """The note of a second time at the components of the measurement that it was for."""
+    if again is None or again.measurement != measurement:
+        return {}
+    return dict.fromkeys(check.components(measurement), again.note)
+
+
 def _run_and_take(
-    run: Callable[[], ToolRuns],
+    run: Callable[[], Outputs],
     inventory: Inventory,
     check: Check,
     names: Mapping[str, str],
@@ -217,27 +174,20 @@ def _run_and_take(
         runs = run()
     # Of what is still unusual, its finding says it all.
     well = again is not None and _unusual(runs, check, names, ratios) is None
-    _take_each(runs, check, names, *ratios, again=again if well else None)
+    _take(runs, check, names, *ratios, again=again if well else None)
 
 
 def _unusual(
-    runs: ToolRuns, check: Check, names: Mapping[str, str], ratios: Sequence[str]
+    runs: Outputs, check: Check, names: Mapping[str, str], ratios: Sequence[str]
 ) -> Again | None:
     """The GPU that is farthest behind its equals, or outside a limit; None where none is.
 
     None too where a run proves a fault, or nothing: then that is to be told.
     """
-    runs = runs.with_readings(names.values())
-    if runs.failed or any(one.outcome == "fail" for one in runs.outputs.values()):
+    runs = runs.requiring(names.values())
+    if runs.failed or runs.faulty:
         return None
-    values = {
-        measurement: {
-            name: value
-            for output in runs.outputs.values()
-            for name, value in output.reading(reading).items()
-        }
-        for measurement, reading in names.items()
-    }
+    values = {measurement: runs.values(reading) for measurement, reading in names.items()}
     behind: list[Again] = []
     outside: list[Again] = []
     for due in chain.from_iterable(map(check.due, (*ratios, *names))):
@@ -253,6 +203,28 @@ def _unusual(
     return next(iter((*behind, *outside)), None)
 
 
+def _nvbandwidth(
+    tools: Tools,
+    testcases: Mapping[str, str],
+    on: Sequence[Place],
+    turns: Iterable[Sequence[Gpu]] = (),
+    buffer_mib: int = nvbandwidth.BUFFER_MIB,
+) -> Outputs:
+    argv = partial(nvbandwidth.argv, testcases=tuple(testcases.values()), buffer_mib=buffer_mib)
+    return tools.run(nvbandwidth.TOOL, argv, on=on, turns=turns)
+
+
+def _alone(
+    tools: Tools,
+    due: Sequence[Gpu],
+    testcases: Mapping[str, str],
+    buffer_mib: int = nvbandwidth.BUFFER_MIB,
+) -> Outputs:
+    """These testcases once for each GPU; GPUs that share the way to the host take turns."""
+    turns = topology.host_link_groups(tools.inventory, due)
+    return _nvbandwidth(tools, testcases, alone(due), turns, buffer_mib)
+
+
 @pytest.mark.session("load")
 @pytest.mark.costs(0.1, load="nvbandwidth", per_turn=2.3, slack=35.0)
 @pytest.mark.measures(
@@ -265,7 +237,7 @@ def _unusual(
     "copy_d2h_ratio",
 )
 def test_host_copies(
-    nvbandwidth_alone: Callable[..., ToolRuns], inventory: Inventory, check: Check
+    tools: Tools, due_gpus: tuple[Gpu, ...], inventory: Inventory, check: Check
 ) -> None:
     """Copies between pinned host memory and each GPU, in both directions and in both at once; GPUs
     that share the way to the host take turns (nvbandwidth).
@@ -277,7 +249,7 @@ def test_host_copies(
     RAM too. Not measured: pageable memory, and several GPUs of one NUMA node at once.
     """
     _run_and_take(
-        lambda: nvbandwidth_alone(*HOST_COPIES.values(), buffer_mib=HOST_MIB),
+        lambda: _alone(tools, due_gpus, HOST_COPIES, HOST_MIB),
         inventory,
         check,
         HOST_COPIES,
@@ -289,28 +261,27 @@ def test_host_copies(
 @pytest.mark.session("load")
 @pytest.mark.costs(0.1, load="nvbandwidth", per_turn=1.2, slack=41.0)
 @pytest.mark.measures("copy_faults", "copy_local", "latency_host_device")
-def test_device_alone(nvbandwidth_alone: Callable[..., ToolRuns], check: Check) -> None:
+def test_device_alone(tools: Tools, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Copies inside each GPU's own memory, and the time of one access from the GPU to host memory
     (nvbandwidth).
 
     Measured: bytes copied, counted once though each is read and written; buffers of 512 MiB leave
     every L2 cache.
     """
-    _take_each(nvbandwidth_alone(*ALONE.values()), check, ALONE)
+    _take(_alone(tools, due_gpus, ALONE), check, ALONE)
 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(0.1, load="nvbandwidth", per_pair=0.2, slack=225.0)
 @pytest.mark.measures("copy_faults", "copy_d2d_read", "copy_d2d_write")
-def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> None:
+def test_peer_copies(tools: Tools, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """Copies between GPUs that have peer access, pair by pair and way by way, every one verified
     (nvbandwidth).
 
     Measured: reads and writes by the copy engine of the first GPU of the pair. Data that arrives
     changed fails the check.
     """
-    output = nvbandwidth(*PEER_COPIES.values())
-    _take(output, check, _readings(output, PEER_COPIES))
+    _take(_nvbandwidth(tools, PEER_COPIES, [Place(GPUS, due_gpus)]), check, PEER_COPIES)
 
 
 @pytest.mark.session("load")
@@ -322,7 +293,7 @@ def test_peer_copies(nvbandwidth: Callable[..., ToolOutput], check: Check) -> No
     "bandwidth_test_d2d",
 )
 def test_bandwidth_test(
-    bandwidth_test: Callable[[], ToolRuns], inventory: Inventory, check: Check
+    tools: Tools, due_gpus: tuple[Gpu, ...], inventory: Inventory, check: Check
 ) -> None:
     """The CUDA sample bandwidthTest on each GPU, as builders run it.
 
@@ -333,22 +304,36 @@ def test_bandwidth_test(
     names = {
         name: name for name in ("bandwidth_test_h2d", "bandwidth_test_d2h", "bandwidth_test_d2d")
     }
-    _run_and_take(bandwidth_test, inventory, check, names)
+    # One after the other: its host memory may be of any NUMA node.
+    _run_and_take(
+        lambda: tools.run(
+            bandwidth_test.TOOL,
+            partial(bandwidth_test.argv, device=0),
+            on=alone(due_gpus),
+            turns=(due_gpus,),
+        ),
+        inventory,
+        check,
+        names,
+    )
 
 
 @pytest.mark.session("load")
 @pytest.mark.costs(0.1, load="p2p_bandwidth", per_pair=0.2, slack=155.0)
 @pytest.mark.measures("copy_faults", "p2p_gain", "p2p_write", "p2p_staged", "p2p_latency")
-def test_p2p(p2p_run: ToolOutput, check: Check) -> None:
+def test_p2p(tools: Tools, due_gpus: tuple[Gpu, ...], check: Check) -> None:
     """The CUDA sample p2pBandwidthLatencyTest: every pair with peer access on, compared with
     the same pair with it off.
 
     Measured: copies of 160 MB in one direction, and the latency of a write. The sample copies zeros
     and checks nothing; nvbandwidth's peer copies show whether data arrives intact.
     """
-    gain = {} if p2p_run.outcome == "fail" else p2p_bandwidth.gain(p2p_run)
+    runs = tools.run(p2p_bandwidth.TOOL, p2p_bandwidth.argv, on=[Place(GPUS, due_gpus)])
+    gain = {} if runs.failed or runs.faulty else p2p_bandwidth.gain(runs.only())
+    unread = dict.fromkeys(check.components("p2p_gain"), NO_FIGURE) if runs.faulty else None
+    check("p2p_gain", gain, skipped=unread)
     names = {"p2p_write": "p2p_on", "p2p_staged": "p2p_off", "p2p_latency": "p2p_latency_on"}
-    _take(p2p_run, check, {"p2p_gain": gain, **_readings(p2p_run, names)})
+    _take(runs, check, names)
 
 
 # Counts of the load of collectives, the rates of all GPUs together, and what is of each path.

@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.core.message import Listed, Message
+from acceptance.core.limit import GIB
+from acceptance.core.message import Listed, Message, Text
 from acceptance.core.parts import MEMORY
 from acceptance.core.unmeasured import after_fault
 from acceptance.loads.cpu.contract import Groups, MemoryBandwidth, MemoryRandom
-from acceptance.machine.inventory import Inventory
+from acceptance.machine.inventory import Inventory, known
 from acceptance.observe import edac
 from acceptance.session.check import Check
 from acceptance.session.loads import Loads, Place
 from acceptance.session.reading_loss import loss, refuse
+from acceptance.session.tools import Tools
 from acceptance.suites.fixtures import host_tools
 from acceptance.suites.fixtures.host_tools import wrong_note
-from acceptance.tools.reading import ToolOutput
+from acceptance.tools import stressapptest
 
 # Measurement -> the counter of each memory controller whose growth it is.
 EDAC = {
@@ -63,8 +65,11 @@ def test_bandwidth(
 @pytest.mark.costs(0.5, load="stressapptest", per_gib=0.22, slack=3.2, slack_per_gib=1.8)
 @pytest.mark.measures("stressapptest_errors", "stressapptest_copy", "memory_tested")
 def test_stressapptest(
-    stressapptest_run: ToolOutput,
-    say_coverage: Callable[[ToolOutput], None],
+    tools: Tools,
+    load_s: Mapping[str, float],
+    memory_gib: float,
+    inventory: Inventory,
+    say: Callable[[Text], None],
     check: Check,
 ) -> None:
     """A declared share of the free RAM filled with patterns, moved about, and compared, by
@@ -74,23 +79,16 @@ def test_stressapptest(
     processes go first. Not measured: the RAM that the system itself occupies, and 4 GiB for each
     GPU. A note says the share of the free RAM, the rate, and how long all free RAM would take.
     """
-    failed = stressapptest_run.outcome == "fail"
-    errors = {MEMORY: host_tools.memory_errors(stressapptest_run)}
-    check("stressapptest_errors", errors, notes={MEMORY: stressapptest_run.reason})
-    rate = {} if failed else dict(stressapptest_run.reading("stressapptest_copy"))
-    check(
-        "stressapptest_copy",
-        rate,
-        skipped={MEMORY: after_fault(Message("no_rate_counts"))},
-    )
-    tested = {} if failed else dict(stressapptest_run.reading("stressapptest_tested"))
-    check(
-        "memory_tested",
-        tested,
-        skipped={MEMORY: after_fault(Message("not_all_tested"))},
-    )
-    if rate and tested:
-        say_coverage(stressapptest_run)
+    threads, seconds = known(inventory.cpu.threads), round(load_s["stressapptest"])
+    argv = host_tools.stressapptest_argv(memory_gib, threads=threads, seconds=seconds)
+    runs = tools.run(stressapptest.TOOL, argv, on=[Place(MEMORY)])
+    check.faults("stressapptest_errors", runs, count=host_tools.memory_errors)
+    uncounted, untested = Message("no_rate_counts"), Message("not_all_tested")
+    check.figures("stressapptest_copy", runs, "stressapptest_copy", after_fault(uncounted))
+    check.figures("memory_tested", runs, "stressapptest_tested", after_fault(untested))
+    output = runs.only()
+    if not runs.faulty:
+        say(host_tools.memory_covered(output, inventory.memory.free_bytes / GIB))
 
 
 # After stressapptest, which leaves the memory of every socket free of cached files.

@@ -9,12 +9,13 @@ import pytest
 from acceptance.core.component import Component
 from acceptance.core.message import Listed, Message
 from acceptance.core.parts import GPUS, MACHINE
-from acceptance.core.unmeasured import Gap, after_fault, not_offered, not_permitted
+from acceptance.core.unmeasured import Gap, Unmeasured, not_offered
 from acceptance.loads.pulse.contract import MISCOMPARES
 from acceptance.loads.pulse.selection import Check as PowerCheck
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
 from acceptance.session.loads import first_wrong
+from acceptance.session.tools import Outputs
 from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.host_tools import memory_errors
 from acceptance.suites.fixtures.power import TRAIN_ROWS, TRAIN_S, PowerRun
@@ -137,28 +138,26 @@ def judge_power(
     }
     check(excursion, power, skipped=unseen, serials=serials)
     check.ratio(ratio, skipped=unseen, serials=serials)
-    _host(host, found, check)
+    _host(host, found.host, check)
     _trains(found, table)
     if troubles:
         raise PartFailed(troubles)
 
 
-def _host(name: str, found: PowerRun, check: Check) -> None:
+def _host(name: str, host: Outputs, check: Check) -> None:
     """Judge processors and RAM beside the steps; one that is not installed is left out.
 
     One that was ended with a load that stopped early proves a failure, and no pass.
     """
-    runs = (found.processors, found.memory)
-    processors, memory = (run.output for run in runs)
-    count = float(processors is not None and processors.outcome == "fail")
-    count += memory_errors(memory) if memory is not None else 0.0
-    ended = [run.ended_with for run in runs if run.ended_with is not None]
-    missing = [run.missing for run in runs if run.missing is not None]
-    unseen = [*map(after_fault, ended), *map(not_permitted, missing)]
-    if (processors is None and memory is None) or (ended and not count):
+    outputs = host.outputs
+    count = sum(memory_errors(one) for one in outputs.values())
+    # what failed comes before what was not permitted
+    unseen = sorted(host.skipped.values(), key=lambda gap: gap.why is not Unmeasured.AFTER_FAULT)
+    ended = unseen and unseen[0].why is Unmeasured.AFTER_FAULT
+    if not outputs or (ended and not count):
         check(name, {}, skipped={MACHINE: unseen[0]} if unseen else {})
         return
-    told = [one.reason for one in (processors, memory) if one is not None and one.outcome == "fail"]
+    told = [outputs[place].reason for place in outputs if place in host.faulty]
     check(name, {MACHINE: count}, notes={MACHINE: told[0] if told else None})
 
 

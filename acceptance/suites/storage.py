@@ -188,6 +188,10 @@ def _due(inventory: Inventory, check: Check, measurement: str) -> list[Disk]:
     return [disk for disk in known(inventory.disks) if disk.component in due]
 
 
+def _serials(inventory: Inventory) -> dict[Component, str | None]:
+    return {disk.component: disk.serial for disk in known(inventory.disks)}
+
+
 def _of_disk(ran: Sequence[ProgramResult], disk: Disk, *words: str) -> ProgramResult | None:
     """The first run of smartctl for a disk with these words in its command, or None."""
     device = f"/dev/{disk.name}"
@@ -317,11 +321,13 @@ def test_health(
         # a disk that never had a report too
         if disk.component in answers.skipped and _is_gone(disk, exists):
             grown[disk.component], notes[disk.component] = 1.0, Message("disk_not_shown")
-    serials: dict[Component, str | None] = {
-        disk.component: disk.serial for disk in known(inventory.disks)
-    }
     check(
-        "disk_growth", grown, skipped=answers.skipped, notes=notes, serials=serials, follows=REPORT
+        "disk_growth",
+        grown,
+        skipped=answers.skipped,
+        notes=notes,
+        serials=_serials(inventory),
+        follows=REPORT,
     )
 
 
@@ -495,10 +501,7 @@ def test_link(inventory: Inventory, root: Path, check: Check) -> None:
         else:
             why = disk_links.lack(disk, root)
             unshown[disk.component] = Gap(why, Message("disk_link_unread"))
-    serials: dict[Component, str | None] = {
-        disk.component: disk.serial for disk in known(inventory.disks)
-    }
-    check("disk_link_share", shares, skipped=unshown, notes=notes, serials=serials)
+    check("disk_link_share", shares, skipped=unshown, notes=notes, serials=_serials(inventory))
 
 
 @pytest.mark.session("host-after")
@@ -535,10 +538,9 @@ def test_temperature(
             "disk_temperature",
             {"most": Quantity(most, "degC"), "limit": Quantity(found.limit_c, "degC")},
         )
-    serials: dict[Component, str | None] = {
-        disk.component: disk.serial for disk in known(inventory.disks)
-    }
-    check("disk_temperature_margin", margins, skipped=losses, notes=notes, serials=serials)
+    check(
+        "disk_temperature_margin", margins, skipped=losses, notes=notes, serials=_serials(inventory)
+    )
     if troubles:
         raise TemperatureUnread("clauses", why=each_once(troubles))
 

@@ -9,13 +9,14 @@ import pytest
 from acceptance.core.component import Component
 from acceptance.core.dtype import DTYPES
 from acceptance.core.message import Message, Text
-from acceptance.core.parts import CPU, MEMORY
-from acceptance.core.unmeasured import Gap, after_fault, not_permitted
+from acceptance.core.unmeasured import after_fault
 from acceptance.diagnosis.agreement import compare
 from acceptance.loads.miscompare import WrongResult
 from acceptance.machine.gpu import Gpu, uuids
 from acceptance.session.check import Check
-from acceptance.suites.fixtures.burn import BurnResults, HostRun, PartFailed
+from acceptance.session.loads import Results
+from acceptance.session.tools import Outputs
+from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.burn_evidence import (
     COLUMNS,
     Heats,
@@ -48,7 +49,7 @@ BESIDE = ("burn_digests_differ", "burn_cpu_failures", "burn_memory_errors", "bur
     *BESIDE,
 )
 def test_burn(
-    together: Callable[[], BurnResults],
+    together: Callable[[], tuple[Results, Outputs]],
     due_gpus: tuple[Gpu, ...],
     siblings: Siblings,
     gpu_heat: Heats,
@@ -62,12 +63,12 @@ def test_burn(
     it left at the end, results of equal GPUs against each other, copies over the links meanwhile,
     stress-ng and stressapptest beside it. Not measured: disks and network.
     """
-    found, serials = together(), uuids(due_gpus)
+    (burns, host), serials = together(), uuids(due_gpus)
 
     def note(gpu: Component, wrong: Sequence[WrongResult]) -> Text:
         return diagnosed(gpu, wrong, gpu_heat).told
 
-    agreement = compare(product_digests(found.gpus), siblings)
+    agreement = compare(product_digests(burns), siblings)
     differing = {gpu: float(len(rows)) for gpu, rows in agreement.differing.items()}
     notes = {
         gpu: Message("note", {"text": tuple(rows.values())}) if rows else None
@@ -75,36 +76,17 @@ def test_burn(
     }
     check("burn_digests_differ", differing, notes=notes, serials=serials)
     for name in COPIED:
-        check(name, found.gpus.values(name))
+        check(name, burns.values(name))
     for name in COPIES_WRONG:
-        counts, diagnoses = found.gpus.counts(name, check.components(name), note)
+        counts, diagnoses = burns.counts(name, check.components(name), note)
         check(name, counts, notes=diagnoses)
-    _host(found, check)
+    check.faults("burn_cpu_failures", host)
+    check.faults("burn_memory_errors", host, count=memory_errors)
+    unread = after_fault(Message("not_all_tested"))
+    check.figures("burn_memory_filled", host, "stressapptest_tested", unread)
     made_here = (*COPIED, *COPIES_WRONG, *BESIDE)
-    check.all(found.gpus, but=made_here, note=note, serials=serials, raise_failed=False)
-    for gpu, rows in evidence(found.gpus, check.components, gpu_heat).items():
+    check.all(burns, but=made_here, note=note, serials=serials, raise_failed=False)
+    for gpu, rows in evidence(burns, check.components, gpu_heat).items():
         table(gpu, "burn_miscompares", COLUMNS, rows)
-    if troubles := [*found.troubles(), *agreement.troubles]:
+    if troubles := [*burns.troubles(), *host.troubles(), *agreement.troubles]:
         raise PartFailed(troubles)
-
-
-def _host(results: BurnResults, check: Check) -> None:
-    """Judge processors and RAM by the results of stress-ng and stressapptest."""
-    output = results.processors.output
-    failures = {CPU: float(output.outcome == "fail")} if output is not None else {}
-    notes = {CPU: output.reason if output is not None else None}
-    check("burn_cpu_failures", failures, notes=notes, skipped=_missing(CPU, results.processors))
-    output, missing = results.memory.output, _missing(MEMORY, results.memory)
-    errors = {MEMORY: memory_errors(output)} if output is not None else {}
-    notes = {MEMORY: output.reason if output is not None else None}
-    check("burn_memory_errors", errors, notes=notes, skipped=missing)
-    whole = output is not None and output.outcome != "fail"
-    filled = dict(output.reading("stressapptest_tested")) if output is not None and whole else {}
-    unread: Mapping[Component, Gap] = (
-        {MEMORY: after_fault(Message("not_all_tested"))} if output is not None else missing
-    )
-    check("burn_memory_filled", filled, skipped=unread)
-
-
-def _missing(component: Component, run: HostRun) -> Mapping[Component, Gap]:
-    return {component: not_permitted(run.missing)} if run.missing is not None else {}

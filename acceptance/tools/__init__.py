@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,5 +41,12 @@ TOOLS = (
     Tool("stressapptest", "stressapptest"),
     Tool("fio", "fio"),
 )
+
 # No program's text: a GPU or disk sheet, as somebody writes it.
 SHEET = Tool("sheet", "read.sheet")
+
+
+def of_argv(argv: Iterable[str]) -> Tool | None:
+    """The tool that a command line runs, perhaps behind `nice`; None for another program."""
+    names = {PurePath(word).name for word in argv}
+    return next((tool for tool in TOOLS if tool.name in names), None)

@@ -26,14 +26,13 @@ Readings, each with the name of the job as component; `read` may also be `write`
 from __future__ import annotations
 
 import errno
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -43,7 +42,15 @@ from acceptance.core.disk_error import Operation
 from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Listed, Message, known
 from acceptance.process.unreadable import UnreadableOutput, number
-from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines, tool_lines
+from acceptance.tools.proof import option
+from acceptance.tools.reading import (
+    Reading,
+    ToolOutput,
+    foreign,
+    only_json,
+    plain_lines,
+    tool_lines,
+)
 
 TOOL = "fio"
 Kind = Literal["write", "verify", "read", "randread", "randwrite"]
@@ -279,10 +286,6 @@ class _Whole(msgspec.Struct, frozen=True):
     disk_util: list[_Disk] = []
 
 
-def _no_constant(word: str) -> NoReturn:
-    raise UnreadableOutput(TOOL, word, Message("figure_no_number"))
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     # fio 3.1 ends its percentiles with some of these
     kept = [(name, value) for name, value in pairs if (name, value) != ("0.00", 0)]
@@ -305,17 +308,9 @@ def _whole(text: str) -> _Whole | None:
 
     Raises UnreadableOutput for a JSON that is cut, that is not fio's, or of an unknown version.
     """
-    starts = [match.start() for match in _ROOT.finditer(text)]
-    if not starts:
+    if not _ROOT.search(text):
         return None
-    if len(starts) > 1:
-        raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": len(starts)}))
-    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
-    try:
-        value, _ = decoder.raw_decode(text, starts[0])
-    except (ValueError, RecursionError) as error:
-        why = Message("json_cut", {"error": type(error).__name__})
-        raise UnreadableOutput(TOOL, text[-80:], why) from error
+    value, _, _ = only_json(TOOL, text, _ROOT, _once)
     whole = _convert(value, _Whole)
     version = _VERSION.fullmatch(whole.version)
     if version is None or int(version["minor"]) < 1:
@@ -593,14 +588,15 @@ def parse(text: str) -> ToolOutput:
     return ToolOutput(TOOL, "pass", Message("fio_passed", {"ran": Listed(ran)}), readings)
 
 
-def shortfall(job: Job, output: ToolOutput) -> Message | None:
-    """Why a pass is not of this job, or None: it moved fewer or more bytes than it was to.
+def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
+    """Why a pass is not of this command line, or None: it moved fewer or more bytes than asked.
 
     A job that lasts a time, or is ended by it, moves what it can.
     """
-    side = "write" if job.kind in {"write", "randwrite"} else "read"
-    moved, due = list(output.reading(f"fio_{side}_moved").values()), job.bytes / GIB
-    if job.seconds is None and moved != [due]:
+    asked = [half for word in argv for half in word.split("=", 1)]
+    side = "write" if {"write", "randwrite"} & {*asked} else "read"
+    moved, due = list(output.reading(f"fio_{side}_moved").values()), option(asked, "--size") / GIB
+    if "--runtime" not in asked and moved != [due]:
         told = math.fsum(moved)
         return Message("fio_moved_other", {"moved": f"{told:.9g}", "due": f"{due:.9g}"})
     return None

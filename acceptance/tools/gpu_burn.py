@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,7 +26,7 @@ from acceptance.tools.cuda_error import (
     OUT_OF_MEMORY,
     UNAVAILABLE,
 )
-from acceptance.tools.proof import ToolError
+from acceptance.tools.proof import ToolError, option
 from acceptance.tools.reading import GpuEntry, Reading, ToolOutput
 
 Mode = Literal["float", "tensor", "double"]
@@ -785,6 +785,28 @@ def mismatch(text: str, *, mode: Mode, seconds: int, memory_mb: int) -> Message 
             sizes = {"used": device.used_mb, "due": memory_mb}
             return Message("burn_memory_differs", {"device": device.gpu, **sizes})
     return BurnProgress(lines, frame).false_rate(seconds)
+
+
+def shortfall(argv: Sequence[str], text: str) -> Message | None:
+    """How a complete text differs from that of a run with this command line, or None."""
+    modes = (mode for mode, flags in _FLAGS.items() if flags and flags[0] in argv)
+    memory_mb = option(argv, "-m")
+    return mismatch(text, mode=next(modes, "float"), seconds=least_s(argv), memory_mb=memory_mb)
+
+
+def died_of_itself(output: ToolOutput) -> bool:
+    """Whether gpu-burn's processes died and its output does not speak against the hardware.
+
+    An Xid of that moment is in the kernel log.
+    """
+    found = {reading.name: reading.values.values() for reading in output.readings}
+    wrong = any(found.get("gpu_burn_faulty", ())) or any(found.get("gpu_burn_errors", ()))
+    return output.outcome == "fail" and bool(found.get("gpu_burn_died")) and not wrong
+
+
+def least_s(argv: Sequence[str]) -> int:
+    """How long a run with this command line lasts."""
+    return option(("", *argv[-1:]), "")
 
 
 def memory(text: str) -> tuple[int, ...]:

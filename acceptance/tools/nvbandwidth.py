@@ -24,13 +24,12 @@ name contains `latency`. Figures that the tool prints as N/A are absent, never 0
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NoReturn
+from typing import Any
 
 from acceptance.core import plain_text
 from acceptance.core.component import Component
@@ -54,10 +53,6 @@ _PARTS = {"read": ("read1", "read2", "total"), "write": ("write1", "write2", "to
 def holds_json(text: str) -> bool:
     """Whether the text is nvbandwidth's JSON."""
     return _ROOT.search(text) is not None
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise UnreadableOutput(TOOL, word, Message("figure_no_number"))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -186,17 +181,8 @@ def _testcase(output: ParsedOutput, testcase: object) -> None:
 
 def read_json(text: str) -> ParsedOutput:
     """Parse the JSON. Raises UnreadableOutput, also for truncated JSON."""
-    starts = [match.start() for match in _ROOT.finditer(text)]
-    if len(starts) != 1:
-        raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": len(starts)}))
-    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_constant)
-    try:
-        whole, end = decoder.raw_decode(text, starts[0])
-    except (ValueError, RecursionError) as error:
-        raise UnreadableOutput(
-            TOOL, text[-80:], Message("json_cut", {"error": type(error).__name__})
-        ) from error
-    beside = f"{text[: starts[0]]}\n{text[end:]}".split("\n")
+    whole, begin, end = tools_reading.only_json(TOOL, text, _ROOT, _once)
+    beside = f"{text[:begin]}\n{text[end:]}".split("\n")
     if any(_VERSION.match(line.strip()) or _SUM.match(line.strip()) for line in beside):
         raise UnreadableOutput(TOOL, "", Message("outputs_several", {"count": 2}))
     whole_output = Message("the_output")

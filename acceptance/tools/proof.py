@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from acceptance.core.message import Message, Single
 from acceptance.process.command import ProgramResult
@@ -16,6 +17,10 @@ EARLY = 0.95  # a program that rounds its seconds ends a little early, but never
 
 class ToolError(WordedError):
     """A tool ran and proves nothing, so the hardware stays unjudged."""
+
+
+class Unnamed(ToolError):
+    """A tool ended well, and says in words that need not name it why it proves nothing."""
 
 
 def prove(
@@ -39,17 +44,29 @@ def prove(
     if done.truncated:
         troubles.append(Message("tool_output_lost", {"tool": tool}))
     try:
-        output = parse(f"{done.stdout}\n{done.stderr}")
+        output = parse(done.text)
     except UnreadableOutput as error:
         raise ToolError("clauses", why=(*troubles, error.message)) from error
     if output.outcome == "fail":
         return output
     if output.outcome == "error":
         troubles.append(output.reason)
-    elif trouble := cuda_error.find(f"{done.stdout}\n{done.stderr}".splitlines()):
+    elif trouble := cuda_error.find(done.text.splitlines()):
         troubles.append(Message("tool_says", {"tool": tool, "why": trouble.reason}))
     if troubles:
         last = done.last_lines(2)
         said = Message("last_said", {"text": last}) if last else Message("printed_nothing")
-        raise ToolError("clauses", why=(*troubles, said))
+        unproved = Unnamed if troubles == [output.reason] else ToolError
+        raise unproved("clauses", why=(*troubles, said))
     return output
+
+
+def option(argv: Sequence[str], name: str) -> int:
+    """The number behind an option of a program's command line, perhaps of seconds (`36s`).
+
+    Raises ToolError where there is none: what the program was asked is then not known.
+    """
+    for word, value in pairwise(argv):
+        if word == name and value.removesuffix("s").isdecimal():
+            return int(value.removesuffix("s"))
+    raise ToolError("command_line_lacks", option=name)

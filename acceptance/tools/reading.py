@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 from acceptance.core.component import Component
 from acceptance.core.message import Message, Text
@@ -128,3 +129,27 @@ def tool_lines(text: str) -> tuple[str, ...]:
     plain = _tidied(text.removeprefix("\ufeff").split("\n"))
     freed = log_prefix.strip_prefixes(plain)
     return lines(text if freed == list(plain) else "\n".join(freed))
+
+
+def only_json(
+    tool: str, text: str, root: re.Pattern[str], once: Callable[[list[tuple[str, Any]]], object]
+) -> tuple[Any, int, int]:
+    """The only JSON of a text, where it begins, and where it ends.
+
+    `root` matches its beginning, `once` makes an object of its pairs. Raises UnreadableOutput for
+    none, several, one that is cut, and a number that is none.
+    """
+
+    def no_constant(word: str) -> NoReturn:
+        raise UnreadableOutput(tool, word, Message("figure_no_number"))
+
+    starts = [match.start() for match in root.finditer(text)]
+    if len(starts) != 1:
+        raise UnreadableOutput(tool, "", Message("outputs_several", {"count": len(starts)}))
+    decoder = json.JSONDecoder(object_pairs_hook=once, parse_constant=no_constant)
+    try:
+        value, end = decoder.raw_decode(text, starts[0])
+    except (ValueError, RecursionError) as error:
+        why = Message("json_cut", {"error": type(error).__name__})
+        raise UnreadableOutput(tool, text[-80:], why) from error
+    return value, starts[0], end

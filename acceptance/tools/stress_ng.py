@@ -12,14 +12,16 @@ Readings, each with the stressor's name (`cpu`, `matrix`, `vm`) as component:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from acceptance.core import disk_error, parts, plain_text
 from acceptance.core.component import Component
 from acceptance.core.disk_error import Operation
 from acceptance.core.message import Listed, Message, known
+from acceptance.core.parts import CPU
 from acceptance.process.unreadable import UnreadableOutput, number
+from acceptance.tools.proof import option
 from acceptance.tools.reading import Reading, ToolOutput, foreign, plain_lines
 
 _NAME = re.compile(r"^[a-z][a-z0-9-]*$")
@@ -57,6 +59,18 @@ def argv(
     if temp_path is not None:
         words += ["--temp-path", temp_path]
     return tuple(words)
+
+
+def shortfall(argv: Sequence[str], output: ToolOutput) -> Message | None:
+    """Why a pass is not of this command line of the `cpu` stressor, or None."""
+    threads = option(argv, "--cpu")
+    started = output.reading("stress_ng_workers")
+    if started.get(CPU) != threads:
+        return Message("workers_differ", {"workers": f"{started.get(CPU)}", "threads": threads})
+    if set(started) != {CPU}:
+        stressors = Listed(tuple(map(str, sorted(started))))
+        return Message("stressors_differ", {"stressors": stressors})
+    return None
 
 
 _ERRNO = re.compile(r"errno=(?P<errno>\d{1,4})\b")

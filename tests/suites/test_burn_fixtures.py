@@ -29,11 +29,12 @@ from acceptance.machine.inventory import Inventory, Memory
 from acceptance.process import command
 from acceptance.process.command import ProgramMissing, ProgramResult
 from acceptance.session import load_events
-from acceptance.session.loads import first_wrong
+from acceptance.session.loads import Results, first_wrong
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
+from acceptance.session.tools import Outputs
 from acceptance.suites.fixtures import burn
-from acceptance.suites.fixtures.burn import BurnResults, memory_share
+from acceptance.suites.fixtures.burn import memory_share
 from acceptance.wording import words
 
 AMPERE: tuple[DtypeName, ...] = ("f64", "f32", "tf32", "f16", "bf16", "i8")
@@ -164,14 +165,19 @@ def together(
     seconds: float = 20.0,
     gib: float = 4.0,
     heard: Heard | None = None,
-) -> BurnResults:
-    """What the fixture finds on this machine."""
+) -> tuple[Results, Outputs]:
+    """What the fixture finds on this machine: the GPUs' burns, and what is beside them."""
     fixture: Any = burn.together
     formats = {gpu.name: FORMATS.get(gpu.name, DTYPES) for gpu in gpus(seen)}
-    run: Callable[[], BurnResults] = fixture.__wrapped__(
+    run: Callable[[], tuple[Results, Outputs]] = fixture.__wrapped__(
         loads, planned(*pairs), gpus(seen), {"burn": seconds}, gib, seen, formats, heard or Heard()
     )
     return run()
+
+
+def troubles(burns: Results, host: Outputs) -> list[str]:
+    """Why parts proved nothing."""
+    return [words.text(one) for one in (*burns.troubles(), *host.troubles())]
 
 
 # --- all at once ---
@@ -179,7 +185,7 @@ def together(
 
 def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: Inventory) -> None:
     loads, heard = Loads(), Heard()
-    found = together(loads, seen, Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)), heard=heard)
+    burns, host = together(loads, seen, Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0)), heard=heard)
     assert loads.components == [[Gpu(0), Gpu(1), CPU, MEMORY]]
     assert loads.loads() == [
         (Ask(dtypes=DTYPES, seconds=20.0, peers=1), f"{uuid(0)},{uuid(1)}"),
@@ -205,23 +211,23 @@ def test_all_gpus_processors_and_ram_run_in_one_call_for_the_same_seconds(seen: 
     )
     assert heard.shown == [{Gpu(0): [Gpu(0), Gpu(1)], Gpu(1): [Gpu(1), Gpu(0)]}]
     assert loads.heard[0] is not None
-    assert [words.text(one) for one in found.troubles()] == []
-    assert found.gpus.values("burn_bf16") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    assert found.gpus.values("burn_f8") == {Gpu(0): 1.0}
-    assert found.gpus.values("burn_peer_copied") == {
+    assert troubles(burns, host) == []
+    assert burns.values("burn_bf16") == {Gpu(0): 1.0, Gpu(1): 1.0}
+    assert burns.values("burn_f8") == {Gpu(0): 1.0}
+    assert burns.values("burn_peer_copied") == {
         Pair(Gpu(0), Gpu(1)): 1.0,
         Pair(Gpu(1), Gpu(0)): 1.0,
     }
-    assert found.processors.output is not None
-    assert found.memory.output is not None
-    assert found.memory.output.reading("stressapptest_tested") == {MEMORY: 4.0}
+    assert CPU in host.outputs
+    assert MEMORY in host.outputs
+    assert host.values("stressapptest_tested") == {MEMORY: 4.0}
 
 
 def test_each_gpu_copies_to_the_peers_that_the_plan_names_and_sees_no_others() -> None:
     """Two bridged pairs: the load of gpu0 calls gpu2 its first peer."""
     four = machine(device(0), device(1), device(2), device(3))
     loads = Loads()
-    found = together(loads, four, Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0)))
+    burns, _ = together(loads, four, Pair(Gpu(0), Gpu(2)), Pair(Gpu(2), Gpu(0)))
     alone = Ask(dtypes=DTYPES, seconds=20.0)
     beside = replace_fields(alone, peers=1)
     assert loads.loads() == [
@@ -230,7 +236,7 @@ def test_each_gpu_copies_to_the_peers_that_the_plan_names_and_sees_no_others() -
         (beside, f"{uuid(2)},{uuid(0)}"),
         (alone, uuid(3)),
     ]
-    assert found.gpus.values("burn_peer_copied") == {
+    assert burns.values("burn_peer_copied") == {
         Pair(Gpu(0), Gpu(2)): 1.0,
         Pair(Gpu(2), Gpu(0)): 1.0,
     }
@@ -238,11 +244,11 @@ def test_each_gpu_copies_to_the_peers_that_the_plan_names_and_sees_no_others() -
 
 def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
     loads = Loads()
-    found = together(loads, machine(found=()))
+    burns, host = together(loads, machine(found=()))
     assert loads.loads() == []
     assert [argv[3] for argv in loads.beside()] == ["stress-ng", "stressapptest"]
-    assert [words.text(one) for one in found.troubles()] == []
-    assert found.gpus.outputs == {}
+    assert troubles(burns, host) == []
+    assert burns.outputs == {}
 
 
 # --- what one proves is kept when another fails ---
@@ -251,34 +257,36 @@ def test_a_machine_without_gpus_burns_processors_and_ram() -> None:
 def test_a_load_that_died_keeps_its_wrong_results_and_takes_nothing_from_the_others(
     seen: Inventory,
 ) -> None:
-    found = together(Loads(spoil={uuid(1): died}), seen)
-    assert set(found.gpus.outputs) == {Gpu(0)}
+    burns, host = together(Loads(spoil={uuid(1): died}), seen)
+    assert set(burns.outputs) == {Gpu(0)}
     for dtype, died_with in (("bf16", {Gpu(1): 1.0}), ("f64", {})):
-        counts, _ = found.gpus.counts(f"burn_{dtype}_miscompares", (Gpu(0), Gpu(1)), first_wrong)
+        counts, _ = burns.counts(f"burn_{dtype}_miscompares", (Gpu(0), Gpu(1)), first_wrong)
         assert counts == {Gpu(0): 0.0, **died_with}
-    assert found.processors.output is not None
-    assert found.memory.output is not None
-    (trouble,) = found.troubles()
-    assert words.text(trouble).startswith("gpu1: the load burn was ended by signal 9")
+    assert CPU in host.outputs
+    assert MEMORY in host.outputs
+    (trouble,) = troubles(burns, host)
+    assert trouble.startswith("gpu1: the load burn was ended by signal 9")
 
 
 def test_stress_ng_that_died_proves_nothing_of_the_processors_only(seen: Inventory) -> None:
-    found = together(Loads(spoil={"stress-ng": lambda done: replace(done, returncode=1)}), seen)
-    assert set(found.gpus.outputs) == {Gpu(0), Gpu(1)}
-    assert found.processors.output is None
-    assert found.memory.output is not None
-    (trouble,) = found.troubles()
-    assert words.text(trouble).startswith("stress-ng ended with exit code 1")
+    burns, host = together(
+        Loads(spoil={"stress-ng": lambda done: replace(done, returncode=1)}), seen
+    )
+    assert set(burns.outputs) == {Gpu(0), Gpu(1)}
+    assert CPU not in host.outputs
+    assert MEMORY in host.outputs
+    (trouble,) = troubles(burns, host)
+    assert trouble.startswith("stress-ng ended with exit code 1")
 
 
 def test_a_fault_that_stress_ng_told_before_it_died_is_a_fault(seen: Inventory) -> None:
     faulty = Loads(
         spoil={"stress-ng": lambda done: replace(done, returncode=2, stdout=FAULTY + done.stdout)}
     )
-    found = together(faulty, seen)
-    assert found.processors.output is not None
-    assert found.processors.output.outcome == "fail"
-    assert [words.text(one) for one in found.troubles()] == []
+    burns, host = together(faulty, seen)
+    assert CPU in host.outputs
+    assert host.faulty == {CPU}
+    assert troubles(burns, host) == []
 
 
 @pytest.mark.parametrize(
@@ -292,9 +300,9 @@ def test_ram_that_was_not_filled_or_not_compared_proves_nothing(
     seen: Inventory, old: str, new: str, told: str
 ) -> None:
     spoil = {"stressapptest": lambda done: replace(done, stdout=done.stdout.replace(old, new))}
-    found = together(Loads(spoil=spoil), seen)
-    assert found.memory.output is None
-    assert told in words.text(found.troubles()[0])
+    burns, host = together(Loads(spoil=spoil), seen)
+    assert MEMORY not in host.outputs
+    assert told in troubles(burns, host)[0]
 
 
 def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
@@ -304,8 +312,8 @@ def test_too_few_workers_prove_nothing(seen: Inventory) -> None:
             done, stdout=done.stdout.replace(f"hogs: {threads}", "hogs: 1")
         )
     }
-    found = together(Loads(spoil=spoil), seen)
-    assert [words.text(one) for one in found.troubles()] == [
+    burns, host = together(Loads(spoil=spoil), seen)
+    assert troubles(burns, host) == [
         f"stress-ng tells of 1.0 workers, and there are {threads} logical CPUs to load"
     ]
 
@@ -316,38 +324,32 @@ def test_a_program_that_is_not_installed_is_left_out_with_its_cure(
 ) -> None:
     installed.remove(missing)
     loads = Loads()
-    found = together(loads, seen)
+    burns, host = together(loads, seen)
     assert len(loads.loads()) == 2
     assert [argv[3] for argv in loads.beside()] == [
         one for one in ("stress-ng", "stressapptest") if one != missing
     ]
-    without, other = (
-        (found.processors, found.memory)
-        if missing == "stress-ng"
-        else (found.memory, found.processors)
-    )
-    assert without.output is None
-    assert words.text(without.missing or "") == (
+    without, other = (CPU, MEMORY) if missing == "stress-ng" else (MEMORY, CPU)
+    assert set(host.outputs) == {other}
+    assert words.text(host.skipped[without].reason) == (
         f"{missing} is not installed: install it with `sudo apt install {missing}` "
         "(in a checkout `sudo make tools` installs all of them)"
     )
-    assert other.output is not None
-    assert [words.text(one) for one in found.troubles()] == []
+    assert troubles(burns, host) == []
 
 
 def test_ram_that_is_too_little_for_its_threads_keeps_no_gpu_from_burning(seen: Inventory) -> None:
     loads = Loads()
-    found = together(loads, seen, gib=0.001)
+    burns, host = together(loads, seen, gib=0.001)
     assert [argv[3] for argv in loads.beside()] == ["stress-ng"]
-    assert set(found.gpus.outputs) == {Gpu(0), Gpu(1)}
-    assert found.troubles()[0].startswith("stressapptest needs 3 MB for each of its")
+    assert set(burns.outputs) == {Gpu(0), Gpu(1)}
+    assert troubles(burns, host)[0].startswith("stressapptest needs 3 MB for each of its")
 
 
 def test_nothing_to_run_is_no_pass(installed: set[str]) -> None:
     installed.clear()
-    found = together(Loads(), machine(found=()))
-    assert found.processors.missing is not None
-    assert found.memory.missing is not None
+    _, host = together(Loads(), machine(found=()))
+    assert set(host.skipped) == {CPU, MEMORY}
 
 
 def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> None:
@@ -356,16 +358,16 @@ def test_a_burn_of_another_length_than_asked_proves_nothing(seen: Inventory) -> 
             done, stdout=done.stdout.replace('"seconds": 20.0', '"seconds": 2.0')
         )
     }
-    found = together(Loads(spoil=short), seen)
-    assert set(found.gpus.failed) == {Gpu(0)}
-    assert "ran with seconds = 2.0, and 20.0 was asked for" in words.text(found.troubles()[0])
+    burns, host = together(Loads(spoil=short), seen)
+    assert set(burns.failed) == {Gpu(0)}
+    assert "ran with seconds = 2.0, and 20.0 was asked for" in troubles(burns, host)[0]
 
 
 def test_a_load_is_held_to_its_own_gpu(seen: Inventory) -> None:
     stray = {uuid(1): lambda done: replace(done, stdout=done.stdout.replace(uuid(1), uuid(0)))}
-    found = together(Loads(spoil=stray), seen)
+    burns, _ = together(Loads(spoil=stray), seen)
     assert f"ran with uuid = '{uuid(0)}', and '{uuid(1)}' was asked for" in str(
-        found.gpus.failed[Gpu(1)]
+        burns.failed[Gpu(1)]
     )
 
 

@@ -18,10 +18,11 @@ from acceptance.core.limit import GIB, MIB
 from acceptance.core.message import Text
 from acceptance.core.unmeasured import Gap
 from acceptance.machine import scratch_place
+from acceptance.session.tools import Outputs
 from acceptance.suites import storage
 from acceptance.suites.fixtures import full_cache
 from acceptance.suites.fixtures.full_cache import Chunk
-from acceptance.suites.fixtures.storage import DiskFiles, Filled, FioRun, budget, write_chunks
+from acceptance.suites.fixtures.storage import DiskFiles, Filled, budget, write_chunks
 from acceptance.tools import fio
 from acceptance.tools.reading import Reading, ToolOutput
 from acceptance.wording import words
@@ -84,13 +85,13 @@ class Jobs:
         self.rates = list(rates)
         self.jobs: list[fio.Job] = []
 
-    def __call__(self, _scratch: Scratch, job: fio.Job) -> FioRun:
+    def __call__(self, _scratch: Scratch, job: fio.Job) -> Outputs:
         assert Path(job.file).stat().st_size == job.bytes
         self.jobs.append(job)
         if not self.rates:
-            return FioRun(ToolOutput("fio", "fail", "an input/output error"), "")
+            return Outputs({NVME: ToolOutput("fio", "fail", "an input/output error")})
         reading = Reading("fio_write", "GB/s", {NVME: self.rates.pop(0)})
-        return FioRun(ToolOutput("fio", "pass", "", (reading,)), "")
+        return Outputs({NVME: ToolOutput("fio", "pass", "", (reading,))})
 
 
 @pytest.fixture

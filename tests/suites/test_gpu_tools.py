@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import msgspec
 import pytest
 from gpu_machine import TRAITS, device, gpu, look, machine, tree_of, uuid
 
-from acceptance.core.component import Component
-from acceptance.core.parts import CPU, MACHINE, Gpu, Pair
+from acceptance.core.limit import GIB
+from acceptance.core.parts import CPU, GPUS, MACHINE, Gpu, Pair
 from acceptance.core.unmeasured import not_permitted
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import find
@@ -25,27 +26,23 @@ from acceptance.machine.inventory import Inventory
 from acceptance.machine.topology import host_link_groups
 from acceptance.process.command import ProgramResult
 from acceptance.process.deadline import Deadline
+from acceptance.session import gpu_identity, tools
 from acceptance.session.check import CheckSkipped, ErrorInLines
+from acceptance.session.loads import Place, alone
 from acceptance.session.stage import Part
+from acceptance.session.tools import Argv, Outputs, Tools
 from acceptance.suites.fixtures import gpu_tools
-from acceptance.tools import gpu_burn
+from acceptance.tools import bandwidth_test, device_query, gpu_burn, nvbandwidth, p2p_bandwidth
 from acceptance.tools.gpu_burn import Mode
 from acceptance.tools.proof import ToolError
 from acceptance.tools.reading import Reading, ToolOutput
-from acceptance.wording import words
 
 DUE = tuple(
     gpu(index, name=model) for index, model in ((1, "L4"), (3, "L40"), (4, "L4"), (5, None))
 )
 
 
-def asked(name: str, *arguments: object) -> Any:
-    """What a fixture gives."""
-    fixture: Any = getattr(gpu_tools, name)
-    return fixture.__wrapped__(*arguments)
-
-
-class Tools:
+class Programs:
     """Stands for the check's programs: every one is installed, and says what it is told to say,
     one text after the other.
     """
@@ -67,15 +64,20 @@ class Tools:
         return program
 
     def run_stage(self, parts: Sequence[Part]) -> tuple[ProgramResult, ...]:
-        return tuple(self.run(part.argv, env=dict(part.env)) for part in parts)
+        return tuple(map(self._ended, parts))
 
-    def run(self, argv: Sequence[str], *, env: dict[str, str] | None = None) -> ProgramResult:
-        self.ran.append(tuple(argv))
-        self.environments.append(env or {})
+    def _ended(self, part: Part) -> ProgramResult:
+        self.ran.append(part.argv)
+        self.environments.append(dict(part.env))
         given = {"returncode": 0, "stderr": "", **self._more}
         text = self._texts.pop(0)
-        stdout = text if isinstance(text, str) else text(argv)
-        return ProgramResult(tuple(argv), stdout=stdout, seconds=self._seconds, **given)
+        stdout = text if isinstance(text, str) else text(part.argv)
+        return ProgramResult(part.argv, stdout=stdout, seconds=self._seconds, **given)
+
+
+def together(programs: Programs, tool: str, argv: Argv, seen: Inventory) -> Outputs:
+    """A tool that sees all GPUs of a machine."""
+    return Tools(programs, seen).run(tool, argv, on=[Place(GPUS, gpus(seen))])
 
 
 # --- names ---
@@ -92,7 +94,7 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
             Reading("copy", "GB/s", {Pair(Gpu(1), Gpu(0)): 3.0}),
         ),
     )
-    assert gpu_tools.with_gpu_names(output, DUE) == ToolOutput(
+    assert tools.with_gpu_names(output, DUE) == ToolOutput(
         "tool",
         "fail",
         "so it is",
@@ -107,49 +109,50 @@ def test_the_tools_own_count_becomes_the_names_of_the_gpus_that_are_due() -> Non
 def test_a_device_that_is_not_due_is_trouble(component: str) -> None:
     output = ToolOutput("tool", "pass", "", (Reading("rate", "W", {Gpu(0): 1.0, component: 2.0}),))
     with pytest.raises(ToolError, match=f"^tool tells of {component}, and was given 4 GPUs$"):
-        gpu_tools.with_gpu_names(output, DUE)
+        tools.with_gpu_names(output, DUE)
 
 
 def test_siblings_are_of_one_model() -> None:
-    assert asked("siblings", DUE) == {"L4": (Gpu(1), Gpu(4)), "L40": (Gpu(3),)}
+    siblings: Any = gpu_tools.siblings
+    assert siblings.__wrapped__(DUE) == {"L4": (Gpu(1), Gpu(4)), "L40": (Gpu(3),)}
 
 
 def test_programs_see_the_gpus_that_are_due() -> None:
-    tools = Tools("")
-    due = gpus(machine(*(device(index) for index in range(3))))[1:]
-    asked("run_on_gpus", tools, due)(("deviceQuery",))
-    assert tools.environments == [
+    programs = Programs(gpu_texts.device_query([2, 3]))
+    seen = machine(*(device(index) for index in range(3)))
+    due = Place(GPUS, gpus(seen)[1:])
+    runs = Tools(programs, seen).run("deviceQuery", device_query.argv, on=[due])
+    assert set(runs.values("device_query_sm")) == {Gpu(1), Gpu(2)}
+    assert programs.environments == [
         {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": f"{uuid(1)},{uuid(2)}"},
     ]
 
 
-def sample(tools: Tools, due: tuple[Any, ...]) -> gpu_tools.ToolRuns:
+def sample(programs: Programs, due: tuple[Any, ...]) -> Outputs:
     """bandwidthTest on each of these GPUs."""
     seen = machine(*(device(index) for index in range(3)))
-    run = asked("bandwidth_test", tools, asked("run_in_turns", tools, due, seen), due)
-    found: gpu_tools.ToolRuns = run()
-    return found
+    argv = partial(bandwidth_test.argv, device=0)
+    return Tools(programs, seen).run("bandwidthTest", argv, on=alone(due), turns=(due,))
 
 
 def test_bandwidth_test_runs_once_for_each_gpu_and_sees_no_other() -> None:
     due = gpus(machine(*(device(index) for index in range(3))))[1:]
-    tools = Tools(gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5))
-    found = sample(tools, due)
-    assert [environment["CUDA_VISIBLE_DEVICES"] for environment in tools.environments] == [
+    programs = Programs(gpu_texts.bandwidth_test(0), gpu_texts.bandwidth_test(0, h2d=12.5))
+    found = sample(programs, due)
+    assert [environment["CUDA_VISIBLE_DEVICES"] for environment in programs.environments] == [
         uuid(1),
         uuid(2),
     ]
-    assert tools.ran == [("bandwidthTest", *tools.ran[0][1:])] * 2
-    assert "--device=0" in tools.ran[0]
-    rates = {name: output.reading("bandwidth_test_h2d") for name, output in found.outputs.items()}
-    assert rates == {Gpu(1): {Gpu(1): 26.2}, Gpu(2): {Gpu(2): 12.5}}
+    assert programs.ran == [("bandwidthTest", *programs.ran[0][1:])] * 2
+    assert "--device=0" in programs.ran[0]
+    assert found.values("bandwidth_test_h2d") == {Gpu(1): 26.2, Gpu(2): 12.5}
     found.raise_failed()
 
 
 def test_a_run_that_proves_nothing_leaves_the_others_what_they_are() -> None:
     due = gpus(machine(*(device(index) for index in range(3))))
     texts = [gpu_texts.bandwidth_test(device) for device in (0, 1, 2)]
-    found = sample(Tools(*texts), due)
+    found = sample(Programs(*texts), due)
     assert set(found.outputs) == {Gpu(0)}
     told = "which its program sees as gpu0: bandwidthTest tells of"
     with pytest.raises(ErrorInLines) as error:
@@ -161,14 +164,14 @@ def test_a_run_that_proves_nothing_leaves_the_others_what_they_are() -> None:
 
 
 def test_a_run_without_a_reading_fails_alone_and_one_with_a_fault_needs_none() -> None:
-    runs = gpu_tools.ToolRuns(
+    runs = Outputs(
         {
             Gpu(0): ToolOutput("tool", "pass", "measured 1", (Reading("a", "W", {Gpu(0): 1.0}),)),
             Gpu(1): ToolOutput("tool", "pass", "waived: a"),
             Gpu(2): ToolOutput("tool", "fail", "wrong data"),
         }
     )
-    found = runs.with_readings(["a"])
+    found = runs.requiring(["a"])
     assert set(found.outputs) == {Gpu(0), Gpu(2)}
     assert {gpu: str(error) for gpu, error in found.failed.items()} == {
         Gpu(1): "tool did not give a: waived: a"
@@ -193,41 +196,22 @@ def test_gpus_of_a_group_take_turns_and_groups_run_at_once(
 ) -> None:
     """The parts are in the order of the GPUs, by which logs are read again."""
     due = gpus(machine(*(device(index) for index in range(4))))
-    found = gpu_tools.parts_in_turns(["a", "b"], due, [[due[at] for at in one] for one in groups])
+    found = tools.stage(("a", "b"), alone(due), [[due[at].name for at in one] for one in groups])
     assert [part.after for part in found] == after
     assert [part.component for part in found] == [gpu.name for gpu in due]
     assert [part.env["CUDA_VISIBLE_DEVICES"] for part in found] == [gpu.uuid for gpu in due]
     assert {part.argv for part in found} == {("a", "b")}
 
 
-def test_each_gpu_has_the_result_of_its_own_program() -> None:
-    nodes = [device(index, traits=replace(TRAITS, numa_node=index % 2)) for index in range(3)]
-    seen = machine(*nodes)
-    tools = Tools("first", "second", "third")
-    ended = asked("run_in_turns", tools, gpus(seen), seen)(["tool"])
-    assert [one["CUDA_VISIBLE_DEVICES"] for one in tools.environments] == [*map(uuid, range(3))]
-    assert {gpu: done.stdout for gpu, done in ended.items()} == {
-        Gpu(0): "first",
-        Gpu(1): "second",
-        Gpu(2): "third",
-    }
-
-
 def test_a_program_that_had_no_turn_names_the_one_that_took_all_the_time() -> None:
     """Two nodes: gpu1 hangs, gpu3 waits behind it; gpu0 and gpu2 are read."""
     nodes = [device(index, traits=replace(TRAITS, numa_node=index % 2)) for index in range(4)]
     seen = machine(*nodes)
-    good, late = (ProgramResult(("tool",), 0, "", "", 1.0) for _ in range(2))
+    text = gpu_texts.bandwidth_test(0)
+    good, late = (ProgramResult(("bandwidthTest",), 0, text, "", 1.0) for _ in range(2))
     late = replace(late, returncode=-15, timed_out=True)
-    ended = {Gpu(0): good, Gpu(1): late, Gpu(2): good, Gpu(3): late}
-    missed = gpu_tools.without_turn(ended, host_link_groups(seen, gpus(seen)))
-
-    def read(_gpu: Component, done: ProgramResult) -> ToolOutput:
-        if done.timed_out:
-            raise ToolError("it_last_said", why="late", last="")
-        return ToolOutput("tool", "pass", "", ())
-
-    found = gpu_tools.collect_runs(ended, read, missed)
+    groups = [[gpu.name for gpu in group] for group in host_link_groups(seen, gpus(seen))]
+    found = tools.read_all(alone(gpus(seen)), [good, late, good, late], seen, groups)
     assert set(found.outputs) == {Gpu(0), Gpu(2)}
     with pytest.raises(ErrorInLines) as error:
         found.raise_failed()
@@ -240,10 +224,13 @@ def test_a_program_that_had_no_turn_names_the_one_that_took_all_the_time() -> No
 
 def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
     seen = machine(*(device(index) for index in range(3)))
-    tools = Tools(gpu_texts.device_query([3, 1]))
-    shown = asked("device_query", tools, tools.run, gpus(seen), seen)
-    assert {name: found.index for name, found in shown.devices.items()} == {Gpu(0): 1, Gpu(2): 0}
-    assert (shown.fault, shown.mismatch) == (None, None)
+    sizes = ("24216 MBytes (25392316416", "24000 MBytes (25165824000")
+    text = gpu_texts.device_query([3, 1]).replace(*sizes, 1)
+    shown = together(Programs(text), "deviceQuery", device_query.argv, seen)
+    gib = {Gpu(0): 25392316416 / GIB, Gpu(2): 25165824000 / GIB}
+    assert shown.values("device_query_memory") == gib
+    assert gpu_identity.in_slots(shown.only(), gpus(seen)) == (gpus(seen)[2], gpus(seen)[0])
+    shown.raise_failed()
 
 
 # --- the GPUs that a text names ---
@@ -251,17 +238,16 @@ def test_device_query_goes_by_the_slot_and_not_by_the_tools_count() -> None:
 ONE_DUE = machine(device(0), device(1))
 
 
-def query(change: Callable[[str], str]) -> gpu_tools.CudaDevices:
-    tools = Tools(change(gpu_texts.device_query([1, 2])))
-    shown: gpu_tools.CudaDevices = asked("device_query", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
-    return shown
+def query(change: Callable[[str], str]) -> Outputs:
+    text = change(gpu_texts.device_query([1, 2]))
+    return together(Programs(text), "deviceQuery", device_query.argv, ONE_DUE)
 
 
 def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
     with pytest.raises(
         ToolError, match=r"shows NVIDIA GeForce RTX 4090 at 0000:09:00\.0, which is not due"
     ):
-        query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0"))
+        query(lambda text: text.replace("0 / 2 / 0", "0 / 9 / 0")).only()
 
 
 @pytest.mark.parametrize(
@@ -298,14 +284,14 @@ def test_a_device_that_is_not_due_is_no_matter_of_the_card() -> None:
     ],
 )
 def test_device_query_that_gainsays_nvml(old: str, new: str, why: str) -> None:
-    assert query(lambda text: text).mismatch is None
+    query(lambda text: text).raise_failed()
     shown = query(lambda text: text.replace(old, new))
-    assert shown.mismatch is not None
-    assert why in words.text(shown.mismatch or "")
+    assert len(shown.values("device_query_memory")) == 2, "the figures are the card's all the same"
     with pytest.raises(
         ToolError, match=r"^deviceQuery .*: the text is of other GPUs or of another run"
-    ):
-        shown.require_match()
+    ) as error:
+        shown.raise_failed()
+    assert why in str(error.value)
 
 
 def test_versions_of_cuda() -> None:
@@ -314,22 +300,22 @@ def test_versions_of_cuda() -> None:
             "12.8, CUDA Runtime Version = 12.8", "12.2, CUDA Runtime Version = 12.4"
         )
     )
-    assert (
-        words.text(older.mismatch or "")
-        == "says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
-    )
+    with pytest.raises(
+        ToolError, match=r"says that the driver is for CUDA 12.2, and NVML that it is for CUDA 12.8"
+    ):
+        older.raise_failed()
     newer = query(
         lambda text: text.replace("/ 12.8", "/ 12.9").replace(
             "Runtime Version = 12.8", "Runtime Version = 12.9"
         )
     )
-    assert newer.mismatch is None, "a runtime works on every driver of its own major version"
+    newer.raise_failed()  # a runtime works on every driver of its own major version
     with pytest.raises(
         ToolError, match=r"a program of CUDA 13.0 does not start on a driver for CUDA 12.8"
     ):
-        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 13.0"))
+        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 13.0")).only()
     with pytest.raises(ToolError, match=r"says runtime 12.9 of device 0 and 12.8 in its last line"):
-        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 12.9"))
+        query(lambda text: text.replace("12.8 / 12.8", "12.8 / 12.9")).only()
 
 
 @pytest.mark.parametrize(
@@ -352,14 +338,10 @@ def test_versions_of_cuda() -> None:
 def test_nvbandwidth_of_other_gpus(old: str, new: str, why: str) -> None:
     healthy = gpu_texts.nvbandwidth(2, {"host_to_device_memcpy_ce": [25.0, 25.0]})
     assert old in healthy
-    for text, reason in ((healthy, None), (healthy.replace(old, new), why)):
-        tools = Tools(text)
-        run = asked("nvbandwidth", tools, tools.run, gpus(ONE_DUE), ONE_DUE)
-        if reason is None:
-            assert run("host_to_device_memcpy_ce").outcome == "pass"
-        else:
-            with pytest.raises(ToolError, match=reason):
-                run("host_to_device_memcpy_ce")
+    argv = partial(nvbandwidth.argv, testcases=["host_to_device_memcpy_ce"])
+    assert together(Programs(healthy), "nvbandwidth", argv, ONE_DUE).only().outcome == "pass"
+    with pytest.raises(ToolError, match=why):
+        together(Programs(healthy.replace(old, new)), "nvbandwidth", argv, ONE_DUE).only()
 
 
 @pytest.mark.parametrize(
@@ -372,15 +354,15 @@ def test_nvbandwidth_of_other_gpus(old: str, new: str, why: str) -> None:
     ],
 )
 def test_p2p_of_other_gpus(old: str, new: str, why: str) -> None:
-    tools = Tools(gpu_texts.p2p(2), gpu_texts.p2p(2).replace(old, new))
-    assert asked("p2p_run", tools, tools.run, gpus(ONE_DUE)).outcome == "pass"
+    told = Programs(gpu_texts.p2p(2), gpu_texts.p2p(2).replace(old, new))
+    assert together(told, p2p_bandwidth.TOOL, p2p_bandwidth.argv, ONE_DUE).only().outcome == "pass"
     with pytest.raises(ToolError, match=why):
-        asked("p2p_run", tools, tools.run, gpus(ONE_DUE))
+        together(told, p2p_bandwidth.TOOL, p2p_bandwidth.argv, ONE_DUE).only()
 
 
 def test_bandwidth_test_of_another_card() -> None:
     text = gpu_texts.bandwidth_test(0)
-    found = sample(Tools(text.replace("RTX 4090", "RTX 3090"), text), gpus(ONE_DUE))
+    found = sample(Programs(text.replace("RTX 4090", "RTX 3090"), text), gpus(ONE_DUE))
     assert set(found.outputs) == {Gpu(1)}
     with pytest.raises(
         ErrorInLines,
@@ -395,13 +377,13 @@ def test_nvbandwidth_on_each_gpu_is_held_to_that_gpu() -> None:
     first, second = (gpu_texts.nvbandwidth_alone(index, figures) for index in (0, 1))
     due = gpus(ONE_DUE)
     for texts, failed in (((first, second), {}), ((first, first), {Gpu(1)})):
-        tools = Tools(*texts)
-        in_turns = asked("run_in_turns", tools, due, ONE_DUE)
-        found = asked("nvbandwidth_alone", tools, in_turns, due, ONE_DUE)("device_local_copy")
+        argv = partial(nvbandwidth.argv, testcases=["device_local_copy"])
+        found = Tools(Programs(*texts), ONE_DUE).run("nvbandwidth", argv, on=alone(due))
         assert found.failed.keys() == set(failed)
-        rates = {gpu: output.reading("device_local_copy") for gpu, output in found.outputs.items()}
-        own = {Gpu(0): {Gpu(0): 450.0}, Gpu(1): {Gpu(1): 451.0}}
-        assert rates == {gpu: own[gpu] for gpu in own if gpu not in failed}
+        rates = {Gpu(0): 450.0, Gpu(1): 451.0}
+        assert found.values("device_local_copy") == {
+            gpu: rate for gpu, rate in rates.items() if gpu not in failed
+        }
     assert "lists GPU 0 at 0000:01:00.0, and gpu1 is 0000:02:00.0" in str(found.failed[Gpu(1)])
 
 
@@ -459,29 +441,33 @@ def test_a_gpu_of_which_nothing_is_known_gives_no_rate(untold: str) -> None:
         gpu_tools.expected_rate("float", None, replace(TRAITS, **{untold: None}))
 
 
-def burn(seen: Inventory, tools: Tools, seconds: float = 15.0, mode: Mode = "float") -> ToolOutput:
-    due = gpus(seen)
-    run = asked("run_on_gpus", tools, due)
-    found: ToolOutput = asked(
-        "gpu_burn", tools, run, due, gpu_limits.sheets(), seen, {f"gpu_burn_{mode}": seconds}
-    )(mode)
+def burn(
+    seen: Inventory,
+    programs: Programs,
+    seconds: float = 15.0,
+    mode: Mode = "float",
+    due: tuple[Any, ...] | None = None,
+) -> ToolOutput:
+    fixture: Any = gpu_tools.gpu_burn
+    given = Tools(programs, seen), due or gpus(seen), gpu_limits.sheets()
+    found: ToolOutput = fixture.__wrapped__(programs, *given, {f"gpu_burn_{mode}": seconds})(mode)
     return found
 
 
 def test_a_burn_without_nvidia_smi_is_not_begun(
     two: Inventory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(_self: Tools, program: str) -> str:
+    def missing(_self: Programs, program: str) -> str:
         if program == "nvidia-smi":
             raise CheckSkipped(not_permitted("install it"))
         return program
 
-    monkeypatch.setattr(Tools, "find", missing)
-    tools = Tools()
+    monkeypatch.setattr(Programs, "find", missing)
+    programs = Programs()
     with pytest.raises(
         ToolError, match="crashes where there is none: install the driver's nvidia-smi"
     ):
-        burn(two, tools)
+        burn(two, programs)
 
 
 @pytest.fixture
@@ -499,36 +485,39 @@ def fine(argv: Sequence[str]) -> str:
 
 
 def test_the_memory_is_what_fits_the_slowest_and_the_smallest(two: Inventory) -> None:
-    tools = Tools(fine)
-    burn(two, tools, seconds=30.0)
+    programs = Programs(fine)
+    burn(two, programs, seconds=30.0)
     ring = 82.6e12 * 3.0 / (2 * 8192**3)
-    assert memory_of(tools.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
+    assert memory_of(programs.ran[0]) == min((int(ring) + 2) * 256, int(0.9 * 24564))
     slow = device(
         1, name="a card of which there is no sheet", traits=replace(TRAITS, cuda_cores=1024)
     )
-    tools = Tools(
+    programs = Programs(
         lambda argv: gpu_texts.burn_as_asked(
             argv, [3.0, 3.0], names=["NVIDIA GeForce RTX 4090", slow.name]
         )
     )
-    burn(machine(device(0), slow), tools, seconds=30.0)
+    burn(machine(device(0), slow), programs, seconds=30.0)
     assert (
-        memory_of(tools.ran[0]) == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
+        memory_of(programs.ran[0])
+        == (int(2e-6 * 1024 * 3105 * 1e12 * 3.0 / (2 * 8192**3)) + 2) * 256
     )
-    tools = Tools(lambda argv: gpu_texts.burn_as_asked(argv, [52.0, 51.0], totals=[24217, 7900]))
-    burn(machine(device(0), device(1, memory_bytes=8192 << 20)), tools, seconds=30.0)
-    assert memory_of(tools.ran[0]) == int(0.9 * 8192)
-    tools = Tools(fine)
-    burn(two, tools, seconds=10.0)
-    assert memory_of(tools.ran[0]) == (int(82.6e12 * 1.0 / (2 * 8192**3)) + 2) * 256, (
+    programs = Programs(
+        lambda argv: gpu_texts.burn_as_asked(argv, [52.0, 51.0], totals=[24217, 7900])
+    )
+    burn(machine(device(0), device(1, memory_bytes=8192 << 20)), programs, seconds=30.0)
+    assert memory_of(programs.ran[0]) == int(0.9 * 8192)
+    programs = Programs(fine)
+    burn(two, programs, seconds=10.0)
+    assert memory_of(programs.ran[0]) == (int(82.6e12 * 1.0 / (2 * 8192**3)) + 2) * 256, (
         "a short run compares more often"
     )
 
 
 def test_a_healthy_burn_runs_once(two: Inventory) -> None:
-    tools = Tools(fine)
-    assert burn(two, tools).outcome == "pass"
-    assert [argv[-1] for argv in tools.ran] == ["15"]
+    programs = Programs(fine)
+    assert burn(two, programs).outcome == "pass"
+    assert [argv[-1] for argv in programs.ran] == ["15"]
 
 
 FEW = gpu_texts.gpu_burn([52.0, 51.0], compares=2)
@@ -538,10 +527,10 @@ FEW = gpu_texts.gpu_burn([52.0, 51.0], compares=2)
 def test_a_burn_that_was_too_short_is_made_longer_as_far_as_the_time_goes(
     two: Inventory, left_s: float, second: str
 ) -> None:
-    tools = Tools(FEW, fine, left_s=left_s)
-    assert burn(two, tools).outcome == "pass"
-    assert [argv[-1] for argv in tools.ran] == ["15", second]
-    assert memory_of(tools.ran[0]) == memory_of(tools.ran[1])
+    programs = Programs(FEW, fine, left_s=left_s)
+    assert burn(two, programs).outcome == "pass"
+    assert [argv[-1] for argv in programs.ran] == ["15", second]
+    assert memory_of(programs.ran[0]) == memory_of(programs.ran[1])
 
 
 SECOND = "GPU 1: NVIDIA GeForce RTX 4090 (UUID: GPU-00000001-0000-4000-8000-000000000000)"
@@ -621,14 +610,14 @@ def test_a_burn_of_other_gpus_or_of_another_run(
         return fine(argv).replace(old, new)
 
     with pytest.raises(ToolError, match=why):
-        burn(two, Tools(changed))
+        burn(two, Programs(changed))
 
 
 def test_a_burn_with_other_memory_than_was_asked_for(two: Inventory) -> None:
     with pytest.raises(
         ToolError, match="gpu-burn says that device 0 uses 2816 MB, and was to use 22107 MB"
     ):
-        burn(two, Tools(gpu_texts.gpu_burn([52.0, 51.0], seconds=15, compares=80)))
+        burn(two, Programs(gpu_texts.gpu_burn([52.0, 51.0], seconds=15, compares=80)))
 
 
 def test_nvidia_smi_lists_gpus_that_are_not_tested() -> None:
@@ -641,19 +630,14 @@ def test_nvidia_smi_lists_gpus_that_are_not_tested() -> None:
             listed, listed + SECOND.replace("GPU 1", "GPU 2").replace("00000001", "00000002") + "\n"
         )
 
-    tools = Tools(text)
-    run = asked("run_on_gpus", tools, due)
-    found: ToolOutput = asked(
-        "gpu_burn", tools, run, due, gpu_limits.sheets(), three, {"gpu_burn_float": 15.0}
-    )("float")
-    assert found.outcome == "pass"
+    assert burn(three, Programs(text), due=due).outcome == "pass"
 
 
 def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
-    tools = Tools(FEW, left_s=100.0)
+    programs = Programs(FEW, left_s=100.0)
     with pytest.raises(ToolError, match="too few compares"):
-        burn(two, tools)
-    assert len(tools.ran) == 1
+        burn(two, programs)
+    assert len(programs.ran) == 1
 
 
 @pytest.mark.parametrize(
@@ -672,16 +656,16 @@ def test_without_time_left_it_is_not_tried_again(two: Inventory) -> None:
 def test_what_is_no_matter_of_time_is_not_tried_again(
     two: Inventory, text: str, more: dict[str, Any]
 ) -> None:
-    tools = Tools(text, **more)
+    programs = Programs(text, **more)
     with pytest.raises(ToolError):
-        burn(two, tools)
-    assert len(tools.ran) == 1
+        burn(two, programs)
+    assert len(programs.ran) == 1
 
 
 def test_a_fault_is_not_tried_again(two: Inventory) -> None:
-    tools = Tools(gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[0]))
-    assert burn(two, tools).outcome == "fail"
-    assert len(tools.ran) == 1
+    programs = Programs(gpu_texts.gpu_burn([52.0, 51.0], compares=2, faulty=[0]))
+    assert burn(two, programs).outcome == "fail"
+    assert len(programs.ran) == 1
 
 
 DIED = gpu_texts.gpu_burn([52.0, 51.0]).partition("Killing")[0].replace("\r", "\n") + (
@@ -705,7 +689,7 @@ def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(
     with pytest.raises(
         ToolError, match=f"(?s)^{reason}.*; it last said: .*fork: Cannot allocate memory$"
     ):
-        burn(two, Tools(text, returncode=123, stderr=said))
+        burn(two, Programs(text, returncode=123, stderr=said))
 
 
 @pytest.mark.parametrize(
@@ -718,7 +702,7 @@ def test_a_burn_that_died_and_says_nothing_of_hardware_is_trouble(
     ],
 )
 def test_a_burn_that_died_beside_a_fault_is_a_fault(two: Inventory, text: str) -> None:
-    assert burn(two, Tools(text, returncode=123)).outcome == "fail"
+    assert burn(two, Programs(text, returncode=123)).outcome == "fail"
 
 
 def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> None:
@@ -730,15 +714,15 @@ def test_a_library_that_is_missing_is_a_matter_of_setting_up(two: Inventory) -> 
         ToolError,
         match="a library is missing: install the CUDA version that gpu-burn was built with",
     ):
-        burn(two, Tools(DIED, returncode=123, stderr=said))
+        burn(two, Programs(DIED, returncode=123, stderr=said))
 
 
 def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> None:
     none = gpu_texts.gpu_burn([52.0, 51.0], compares=1).splitlines(keepends=True)
     silent = "".join(line for line in none if "proc'd" not in line)
-    tools = Tools(silent, fine)
-    assert burn(two, tools).outcome == "pass"
-    assert len(tools.ran) == 2
+    programs = Programs(silent, fine)
+    assert burn(two, programs).outcome == "pass"
+    assert len(programs.ran) == 2
 
 
 @pytest.mark.parametrize(
@@ -755,4 +739,4 @@ def test_a_gpu_that_showed_no_compare_at_all_is_tried_again(two: Inventory) -> N
 def test_a_gpu_that_the_driver_does_not_tell_of(tmp_path: Path, second: Any, told: str) -> None:
     seen = look(tree_of(tmp_path, 2), [device(0), *([second] if second else [])])
     with pytest.raises(ToolError, match=told):
-        burn(seen, Tools())
+        burn(seen, Programs())

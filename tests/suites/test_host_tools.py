@@ -4,12 +4,20 @@ long their process lived.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from gpu_machine import machine
 from wrong_results import ARRAY, all_of, vram
 
+from acceptance.core.parts import CPU, MEMORY
 from acceptance.diagnosis.wrong_result import in_words
 from acceptance.process.command import ProgramResult
+from acceptance.session import tools
+from acceptance.session.loads import Place
+from acceptance.session.tools import Outputs
 from acceptance.suites.fixtures import host_tools
+from acceptance.tools import stress_ng, stressapptest
 from acceptance.tools.proof import ToolError
 from acceptance.wording import words
 
@@ -32,33 +40,37 @@ Status: PASS - please verify no corrected errors
 """
 
 
-def done(text: str, seconds: float) -> ProgramResult:
-    return ProgramResult(("tool",), 0, text, "", seconds)
+def ran(text: str, argv: Sequence[str], lived: float) -> Outputs:
+    place = Place(CPU if argv[0] == stress_ng.TOOL else MEMORY)
+    done = ProgramResult(tuple(argv), 0, text, "", lived)
+    return tools.read_all([place], [done], machine())
+
+
+def asked(seconds: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What each tool says of its ten seconds, and what it was asked."""
+    sizes = {"megabytes": 4096, "seconds": seconds, "threads": 2}
+    return (
+        (STRESS_NG, stress_ng.argv("stress-ng", seconds=seconds, workers=2)),
+        (STRESSAPPTEST, stressapptest.argv("stressapptest", **sizes)),
+    )
 
 
 @pytest.mark.parametrize(
-    ("asked", "lived", "why"),
+    ("seconds", "lived", "why"),
     [
-        (10.0, 10.1, None),
-        (60.0, 60.1, "says that it worked for 10 s, and was to work for 60 s"),
-        (1.0, 1.2, r"says that it worked for 10 s, and ended after 1\.2 s"),
+        (10, 10.1, None),
+        (60, 60.1, "says that it worked for 10 s, and was to work for 60 s"),
+        (1, 1.2, r"says that it worked for 10 s, and ended after 1\.2 s"),
     ],
 )
-def test_the_time_of_another_run(asked: float, lived: float, why: str | None) -> None:
-    def stress_ng() -> str:
-        return host_tools.of_stress_ng(done(STRESS_NG, lived), seconds=asked, threads=2).outcome
-
-    def stressapptest() -> str:
-        return host_tools.of_stressapptest(
-            done(STRESSAPPTEST, lived), seconds=asked, gib=4.0
-        ).outcome
-
-    for run in (stress_ng, stressapptest):
+def test_the_time_of_another_run(seconds: int, lived: float, why: str | None) -> None:
+    for text, argv in asked(seconds):
+        runs = ran(text, argv, lived)
         if why is None:
-            assert run() == "pass"
+            assert runs.only().outcome == "pass"
         else:
             with pytest.raises(ToolError, match=why):
-                run()
+                runs.only()
 
 
 def test_another_stressor_beside_cpu() -> None:
@@ -71,7 +83,7 @@ def test_another_stressor_beside_cpu() -> None:
     with pytest.raises(
         ToolError, match="tells of the stressors cpu, vm, and cpu alone was started"
     ):
-        host_tools.of_stress_ng(done(two, 10.1), seconds=10.0, threads=2)
+        ran(two, asked(10)[0][1], 10.1).raise_failed()
 
 
 def test_wrong_words_of_memory_are_told_by_what_they_have_in_common() -> None:

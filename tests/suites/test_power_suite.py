@@ -15,9 +15,10 @@ from power_printed import BEGIN_S, pulse_printed, watch_printed
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
 from acceptance.core.message import Message
-from acceptance.core.parts import CPU, GPUS, MACHINE, Gpu
+from acceptance.core.parts import CPU, GPUS, MACHINE, MEMORY, Gpu
 from acceptance.core.plan import PlannedCheck
 from acceptance.core.record import Measured, Skipped
+from acceptance.core.unmeasured import after_fault, not_permitted
 from acceptance.loads import asks
 from acceptance.loads.pulse import selection
 from acceptance.loads.pulse.contract import PREPARED_S, REST_S, Ask, Step
@@ -31,10 +32,12 @@ from acceptance.session.check import Check, Violation
 from acceptance.session.context import SessionContext
 from acceptance.session.programs import Programs
 from acceptance.session.stage import Part
+from acceptance.session.tools import Outputs
 from acceptance.suites import power
 from acceptance.suites.fixtures import power as power_fixtures
-from acceptance.suites.fixtures.burn import HostRun, PartFailed
+from acceptance.suites.fixtures.burn import PartFailed
 from acceptance.suites.fixtures.power import PowerRun, of_power, read_watch, watch_s
+from acceptance.tools import stress_ng
 from acceptance.tools.reading import ToolOutput
 from acceptance.watch.power_watch import Line, encode
 from acceptance.wording import words
@@ -42,9 +45,12 @@ from acceptance.wording import words
 SEEN = machine(device(0), device(1))
 DUE = gpus(SEEN)
 ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), leash="/run/leash")
+BESIDE = ("nice", "-n", "10", *stress_ng.argv("/usr/bin/stress-ng", seconds=9, workers=2))
 UUIDS = [str(gpu.uuid) for gpu in DUE]
 WATCH = ("python", "--gpu", "gpu0=0000:01:00.0", "--gpu", "gpu1=0000:02:00.0")
-FINE = HostRun(ToolOutput("stress-ng", "pass", "fine"))
+SOUND = ToolOutput("stress-ng", "pass", "fine")
+WRONG = ToolOutput("stress-ng", "fail", "wrong")
+FINE = Outputs({CPU: SOUND})
 
 
 def done(text: str, code: int = 0) -> ProgramResult:
@@ -52,14 +58,14 @@ def done(text: str, code: int = 0) -> ProgramResult:
 
 
 def ran(
-    load: str | None = None, watch: str | None = None, code: int = 0, host: HostRun = FINE
+    load: str | None = None, watch: str | None = None, code: int = 0, host: Outputs = FINE
 ) -> PowerRun:
     text = pulse_printed(ASK, UUIDS) if load is None else load
     seen = watch_printed(WATCH) if watch is None else watch
-    return of_power(done(text, code), done(seen), DUE, (host, HostRun()))
+    return of_power(done(text, code), done(seen), DUE, host)
 
 
-def stopped(stop: Message | None, host: HostRun = FINE) -> PowerRun:
+def stopped(stop: Message | None, host: Outputs = FINE) -> PowerRun:
     """The load ended before its second step."""
     return ran(pulse_printed(ASK, UUIDS, made=1), watch_printed(WATCH, stop=stop), host=host)
 
@@ -189,7 +195,7 @@ def test_a_load_that_was_stopped(
 
 def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
     ended = done(pulse_printed(ASK, UUIDS)), done(watch_printed(WATCH), -9)
-    written = judged(of_power(*ended, DUE, (FINE, HostRun())))
+    written = judged(of_power(*ended, DUE, FINE))
     (error,) = [one for one in written if isinstance(one, PartFailed)]
     assert "nothing watched the GPUs" in str(error)
 
@@ -205,7 +211,7 @@ def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside
     judged: Judge,
 ) -> None:
     brake = Message("power_brake_pulled", {"gpu": "gpu0"})
-    written = judged(stopped(brake, HostRun(trouble="it died")))
+    written = judged(stopped(brake, Outputs(failed={CPU: ValueError("it died")})))
     assert values(written)["made", str(GPUS)] == 0.5
     assert "Violation" in ends(written)
 
@@ -232,18 +238,18 @@ def test_power_that_is_not_told_is_no_excursion(judged: Judge) -> None:
 @each(
     "host, count, raised",
     [
-        (HostRun(ToolOutput("stress-ng", "fail", "wrong")), 1.0, ["Violation"]),
-        (HostRun(trouble="it died"), None, ["PartFailed", "Incomplete"]),
-        (HostRun(missing="install stress-ng"), None, ["Incomplete"]),
+        (Outputs({CPU: WRONG}), 1.0, ["Violation"]),
+        (Outputs(failed={CPU: ValueError("it died")}), None, ["PartFailed", "Incomplete"]),
+        (Outputs(skipped={CPU: not_permitted("install stress-ng")}), None, ["Incomplete"]),
     ],
 )
 def test_processors_and_ram_beside_the_steps(
-    judged: Judge, host: HostRun, count: float | None, raised: list[str]
+    judged: Judge, host: Outputs, count: float | None, raised: list[str]
 ) -> None:
     written = judged(ran(host=host))
     assert values(written).get(("host_failures", str(MACHINE))) == count
     assert CPU not in values(written)
-    if host.missing is None:
+    if not host.skipped:
         assert ends(written) == raised
     else:
         assert [one.component for one in written if isinstance(one, Skipped)] == [MACHINE]
@@ -286,19 +292,25 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
     assert "power_step_host_failures" not in {one.measurement for one in again.measured}
 
 
-CUT = HostRun(ended_with=Message("ended_with_power_load"))
-WRONG = HostRun(ToolOutput("stress-ng", "fail", "wrong"))
+CUT = after_fault(Message("ended_with_power_load"))
+MISSING = not_permitted("install stress-ng")
 
 
 @each(
-    "hosts, count",
-    [((CUT, CUT), None), ((CUT, FINE), None), ((FINE, CUT), None), ((WRONG, CUT), 1.0)],
+    "host, count",
+    [
+        (Outputs(skipped={CPU: CUT, MEMORY: CUT}), None),
+        (Outputs({MEMORY: SOUND}, skipped={CPU: CUT}), None),
+        (Outputs({CPU: SOUND}, skipped={MEMORY: CUT}), None),
+        (Outputs(skipped={CPU: MISSING, MEMORY: CUT}), None),
+        (Outputs({CPU: WRONG}, skipped={MEMORY: CUT}), 1.0),
+    ],
 )
 def test_what_was_ended_with_the_load_proves_no_pass_and_no_failure_but_one_it_found(
-    judged: Judge, hosts: tuple[HostRun, HostRun], count: float | None
+    judged: Judge, host: Outputs, count: float | None
 ) -> None:
     brake = Message("power_brake_pulled", {"gpu": "gpu0"})
-    written = judged(replace(stopped(brake), processors=hosts[0], memory=hosts[1]))
+    written = judged(stopped(brake, host))
     assert values(written).get(("host_failures", str(MACHINE))) == count
     skips = [words.text(one.reason) for one in written if isinstance(one, Skipped)]
     assert [one.startswith("the power load stopped early") for one in skips] == (
@@ -351,7 +363,7 @@ def test_only_what_was_ended_with_the_load_is_excused(
     monkeypatch.setattr(command, "find", lambda program, _package=None: f"/usr/bin/{program}")
     text = pulse_printed(ASK, UUIDS, made=made)
     load = replace(done(text, code), timed_out=late)
-    beside = ProgramResult(("stress-ng",), -15, "stress-ng: info: [1] x", "", 3.0, host_late)
+    beside = ProgramResult(BESIDE, -15, "stress-ng: info: [1] x", "", 3.0, host_late)
     run: Callable[[str], PowerRun] = power_fixtures.power_run.__wrapped__(  # type: ignore[attr-defined]
         Stage(tmp_path, load, beside, beside),
         DUE,
@@ -361,9 +373,8 @@ def test_only_what_was_ended_with_the_load_is_excused(
         lambda _shown: None,
     )
     found = run("power.step")
-    for one in (found.processors, found.memory):
-        assert (one.ended_with is not None) == cut
-        assert (one.trouble is not None) != cut
+    assert set(found.host.skipped) == ({CPU, MEMORY} if cut else set())
+    assert set(found.host.failed) == (set() if cut else {CPU, MEMORY})
 
 
 def test_a_watch_that_was_cut_short_is_read_so_far() -> None:

@@ -17,8 +17,8 @@ from acceptance.core.plan import Plan
 from acceptance.core.unmeasured import Gap
 from acceptance.expect import components, plan_builder
 from acceptance.run import planning
+from acceptance.session.tools import Outputs
 from acceptance.suites import storage
-from acceptance.suites.fixtures.storage import FioRun
 from acceptance.tools import fio
 from acceptance.tools.reading import Reading, ToolOutput
 
@@ -49,15 +49,15 @@ def planned(*only: str) -> Plan:
 def run_fio(rates: Mapping[Component, float]) -> Any:
     """Stands for fio: these rates of each disk; one without a rate fails."""
 
-    def run(scratch: Scratch, kind: fio.Kind) -> FioRun:
+    def run(scratch: Scratch, kind: fio.Kind) -> Outputs:
         rate = rates.get(scratch.component)
         if rate is None:
-            return FioRun(ToolOutput("fio", "fail", "an input/output error"), "")
+            return Outputs({scratch.component: ToolOutput("fio", "fail", "an input/output error")})
         way = "write" if "write" in kind else "read"
         values = {f"fio_{way}": ("GB/s", rate), f"fio_{way}_iops": ("IOPS", 1000.0)}
         values |= {f"fio_{way}_latency_{one}": ("us", 9.0) for one in LATENCIES}
         found = tuple(Reading(n, unit, {ONE: value}) for n, (unit, value) in values.items())
-        return FioRun(ToolOutput("fio", "pass", "", found), "")
+        return Outputs({scratch.component: ToolOutput("fio", "pass", "", found)})
 
     return run
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import gpu_machine
+import journals
 import msgspec
 import pytest
 from cases import each
@@ -22,6 +23,7 @@ from acceptance.core.component import Component
 from acceptance.core.limit import GIB
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Part
+from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import Gap, Unmeasured, after_fault, not_offered
 from acceptance.diagnosis.series import Series
 from acceptance.expect import gpu_limits
@@ -34,8 +36,10 @@ from acceptance.observe.inventory import observe
 from acceptance.observe.nvml_call import GPU_IS_LOST
 from acceptance.process import command
 from acceptance.process.deadline import Deadline
+from acceptance.session.check import Check
 from acceptance.session.reading_loss import ReadingLost
-from acceptance.suites import conftest, cpu, gpu, inventory, kernel_log, memory, storage
+from acceptance.session.tools import Outputs
+from acceptance.suites import cpu, gpu, inventory, kernel_log, memory, storage
 from acceptance.suites.fixtures.host_tools import Coverage, coverage
 from acceptance.tools import stress_ng
 from acceptance.tools.proof import ToolError, prove
@@ -487,18 +491,22 @@ def tool(outcome: Any, *readings: tuple[str, float]) -> ToolOutput:
         (tool("fail", ("stressapptest_incidents", 5)), 5.0),
     ],
 )
-def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
+def test_stressapptest(output: ToolOutput, errors: float) -> None:
     said: list[Any] = []
     seen = gpu_machine.machine()
     free = dataclasses.replace(seen.memory, available_bytes=16 << 30)
     seen = dataclasses.replace(seen, memory=free)
-    make: Any = conftest.say_coverage
-    say_coverage = make.__wrapped__(seen, said.append)
-    memory.test_stressapptest(output, say_coverage, check)
-    assert check.readings["stressapptest_errors"] == {MEMORY: errors}
-    assert check.readings["stressapptest_copy"] == ({} if errors else {MEMORY: 40.0})
-    assert check.readings["memory_tested"] == ({} if errors else {MEMORY: 4.0})
-    assert bool(check.skipped["stressapptest_copy"]) is bool(errors)
+    runs = SimpleNamespace(run=lambda *_, **__: Outputs({MEMORY: output}))
+    names = {"stressapptest_errors": "count", "stressapptest_copy": "GB/s", "memory_tested": "GiB"}
+    planned = journals.check("memory", *(journals.due(n, MEMORY, u) for n, u in names.items()))
+    written: list[Any] = []
+    given: Any = runs, {"stressapptest": 10.0}, 4.0, seen, said.append
+    memory.test_stressapptest(*given, Check(planned, (), written.append))
+    values = {one.measurement: one.value for one in written if isinstance(one, Measured)}
+    figures = {"stressapptest_copy": 40.0, "memory_tested": 4.0}
+    assert values == {"stressapptest_errors": errors, **({} if errors else figures)}
+    skips = [one.measurement for one in written if isinstance(one, Skipped)]
+    assert skips == (list(figures) if errors else [])
     # 4 of 16 GiB; 20 GB/s are copied for 10 s, 46.6 times as much as was filled
     told = (
         "RAM: 4 GiB filled, 25% of the 16 GiB that were free; each block was moved and compared 47 "
@@ -506,6 +514,22 @@ def test_stressapptest(check: Any, output: ToolOutput, errors: float) -> None:
         "0.859 s, after it is filled"
     )
     assert [words.text(one) for one in said] == ([] if errors else [told])
+
+
+@pytest.mark.parametrize(
+    ("codes", "failures"),
+    [((0, 0), 0.0), ((0, 254), 1.0), ((0, 3), None), ((3, -11), 1.0)],
+)
+def test_the_worst_copy_of_a_burn_program_counts(
+    codes: tuple[int, int], failures: float | None
+) -> None:
+    """Those that end with 0 were stopped at the end of their time."""
+    done = [command.ProgramResult(("burnP6",), code, "", "", 9.0, not code) for code in codes]
+    runs = cpu.cpuburn_output("burnP6", done)
+    assert (None if runs.failed else float(CPU in runs.faulty)) == failures
+    if failures is None:
+        with pytest.raises(ToolError, match="cpuburn"):
+            runs.raise_failed()
 
 
 def test_how_much_of_the_ram_a_test_covers() -> None:

@@ -22,6 +22,7 @@ from acceptance.core.judgement import judge_due
 from acceptance.core.parts import CPU, MEMORY, Gpu, Pair
 from acceptance.core.plan import Plan
 from acceptance.core.record import Measured, Skipped
+from acceptance.core.unmeasured import not_permitted
 from acceptance.core.waiver import Waiver
 from acceptance.diagnosis.signature import GpuHeat
 from acceptance.loads.burn.contract import DIGEST_COLUMNS, DIGESTS, LAP_COLUMNS, LAPS
@@ -30,8 +31,8 @@ from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.session.loads import LoadFailed, Place, Results
+from acceptance.session.tools import Outputs
 from acceptance.suites import together, vram
-from acceptance.suites.fixtures.burn import BurnResults, HostRun
 from acceptance.tools.reading import Reading, ToolOutput
 from acceptance.wording import words
 
@@ -144,8 +145,7 @@ class Machine:
     )
     libraries: dict[str, str] = field(default_factory=lambda: dict.fromkeys(NAMES, LIBRARY))
     died: dict[str, LoadFailed] = field(default_factory=dict)
-    processors: HostRun = field(default_factory=lambda: HostRun(STRESS_NG))
-    memory: HostRun = field(default_factory=lambda: HostRun(STRESSAPPTEST))
+    host: Outputs = field(default_factory=lambda: Outputs({CPU: STRESS_NG, MEMORY: STRESSAPPTEST}))
     heats: dict[str, GpuHeat] = field(default_factory=dict)
     written: list[tuple[str, str, Sequence[str], Sequence[Sequence[float | str]]]] = field(
         default_factory=list
@@ -196,7 +196,7 @@ class Machine:
             made(),
             "together.burn",
             together.test_burn,
-            together=lambda: BurnResults(self.results(), self.processors, self.memory),
+            together=lambda: (self.results(), self.host),
             due_gpus=gpus(seen()),
             siblings=SIBLINGS,
             gpu_heat=self.heat,
@@ -502,7 +502,7 @@ def test_a_wrong_result_that_names_no_count_speaks_against_those_of_its_gpu(box:
 
 def test_every_part_that_failed_is_named(box: Machine) -> None:
     box.died = {Gpu(0): LoadFailed("it died", ()), Gpu(2): LoadFailed("it hung", ())}
-    box.processors = HostRun(trouble="stress-ng was ended by signal 9")
+    box.host = Outputs(failed={CPU: ValueError("stress-ng was ended by signal 9")})
     said = box.said()
     assert said.message.splitlines() == [
         "gpu0: it died",
@@ -515,7 +515,7 @@ def test_every_part_that_failed_is_named(box: Machine) -> None:
 
 
 def test_a_processor_that_computes_wrong_beside_hot_gpus_fails(box: Machine) -> None:
-    box.processors = HostRun(BAD_CPU)
+    box.host = Outputs({CPU: BAD_CPU, MEMORY: STRESSAPPTEST})
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith(
@@ -525,7 +525,7 @@ def test_a_processor_that_computes_wrong_beside_hot_gpus_fails(box: Machine) -> 
 
 
 def test_ram_that_forgets_beside_hot_gpus_fails(box: Machine) -> None:
-    box.memory = HostRun(BAD_RAM)
+    box.host = Outputs({CPU: STRESS_NG, MEMORY: BAD_RAM})
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith("burn_memory_errors on memory: measured 1 (wrong data: ")
@@ -535,23 +535,26 @@ def test_ram_that_forgets_beside_hot_gpus_fails(box: Machine) -> None:
 
 
 def test_a_program_that_is_not_installed_is_a_skip_with_its_cure(box: Machine) -> None:
-    box.memory = HostRun(missing="stressapptest is not installed: install it")
+    why = "stressapptest is not installed: install it"
+    box.host = Outputs({CPU: STRESS_NG}, skipped={MEMORY: not_permitted(why)})
     said = box.said()
     assert said.skipped() == {("burn_memory_errors", MEMORY), ("burn_memory_filled", MEMORY)}
-    assert {body.reason for body in said.written if isinstance(body, Skipped)} == {
-        box.memory.missing
-    }
+    assert {body.reason for body in said.written if isinstance(body, Skipped)} == {why}
     assert said.measured("burn_cpu_failures") == {CPU: 0.0}
 
 
-@pytest.mark.parametrize("part", ["processors", "memory"])
-def test_a_program_that_proved_nothing_is_an_error(box: Machine, part: str) -> None:
-    setattr(box, part, HostRun(trouble="it printed nothing"))
+@pytest.mark.parametrize("part", [CPU, MEMORY])
+@pytest.mark.parametrize("outputs", [(STRESS_NG, STRESSAPPTEST), (BAD_CPU, BAD_RAM)])
+def test_a_program_that_proved_nothing_is_an_error(
+    box: Machine, part: Component, outputs: tuple[ToolOutput, ToolOutput]
+) -> None:
+    """Whatever the other one proved."""
+    others = {name: one for name, one in zip((CPU, MEMORY), outputs, strict=True) if name != part}
+    box.host = Outputs(others, {part: ValueError("it printed nothing")})
     said = box.said()
     assert (said.outcome, said.message) == ("error", "it printed nothing")
-    assert (
-        said.measured("burn_cpu_failures" if part == "processors" else "burn_memory_errors") == {}
-    )
+    assert said.measured("burn_cpu_failures" if part == CPU else "burn_memory_errors") == {}
+    assert not any(component == part for _, component in said.skipped())
 
 
 # --- the memory of the GPUs ---

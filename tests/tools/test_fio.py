@@ -646,7 +646,7 @@ def test_faults_are_counted() -> None:
     ],
 )
 def test_shortfall(job: Job, text: str, reason: str | None) -> None:
-    why = fio.shortfall(job, fio.parse(text))
+    why = fio.shortfall(fio.argv("fio", job), fio.parse(text))
     assert (None if why is None else words.text(why)) == reason
 
 
@@ -727,9 +727,9 @@ def test_the_real_one(on_disk: Path) -> None:
 
     def outcome(job: Job) -> str:
         done = command.run(fio.argv(binary, job), deadline=Deadline.after(60.0))
-        output = fio.parse(f"{done.stdout}\n{done.stderr}")
+        output = fio.parse(done.text)
         if output.outcome == "pass":
-            assert fio.shortfall(job, output) is None
+            assert fio.shortfall(done.argv, output) is None
         return output.outcome
 
     assert outcome(job) == "pass"

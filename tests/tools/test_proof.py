@@ -7,7 +7,7 @@ from cases import each
 
 from acceptance.process.command import ProgramResult
 from acceptance.process.unreadable import UnreadableOutput
-from acceptance.tools.proof import ToolError, prove
+from acceptance.tools.proof import ToolError, option, prove
 from acceptance.tools.reading import ToolOutput
 
 PASS = ToolOutput("tool", "pass", "all is well")
@@ -100,3 +100,24 @@ def test_a_cuda_error_beside_a_healthy_text_proves_nothing() -> None:
         ToolError, match=r"^tool: CUDA reported an error: 'CUDA error: an illegal memory access'"
     ):
         prove("tool", ran(stderr="\nCUDA error: an illegal memory access\n"), parse, 10.0)
+
+
+@each(
+    "argv, found",
+    [
+        (("tool", "-s", "36", "-m", "2"), 36),
+        (("tool", "-m", "2", "-s", "36s"), 36),
+        (("tool", "-m", "2"), None),
+        (("tool", "-s"), None),
+        (("tool", "-s", "soon"), None),
+        (("tool", "-s", "-36"), None),
+        ((), None),
+    ],
+)
+def test_what_a_command_line_asked(argv: tuple[str, ...], found: int | None) -> None:
+    if found is not None:
+        assert option(argv, "-s") == found
+    else:
+        with pytest.raises(ToolError) as error:
+            option(argv, "-s")
+        assert error.value.message.code == "command_line_lacks"
