@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-import collective_texts
 import pytest
 from cases import each
-from collective_texts import printed
-from pair_outputs import asked, output
+from load_texts import Lines, lines_of, printed, text_of
+from pair_outputs import asked
 from wrong_results import COLLECTIVE
 
 from acceptance.core.parts import Gpu
 from acceptance.loads import asks, contract
 from acceptance.loads.__main__ import UsageError, parsed
-from acceptance.loads.collective.contract import SIZES, Ask, PairAsk
+from acceptance.loads.collective.contract import MISCOMPARES, SIZES, Ask, PairAsk
 from acceptance.loads.contract import Unproved
 from acceptance.loads.miscompare import CollectiveArm
 from acceptance.loads.names import COLLECTIVE_ARMS, WITH_MULTICAST
 from acceptance.loads.protocol import parse
 
-Lines = list[dict[str, Any]]
 SUMS = [
     (arm, name, dtype)
     for arm in COLLECTIVE_ARMS
@@ -36,9 +33,7 @@ def ask(ranks: int = 2, arms: tuple[CollectiveArm, ...] = COLLECTIVE_ARMS) -> As
 
 
 def lines(of: Ask, **more: Any) -> Lines:
-    every = range(of.ranks)
-    addresses = [f"0000:0{one}:00.0" for one in every]
-    return collective_texts.lines(of, [f"GPU-{one}" for one in every], addresses, **more)
+    return lines_of(printed(of, {"uuids": [f"GPU-{one}" for one in range(of.ranks)]}, **more))
 
 
 def code(text: str, of: Ask | PairAsk, what: str = "") -> str:
@@ -57,19 +52,19 @@ def without(found: Lines, *cells: str, **keys: str) -> str:
     for table in (one for one in kept if "table" in one):
         table["rows"] = [row for row in table["rows"] if not cells or {*cells} - {*row[:4]}]
     kept[-1]["readings"] -= len(found) - len(kept)
-    return printed(kept)
+    return text_of(kept)
 
 
 @each("arms", [COLLECTIVE_ARMS, WITH_MULTICAST, ("p2p_off",), ("multicast",)])
 def test_a_whole_output_is_proof(arms: Any) -> None:
     for of in (ask(2, arms), ask(3, arms), ask(8, arms)):
-        assert code(printed(lines(of)), of) == ""
-        assert code(printed(lines(of, rate=lambda *_: 20.12345)), of) == ""
+        assert code(text_of(lines(of)), of) == ""
+        assert code(text_of(lines(of, rate=lambda *_: 20.12345)), of) == ""
 
 
 def test_one_element_is_whole_too() -> None:
     old, new = 'bf16", 4800, 1, 9600', 'bf16", 2, 1, 4'
-    assert code(printed(lines(ask())).replace(old, new, 1), ask()) == ""
+    assert code(text_of(lines(ask())).replace(old, new, 1), ask()) == ""
 
 
 def test_paths_that_were_tried_again_have_a_table() -> None:
@@ -77,7 +72,7 @@ def test_paths_that_were_tried_again_have_a_table() -> None:
     columns = ["arm", "slow path", "tried", "GB/s", "again GB/s"]
     row = ["default", "gpu0->gpu1", "gpu0->gpu1", 10.0, 11.0]
     table = {"table": "collective_slow_paths", "columns": columns, "rows": [row]}
-    text = printed([*rest, table, {**end, "readings": end["readings"] + 1}])
+    text = text_of([*rest, table, {**end, "readings": end["readings"] + 1}])
     assert code(text, ask()) == ""
     assert code(text.replace("again GB/s", "GB/s again"), ask()) == "load_columns"
 
@@ -111,7 +106,7 @@ def test_paths_that_were_tried_again_have_a_table() -> None:
     ],
 )
 def test_anything_else_proves_nothing(old: str, new: str, why: str, what: str) -> None:
-    text = printed(lines(ask()))
+    text = text_of(lines(ask()))
     assert old in text
     assert code(text.replace(old, new, 1), ask(), what) == why
 
@@ -134,8 +129,8 @@ def test_anything_less_proves_nothing(
 
 
 def test_a_wrong_element_that_is_not_counted_proves_nothing() -> None:
-    hello, *rest = printed(lines(ask())).splitlines(keepends=True)
-    wrong = json.dumps({"miscompare": COLLECTIVE}) + "\n"
+    hello, *rest = text_of(lines(ask())).splitlines(keepends=True)
+    wrong = text_of([{"miscompare": COLLECTIVE}])
     assert code("".join((hello, wrong, *rest)), ask()) == "load_uncounted"
 
 
@@ -147,7 +142,7 @@ def test_a_format_without_exact_sums_of_so_many_ranks_is_not_due(
 
 
 def test_processors_have_neither_a_latency_nor_logs() -> None:
-    due = Ask(backend="gloo", ranks=2, seconds=1.0).due(parse(output(asked(0))))
+    due = Ask(backend="gloo", ranks=2, seconds=1.0).due(parse(printed(asked(0))))
     assert not due.logs
     assert not any("latency" in name for name, _ in due.readings)
 
@@ -158,8 +153,8 @@ def test_processors_have_neither_a_latency_nor_logs() -> None:
 @each("rank, backend", [(0, "nccl"), (1, "nccl"), (0, "gloo"), (1, "gloo")])
 def test_a_whole_output_of_a_node_is_proof(rank: int, backend: Any) -> None:
     of = asked(rank, backend=backend)
-    assert code(output(of, wrong=7), of) == ""
-    found = parse(output(of))
+    assert code(printed(of, values={MISCOMPARES: 7}), of) == ""
+    found = parse(printed(of))
     assert [one.component for one in found.logs] == ([Gpu(rank)] if backend == "nccl" else [])
     assert {(one.name, str(one.component)) for one in found.readings} == {
         ("collective_all_reduce", "gpus"),
@@ -195,7 +190,7 @@ def test_a_whole_output_of_a_node_is_proof(rank: int, backend: Any) -> None:
     ],
 )
 def test_a_node_that_says_less_proves_nothing(old: str, new: str, why: str) -> None:
-    text = output(asked(0))
+    text = printed(asked(0))
     assert old in text
     assert code(text.replace(old, new, 1), asked(0)) == why
 

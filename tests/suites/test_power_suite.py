@@ -11,7 +11,9 @@ import pytest
 import suite_box
 from cases import each
 from gpu_machine import device, machine
-from power_printed import BEGIN_S, pulse_printed, watch_printed
+from load_texts import printed
+from power_printed import watch_printed
+from sound_loads import BEGIN_S
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
 from acceptance.core.message import Message
@@ -40,6 +42,7 @@ SEEN = machine(device(0), device(1))
 DUE = gpus(SEEN)
 ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), leash="/run/leash")
 UUIDS = [str(gpu.uuid) for gpu in DUE]
+ABOUT = {"uuids": UUIDS}
 WATCH = ("python", "--gpu", "gpu0=0000:01:00.0", "--gpu", "gpu1=0000:02:00.0")
 FINE = HostRun(ToolOutput("stress-ng", "pass", "fine"))
 
@@ -51,14 +54,14 @@ def done(text: str, code: int = 0) -> ProgramResult:
 def ran(
     load: str | None = None, watch: str | None = None, code: int = 0, host: HostRun = FINE
 ) -> PowerRun:
-    text = pulse_printed(ASK, UUIDS) if load is None else load
+    text = printed(ASK, ABOUT) if load is None else load
     seen = watch_printed(WATCH) if watch is None else watch
     return of_power(done(text, code), done(seen), DUE, (host, HostRun()))
 
 
 def stopped(stop: Message | None, host: HostRun = FINE) -> PowerRun:
     """The load ended before its second step."""
-    return ran(pulse_printed(ASK, UUIDS, made=1), watch_printed(WATCH, stop=stop), host=host)
+    return ran(printed(ASK, ABOUT, made=1), watch_printed(WATCH, stop=stop), host=host)
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ def test_a_sound_machine_has_every_value_and_its_tables(judged: Judge) -> None:
 
 
 def test_wrong_results_fail_on_their_gpu(judged: Judge) -> None:
-    written = judged(ran(pulse_printed(ASK, UUIDS, wrong=3)))
+    written = judged(ran(printed(ASK, ABOUT, bad=3)))
     assert values(written)["miscompares", "gpu1"] == 3.0
     assert values(written)["miscompares", "gpu0"] == 0.0
     assert ends(written) == ["Violation"]
@@ -138,7 +141,7 @@ def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
         '{"miscompare": {"component": "gpu1", "dtype": "bf16", "check": "repeat", "after": '
         '"square 1 Hz", "seconds": 101.0, "elements": 7, "nan": 0, "first": []}}\n'
     )
-    text = pulse_printed(ASK, UUIDS).splitlines(keepends=True)
+    text = printed(ASK, ABOUT).splitlines(keepends=True)
     written = judged(ran("".join([*text[:2], wrong]), code=1))
     assert values(written)["miscompares", "gpu1"] == 1.0
     assert ends(written) == ["PartFailed", "Violation"]
@@ -185,7 +188,7 @@ def test_a_load_that_was_stopped(
 
 
 def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
-    ended = done(pulse_printed(ASK, UUIDS)), done(watch_printed(WATCH), -9)
+    ended = done(printed(ASK, ABOUT)), done(watch_printed(WATCH), -9)
     written = judged(of_power(*ended, DUE, (FINE, HostRun())))
     (error,) = [one for one in written if isinstance(one, PartFailed)]
     assert "nothing watched the GPUs" in str(error)
@@ -211,7 +214,7 @@ def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside
 def test_a_lost_gpu_that_takes_the_load_with_it_fails(
     judged: Judge, stop: str | None, made: float | None
 ) -> None:
-    text = pulse_printed(ASK, UUIDS).splitlines(keepends=True)
+    text = printed(ASK, ABOUT).splitlines(keepends=True)
     seen = watch_printed(WATCH, stop=None if stop is None else Message(stop, {"gpu": "gpu1"}))
     written = judged(ran("".join(text[:2]), seen, code=1))
     assert values(written).get(("made", str(GPUS))) == made
@@ -252,7 +255,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
 ) -> None:
     monkeypatch.setattr(suite_box, "LOADS_S", {**suite_box.LOADS_S, "power_step": 30.0})
     plan = suite_box.planned(SEEN, [one.name for one in DUE], ("power.step",), "d")
-    text = pulse_printed(ASK, UUIDS, made=made)
+    text = printed(ASK, ABOUT, made=made)
     brake = watch_printed(WATCH, stop=Message("power_brake_pulled", {"gpu": "gpu0"}))
     beside = ProgramResult(("nice", "/usr/bin/stress-ng"), -15, "", "", 3.0)
     kept = Kept(plan.checks[0], [done(text), done(brake), beside], DUE, SEEN, lambda _check: ())
@@ -322,7 +325,7 @@ def test_only_what_was_ended_with_the_load_is_excused(
     cut: bool,
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: f"/usr/bin/{program}")
-    text = pulse_printed(ASK, UUIDS, made=made)
+    text = printed(ASK, ABOUT, made=made)
     load = replace(done(text, code), timed_out=late)
     beside = ProgramResult(("stress-ng",), -15, "stress-ng: info: [1] x", "", 3.0, host_late)
     run: Callable[[str], PowerRun] = power_fixtures.power_run.__wrapped__(  # type: ignore[attr-defined]
