@@ -17,6 +17,7 @@ from typing import Any
 import docker
 import docker.errors
 import gpu_box
+import msgspec
 
 from acceptance.station.container_args import LABEL
 from selftest.edits import Document
@@ -32,10 +33,10 @@ NODES = (*(f"nvidia{number}" for number in range(8)), "nvidiactl", "nvidia-uvm",
 # its stead.
 WRAPPER = f"""\
 #!/bin/bash
-load=$2
-if [ "$2" = acceptance.loads ]; then load=${{3#*\\"load\\":\\"}}; load=${{load%%\\"*}}; fi
-if [ "$1" = -m ] && [ -f "{TOOLS}/replay/loads.json" ] && grep -q "\\"$load\\"" "{TOOLS}/replay/loads.json"; then
-    exec -a "$0" "$0.real" "{TOOLS}/replay/load.py" "$load" "${{@:3}}"
+load=${{3#*\\"load\\":\\"}}
+faults={TOOLS}/replay/loads.json
+if [ "$1 $2" = "-m acceptance.loads" ] && [ -f $faults ] && grep -q "\\"${{load%%\\"*}}\\":" $faults; then
+    exec -a "$0" "$0.real" {TOOLS}/replay/load.py "$3"
 fi
 exec -a "$0" "$0.real" "$@"
 """  # noqa: E501
@@ -71,16 +72,7 @@ class Images:
             machine.parent.mkdir(parents=True)
             machine.write_text(json.dumps(described), encoding="utf-8")
         (tools / "replay/faults.json").write_text(json.dumps(dict(fault.tools)), encoding="utf-8")
-        loads = {
-            name: {
-                "fault": one.fault,
-                "gpu": one.gpu,
-                "share": one.share,
-                "dtype": one.dtype,
-            }
-            for name, one in fault.loads.items()
-        }
-        (tools / "replay/loads.json").write_text(json.dumps(loads), encoding="utf-8")
+        (tools / "replay/loads.json").write_bytes(msgspec.json.encode(fault.loads))
         build(self.client, context, tag, f"FROM {self.base}", "COPY fault/ /", *fault.image_steps)
         return tag
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-STRESS_NG = f"""\
-stress-ng: info:  [4543] setting to a 1 second run per stressor
-stress-ng: info:  [4543] dispatching hogs: {os.cpu_count()} cpu
-stress-ng: metrc: [4543] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
-stress-ng: metrc: [4543]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
-stress-ng: metrc: [4543] cpu               10611      1.00      1.98      0.00      3535.83        1773.96
-stress-ng: info:  [4543] successful run completed in 1.00s
-"""  # noqa: E501
+from replay import host
+
+STRESS_NG = host.printed("stress-ng", ["--timeout", "1s", "--cpu", "0"])
 STRESS_NG_FAILING = STRESS_NG.replace(
     "stress-ng: metrc: [4543] stressor",
     (
@@ -21,17 +15,7 @@ STRESS_NG_FAILING = STRESS_NG.replace(
         "checksum\nstress-ng: metrc: [4543] stressor"
     ),
 )
-STRESSAPPTEST = """\
-Log: Commandline - stressapptest -s 1 -M 4096 -m 2 -W
-Stats: SAT revision 1.0.6_autoconf, 64 bit binary
-Stats: Starting SAT, 4096M, 1 seconds
-Stats: Found 0 hardware incidents
-Stats: Completed: 51126.00M in 1.00s 51126.30MB/s, with 0 hardware incidents, 0 errors
-Stats: Memory Copy: 51126.00M at 51131.01MB/s
-Stats: File Copy: 0.00M at 0.00MB/s
-
-Status: PASS - please verify no corrected errors
-"""
+STRESSAPPTEST = host.printed("stressapptest", ["-s", "1", "-M", "4096", "-m", "2", "-W"])
 STRESSAPPTEST_FAILING = STRESSAPPTEST.replace(
     "PASS - please verify no corrected errors", "FAIL - test discovered HW problems"
 )

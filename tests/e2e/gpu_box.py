@@ -18,16 +18,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import collective_texts
 import described
 import fake_driver
 import load_texts
 import nccl_texts
+import pulse_program
+import sound_loads
 import sound_values
-import train_digest_texts
-import train_layer_texts
-import train_parallel_texts
-import train_step_texts
+import wrong_results
 from machine_root import sysfs_tree
 from rig import Rig
 from run_left import Run
@@ -44,6 +42,8 @@ PROGRAMS = {
 # What was logged before is this machine's own; collectives need torch.
 GPU_CHECKS = "gpu,link.[!c]*,burn,watch,kernel_log.during_run"
 ACCEPT = ("--profile", "accept")  # smoke runs no gpu-burn
+# What a faked load is made of.
+LOAD_MODULES = (load_texts, nccl_texts, pulse_program, sound_loads, sound_values, wrong_results)
 Document = dict[str, Any]
 Edit = Callable[[Document], None]
 # $1: the described root. An overlay hides what is mounted inside: of /dev that is shared memory and
@@ -108,19 +108,7 @@ def install(
     shutil.copytree(
         Path(__file__).with_name("replay"), replay, ignore=shutil.ignore_patterns("__pycache__")
     )
-    for module in (
-        described,
-        sound_values,
-        load_texts,
-        nccl_texts,
-        load_texts,
-        collective_texts,
-        load_texts,
-        train_layer_texts,
-        train_digest_texts,
-        train_parallel_texts,
-        train_step_texts,
-    ):
+    for module in (*LOAD_MODULES, described):
         shutil.copy(str(module.__file__), replay)
     (replay / "faults.json").write_text(json.dumps(dict(faults)), encoding="utf-8")
     for name, file in PROGRAMS.items():

@@ -20,13 +20,11 @@ from run_left import Run
 
 from acceptance import resources
 from acceptance.loads import power_step
-from acceptance.loads.asks import ASKS
 from acceptance.loads.pulse import selection
 from acceptance.suites.fixtures import burn
 from selftest.fault import Fault
 from selftest.stage import Stage
 
-REPLAY = Path(__file__).with_name("replay")
 BURN_S = 6  # of every profile as it is played; with --burn SHORT_S the run is shortened
 SHORT_S = 4
 LOAD_S = 1
@@ -49,20 +47,11 @@ exec "$@"
 """
 WRAPPER = """\
 #!/bin/bash
-load=$2
-if [ "$2" = acceptance.loads ]; then load=${3#*\\"load\\":\\"}; load=${load%%\\"*}; fi
-if [ "$1" = -m ] && grep -qxF "$load" "HOME/loads"; then
-    exec -a "$0" "HOME/python.real" "HOME/fakes/replay/sound.py" "$load" "${@:3}"
+if [ "$1 $2" = "-m acceptance.loads" ]; then
+    exec -a "$0" "HOME/python.real" "HOME/fakes/replay/load.py" "$3"
 fi
 exec -a "$0" "HOME/python.real" "$@"
 """
-
-
-def loads() -> list[str]:
-    """The names and modules of our loads that are replayed with sound values."""
-    text = (REPLAY / "sound.py").read_text(encoding="utf-8")
-    modules = re.findall(r'^    "(acceptance\.loads\.[\w.]+)": ', text, re.MULTILINE)
-    return sorted({*modules, *ASKS})
 
 
 def shortened_profiles() -> str:
@@ -125,7 +114,6 @@ def machine(home: Path, library: Path, name: str, file: str) -> Iterator[Stage]:
             file = over / Path(path).name
             file.write_text(text, encoding="utf-8")
             file.chmod(0o755)
-        (home / "loads").write_text("".join(f"{one}\n" for one in loads()), encoding="utf-8")
         for tool in ("stress-ng", "stressapptest"):
             script = f'exec {home}/python.real {stage.rig.fakes}/replay/host.py {tool} "$@"'
             fakes.program(stage.rig.fakes, tool, script)

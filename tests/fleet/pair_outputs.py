@@ -1,4 +1,4 @@
-"""What the programs of a pair print, as the load prints it; as a program, the load of a node.
+"""What is asked of the programs of a pair; as a program, the load of a node.
 
     python pair_outputs.py FOLDER NODE -m acceptance.loads collective_pair NAME=VALUE ...
 
@@ -15,41 +15,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-import load_texts
+from load_texts import printed
 from msgspec.structs import replace
 
-from acceptance.core.parts import GPUS, Gpu, Pair
 from acceptance.loads.__main__ import parsed
-from acceptance.loads.collective.contract import COLLECTIVES, COLUMNS, PairAsk
+from acceptance.loads.collective.contract import PairAsk
 from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES
 
-WAYS = Pair(Gpu(0), Gpu(1)), Pair(Gpu(1), Gpu(0))
-ELEMENTS = 6 * 2048  # of 8 KiB, in a turn to warm up and five
+ROOT = Path(__file__).parents[2]
+# Of this as a program.
+PYTHONPATH = ":".join(
+    [str(ROOT), *(f"{ROOT}/tests/{one}" for one in ("loads", "tools", "diagnosis"))]
+)
 
 
 def asked(rank: int, test: str = "t", **more: Any) -> PairAsk:
     given = {"backend": "nccl", "address": "n1", "within": 60.0, **more}
     return PairAsk(rank=rank, test=test, **given)
-
-
-def output(ask: PairAsk, rate: float = 10.0, wrong: int = 0, **said: str) -> str:
-    """The whole output of a rank; `said` are the host that it names, and its GPU."""
-    about = {"host": said.get("host", f"h{ask.rank}"), "uuids": [said.get("gpu", "")]}
-    at = dict.fromkeys(
-        (one for one, unit in ask.due(load_texts.EMPTY).readings.items() if unit == "GB/s"), rate
-    )
-    rows = [
-        ("default", name, str(component), "f32", 8192, 5, elements, 9.0, rate)
-        for name, component, elements in (
-            ("all_reduce", GPUS, ELEMENTS),
-            ("all_gather", GPUS, ELEMENTS),
-            *(("send_receive", way, ELEMENTS * (way.second == Gpu(ask.rank))) for way in WAYS),
-        )
-    ]
-    tables = {COLLECTIVES: (COLUMNS, rows)}
-    return load_texts.printed(
-        ask, about, values={COLLECTIVE_MISCOMPARES: wrong, **at}, tables=tables
-    )
 
 
 def main(folder: Path, node: str, argv: list[str]) -> int:
@@ -64,9 +46,10 @@ def main(folder: Path, node: str, argv: list[str]) -> int:
     if "absent" in how:
         print("ssh: connect to host: No route to host", file=sys.stderr)
         return 255
-    said = {"host": node} | {key: how[key] for key in ("host", "gpu") if key in how}
+    about = {"host": how.get("host", node), "uuids": [how.get("gpu", "")]}
+    wrong = {COLLECTIVE_MISCOMPARES: how.get("wrong", 0)}
     made = replace(ask, inject=how.get("inject"))
-    text = output(made, 10.0 * how.get("slow", 1.0), how.get("wrong", 0), **said)
+    text = printed(made, about, rate=10.0 * how.get("slow", 1.0), values=wrong)
     if "hangs" in how or "dies" in how:
         print(text.splitlines()[0], flush=True)
         time.sleep(600 if "hangs" in how else 0)

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from cases import each
-from pair_outputs import WAYS, asked, output
+from load_texts import printed
+from pair_outputs import asked
 
 from acceptance import resources
 from acceptance.core.message import Message
-from acceptance.core.parts import Gpu
+from acceptance.core.parts import Gpu, Pair
 from acceptance.fleet.pair_tests import (
     RATES,
     Half,
@@ -26,7 +27,7 @@ from acceptance.fleet.pair_tests import (
     read_limits,
 )
 from acceptance.fleet.pairs import NodePair, next_tests
-from acceptance.loads.miscompare import WrongCollective, WrongValue
+from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, WrongCollective, WrongValue
 from acceptance.loads.protocol import Output
 from acceptance.process.command import ProgramResult
 
@@ -41,14 +42,14 @@ def ended(text: str, code: int = 0, err: str = "", **more: bool) -> ProgramResul
 @each("rank", [0, 1])
 def test_a_whole_output_gives_rates_and_no_wrong_element(rank: int) -> None:
     ask = asked(rank)
-    found = read_half(ask, ended(output(ask, host="boot", gpu="GPU-7")))
+    found = read_half(ask, ended(printed(ask, {"host": "boot", "uuids": ["GPU-7"]})))
     assert found == Half(SOUND, 0, True, None, frozenset(("boot", "GPU-7")))
-    found = read_half(ask, ended(output(ask, wrong=7)))
+    found = read_half(ask, ended(printed(ask, values={COLLECTIVE_MISCOMPARES: 7})))
     assert (found.wrong, found.reason) == (7, None)
 
 
 ASK = asked(0)
-WHOLE = output(ASK)
+WHOLE = printed(ASK)
 
 
 @each(
@@ -64,9 +65,9 @@ WHOLE = output(ASK)
         (ended(WHOLE.replace('{"end"', '{"END"')), True, "load_line_unusable"),
         (ended(WHOLE.replace("10.0", "NaN")), True, "load_line_torn"),
         (ended(WHOLE.replace("_all_gather", "_broadcast")), True, "load_unmeasured"),
-        (ended(output(asked(1))), True, "load_parameter"),
-        (ended(output(asked(0, "other"))), True, "load_parameter"),
-        (ended(output(asked(0, inject="wrong"))), True, "load_fault_injected"),
+        (ended(printed(asked(1))), True, "load_parameter"),
+        (ended(printed(asked(0, "other"))), True, "load_parameter"),
+        (ended(printed(asked(0, inject="wrong"))), True, "load_fault_injected"),
     ],
 )
 def test_what_is_no_proof_has_no_rates(done: ProgramResult, began: bool, code: str) -> None:
@@ -86,7 +87,7 @@ def test_wrong_results_of_a_program_that_died_are_counted() -> None:
     load = Output(stream)
     load.hello("collective_pair", {"rank": 1, "host": "boot", "uuids": "GPU-1"})
     wrong = WrongCollective(
-        component=WAYS[0],
+        component=Pair(Gpu(0), Gpu(1)),
         check="send_receive",
         format="f32",
         arm="default",

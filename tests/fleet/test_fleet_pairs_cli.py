@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from cases import each
 from msgspec import structs
+from pair_outputs import PYTHONPATH
 
 from acceptance import resources
 from acceptance.__main__ import main
@@ -22,8 +23,6 @@ from acceptance.fleet import pair_tests
 from acceptance.process import command
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-TEXTS = ROOT / "tests/loads"
 TEST = re.compile(r"test=\w+,\w+,[0-9a-f]{16} ")
 
 
@@ -39,7 +38,7 @@ class Site:
     @property
     def launch(self) -> str:
         load = [sys.executable, str(HERE / "pair_outputs.py"), str(self.folder)]
-        return f"{shlex.join(['env', f'PYTHONPATH={ROOT}:{TEXTS}', *load])} {{node}}"
+        return f"{shlex.join(['env', f'PYTHONPATH={PYTHONPATH}', *load])} {{node}}"
 
     def node(self, name: str, **how: Any) -> None:
         (self.folder / f"{name}.json").write_text(json.dumps(how))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import slurm_cluster
+from pair_outputs import PYTHONPATH
 from slurm_cluster import Cluster, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(180)]
@@ -22,7 +23,7 @@ RIGPROOF = ROOT / ".venv/bin/rigproof"
 COMMAND = shlex.join([sys.executable, str(HERE / "pair_outputs.py")])
 # Stands for Python on the nodes: what the load would print, by the node that Slurm chose.
 FAKE = f"""#!/bin/sh
-export PYTHONPATH={shlex.quote(f"{ROOT}:{ROOT}/tests/loads")}
+export PYTHONPATH={shlex.quote(PYTHONPATH)}
 [ "$SLURMD_NODENAME" != n4 ] || [ ! -f "$(dirname "$0")/slow" ] || exec sleep 300
 exec {COMMAND} "$(dirname "$0")" "$SLURMD_NODENAME" "$@"
 """

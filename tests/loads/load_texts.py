@@ -8,58 +8,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from acceptance.core.component import Component
+from sound_loads import Rows, sound
+
 from acceptance.core.message import Message
 from acceptance.loads import contract
 from acceptance.loads.asks import AnyAsk
-from acceptance.loads.burn import contract as burn
 from acceptance.loads.contract import ReadingKey, Unproved
-from acceptance.loads.copy import contract as copy
 from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadOutput, Output, parse
-from acceptance.loads.storage import contract as storage
-from acceptance.loads.vram import contract as vram
-
-Rows = Sequence[Sequence[float | str]]
-DIGEST = "0123456789abcdef"
-SHAPE = "8192x8192x8192"
-# What a load says of itself that was not asked.
-FACTS: Mapping[str, Mapping[str, Any]] = {"burn": {"laps": 2, "library": "cuBLAS 12.8"}}
-
-
-def burn_turns(ask: burn.Ask) -> Rows:
-    """The turns of the formats, one after the other."""
-    turns = [(float(lap), dtype) for lap in range(2) for dtype in ask.dtypes]
-    each_s = ask.seconds / len(turns)
-    return [
-        (*turn, 50.0, 10.0, each_s, 100.0 + number * each_s, 100.0 + (number + 0.9) * each_s)
-        for number, turn in enumerate(turns)
-    ]
-
-
-def burn_digests(ask: burn.Ask) -> Rows:
-    """The products of the formats."""
-    return [(dtype, SHAPE, DIGEST, DIGEST) for dtype in ask.dtypes]
-
-
-# The rows of a sound run: of what was asked, or always the same.
-ROWS_OF: Mapping[str, Callable[[Any], Rows]] = {
-    burn.LAPS: burn_turns,
-    burn.DIGESTS: burn_digests,
-    burn.COURSES: lambda ask: [(one, "plain", 1.0, 2.0, 50.0) for one in ask.dtypes],
-}
-ROWS: Mapping[str, Rows] = {
-    copy.PRODUCTS: [(elements, 12 * elements / 2**20, 400.0) for elements in copy.ELEMENTS],
-    storage.MEMMAP: [(arm, 8.0, 1.0, 16400.0, 65536.0, 60.0, 90.0) for arm in storage.ARMS],
-    vram.PASSES: [(pattern, 2.0, 4000.0, 0.0) for pattern in vram.PATTERNS],
-}
 
 EMPTY = LoadOutput("", {}, (), (), ())
 
 
 def printed(
     ask: AnyAsk,
-    about: Mapping[str, Any],
+    about: Mapping[str, Any] = {},
     *,
     values: Mapping[str | ReadingKey, float] = {},
     logs: Mapping[ReadingKey, str] = {},
@@ -68,47 +31,48 @@ def printed(
     more: Mapping[ReadingKey, str] = {},
     wrong: Sequence[Miscompare] = (),
     tables: Mapping[str, tuple[Sequence[str], Rows]] = {},
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
+    **own: Any,
 ) -> str:
     """What the load prints that was asked this on hardware that says this of itself.
 
-    Rates are 1 and counts 0 where `values` has no other, by name or of one component. The `absent`
-    of the choices are what this hardware lacks. The readings `without` are left out, and `more`
-    come besides. `tables` are columns and rows; another that is due is that of a sound run. A log
-    that is due and not in `logs` says "log".
+    `sound_loads` has what only this load prints, for which `own` is. Of other readings rates are 1
+    and counts 0, where `values` has nothing else, by name or of one component. The `absent` of the
+    choices are what this hardware lacks. The readings `without` are left out, and `more` come
+    besides. `tables` are columns and rows. A log that is due and not known says "log". `notes` are
+    in the place of its own.
     """
+    made = sound(ask, about, wrong, **own)
+    known, texts = {**made.values, **values}, {**made.logs, **logs}
     stream = io.StringIO()
     output = Output(stream)
-    parameters = {**ask.parameters(), **FACTS.get(ask.load, {}), **about}
+    parameters = {**ask.parameters(), **made.facts, **about}
     output.hello(ask.load, parameters)
-    for one in wrong:
+    for step, at_s, edges, bad in made.steps:
+        output.step_begins(step, at_s)
+        output.step_ended(step, edges=edges, right=1000, wrong=bad)
+    for one in (*made.wrong, *wrong):
         output.miscompare(one)
     due = ask.due(replace(EMPTY, load=ask.load, parameters=parameters))
-
-    def measure(units: Mapping[tuple[str, Component], str]) -> None:
-        for (name, component), unit in units.items():
-            if name not in without:
-                usual = values.get(name, float(unit != "count"))
-                output.reading(name, unit, component, values.get((name, component), usual))
-
-    measure(due.readings)
-    for name, component in sorted(due.absences):
+    lacked = {key for number in absent for key in due.choices[number]} | set(due.absences)
+    units = {key: unit for one in (due.readings, *due.choices) for key, unit in one.items()}
+    for key, unit in {**units, **more}.items():
+        name, component = key
+        if name not in without and key not in lacked:
+            usual = known.get(name, float(unit != "count"))
+            output.reading(name, unit, component, known.get(key, usual))
+    for name, component in sorted(lacked):
         output.absent(name, component, Message("peer_out_of_reach"))
-    for number, units in enumerate(due.choices):
-        if number in absent:
-            for name, component in units:
-                output.absent(name, component, Message("peer_out_of_reach"))
-        else:
-            measure(units)
-    measure(more)
-    made = {**ROWS, **{name: rows(ask) for name, rows in ROWS_OF.items() if name in due.tables}}
-    sound = {name: (columns, made[name]) for name, columns in due.tables.items() if name in made}
-    for name, (columns, rows) in {**sound, **tables}.items():
+    columns = {**due.more_tables, **due.tables}
+    own_tables = {
+        name: (columns[name], rows) for name, rows in made.tables.items() if name in columns
+    }
+    for name, (titles, rows) in {**own_tables, **tables}.items():
         if rows:
-            output.table(name, columns, rows)
-    for name, component in sorted(due.logs):
-        output.log(name, component, logs.get((name, component), "log"))
-    for note in notes:
+            output.table(name, titles, rows)
+    for key in sorted(due.logs):
+        output.log(*key, texts.get(key, "log"))
+    for note in made.notes if notes is None else notes:
         output.note(note)
     output.end()
     return stream.getvalue()
@@ -125,16 +89,36 @@ def by_name(output: LoadOutput) -> dict[str, float]:
     return {one.name: one.value for one in output.readings}
 
 
+def again(output: LoadOutput) -> dict[str, Any]:
+    """What `printed` is given to print the values, tables, logs and wrong results of an output."""
+    return {
+        "values": {(one.name, one.component): one.value for one in output.readings},
+        "tables": {one.name: (one.columns, one.rows) for one in output.tables},
+        "logs": {(one.name, one.component): one.text for one in output.logs},
+        "wrong": output.miscompares,
+    }
+
+
 Lines = list[dict[str, Any]]
 Change = Callable[[Lines], object]
 
 
+def lines_of(text: str) -> Lines:
+    """The lines of an output, to be changed."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def text_of(lines: Lines) -> str:
+    """The lines as text."""
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
+
+
 def changed(text: str, *changes: Change) -> LoadOutput:
     """What is read of a text whose lines were changed."""
-    lines: Lines = [json.loads(line) for line in text.splitlines()]
+    lines = lines_of(text)
     for change in changes:
         change(lines)
-    return parse("".join(f"{json.dumps(line)}\n" for line in lines))
+    return parse(text_of(lines))
 
 
 def refusal(

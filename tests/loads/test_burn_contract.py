@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cases import each
-from load_texts import DIGEST, SHAPE, burn_digests, burn_turns, printed, refusal, refusal_message
+from load_texts import printed, refusal, refusal_message
+from sound_loads import DIGEST, SHAPE, sound
 from wrong_results import one_bit
 
 from acceptance.core.component import Component
@@ -43,7 +44,7 @@ def code(ask: Ask = ASK, ran_s: float = 9.0, **more: Any) -> str:
 
 def turns(change: Callable[[list[Row]], list[Row]], ask: Ask = ASK) -> dict[str, Any]:
     """The table of turns, with other rows."""
-    return {"tables": {LAPS: (LAP_COLUMNS, change(list(burn_turns(ask))))}}
+    return {"tables": {LAPS: (LAP_COLUMNS, change(list(sound(ask).tables[LAPS])))}}
 
 
 def turn(place: int, column: int, cell: float | str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def turn(place: int, column: int, cell: float | str) -> dict[str, Any]:
 
 def digest(place: int, column: int, cell: float | str) -> dict[str, Any]:
     """The table of digests with one other cell."""
-    rows = changed(list(burn_digests(ASK)), place, column, cell)
+    rows = changed(list(sound(ASK).tables[DIGESTS]), place, column, cell)
     return {"tables": {DIGESTS: (DIGEST_COLUMNS, rows)}}
 
 
@@ -66,8 +67,8 @@ def only(*dtypes: Any) -> dict[str, Any]:
     """The tables of a GPU that has only these formats."""
     offered = Ask(dtypes=dtypes, seconds=ASK.seconds)
     return {
-        LAPS: (LAP_COLUMNS, burn_turns(offered)),
-        DIGESTS: (DIGEST_COLUMNS, burn_digests(offered)),
+        LAPS: (LAP_COLUMNS, sound(offered).tables[LAPS]),
+        DIGESTS: (DIGEST_COLUMNS, sound(offered).tables[DIGESTS]),
     }
 
 
@@ -118,7 +119,7 @@ def test_turns_that_last_nineteen_twentieths_are_enough() -> None:
 
 
 def test_a_turn_may_begin_where_the_one_before_ends() -> None:
-    assert code(**turn(1, 5, burn_turns(ASK)[0][6])) == code(**turn(0, 5, 0.0)) == ""
+    assert code(**turn(1, 5, sound(ASK).tables[LAPS][0][6])) == code(**turn(0, 5, 0.0)) == ""
 
 
 def test_of_many_turns_the_first_and_the_last_are_compared() -> None:
@@ -195,7 +196,7 @@ def test_what_is_wrong_is_named(given: dict[str, Any], message: Message) -> None
         ({"tables": {LAPS: (LAP_COLUMNS, [])}}, "load_without_table"),
         ({"tables": {DIGESTS: (DIGEST_COLUMNS, [])}}, "load_without_table"),
         (
-            {"tables": {LAPS: (LAP_COLUMNS[:4], [row[:4] for row in burn_turns(ASK)])}},
+            {"tables": {LAPS: (LAP_COLUMNS[:4], [row[:4] for row in sound(ASK).tables[LAPS]])}},
             "load_columns",
         ),
         (F8_OUT, "load_table_differs"),
@@ -212,7 +213,14 @@ def test_what_is_wrong_is_named(given: dict[str, Any], message: Message) -> None
         (digest(0, 3, DIGEST.upper()), "load_digest"),
         (digest(0, 3, 7.0), "load_digest"),
         (
-            {"tables": {DIGESTS: (DIGEST_COLUMNS, [*burn_digests(ASK), *burn_digests(ASK)])}},
+            {
+                "tables": {
+                    DIGESTS: (
+                        DIGEST_COLUMNS,
+                        [*sound(ASK).tables[DIGESTS]] * 2,
+                    )
+                }
+            },
             "load_digest",
         ),
         *(({"parameters": {"laps": laps}}, "load_laps") for laps in (1, "2", None, 2.0, True)),

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import collective_texts
 from cases import each
-from collective_texts import printed
-from load_texts import refusal_message
-from pair_outputs import asked, output
+from load_texts import Lines, lines_of, printed, refusal_message, text_of
+from pair_outputs import asked
 
 from acceptance.core.parts import Gpu
 from acceptance.loads import asks
@@ -21,11 +19,10 @@ from acceptance.loads.collective.contract import (
     Ask,
     PairAsk,
 )
-from acceptance.loads.miscompare import CollectiveArm
+from acceptance.loads.miscompare import COLLECTIVE_MISCOMPARES, CollectiveArm
 from acceptance.loads.protocol import parse
 from acceptance.wording import words
 
-Lines = list[dict[str, Any]]
 SUMS = [
     (arm, name, dtype)
     for arm in COLLECTIVE_ARMS
@@ -39,9 +36,7 @@ def ask(ranks: int = 2, arms: tuple[CollectiveArm, ...] = COLLECTIVE_ARMS) -> As
 
 
 def lines(of: Ask, **more: Any) -> Lines:
-    every = range(of.ranks)
-    addresses = [f"0000:0{one}:00.0" for one in every]
-    return collective_texts.lines(of, [f"GPU-{one}" for one in every], addresses, **more)
+    return lines_of(printed(of, {"uuids": [f"GPU-{one}" for one in range(of.ranks)]}, **more))
 
 
 def code(text: str, of: Ask | PairAsk, what: str = "") -> str:
@@ -58,19 +53,19 @@ def without(found: Lines, *cells: str, **keys: str) -> str:
     for table in (one for one in kept if "table" in one):
         table["rows"] = [row for row in table["rows"] if not cells or {*cells} - {*row[:4]}]
     kept[-1]["readings"] -= len(found) - len(kept)
-    return printed(kept)
+    return text_of(kept)
 
 
 @each("arms", [COLLECTIVE_ARMS, WITH_MULTICAST, ("p2p_off",), ("multicast",)])
 def test_a_whole_output_is_proof(arms: Any) -> None:
     for of in (ask(2, arms), ask(3, arms), ask(8, arms)):
-        assert code(printed(lines(of)), of) == ""
-        assert code(printed(lines(of, rate=lambda *_: 20.12345)), of) == ""
+        assert code(text_of(lines(of)), of) == ""
+        assert code(text_of(lines(of, rate=lambda *_: 20.12345)), of) == ""
 
 
 def test_one_element_is_whole_too() -> None:
     old, new = 'bf16", 4800, 1, 9600', 'bf16", 2, 1, 4'
-    assert code(printed(lines(ask())).replace(old, new, 1), ask()) == ""
+    assert code(text_of(lines(ask())).replace(old, new, 1), ask()) == ""
 
 
 def test_paths_that_were_tried_again_have_a_table() -> None:
@@ -78,7 +73,7 @@ def test_paths_that_were_tried_again_have_a_table() -> None:
     columns = ["arm", "slow path", "tried", "GB/s", "again GB/s"]
     row = ["default", "gpu0->gpu1", "gpu0->gpu1", 10.0, 11.0]
     table = {"table": "collective_slow_paths", "columns": columns, "rows": [row]}
-    text = printed([*rest, table, {**end, "readings": end["readings"] + 1}])
+    text = text_of([*rest, table, {**end, "readings": end["readings"] + 1}])
     assert code(text, ask()) == ""
     assert code(text.replace("again GB/s", "GB/s again"), ask()) == "load_columns"
 
@@ -112,7 +107,7 @@ def test_paths_that_were_tried_again_have_a_table() -> None:
     ],
 )
 def test_anything_else_proves_nothing(old: str, new: str, why: str, what: str) -> None:
-    text = printed(lines(ask()))
+    text = text_of(lines(ask()))
     assert old in text
     assert code(text.replace(old, new, 1), ask(), what) == why
 
@@ -142,7 +137,7 @@ def test_a_format_without_exact_sums_of_so_many_ranks_is_not_due(
 
 
 def test_processors_have_neither_a_latency_nor_logs() -> None:
-    due = Ask(backend="gloo", ranks=2, seconds=1.0).due(parse(output(asked(0))))
+    due = Ask(backend="gloo", ranks=2, seconds=1.0).due(parse(printed(asked(0))))
     assert not due.logs
     assert not any("latency" in name for name, _ in due.readings)
 
@@ -154,8 +149,8 @@ def test_processors_have_neither_a_latency_nor_logs() -> None:
 def test_a_whole_output_of_a_node_is_proof(rank: int, backend: Any) -> None:
     of = asked(rank, backend=backend)
     assert (of.ranks, of.seconds) == (2, of.within)
-    assert code(output(of, wrong=7), of) == ""
-    found = parse(output(of))
+    assert code(printed(of, values={COLLECTIVE_MISCOMPARES: 7}), of) == ""
+    found = parse(printed(of))
     assert [one.component for one in found.logs] == ([Gpu(rank)] if backend == "nccl" else [])
     assert {(one.name, str(one.component)) for one in found.readings} == {
         ("collective_all_reduce", "gpus"),
@@ -191,7 +186,7 @@ def test_a_whole_output_of_a_node_is_proof(rank: int, backend: Any) -> None:
     ],
 )
 def test_a_node_that_says_less_proves_nothing(old: str, new: str, why: str) -> None:
-    text = output(asked(0))
+    text = printed(asked(0))
     assert old in text
     assert code(text.replace(old, new, 1), asked(0)) == why
 

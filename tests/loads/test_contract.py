@@ -8,14 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-import collective_texts
 import pair_outputs
-import power_printed
 import pytest
-import train_digest_texts
-import train_layer_texts
-import train_parallel_texts
-import train_step_texts
 from cases import each
 from load_texts import Change, Lines, changed, hello, printed, refusal
 from wrong_results import REPEATED
@@ -174,7 +168,6 @@ class Sound:
 
 H200 = {"uuid": "GPU-1", "gpu": "NVIDIA H200", "capability": "9.0"}
 UUIDS = ["GPU-1", "GPU-2"]
-BUSES = ["0000:01:00.0", "0000:02:00.0"]
 ON: dict[str, Any] = {"folder": "/d", "component": "disk:md0", "bytes": storage.LEAST}
 CORES: dict[str, Any] = {"seconds": 8.0, "cores": {"socket0": ((0, 1), (2, 3))}}
 PLAIN: Sequence[AnyAsk] = (
@@ -191,28 +184,25 @@ ON_GPU: Sequence[AnyAsk] = (
     burn.Ask(dtypes=("f64", "f8"), seconds=8.0, peers=1, plain=True),
     copy.Ask(seconds=2.0, peers=2),
     vram.Ask(seconds=8.0),
+    *(layers.Ask(dtype="bf16", seconds=8.0, table=one) for one in (False, True)),
+    *(step.Ask(seconds=6.0, table=one) for one in (False, True)),
+    digest.Ask(seconds=20.0),
 )
-LAYERS = [layers.Ask(dtype="bf16", seconds=8.0, table=one) for one in (False, True)]
-STEPS = [step.Ask(seconds=6.0, table=one) for one in (False, True)]
-DIGESTS, PARALLEL = digest.Ask(seconds=20.0), parallel.Ask(ranks=2, seconds=1.0)
-PULSE = pulse.Ask(gpus=2, steps=(pulse.Step("square", 2.0, 1.0), pulse.Step("cold", 8.0)))
-GROUP = collective.Ask(backend="nccl", ranks=2, seconds=1.0)
+ON_ALL: Sequence[AnyAsk] = (
+    parallel.Ask(ranks=2, seconds=1.0),
+    pulse.Ask(gpus=2, steps=(pulse.Step("square", 2.0, 1.0), pulse.Step("cold", 8.0))),
+    collective.Ask(backend="nccl", ranks=2, seconds=1.0),
+)
 
 
 @cache
 def sound() -> tuple[Sound, ...]:
-    lines = collective_texts.lines(GROUP, UUIDS, BUSES)
     both, own = {"uuids": UUIDS}, {"uuid": "GPU-1"}
     return (
         *(Sound(ask, printed(ask, {})) for ask in PLAIN),
-        *(Sound(ask, printed(ask, own), own) for ask in ON_GPU),
-        *(Sound(ask, train_layer_texts.printed(ask, H200), own) for ask in LAYERS),
-        *(Sound(ask, train_step_texts.printed(ask, H200), own) for ask in STEPS),
-        Sound(DIGESTS, train_digest_texts.printed(DIGESTS, H200), own),
-        Sound(PARALLEL, train_parallel_texts.printed(PARALLEL, UUIDS), both),
-        Sound(PULSE, power_printed.pulse_printed(PULSE, UUIDS), both),
-        Sound(GROUP, collective_texts.printed(lines), both),
-        Sound(pair_outputs.asked(1), pair_outputs.output(pair_outputs.asked(1))),
+        *(Sound(ask, printed(ask, H200), own) for ask in ON_GPU),
+        *(Sound(ask, printed(ask, both), both) for ask in ON_ALL),
+        Sound(pair_outputs.asked(1), printed(pair_outputs.asked(1))),
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from cases import each
-from load_texts import ROWS, printed, refusal
+from load_texts import printed, refusal
+from sound_loads import sound
 from wrong_results import TRANSFERRED
 
 from acceptance.core.parts import Gpu, Pair
@@ -29,6 +30,7 @@ from acceptance.loads.protocol import parse
 ASK = Ask(seconds=2.0, peers=2, turns="/logs/turns", link="gpu4")
 OWN = {"uuid": "GPU-1"}
 THIRD = Pair(Gpu(0), Gpu(3))
+SIZES = sound(ASK).tables[PRODUCTS]
 
 
 def code(ask: Ask = ASK, about: dict[str, Any] = OWN, ran_s: float = 100.0, **more: Any) -> str:
@@ -67,11 +69,11 @@ def test_wrong_copies_that_are_counted_are_proof() -> None:
         ({"about": {**OWN, "link": None}}, "load_parameter"),
         ({"about": {**OWN, "inject": "slow"}}, "load_fault_injected"),
         (rows(), "load_without_table"),
-        (rows(*ROWS[PRODUCTS][:-1]), "load_rows"),
-        (rows(*ROWS[PRODUCTS], ROWS[PRODUCTS][0]), "load_rows"),
-        (rows(("all", *ROWS[PRODUCTS][0][1:]), *ROWS[PRODUCTS][1:]), "load_rows"),
+        (rows(*SIZES[:-1]), "load_rows"),
+        (rows(*SIZES, SIZES[0]), "load_rows"),
+        (rows(("all", *SIZES[0][1:]), *SIZES[1:]), "load_rows"),
         ({"tables": {PRODUCTS: (("n", "GB/s"), [(128.0, 1.0)])}}, "load_columns"),
-        ({"tables": {"elementwise_by_size": (PRODUCT_COLUMNS, ROWS[PRODUCTS])}}, "load_stray"),
+        ({"tables": {"elementwise_by_size": (PRODUCT_COLUMNS, SIZES)}}, "load_stray"),
     ],
 )
 def test_anything_else_proves_nothing(more: dict[str, Any], why: str) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import train_digest_texts
 from cases import each
-from load_texts import Change, Lines, cell, changed, drop, hello, line_of, reading, refusal
-from train_digest_texts import Wrong
+from load_texts import Change, Lines, cell, changed, drop, hello, line_of, printed, reading, refusal
+from sound_loads import Flip, digest_run
 
 from acceptance.loads.miscompare import REPEATS_DIFFER, DigestFormat
 from acceptance.loads.protocol import LoadOutput
@@ -20,7 +19,7 @@ ABOUT = {"uuid": "GPU-1", "gpu": "NVIDIA H200", "capability": "9.0"}
 
 def output(*changes: Change, capability: str = "9.0", **more: Any) -> LoadOutput:
     about = {**ABOUT, "capability": capability}
-    return changed(train_digest_texts.printed(ASK, about, **more), *changes)
+    return changed(printed(ASK, about, **more), *changes)
 
 
 def code(*changes: Change, **more: Any) -> str:
@@ -39,7 +38,7 @@ def test_a_sound_output() -> None:
 
 
 def test_repeats_that_differ_are_counted_by_format() -> None:
-    wrong = Wrong()
+    wrong = Flip()
     differing = [("bf16", 1, wrong), ("bf16", 2, wrong), ("tf32", 11, wrong)]
     assert code(differing=differing) == ""
     found = runs(output(differing=differing))
@@ -67,7 +66,7 @@ def log(old: str, new: str) -> Change:
 
 def fewer_layers(lines: Lines) -> None:
     """A run of a smaller model, whose row agrees with it."""
-    run = train_digest_texts.run("bf16")
+    run = digest_run("bf16")
     tensors = run.tensors[:-1]
     rows = tuple(
         row if row.part == "loss" else row._replace(stamps=row.stamps[:-1]) for row in run.rows
@@ -146,15 +145,15 @@ def test_what_is_not_the_run_of_every_gpu_proves_nothing(change: Change, why: st
 @each(
     "differing, change, why",
     [
-        ([("bf16", 1, Wrong())], reading(REPEATS_DIFFER, 0), "load_uncounted"),
-        ([("bf16", 1, Wrong())], reading(REPEATS_DIFFER, 2), "load_uncounted"),
-        ([("bf16", 1, Wrong())] * 2, reading(REPEATS_DIFFER, 2), "load_uncounted"),
-        ([("bf16", 12, Wrong())], reading(REPEATS_DIFFER, 1), "load_digest_rows"),
-        ([("f16", 1, Wrong())], reading(REPEATS_DIFFER, 1), "load_digest_rows"),
+        ([("bf16", 1, Flip())], reading(REPEATS_DIFFER, 0), "load_uncounted"),
+        ([("bf16", 1, Flip())], reading(REPEATS_DIFFER, 2), "load_uncounted"),
+        ([("bf16", 1, Flip())] * 2, reading(REPEATS_DIFFER, 2), "load_uncounted"),
+        ([("bf16", 12, Flip())], reading(REPEATS_DIFFER, 1), "load_digest_rows"),
+        ([("f16", 1, Flip())], reading(REPEATS_DIFFER, 1), "load_digest_rows"),
     ],
 )
 def test_wrong_repeats_and_their_count_must_agree(
-    differing: list[tuple[DigestFormat, int, Wrong]], change: Change, why: str
+    differing: list[tuple[DigestFormat, int, Flip]], change: Change, why: str
 ) -> None:
     assert code(change, differing=differing) == why
 

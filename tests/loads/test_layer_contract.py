@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import load_texts
-import train_layer_texts as texts
 from cases import each
-from load_texts import refusal
+from load_texts import hello, printed, refusal
 from msgspec.structs import replace as replaced
+from sound_loads import RATES, WRONG_GRADIENT, sound
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.protocol import LoadOutput, parse
@@ -27,26 +28,26 @@ ABOUT = {"uuid": "GPU-1", "gpu": "NVIDIA H200", "capability": "9.0"}
 
 
 def output(ask: Ask, about: dict[str, Any] = ABOUT, **more: Any) -> LoadOutput:
-    return parse(texts.printed(ask, about, **more))
+    return parse(printed(ask, about, **more))
 
 
-def changed(ask: Ask = JUDGED, wrong: Any = (), **more: Any) -> LoadOutput:
+def changed(
+    ask: Ask = JUDGED, wrong: Any = (), about: Mapping[str, Any] = {}, **more: Any
+) -> LoadOutput:
     """A sound output, with other values, parameters or whatever else is printed."""
-    made = texts.whole(ask, ABOUT, wrong=wrong)
-    merged = {name: {**made[name], **more.pop(name, {})} for name in ("about", "values")}
-    return parse(load_texts.printed(ask, **{**made, **merged, **more}))
+    return load_texts.changed(printed(ask, ABOUT, wrong=wrong, **more), hello(**about))
 
 
 def with_row(ask: Ask, number: int, place: int, cell: Any) -> LoadOutput:
     """A sound output with one other cell of its table."""
-    rows = [list(row) for row in texts.whole(ask, ABOUT)["tables"][LAYER_TABLE][1]]
+    rows = [list(row) for row in sound(ask, ABOUT).tables[LAYER_TABLE]]
     rows[number][place] = cell
     return changed(ask, tables={LAYER_TABLE: (LAYER_COLUMNS, rows)})
 
 
 def with_rows(ask: Ask, first: int, last: int | None = None) -> LoadOutput:
     """A sound output with a part of its table twice."""
-    rows = texts.whole(ask, ABOUT)["tables"][LAYER_TABLE][1]
+    rows = sound(ask, ABOUT).tables[LAYER_TABLE]
     return changed(ask, tables={LAYER_TABLE: (LAYER_COLUMNS, [*rows[:last], *rows[:first]])})
 
 
@@ -67,15 +68,15 @@ def test_every_tensor_of_every_layer_is_due() -> None:
 
 def test_wrong_tensors_that_are_counted_are_proof() -> None:
     for ask in (JUDGED, TABLE):
-        assert code(changed(ask, [texts.WRONG]), ask) == ""
-        uncounted = changed(ask, [texts.WRONG], values={"layer_miscompares": 0.0})
+        assert code(changed(ask, [WRONG_GRADIENT]), ask) == ""
+        uncounted = changed(ask, [WRONG_GRADIENT], values={"layer_miscompares": 0.0})
         assert code(uncounted, ask) == "load_uncounted"
-        many = changed(ask, [texts.WRONG], values={"layer_miscompares": 2.0})
+        many = changed(ask, [WRONG_GRADIENT], values={"layer_miscompares": 2.0})
         assert code(many, ask) == "load_uncounted"
 
 
 def test_a_smaller_gpu_has_a_smaller_batch() -> None:
-    batches = texts.whole(JUDGED, ABOUT)["about"]["batches"]
+    batches = sound(JUDGED, ABOUT).facts["batches"]
     smaller = replace(
         with_row(JUDGED, 4, 3, 2.0),
         parameters={**output(JUDGED).parameters, "batches": {**batches, "llama": 2}},
@@ -102,8 +103,8 @@ def test_an_older_gpu_has_its_own_format_and_fewer() -> None:
         {"table": True},
         {"uuid": "GPU-2"},
         *({"capability": one} for one in ("7.5", "none", None)),
-        *({"batches": one} for one in (None, {"bert": 64}, {**dict.fromkeys(texts.RATES, 48)})),
-        {"batches": {**dict.fromkeys(texts.RATES, 64), "llama": 8, "gpt2": 64.0}},
+        *({"batches": one} for one in (None, {"bert": 64}, {**dict.fromkeys(RATES, 48)})),
+        {"batches": {**dict.fromkeys(RATES, 64), "llama": 8, "gpt2": 64.0}},
     ],
 )
 def test_other_parameters_prove_nothing(about: dict[str, Any]) -> None:
@@ -131,7 +132,7 @@ def test_the_table_has_the_formats_of_the_gpu(formats: Any) -> None:
         (
             JUDGED,
             {
-                "wrong": [texts.WRONG],
+                "wrong": [WRONG_GRADIENT],
                 "values": {"layer_miscompares": 1.0},
                 "notes": ("155 tensors compared, 0 of them wrong",),
             },
@@ -156,16 +157,16 @@ def test_each_due_row_is_there_once(first: int, last: int | None) -> None:
 
 @each("reason", ["no time", "no memory"])
 def test_a_cell_without_a_rate_says_why(reason: str) -> None:
-    found = output(TABLE, without={("llama", "bf16", 2048, 8): reason})
+    found = output(TABLE, unmeasured={("llama", "bf16", 2048, 8): reason})
     assert found.tables[0].rows[43][4:] == (reason,) * 3
     assert code(found, TABLE) == ""
 
 
 def test_no_other_reason_is_one_and_the_judged_format_has_rates() -> None:
-    lazy = output(TABLE, without={("llama", "bf16", 2048, 8): "too lazy"})
+    lazy = output(TABLE, unmeasured={("llama", "bf16", 2048, 8): "too lazy"})
     assert code(lazy, TABLE) == "load_layer_rows"
     every = [(name, "bf16", s, b) for name, s, batches in GRID for b in batches]
-    none = output(TABLE, without=dict.fromkeys(every, "no time"))
+    none = output(TABLE, unmeasured=dict.fromkeys(every, "no time"))
     assert code(none, TABLE) == "load_layer_rows"
     for place, cell in ((4, "no time"), (5, 0.0), (6, -1.0)):
         assert code(with_row(TABLE, 7, place, cell), TABLE) == "load_layer_rows"

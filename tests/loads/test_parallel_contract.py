@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import train_parallel_texts as texts
 from cases import each
-from load_texts import Change, Lines, cell, changed, drop, hello, line_of, reading, refusal
+from load_texts import Change, Lines, cell, changed, drop, hello, line_of, printed, reading, refusal
+from wrong_results import UNEQUAL
 
 from acceptance.core.parts import GPUS
+from acceptance.loads.miscompare import read
 from acceptance.loads.protocol import LoadOutput
 from acceptance.loads.train.parallel_contract import EFFICIENCIES, Ask
 
@@ -17,7 +18,7 @@ UUIDS = ["GPU-1a", "GPU-2b"]
 
 
 def output(*changes: Change, ask: Ask = ASK, **more: Any) -> LoadOutput:
-    return changed(texts.printed(ask, UUIDS, **more), *changes)
+    return changed(printed(ask, {"uuids": UUIDS}, **more), *changes)
 
 
 def code(*changes: Change, ask: Ask = ASK, **more: Any) -> str:
@@ -141,5 +142,5 @@ def test_a_step_that_hides_all_and_cards_that_differ_are_sound(changes: tuple[Ch
 def test_what_is_wrong_must_be_counted() -> None:
     counts = {"parallel_miscompares": 1.0}
     beyond = cell("train_parallel_values", 0, 9, 1.25)
-    assert code(wrong=[texts.wrong()]) == "load_uncounted"
-    assert code(beyond, wrong=[texts.wrong()], counts=counts) == ""
+    assert code(wrong=[read(UNEQUAL)]) == "load_uncounted"
+    assert code(beyond, wrong=[read(UNEQUAL)], values=counts) == ""

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cases import each
-from load_texts import refusal
-from power_printed import pulse_printed
+from load_texts import printed, refusal
 from wrong_results import REPEATED
 
 from acceptance.core.parts import Gpu
@@ -25,7 +24,7 @@ def code(found: str | LoadOutput, ran_s: float = 11.5) -> str:
 
 
 def text(**more: Any) -> str:
-    return pulse_printed(ASK, OWN["uuids"], **more)
+    return printed(ASK, OWN, **more)
 
 
 def test_a_whole_run_and_one_that_was_stopped_are_proof() -> None:
@@ -74,7 +73,7 @@ def test_steps_take_their_time(made: int, ran_s: float) -> None:
 
 def test_wrong_results_are_counted() -> None:
     wrong = (read({**REPEATED, "component": "gpu1"}),)
-    assert code(replace(parse(text(wrong=1)), miscompares=wrong)) == ""
+    assert code(replace(parse(text(bad=1)), miscompares=wrong)) == ""
     assert code(replace(parse(text()), miscompares=wrong)) == "load_uncounted"
 
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import load_texts
-import train_step_texts as texts
 from cases import each
-from load_texts import refusal
+from load_texts import changed, hello, printed, refusal
+from sound_loads import WRONG_WEIGHT, sound
 
 from acceptance.core.parts import Gpu
 from acceptance.loads.protocol import LoadOutput, parse
-from acceptance.loads.train.step_contract import STEP_CHECKS, STEP_TABLE, Ask
+from acceptance.loads.train.step_contract import (
+    STEP_CHECK_COLUMNS,
+    STEP_CHECKS,
+    STEP_LOAD_COLUMNS,
+    STEP_TABLE,
+    Ask,
+)
 
 ONE = Ask(seconds=6.0)
 TABLE = Ask(seconds=6.0, table=True)
 SMALL = Ask(seconds=6.0, table=True, neo=False)
 ABOUT = {"uuid": "GPU-1", "gpu": "NVIDIA H200", "capability": "9.0"}
 SMALL_NUMBERS = 1874944  # parameters of the small model
+COLUMNS = {STEP_TABLE: STEP_LOAD_COLUMNS, STEP_CHECKS: STEP_CHECK_COLUMNS}
 Rows = list[list[float | str]]
 
 
@@ -27,14 +33,13 @@ def output(ask: Ask = ONE, wrong: Any = (), **more: Any) -> LoadOutput:
 
     Of `tables` each is a function that changes its rows.
     """
-    made = texts.whole(ask, ABOUT, wrong=wrong)
-    merged = {name: {**made[name], **more.pop(name, {})} for name in ("about", "values")}
-    tables = dict(made["tables"])
-    for name, change in more.pop("tables", {}).items():
-        columns, rows = tables[name]
-        kept: Rows = [list(row) for row in rows]
-        tables[name] = columns, change(kept)
-    return parse(load_texts.printed(ask, **{**made, **merged, "tables": tables, **more}))
+    made, changes = sound(ask, ABOUT), more.pop("tables", {})
+    tables = {
+        name: (COLUMNS[name], change([list(row) for row in made.tables[name]]))
+        for name, change in changes.items()
+    }
+    said = hello(**more.pop("about", {}))
+    return changed(printed(ask, ABOUT, wrong=wrong, tables=tables, **more), said)
 
 
 def cells(first: str, place: int, cell: float | str) -> Callable[[Rows], Rows]:
@@ -70,15 +75,15 @@ def test_the_time_of_a_table_is_not_due() -> None:
 
 
 def test_wrong_results_that_are_counted_are_proof() -> None:
-    assert code(output(wrong=[texts.WRONG])) == ""
+    assert code(output(wrong=[WRONG_WEIGHT])) == ""
     for count in (0.0, 2.0):
-        other = output(wrong=[texts.WRONG], values={"step_miscompares": count})
+        other = output(wrong=[WRONG_WEIGHT], values={"step_miscompares": count})
         assert code(other) == "load_uncounted"
 
 
 def test_a_loss_that_is_not_finite_cannot_fall() -> None:
     def lacking(*losses: str) -> LoadOutput:
-        return output(wrong=[texts.WRONG], tables={STEP_CHECKS: without(*losses)})
+        return output(wrong=[WRONG_WEIGHT], tables={STEP_CHECKS: without(*losses)})
 
     assert code(lacking("trained loss", "repeated losses")) == ""
     assert code(lacking("trained loss", "finite losses")) == "load_uncompared"
@@ -87,7 +92,7 @@ def test_a_loss_that_is_not_finite_cannot_fall() -> None:
 
 def test_older_gpus_have_their_own_format() -> None:
     older = {**ABOUT, "capability": "7.5"}
-    found = parse(texts.printed(ONE, older))
+    found = parse(printed(ONE, older))
     assert found.parameters["format"] == "f16"
     assert code(found) == ""
 
@@ -204,15 +209,15 @@ def test_a_judged_rate_is_that_of_the_judged_option() -> None:
 
 def test_the_shares_of_a_table_are_of_products_around_the_mean_one() -> None:
     def with_matmul(matmul: float, shares: Sequence[float]) -> str:
-        sound = texts.whole(TABLE, ABOUT)["values"]
+        usual = sound(TABLE, ABOUT).values
         values = {"step_matmul": matmul}
         for name, share in zip(("step_bert_share", "step_neo_share"), shares, strict=True):
-            values[name] = share * sound[name]
+            values[name] = share * usual[name]
         return code(output(TABLE, values=values), TABLE)
 
     assert with_matmul(658.0, (0.9, 1.1)) == ""
-    sound = texts.whole(TABLE, ABOUT)["values"]
-    own = sound["step_bert"] / sound["step_bert_share"]
+    usual = sound(TABLE, ABOUT).values
+    own = usual["step_bert"] / usual["step_bert_share"]
     assert with_matmul(own, (1.0, 0.9)) == with_matmul(own, (1.0, 1.1)) == ""
     assert with_matmul(900.0, (0.9, 1.1)) == "load_share"
 
@@ -220,7 +225,7 @@ def test_the_shares_of_a_table_are_of_products_around_the_mean_one() -> None:
 def test_the_largest_model_is_absent_exactly_where_memory_is_small() -> None:
     assert code(output(SMALL), TABLE) == "load_unmeasured"
     assert code(output(TABLE), SMALL) == "load_absence_untold"
-    text = texts.printed(SMALL, ABOUT).splitlines(keepends=True)
+    text = printed(SMALL, ABOUT).splitlines(keepends=True)
     for name in ("step_neo", "step_neo_share"):
         kept = [line for line in text if f'"absent": "{name}"' not in line]
         kept[-1] = kept[-1].replace(f"{len(text) - 2}", f"{len(kept) - 2}")
@@ -228,5 +233,5 @@ def test_the_largest_model_is_absent_exactly_where_memory_is_small() -> None:
 
 
 def test_no_other_model_may_be_absent() -> None:
-    text = texts.printed(SMALL, ABOUT).replace('"absent": "step_neo"', '"absent": "step_gpt2"')
+    text = printed(SMALL, ABOUT).replace('"absent": "step_neo"', '"absent": "step_gpt2"')
     assert code(parse(text), SMALL) == "load_absence_untold"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-import train_digest_texts
 from cases import each
-from train_digest_texts import TENSORS, Wrong
+from sound_loads import TENSORS, Flip, digest_run
 
 from acceptance.loads.train import digest_log
 from acceptance.loads.train.digest_log import (
@@ -22,7 +21,7 @@ from acceptance.loads.train.digest_log import (
     parse,
 )
 
-RUN = train_digest_texts.run("bf16")
+RUN = digest_run("bf16")
 SMALL = from_numbers(("a", "b"), 1, [[3, 4, 0]] * 9)
 
 
@@ -124,8 +123,8 @@ def test_the_kind_of_a_difference(
 
 
 def test_the_first_difference_counts_and_all_are_counted() -> None:
-    wrong = Wrong()
-    found = difference(RUN, train_digest_texts.run("bf16", wrong))
+    wrong = Flip()
+    found = difference(RUN, digest_run("bf16", wrong))
     assert found is not None
     assert (found.step, found.part, found.tensor, found.kind, found.bit) == (
         wrong.step,
@@ -135,7 +134,7 @@ def test_the_first_difference_counts_and_all_are_counted() -> None:
         wrong.bit,
     )
     assert found.digests > 13 * 196
-    assert difference(RUN, train_digest_texts.run("bf16")) is None
+    assert difference(RUN, digest_run("bf16")) is None
 
 
 def test_runs_of_other_tensors_or_steps_are_not_compared() -> None:

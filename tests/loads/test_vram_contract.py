@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cases import each
-from load_texts import ROWS, printed, refusal
+from load_texts import printed, refusal
+from sound_loads import sound
 from wrong_results import vram as wrong_words
 
 from acceptance.loads.miscompare import read
@@ -20,6 +21,7 @@ from acceptance.loads.vram.contract import (
 
 ASK = Ask(seconds=8.0)
 OWN = {"uuid": "GPU-1"}
+ROWS = sound(ASK).tables[PASSES]
 
 
 def code(ran_s: float = 10.0, **more: Any) -> str:
@@ -28,7 +30,7 @@ def code(ran_s: float = 10.0, **more: Any) -> str:
 
 def rows(place: int, column: int, cell: float | str) -> dict[str, Any]:
     """The table of passes with one other cell."""
-    changed = [list(row) for row in ROWS[PASSES]]
+    changed = [list(row) for row in ROWS]
     changed[place][column] = cell
     return {"tables": {PASSES: (PASS_COLUMNS, changed)}}
 
@@ -52,7 +54,10 @@ def test_wrong_words_that_are_counted_are_proof() -> None:
         ({"tables": {PASSES: (PASS_COLUMNS, [])}}, "load_without_table"),
         (rows(1, 1, 0.0), "load_pattern_missing"),
         (rows(1, 1, "all"), "load_pattern_missing"),
-        ({"tables": {PASSES: (PASS_COLUMNS, ROWS[PASSES][:-1])}}, "load_pattern_missing"),
+        (
+            {"tables": {PASSES: (PASS_COLUMNS, ROWS[:-1])}},
+            "load_pattern_missing",
+        ),
         (rows(1, 3, 2.0), "load_words_uncounted"),
         (rows(1, 3, "x"), "load_words_uncounted"),
         ({"wrong": (read(wrong_words([(64, 0, 4)])),)}, "load_uncounted"),

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
-import train_parallel_texts
 from cases import each
 from gpu_machine import gpu, uuid
 from load_texts import printed
+from suite_box import Printed
 from wrong_results import (
     ARRAY,
     COPIED,
     CORE_REPEATED,
     DIGESTS,
+    DIGESTS_OF_GPUS,
     INEXACT,
     INPUTS,
     REPEATED,
     TRANSFERRED,
+    UNEQUAL,
     VECTOR,
     Fact,
     all_of,
@@ -40,7 +42,6 @@ from acceptance.process.command import ProgramResult
 from acceptance.session import loads
 from acceptance.session.loads import (
     LoadFailed,
-    Loads,
     Place,
     Results,
     alone,
@@ -68,44 +69,22 @@ def trouble(done: ProgramResult) -> LoadFailed:
     return caught.value
 
 
-@dataclass
-class Programs:
-    """Starts nothing: each program says that all went well, on the GPU that it was shown."""
-
-    parts: list[Part] = field(default_factory=list)
-    on_line: Callable[[int, str], None] | None = None
-
-    def run_stage(
-        self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
-    ) -> tuple[ProgramResult, ...]:
-        self.on_line = on_line
-        self.parts += parts
-        return tuple(
-            ProgramResult(one.argv, 0, self.text(one.argv, one.env), "", 1e3) for one in parts
-        )
-
-    def text(self, argv: Sequence[str], env: Mapping[str, str]) -> str:
-        ask = asks.of_argv(argv)
-        assert ask is not None
-        return printed(ask, {"uuid": env["CUDA_VISIBLE_DEVICES"].partition(",")[0]})
+def sound(part: Part) -> tuple[str, int]:
+    """All went well, on the GPU that the program was shown."""
+    ask = asks.of_argv(part.argv)
+    assert ask is not None
+    return printed(ask, {"uuid": part.env["CUDA_VISIBLE_DEVICES"].partition(",")[0]}), 0
 
 
 def test_each_program_is_asked_and_sees_its_own_gpu() -> None:
-    programs = Programs()
+    programs = Printed(sound)
     own = {Gpu(0): ASK, Gpu(2): OTHER}
-    shown: list[Mapping[Component, Sequence[Component]]] = []
-
-    def listening(places: Mapping[Component, Sequence[Component]]) -> Callable[[int, str], None]:
-        shown.append(places)
-        return lambda _index, _line: None
-
-    results = Loads(programs, listening).run(
-        lambda place: own[place.component], alone([FIRST, SECOND])
-    )
-    assert [asks.of_argv(one.argv) for one in programs.parts] == list(own.values())
-    assert [one.env["CUDA_VISIBLE_DEVICES"] for one in programs.parts] == [uuid(0), uuid(2)]
-    assert shown == [{Gpu(0): [Gpu(0)], Gpu(2): [Gpu(2)]}]
-    assert programs.on_line is not None
+    results = programs.loads().run(lambda place: own[place.component], alone([FIRST, SECOND]))
+    (parts,) = programs.asked
+    assert [asks.of_argv(one.argv) for one in parts] == list(own.values())
+    assert [one.env["CUDA_VISIBLE_DEVICES"] for one in parts] == [uuid(0), uuid(2)]
+    assert programs.shown == [{Gpu(0): [Gpu(0)], Gpu(2): [Gpu(2)]}]
+    assert programs.heard != [None]
     assert results.values("gemm_f64") == {Gpu(0): 1.0, Gpu(2): 1.0}
     assert results.values("gemm_f16") == {Gpu(0): 1.0}
     results.raise_failed()
@@ -279,7 +258,7 @@ def test_a_program_may_see_the_other_gpus_after_its_own() -> None:
 
 
 def test_a_count_of_all_gpus_has_the_wrong_results_of_each_and_those_of_none() -> None:
-    wrong, differing = train_parallel_texts.wrong(), train_parallel_texts.disagreement()
+    wrong, differing = read_wrong(UNEQUAL), read_wrong(DIGESTS_OF_GPUS)
     (unread,) = all_of({"row": 7})
     failure = LoadFailed("load_failed", (wrong, differing, unread))
     given = Results((Place(GPUS, (FIRST, SECOND)),), {}, {GPUS: failure})
@@ -334,10 +313,10 @@ def test_wrong_results_of_the_host_count_for_what_is_counted(
 
 
 def test_what_a_load_of_the_host_reports_is_heard_at_its_end() -> None:
-    programs = Programs()
-    results = Loads(programs, lambda _: pytest.fail("heard")).run(lambda _: OF_CORES, [Place(CPU)])
-    assert programs.on_line is None
-    assert [one.component for one in programs.parts] == [CPU]
+    programs = Printed(sound)
+    results = programs.loads().run(lambda _: OF_CORES, [Place(CPU)])
+    assert (programs.shown, programs.heard) == ([], [None])
+    assert [[one.component for one in stage] for stage in programs.asked] == [[CPU]]
     assert results.values("cpu_gemm_core_f64") == {Core(0): 1.0, Core(1): 1.0}
 
 

@@ -29,6 +29,7 @@ from acceptance.run import planning
 from acceptance.session.check import Check, Violation
 from acceptance.session.loads import Loads
 from acceptance.session.stage import Part
+from acceptance.wording import words
 
 LOADS_S = {"nvbandwidth": 1.0, "bandwidth_test": 1.0, "p2p_bandwidth": 1.0, "gpu_burn_float": 1.0}
 LOADS_S |= {
@@ -192,6 +193,16 @@ class Said:
         bodies = [body for body in self.written if isinstance(body, Measured)]
         return {body.component: body.value for body in bodies if body.measurement == measurement}
 
+    def notes(self, measurement: str) -> dict[str, str]:
+        """The notes of a measurement in English, by component."""
+        return {
+            str(body.component): words.text(body.note)
+            for body in self.written
+            if isinstance(body, Measured)
+            and body.measurement == measurement
+            and body.note is not None
+        }
+
     def skipped(self) -> set[tuple[str | None, str | None]]:
         return {
             (body.measurement, body.component) for body in self.written if isinstance(body, Skipped)
@@ -202,18 +213,20 @@ class Said:
 class Printed:
     """Stands for the loads of a check: `say` gives what the program of a part prints.
 
-    Its exit code comes with that. `asked` has the parts of each stage, `shown` what of them is
-    listened to.
+    Its exit code comes with that. `asked` has the parts of each stage, `heard` what listens to it,
+    and `shown` whose programs that are.
     """
 
     say: Callable[[Part], tuple[str, int]]
     asked: list[tuple[Part, ...]] = field(default_factory=list)
     shown: list[Any] = field(default_factory=list)
+    heard: list[Any] = field(default_factory=list)
 
     def run_stage(
         self, parts: Sequence[Part], *, on_line: Callable[[int, str], None] | None
     ) -> tuple[ProgramResult, ...]:
         self.asked.append(tuple(parts))
+        self.heard.append(on_line)
         return tuple(map(self._ended, parts))
 
     def _ended(self, part: Part) -> ProgramResult:

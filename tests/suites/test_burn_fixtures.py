@@ -15,6 +15,7 @@ import pytest
 from gpu_machine import TRAITS, device, machine, uuid
 from journals import check, due
 from msgspec.structs import replace as replace_fields
+from replay import host
 from wrong_results import COPIED, one_bit
 
 from acceptance.core.dtype import DTYPES, DtypeName
@@ -39,21 +40,6 @@ from acceptance.wording import words
 
 AMPERE: tuple[DtypeName, ...] = ("f64", "f32", "tf32", "f16", "bf16", "i8")
 FORMATS: Mapping[str, tuple[DtypeName, ...]] = {Gpu(0): DTYPES, Gpu(1): AMPERE}
-STRESS_NG = """\
-stress-ng: info:  [1] setting to a {seconds} second run per stressor
-stress-ng: info:  [1] dispatching hogs: {workers} cpu
-stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
-stress-ng: metrc: [1] cpu               10611     {seconds}.00     19.98      0.00      3535.83        1773.96
-stress-ng: info:  [1] successful run completed in {seconds}.00s
-"""  # noqa: E501
-STRESSAPPTEST = """\
-Log: Commandline - {command}
-Stats: Starting SAT, {megabytes}M, {seconds} seconds
-Stats: Found 0 hardware incidents
-Stats: Completed: 123456.00M in {seconds}.01s 12345.00MB/s, with 0 hardware incidents, 0 errors
-Stats: Memory Copy: 123456.00M at 12345.00MB/s
-Status: PASS - please verify no corrected errors
-"""
 FAULTY = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
 
 
@@ -63,16 +49,8 @@ def planned(*pairs: str) -> PlannedCheck:
 
 
 def host_printed(argv: Sequence[str]) -> str:
-    """What stress-ng or stressapptest says to its command line."""
-    words = list(argv[3:])
-    if Path(words[0]).name == "stress-ng":
-        seconds = words[words.index("--timeout") + 1].removesuffix("s")
-        return STRESS_NG.format(seconds=seconds, workers=words[words.index("--cpu") + 1])
-    told = {
-        name: words[words.index(option) + 1]
-        for name, option in (("seconds", "-s"), ("megabytes", "-M"))
-    }
-    return STRESSAPPTEST.format(command=" ".join(words), **told)
+    """What stress-ng or stressapptest says to its command line, behind `nice -n N`."""
+    return host.printed(Path(argv[3]).name, argv[4:])
 
 
 @dataclass

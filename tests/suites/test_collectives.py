@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from typing import Any
 
-import collective_texts
 import nccl_texts
 import suite_box
 from cases import each
 from gpu_machine import device, link, machine, pairs
+from load_texts import lines_of, printed, text_of
 
 from acceptance.core.evidence import Table
 from acceptance.core.parts import GPUS, Gpu, Pair
-from acceptance.core.record import Measured
+from acceptance.core.parts import parse as parse_component
 from acceptance.expect import gpu_limits
 from acceptance.loads import asks
 from acceptance.loads.collective.contract import COLLECTIVE_ARMS, WITH_MULTICAST, Ask
@@ -23,13 +22,11 @@ from acceptance.loads.protocol import parse
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.machine.machine_file import DeclaredCollectives, Machine
-from acceptance.process.command import ProgramResult
-from acceptance.session.loads import Loads, Place, Results
-from acceptance.session.stage import Part
+from acceptance.session.loads import Place, Results
 from acceptance.suites import link as links
 from acceptance.suites.fixtures import collectives
-from acceptance.wording import words
 
+Result = tuple[str, int]
 Spoil = Callable[[list[dict[str, Any]]], None]
 
 
@@ -54,56 +51,35 @@ def done(
     code: int = 0,
     arms: Any = COLLECTIVE_ARMS,
     **more: Any,
-) -> ProgramResult:
+) -> Result:
     due = gpus(seen)
     ask = Ask(backend="nccl", ranks=len(due), seconds=1.0 / len(arms), arms=arms)
-    told = collective_texts.lines(
-        ask, [str(gpu.uuid) for gpu in due], [gpu.pci_address for gpu in due], **more
-    )
+    about = {"uuids": [str(gpu.uuid) for gpu in due]}
+    told = lines_of(printed(ask, about, addresses=[gpu.pci_address for gpu in due], **more))
     spoil(told)
-    return ProgramResult(("?",), code, collective_texts.printed(told), "", 9.0)
-
-
-@dataclass
-class Programs:
-    """Stands for the programs of the check: each ends like this."""
-
-    result: ProgramResult
-    parts: list[Part] = field(default_factory=list)
-
-    def run_stage(self, parts: Sequence[Part], *, on_line: object) -> tuple[ProgramResult, ...]:
-        self.parts += parts
-        return tuple(replace(self.result, argv=one.argv) for one in parts)
+    return text_of(told), code
 
 
 def asked(
     seen: Inventory,
-    result: ProgramResult,
+    result: Result,
     declared: Machine | None = None,
-    programs: Programs | None = None,
+    programs: suite_box.Printed | None = None,
 ) -> suite_box.Said:
-    due = gpus(seen)
+    """What the check says of a load that prints this, with this exit code."""
+    due, programs = gpus(seen), programs or suite_box.Printed(lambda _part: result)
     names = tuple(gpu.name for gpu in due)
     made = suite_box.planned(seen, names, ("link.collectives",), "digest", declared)
     return suite_box.ask(
         made,
         "link.collectives",
         links.test_collectives,
-        loads=Loads(programs or Programs(result), lambda _shown: lambda _index, _line: None),
+        loads=programs.loads(),
         due_gpus=due,
         load_s={"collective": 1.0},
         inventory=seen,
         model_sheets=gpu_limits.sheets(),
     )
-
-
-def notes(said: suite_box.Said, measurement: str) -> dict[str, str]:
-    """The notes of a measurement by component."""
-    return {
-        str(body.component): words.text(body.note)
-        for body in said.written
-        if isinstance(body, Measured) and body.measurement == measurement and body.note is not None
-    }
 
 
 def via(first: int, second: int) -> str:
@@ -135,8 +111,8 @@ def test_multicast_is_a_third_arm_where_the_machine_file_asks_for_it() -> None:
     for name in (*links.MULTICAST_RATES, "collective_disagreements_multicast"):
         assert said.measured(name).keys() == {GPUS}
     assert set(said.measured("collective_miscompares_multicast").values()) == {0.0}
-    counts = {("collective_miscompares_multicast", "gpu1"): 2.0}
-    wrong_one = asked(seen, done(seen, via=via, arms=arms, counts=counts), declared=MULTICAST)
+    counts = {("collective_miscompares_multicast", Gpu(1)): 2.0}
+    wrong_one = asked(seen, done(seen, via=via, arms=arms, values=counts), declared=MULTICAST)
     assert wrong_one.outcome == "fail"
     assert "collective_miscompares_multicast on gpu1: measured 2" in wrong_one.message
     without = asked(seen, done(seen, via=via), declared=MULTICAST)
@@ -172,7 +148,7 @@ def test_linked_gpus_whose_data_goes_through_host_memory_fail_with_the_cause() -
     said = asked(seen, done(seen))
     assert said.outcome == "fail"
     assert "transport_faults on gpu0->gpu1: measured 1, limit <= 0" in said.message
-    told = notes(said, "transport_faults")["gpu0->gpu1"]
+    told = said.notes("transport_faults")["gpu0->gpu1"]
     assert told.startswith("through host memory, although 1 NVLinks join the two")
     assert "transport_faults_p2p_off" not in said.message
 
@@ -209,7 +185,7 @@ def test_a_slow_path_fails_and_says_what_it_points_to() -> None:
     assert said.outcome == "fail"
     assert "collective_send_receive_ratio on gpu0->gpu1: measured 0.5" in said.message
     for name in links.PATH_RATE:
-        (path, told), *others = notes(said, name).items()
+        (path, told), *others = said.notes(name).items()
         assert (path, others) == ("gpu0->gpu1", [])
         assert told.startswith("points to what joins gpu0 (")
         assert "(1 x NVLink)" in told
@@ -251,14 +227,14 @@ def test_a_wrong_element_is_counted_where_it_was(check: str, arm: Any) -> None:
     def spoil(lines: list[dict[str, Any]]) -> None:
         lines.insert(1, wrong(check, arm))
 
-    said = asked(seen, done(seen, spoil, via=via, counts={(name, told): 1.0}))
+    said = asked(seen, done(seen, spoil, via=via, values={(name, parse_component(told)): 1.0}))
     assert said.outcome == "fail"
     assert f"{name} on {told}: measured 1" in said.message
-    assert ": -1.0 instead of " in notes(said, name)[told]
+    assert ": -1.0 instead of " in said.notes(name)[told]
     dead = asked(seen, done(seen, spoil, 1, via=via))
     assert dead.outcome == "error"
     assert dead.measured(name) == {component: 1.0}
-    assert ": -1.0 instead of " in notes(dead, name)[told]
+    assert ": -1.0 instead of " in dead.notes(name)[told]
 
 
 def test_ranks_that_hold_other_bits_fail() -> None:
@@ -269,12 +245,12 @@ def test_ranks_that_hold_other_bits_fail() -> None:
     def spoil(lines: list[dict[str, Any]]) -> None:
         lines.insert(1, {"miscompare": differing})
 
-    counts = {("collective_disagreements_p2p_off", "gpus"): 3.0}
-    said = asked(seen, done(seen, spoil, via=via, counts=counts))
+    counts = {("collective_disagreements_p2p_off", GPUS): 3.0}
+    said = asked(seen, done(seen, spoil, via=via, values=counts))
     assert said.outcome == "fail"
     assert "collective_disagreements_p2p_off on gpus: measured 3" in said.message
-    assert notes(said, "collective_disagreements_p2p_off").keys() == {"gpus"}
-    assert notes(said, "collective_disagreements") == {}
+    assert said.notes("collective_disagreements_p2p_off").keys() == {"gpus"}
+    assert said.notes("collective_disagreements") == {}
     dead = asked(seen, done(seen, spoil, 1, via=via))
     assert dead.outcome == "error"
     assert dead.measured("collective_disagreements") == {GPUS: 1.0}
@@ -315,7 +291,7 @@ def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> Non
         lines.insert(-1, {"table": "collective_slow_paths", "columns": columns, "rows": rows})
         lines[-1]["readings"] += 1
 
-    output = parse(done(seen, spoil, via=via).stdout)
+    output = parse(done(seen, spoil, via=via)[0])
     due = gpus(seen)
     for order, tried in ((due, "gpu0->gpu1"), (due[::-1], "gpu2->gpu1")):
         place = Place(GPUS, order)
@@ -327,9 +303,10 @@ def test_paths_that_were_tried_again_are_told_by_their_names_in_the_run() -> Non
 def test_the_load_is_one_program_that_sees_the_gpus_that_are_due() -> None:
     seen = linked(3)
     for declared, arms in ((None, COLLECTIVE_ARMS), (MULTICAST, WITH_MULTICAST)):
-        programs = Programs(done(seen, via=via, arms=arms))
-        assert asked(seen, programs.result, declared, programs).outcome == "pass"
-        (part,) = programs.parts
+        result = done(seen, via=via, arms=arms)
+        programs = suite_box.Printed(lambda _part, result=result: result)
+        assert asked(seen, result, declared, programs).outcome == "pass"
+        ((part,),) = programs.asked
         ask = Ask(backend="nccl", ranks=3, seconds=1.0 / len(arms), arms=arms)
         assert (part.component, asks.of_argv(part.argv)) == (GPUS, ask)
         assert part.env is not None

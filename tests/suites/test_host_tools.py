@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 from gpu_machine import machine
+from replay import host
 from wrong_results import ARRAY, all_of, vram
 
 from acceptance.core.parts import CPU, MEMORY
@@ -21,23 +22,8 @@ from acceptance.tools import stress_ng, stressapptest
 from acceptance.tools.proof import ToolError
 from acceptance.wording import words
 
-STRESS_NG = """\
-stress-ng: info:  [1] setting to a 10 second run per stressor
-stress-ng: info:  [1] dispatching hogs: 2 cpu
-stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
-stress-ng: metrc: [1]                           (secs)    (secs)    (secs)   (real time) (usr+sys time)
-stress-ng: metrc: [1] cpu               10611     10.00      1.98      0.00      3535.83        1773.96
-stress-ng: info:  [1] successful run completed in 10.00s
-"""  # noqa: E501
-STRESSAPPTEST = """\
-Log: Commandline - stressapptest -s 10 -M 4096 -m 2 -W
-Stats: Starting SAT, 4096M, 10 seconds
-Stats: Found 0 hardware incidents
-Stats: Completed: 51126.00M in 10.00s 5112.63MB/s, with 0 hardware incidents, 0 errors
-Stats: Memory Copy: 51126.00M at 5113.01MB/s
-
-Status: PASS - please verify no corrected errors
-"""
+STRESS_NG = host.printed("stress-ng", ["--timeout", "10s", "--cpu", "2"])
+STRESSAPPTEST = host.printed("stressapptest", ["-s", "10", "-M", "4096", "-m", "2", "-W"])
 
 
 def ran(text: str, argv: Sequence[str], lived: float) -> Outputs:
@@ -75,10 +61,10 @@ def test_the_time_of_another_run(seconds: int, lived: float, why: str | None) ->
 
 def test_another_stressor_beside_cpu() -> None:
     two = STRESS_NG.replace("2 cpu", "2 cpu, 1 vm").replace(
-        "stress-ng: info:  [1] successful",
-        "stress-ng: metrc: [1] vm                 5      10.00      1.98      0.00      3535.83   "
-        "     1773.96\n"
-        "stress-ng: info:  [1] successful",
+        "stress-ng: info:  [4543] successful",
+        "stress-ng: metrc: [4543] vm                 5      10.00      1.98      0.00      "
+        "3535.83        1773.96\n"
+        "stress-ng: info:  [4543] successful",
     )
     with pytest.raises(
         ToolError, match="tells of the stressors cpu, vm, and cpu alone was started"

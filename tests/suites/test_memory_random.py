@@ -6,7 +6,6 @@ import json
 import math
 import mmap
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,14 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import described
+import gpu_box
 import msgspec
 import numpy as np
 import pytest
 import suite_box
 from cases import each
 from gpu_machine import machine
-from load_program import CPUS, ROOT, forked, run
+from load_program import CPUS, forked, run
 from machine_tree import Tree
 from suite_box import Box
 
@@ -332,12 +331,11 @@ def test_a_flipped_bit_fails_and_is_told(
     """The load as the self-test's fault changes it: the fault is real, and its output keeps it to
     itself.
     """
-    replay = shutil.copytree(ROOT / "tests/e2e/replay", tmp_path / "replay")
-    shutil.copy(described.__file__, replay)
-    (replay / "loads.json").write_text(
+    gpu_box.install(tmp_path / "tools", sys.executable, {})
+    (tmp_path / "tools/replay/loads.json").write_text(
         json.dumps({"memory_random": {"fault": "bitflip", "share": 1.0}})
     )
-    started = f'exec "{sys.executable}" "{replay}/load.py" memory_random "$3"'
+    started = f'exec "{sys.executable}" "{tmp_path}/tools/replay/load.py" "$3"'
     replace_program(tmp_path, monkeypatch, started)
     ((outcome, message),) = judged(box)
     assert outcome == "fail", message

@@ -11,7 +11,9 @@ import pytest
 import suite_box
 from cases import each
 from gpu_machine import device, machine
-from power_printed import BEGIN_S, pulse_printed, watch_printed
+from load_texts import printed
+from power_printed import watch_printed
+from sound_loads import BEGIN_S
 
 from acceptance.core.clock_reasons import HW_SLOWDOWN, POWER_BRAKE
 from acceptance.core.message import Message
@@ -47,6 +49,7 @@ DUE = gpus(SEEN)
 ASK = Ask(gpus=2, steps=(Step("square", 2.0, 1.0), Step("cold", 8.0)), leash="/run/leash")
 BESIDE = ("nice", "-n", "10", *stress_ng.argv("/usr/bin/stress-ng", seconds=9, workers=2))
 UUIDS = [str(gpu.uuid) for gpu in DUE]
+ABOUT = {"uuids": UUIDS}
 WATCH = ("python", "--gpu", "gpu0=0000:01:00.0", "--gpu", "gpu1=0000:02:00.0")
 SOUND = ToolOutput("stress-ng", "pass", "fine")
 WRONG = ToolOutput("stress-ng", "fail", "wrong")
@@ -60,14 +63,14 @@ def done(text: str, code: int = 0) -> ProgramResult:
 def ran(
     load: str | None = None, watch: str | None = None, code: int = 0, host: Outputs = FINE
 ) -> PowerRun:
-    text = pulse_printed(ASK, UUIDS) if load is None else load
+    text = printed(ASK, ABOUT) if load is None else load
     seen = watch_printed(WATCH) if watch is None else watch
     return of_power(done(text, code), done(seen), DUE, host)
 
 
 def stopped(stop: Message | None, host: Outputs = FINE) -> PowerRun:
     """The load ended before its second step."""
-    return ran(pulse_printed(ASK, UUIDS, made=1), watch_printed(WATCH, stop=stop), host=host)
+    return ran(printed(ASK, ABOUT, made=1), watch_printed(WATCH, stop=stop), host=host)
 
 
 @pytest.fixture
@@ -136,7 +139,7 @@ def test_a_sound_machine_has_every_value_and_its_tables(judged: Judge) -> None:
 
 
 def test_wrong_results_fail_on_their_gpu(judged: Judge) -> None:
-    written = judged(ran(pulse_printed(ASK, UUIDS, wrong=3)))
+    written = judged(ran(printed(ASK, ABOUT, bad=3)))
     assert values(written)["miscompares", "gpu1"] == 3.0
     assert values(written)["miscompares", "gpu0"] == 0.0
     assert ends(written) == ["Violation"]
@@ -147,7 +150,7 @@ def test_wrong_results_of_a_load_that_died_still_count(judged: Judge) -> None:
         '{"miscompare": {"component": "gpu1", "dtype": "bf16", "check": "repeat", "after": '
         '"square 1 Hz", "seconds": 101.0, "elements": 7, "nan": 0, "first": []}}\n'
     )
-    text = pulse_printed(ASK, UUIDS).splitlines(keepends=True)
+    text = printed(ASK, ABOUT).splitlines(keepends=True)
     written = judged(ran("".join([*text[:2], wrong]), code=1))
     assert values(written)["miscompares", "gpu1"] == 1.0
     assert ends(written) == ["PartFailed", "Violation"]
@@ -194,7 +197,7 @@ def test_a_load_that_was_stopped(
 
 
 def test_a_watch_that_died_after_the_last_step_proved_nothing(judged: Judge) -> None:
-    ended = done(pulse_printed(ASK, UUIDS)), done(watch_printed(WATCH), -9)
+    ended = done(printed(ASK, ABOUT)), done(watch_printed(WATCH), -9)
     written = judged(of_power(*ended, DUE, FINE))
     (error,) = [one for one in written if isinstance(one, PartFailed)]
     assert "nothing watched the GPUs" in str(error)
@@ -220,7 +223,7 @@ def test_a_fault_that_stopped_the_load_fails_whatever_became_of_the_parts_beside
 def test_a_lost_gpu_that_takes_the_load_with_it_fails(
     judged: Judge, stop: str | None, made: float | None
 ) -> None:
-    text = pulse_printed(ASK, UUIDS).splitlines(keepends=True)
+    text = printed(ASK, ABOUT).splitlines(keepends=True)
     seen = watch_printed(WATCH, stop=None if stop is None else Message(stop, {"gpu": "gpu1"}))
     written = judged(ran("".join(text[:2]), seen, code=1))
     assert values(written).get(("made", str(GPUS))) == made
@@ -274,7 +277,7 @@ def test_logs_of_what_was_ended_with_the_load_are_no_trouble(
             load, watch, beside = (part.argv for part in stage)
             ask: Any = asks.of_argv(load)
             brake = Message("power_brake_pulled", {"gpu": "gpu0"})
-            ended.append(replace(done(pulse_printed(ask, UUIDS, made=made)), argv=load))
+            ended.append(replace(done(printed(ask, ABOUT, made=made)), argv=load))
             ended.append(replace(done(watch_printed(WATCH, stop=brake)), argv=watch))
             ended.append(ProgramResult(beside, -15, "", "", 3.0, timed_out=True))
             return tuple(ended)
@@ -361,7 +364,7 @@ def test_only_what_was_ended_with_the_load_is_excused(
     cut: bool,
 ) -> None:
     monkeypatch.setattr(command, "find", lambda program, _package=None: f"/usr/bin/{program}")
-    text = pulse_printed(ASK, UUIDS, made=made)
+    text = printed(ASK, ABOUT, made=made)
     load = replace(done(text, code), timed_out=late)
     beside = ProgramResult(BESIDE, -15, "stress-ng: info: [1] x", "", 3.0, host_late)
     run: Callable[[str], PowerRun] = power_fixtures.power_run.__wrapped__(  # type: ignore[attr-defined]

@@ -8,37 +8,24 @@ from pathlib import Path
 
 import pytest
 from gpu_machine import device, machine
+from replay import host
 from suite_box import Box
 
 from acceptance.core.parts import CPU, MEMORY
 from acceptance.suites.fixtures import burn
 
-STRESS_NG = """\
-stress-ng: info:  [1] setting to a 1 second run per stressor
-stress-ng: info:  [1] dispatching hogs: 8 cpu
-stress-ng: metrc: [1] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s
-stress-ng: metrc: [1] cpu               10611      1.00     19.98      0.00      3535.83        1773.96
-stress-ng: info:  [1] successful run completed in 1.00s
-"""  # noqa: E501
-STRESSAPPTEST = """\
-Log: Commandline - stressapptest -s 1 -M 1024 -m 8 -W
-Stats: Starting SAT, 1024M, 1 seconds
-Stats: Found 0 hardware incidents
-Stats: Completed: 123456.00M in 1.01s 12345.00MB/s, with 0 hardware incidents, 0 errors
-Stats: Memory Copy: 123456.00M at 12345.00MB/s
-Status: PASS - please verify no corrected errors
-"""
+FAULTY = "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
 
 
-def tools(box: Box, stress_ng: str = STRESS_NG, *, seconds: int = 1) -> None:
-    """With GPUs processors and RAM burn for as long as the GPUs prove their first products, too."""
-    for tool, text in (("stress-ng", stress_ng), ("stressapptest", STRESSAPPTEST)):
-        longer = (
-            text.replace("1.0", f"{seconds}.0")
-            .replace(" 1 sec", f" {seconds} sec")
-            .replace("-s 1 ", f"-s {seconds} ")
-        )
-        box.tool(tool, longer, seconds=f"{seconds}.1")
+def tools(box: Box, before: str = "", *, seconds: int = 1) -> None:
+    """With GPUs processors and RAM burn for as long as the GPUs prove their first products, too.
+
+    stress-ng says something else `before`.
+    """
+    stress_ng = host.printed("stress-ng", ["--timeout", f"{seconds}s", "--cpu", "8"])
+    memory = host.printed("stressapptest", ["-s", f"{seconds}", "-M", "1024", "-m", "8", "-W"])
+    for tool, text in (("stress-ng", before + stress_ng), ("stressapptest", memory)):
+        box.tool(tool, text, seconds=f"{seconds}.1")
 
 
 def test_a_machine_without_gpus_burns_processors_and_ram(
@@ -60,11 +47,7 @@ def test_a_wrong_result_of_a_processor_fails_the_burn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box = Box(tmp_path, monkeypatch, machine(found=()))
-    tools(
-        box,
-        "stress-ng: fail:  [2] cpu: float80 error detected, failed calculation checksum\n"
-        + STRESS_NG,
-    )
+    tools(box, FAULTY)
     assert box.run("together", names=()) == {"together.burn": "fail"}
     assert box.message().startswith("burn_cpu_failures on cpu: measured 1")
 

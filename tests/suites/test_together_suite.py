@@ -5,12 +5,15 @@ the limits that they really have.
 from __future__ import annotations
 
 import functools
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from boxes import H200, Box
+from load_texts import EMPTY, printed
+from sound_loads import DIGEST, SHAPE
 from suite_box import Said, ask, planned
 from synthetic_machines import inventory
 from wrong_results import COPIED, all_of
@@ -25,22 +28,26 @@ from acceptance.core.record import Measured, Skipped
 from acceptance.core.unmeasured import not_permitted
 from acceptance.core.waiver import Waiver
 from acceptance.diagnosis.signature import GpuHeat
-from acceptance.loads.burn.contract import DIGEST_COLUMNS, DIGESTS, LAP_COLUMNS, LAPS
+from acceptance.loads.asks import AnyAsk
+from acceptance.loads.burn import contract as burn
+from acceptance.loads.burn.contract import DIGESTS, LAPS
+from acceptance.loads.contract import ReadingKey
 from acceptance.loads.miscompare import read
-from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable
+from acceptance.loads.protocol import LoadOutput, LoadReading, LoadTable, parse
+from acceptance.loads.vram import contract as vram_contract
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.session.loads import LoadFailed, Place, Results
 from acceptance.session.tools import Outputs
 from acceptance.suites import together, vram
 from acceptance.tools.reading import Reading, ToolOutput
-from acceptance.wording import words
 
 NAMES = (Gpu(0), Gpu(1), Gpu(2))
 SIBLINGS = {"NVIDIA H200": NAMES}
 LIBRARY = "cuBLAS 12.8"
-SHAPE = "8192x8192x8192"
-RIGHT, WRONG = "0123456789abcdef", "fedcba9876543210"
+RIGHT, WRONG = DIGEST, "fedcba9876543210"
+BURN = burn.Ask(dtypes=DTYPES, seconds=60.0, peers=2)
+VRAM = vram_contract.Ask(seconds=1.0)
 RING: dict[str, Any] = {
     "component": "gpu0",
     "dtype": "bf16",
@@ -91,45 +98,26 @@ def made() -> Plan:
     return planned(seen(), NAMES, ("together", "vram"), "d")
 
 
-def burned() -> dict[tuple[str, Component], float]:
-    """What a healthy H200 gives, by reading and by the load's own count, in
-    which its GPU is gpu0.
+def burned() -> dict[ReadingKey, float]:
+    """What a healthy H200 gives, by reading and by the load's own count, in which its GPU is gpu0;
+    counts are 0.
     """
-    found: dict[tuple[str, Component], float] = {
-        ("burn_filled", Gpu(0)): 0.9,
-        ("burn_copied", Gpu(0)): 40.0,
-    }
-    found |= {("burn_copy_miscompares", Gpu(0)): 0.0}
-    for peer in (Gpu(1), Gpu(2)):
-        found |= {
-            ("burn_peer_copied", Pair(Gpu(0), peer)): 20.0,
-            ("burn_peer_miscompares", Pair(Gpu(0), peer)): 0.0,
-        }
+    figures = {"burn_filled": 0.9, "burn_copied": 40.0, "burn_peer_copied": 20.0}
     for dtype in DTYPES:
-        found |= {
-            (f"burn_{dtype}", Gpu(0)): 0.99 * H200[f"gemm_{dtype}"],
-            (f"burn_{dtype}_kept", Gpu(0)): 0.99,
-        }
-        found[f"burn_{dtype}_miscompares", Gpu(0)] = 0.0
-    return found
+        figures |= {f"burn_{dtype}": 0.99 * H200[f"gemm_{dtype}"], f"burn_{dtype}_kept": 0.99}
+    due = BURN.due(EMPTY)
+    return {key: figures.get(key[0], 0.0) for key in {**due.readings, **ChainMap(*due.choices)}}
 
 
-def memory_values() -> dict[tuple[str, Component], float]:
+def memory_values() -> dict[ReadingKey, float]:
     """What the memory test of a healthy H200 gives."""
     values = {"vram_tested": 0.98, "vram_rate": 0.9, "vram_copy": 4200.0, "vram_miscompares": 0.0}
     return {(name, Gpu(0)): value for name, value in values.items()}
 
 
-def tables() -> dict[str, LoadTable]:
-    turns = [(float(lap), dtype) for lap in range(2) for dtype in DTYPES]
-    laps = tuple(
-        (*turn, 50.0, 10.0, 1.0, 100.0 + place, 101.0 + place) for place, turn in enumerate(turns)
-    )
-    rows = tuple((dtype, SHAPE, RIGHT, RIGHT) for dtype in DTYPES)
-    return {
-        LAPS: LoadTable(LAPS, LAP_COLUMNS, laps),
-        DIGESTS: LoadTable(DIGESTS, DIGEST_COLUMNS, rows),
-    }
+def tables(ask: AnyAsk) -> dict[str, LoadTable]:
+    """Those of a sound run."""
+    return {one.name: one for one in parse(printed(ask)).tables}
 
 
 @dataclass
@@ -141,7 +129,7 @@ class Machine:
     )
     wrong: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     tables: dict[str, dict[str, LoadTable]] = field(
-        default_factory=lambda: {name: tables() for name in NAMES}
+        default_factory=lambda: {name: tables(BURN) for name in NAMES}
     )
     libraries: dict[str, str] = field(default_factory=lambda: dict.fromkeys(NAMES, LIBRARY))
     died: dict[str, LoadFailed] = field(default_factory=dict)
@@ -231,24 +219,10 @@ def box() -> Machine:
 @pytest.fixture
 def chips() -> Machine:
     """The same with the readings of the memory test."""
-    passes = LoadTable(
-        "vram_passes", ("pattern", "passes", "GB/s", "wrong"), (("march C-", 6.0, 3900.0, 0.0),)
-    )
     return Machine(
         {name: memory_values() for name in NAMES},
-        tables={name: {"vram_passes": passes} for name in NAMES},
+        tables={name: tables(VRAM) for name in NAMES},
     )
-
-
-def note(said: Said, measurement: str, component: Component) -> str | None:
-    """The note of a measurement in English."""
-    (found,) = [
-        body.note
-        for body in said.written
-        if isinstance(body, Measured)
-        and (body.measurement, body.component) == (measurement, component)
-    ]
-    return None if found is None else words.text(found)
 
 
 def tables_of(said: Said) -> list[tuple[Component, str]]:
@@ -376,11 +350,11 @@ def test_one_wrong_product_fails_with_what_it_looks_like_and_no_waiver_excuses_i
     assert said.outcome == "fail"
     assert said.message.startswith(f"burn_{dtype}_miscompares on gpu1: measured 1")
     assert len(said.message.splitlines()) == 1
-    told = note(said, f"burn_{dtype}_miscompares", Gpu(1))
+    told = said.notes(f"burn_{dtype}_miscompares").get(str(Gpu(1)))
     assert told is not None
     assert "bit" in told
     assert f"{123456:#x}" in told
-    assert note(said, f"burn_{dtype}_miscompares", Gpu(0)) is None
+    assert said.notes(f"burn_{dtype}_miscompares").get(str(Gpu(0))) is None
     assert excused(said, "together.burn", f"burn_{dtype}_miscompares", Gpu(1)) == ["fail"]
 
 
@@ -434,7 +408,7 @@ def test_data_that_arrives_changed_fails_and_no_waiver_excuses_it(
     said = box.said()
     assert said.outcome == "fail"
     assert said.message.startswith(f"{reading} on {named}: measured 1")
-    assert note(said, reading, named)
+    assert said.notes(reading).get(str(named))
     assert excused(said, "together.burn", reading, named) == ["fail"]
     assert [row["format"] for row in box.rows(Gpu(1))] == [wrong["check"]]
 
@@ -484,7 +458,7 @@ def test_wrong_results_of_a_load_that_died_fail_the_machine_and_are_diagnosed(bo
     assert said.outcome == "error"
     assert said.measured("burn_bf16_miscompares") == {Gpu(0): 0.0, Gpu(1): 2.0, Gpu(2): 0.0}
     assert set(said.measured("burn_f64_miscompares")) == {Gpu(0), Gpu(2)}
-    assert note(said, "burn_bf16_miscompares", Gpu(1))
+    assert said.notes("burn_bf16_miscompares").get(str(Gpu(1)))
     assert len(box.rows(Gpu(1))) == 2
     assert excused(said, "together.burn", "burn_bf16_miscompares", Gpu(1)) == ["fail"]
 
@@ -606,7 +580,7 @@ def test_wrong_words_are_told_with_what_they_look_like_and_no_waiver_excuses_the
     chips.change(Gpu(1), "vram_miscompares", 1.0)
     said = chips.memory_said()
     assert said.outcome == "fail"
-    told = note(said, "vram_miscompares", Gpu(1))
+    told = said.notes("vram_miscompares").get(str(Gpu(1)))
     assert told is not None
     assert "bit" in told
     assert excused(said, "vram.patterns", "vram_miscompares", Gpu(1)) == ["fail"]

@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import suite_box
-import train_digest_texts
 from cases import each
 from gpu_machine import device, machine
-from train_digest_texts import Wrong
+from load_texts import printed
+from sound_loads import LIBRARY, Flip
 from wrong_results import RUN
 
 from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
-from acceptance.core.record import Measured
 from acceptance.diagnosis import digest_agreement
 from acceptance.expect import components
 from acceptance.loads import asks
@@ -30,8 +29,8 @@ from acceptance.wording import words
 
 Options = Mapping[str, Any]
 SOUND: Options = {}
-BIT = Wrong()
-ODD: Options = {"wrong": {"bf16": BIT}}
+BIT = Flip()
+ODD: Options = {"flips": {"bf16": BIT}}
 
 
 def asked(
@@ -60,7 +59,7 @@ def asked(
         assert part.env["CUDA_VISIBLE_DEVICES"] == gpu.uuid
         assert gpu.traits is not None
         about = {"uuid": gpu.uuid, "gpu": gpu.model, "capability": gpu.traits.compute_capability}
-        return train_digest_texts.printed(ask, about, **own), 0
+        return printed(ask, about, **own), 0
 
     programs = suite_box.Printed(say)
     said = suite_box.ask(
@@ -77,14 +76,6 @@ def asked(
     places = [[part.component for part in stage] for stage in programs.asked]
     assert places == [[gpu.name for gpu in due], *([gpu.name] for gpu in again)]
     return said
-
-
-def notes(said: suite_box.Said, measurement: str) -> dict[str, str]:
-    return {
-        str(body.component): words.text(body.note)
-        for body in said.written
-        if isinstance(body, Measured) and body.measurement == measurement and body.note is not None
-    }
 
 
 def box(count: int) -> Inventory:
@@ -105,7 +96,7 @@ def test_equal_gpus_that_agree_pass() -> None:
         (Gpu(1), "train_versions"),
     ]
     rows = dict(tables[0][3])
-    assert rows["libraries"] == train_digest_texts.LIBRARY
+    assert rows["libraries"] == LIBRARY
     assert rows["cuBLAS"] == "12.8.4"
     assert rows["driver"] == seen.nvml.driver_version
 
@@ -124,7 +115,7 @@ def test_a_repeat_that_differs_is_transient() -> None:
     assert said.outcome == "fail"
     assert said.measured("digest_repeats_differ") == {Gpu(0): 0.0, Gpu(1): 2.0}
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 0.0}
-    assert notes(said, "digest_repeats_differ") == {
+    assert said.notes("digest_repeats_differ") == {
         "gpu1": "transient: run 4 differs from the first: TF32 from step 7 on, first in the "
         "gradient of blocks.3.feed_forward.up.weight, as one flipped bit 12 of one element; so do "
         "1 more"
@@ -142,7 +133,7 @@ def test_the_odd_one_of_three_that_repeats_its_bits_is_persistent() -> None:
     said = asked(seen, [SOUND, ODD, SOUND], {1: ODD})
     assert said.outcome == "fail"
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
-    assert notes(said, "digest_differs") == {
+    assert said.notes("digest_differs") == {
         "gpu1": f"persistent: {WHERE}gpu0, as 2 of 3 have it; run again alone, it gave the same "
         "bits"
     }
@@ -154,7 +145,7 @@ def test_the_odd_one_that_does_not_repeat_its_bits_is_transient() -> None:
         said = asked(seen, [SOUND, ODD, SOUND], {1: again})
         assert said.outcome == "fail"
         assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0, Gpu(2): 0.0}
-        assert notes(said, "digest_differs")["gpu1"] == (
+        assert said.notes("digest_differs")["gpu1"] == (
             f"transient: {WHERE}gpu0, as 2 of 3 have it; it does not repeat its own bits"
         )
 
@@ -163,7 +154,7 @@ def test_of_two_that_repeat_their_bits_neither_is_cleared() -> None:
     seen = box(2)
     said = asked(seen, [SOUND, ODD], {0: SOUND, 1: ODD})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    told = notes(said, "digest_differs")
+    told = said.notes("digest_differs")
     assert told["gpu1"].startswith(f"persistent: {WHERE}gpu0; each gave its own bits again")
     assert told["gpu0"].startswith(f"persistent: {WHERE}gpu1; each gave its own bits again")
 
@@ -172,7 +163,7 @@ def test_of_two_the_one_that_does_not_repeat_its_bits_clears_the_other() -> None
     seen = box(2)
     said = asked(seen, [SOUND, ODD], {0: SOUND, 1: SOUND})
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
-    assert notes(said, "digest_differs") == {
+    assert said.notes("digest_differs") == {
         "gpu1": f"transient: {WHERE}gpu0; it does not repeat its own bits"
     }
 
@@ -182,14 +173,14 @@ def test_one_whose_every_run_differs_in_itself_does_not_repeat_its_bits() -> Non
     restless = {**ODD, "differing": [("bf16", 1, BIT)]}
     said = asked(seen, [SOUND, restless], {0: SOUND, 1: restless})
     assert said.measured("digest_differs") == {Gpu(0): 0.0, Gpu(1): 1.0}
-    assert notes(said, "digest_differs")["gpu1"].startswith("transient: ")
+    assert said.notes("digest_differs")["gpu1"].startswith("transient: ")
 
 
 def test_one_that_repeats_one_format_of_two_clears_the_other_gpu_in_the_other_format() -> None:
     seen = box(2)
-    steady = {"tf32": Wrong(19, "weight", "positions", 3)}
-    first = {"wrong": {"bf16": BIT, **steady}}
-    said = asked(seen, [SOUND, first], {0: SOUND, 1: {"wrong": steady}})
+    steady = {"tf32": Flip(19, "weight", "positions", 3)}
+    first = {"flips": {"bf16": BIT, **steady}}
+    said = asked(seen, [SOUND, first], {0: SOUND, 1: {"flips": steady}})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 2.0}
 
 
@@ -203,12 +194,12 @@ def test_a_tie_of_another_model_accuses_nobody_of_this_one() -> None:
 
 def test_two_formats_are_told_each() -> None:
     seen = box(3)
-    both = {"wrong": {"bf16": BIT, "tf32": Wrong(19, "weight", "positions", 3)}}
+    both = {"flips": {"bf16": BIT, "tf32": Flip(19, "weight", "positions", 3)}}
     said = asked(seen, [both, SOUND, SOUND], {0: both})
     assert said.measured("digest_differs") == {Gpu(0): 2.0, Gpu(1): 0.0, Gpu(2): 0.0}
     assert (
         "TF32 from step 20 on, first in the weights positions"
-        in notes(said, "digest_differs")["gpu0"]
+        in said.notes("digest_differs")["gpu0"]
     )
 
 
@@ -222,7 +213,7 @@ def test_a_suspect_whose_second_run_dies_is_named_and_the_run_proves_nothing_of_
     seen = box(2)
     said = asked(seen, [SOUND, ODD], {0: SOUND, 1: None})
     assert said.measured("digest_differs") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    assert "whether it repeats them is unknown" in notes(said, "digest_differs")["gpu1"]
+    assert "whether it repeats them is unknown" in said.notes("digest_differs")["gpu1"]
     assert said.outcome == "error"  # the session folds what was measured: it fails by that
     assert "gpu1: the load train_digest" in said.message
 
@@ -288,7 +279,7 @@ def test_a_wrong_result_of_a_load_that_died_counts_all_the_same() -> None:
         said = asked(seen, [f"{line}\n"])
         assert said.outcome == "error"
         assert said.measured("digest_repeats_differ") == {Gpu(0): 1.0}
-        assert notes(said, "digest_repeats_differ")["gpu0"].startswith(note)
+        assert said.notes("digest_repeats_differ")["gpu0"].startswith(note)
 
 
 def test_no_waiver_excuses_it() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
-import train_layer_texts as texts
+import sound_loads
 from boxes import Box
 from cases import each
 from gpu_machine import TRAITS, device, machine
-from suite_box import Said, ask, planned
+from load_texts import printed
+from suite_box import Printed, Said, ask, planned
 from synthetic_machines import SHEETS, inventory
 
 from acceptance.core.component import Component
@@ -22,13 +23,10 @@ from acceptance.core.plan import Plan
 from acceptance.expect import gpu_limits
 from acceptance.expect.sheet import Sheet
 from acceptance.loads import asks
-from acceptance.loads.asks import AnyAsk
 from acceptance.loads.protocol import LoadTable
 from acceptance.loads.train.layer_contract import LAYER_COLUMNS, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.process.command import ProgramResult
-from acceptance.session.loads import Loads
 from acceptance.session.stage import Part
 from acceptance.suites import train
 from acceptance.suites.fixtures import train as fixtures
@@ -49,48 +47,44 @@ def made() -> Plan:
     return planned(seen(), NAMES, ("train",), "d")
 
 
-@dataclass
-class Machine:
-    """Two GPUs; `share` is what is left of the second one's layers. `asked` are its programs."""
+CHECKS = {
+    "train.layers": (train.test_layers, Ask(dtype="bf16", seconds=2.0)),
+    "train.layer_table": (train.test_layer_table, Ask(dtype="bf16", seconds=3.0, table=True)),
+}
 
-    share: float = 1.0
-    wrong: bool = False
-    code: int = 0
-    asked: list[AnyAsk | None] = field(default_factory=list)
 
-    def run_stage(self, parts: Sequence[Part], *, on_line: object) -> tuple[ProgramResult, ...]:
-        self.asked += [asks.of_argv(part.argv) for part in parts]
-        return tuple(
-            ProgramResult(part.argv, self.code * place, self._text(part, place), "", 1e5)
-            for place, part in enumerate(parts)
-        )
+def said(
+    name: str = "train.layers",
+    sheets: Mapping[Component, Sheet] | None = None,
+    *,
+    died: bool = False,
+    **second: Any,
+) -> Said:
+    """What a check says of two GPUs, of which the second one's load prints this, or broke off."""
+    function, due = CHECKS[name]
 
-    def _text(self, part: Part, place: int) -> str:
-        ask: Any = asks.of_argv(part.argv)
+    def say(part: Part) -> tuple[str, int]:
+        assert asks.of_argv(part.argv) == due
         about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"], "capability": "9.0"}
-        wrong = [texts.WRONG] * (self.wrong and place)
-        text = texts.printed(ask, about, share=self.share if place else 1.0, wrong=wrong)
-        lines = text.splitlines(keepends=True)
-        return "".join(lines[:-1] if self.code and place else lines)  # it broke off
+        text = printed(due, about, **(second if part.component == Gpu(1) else {}))
+        broke = died and part.component == Gpu(1)
+        return text.rpartition('{"end"')[0] if broke else text, int(broke)
 
-    def said(
-        self,
-        name: str = "train.layers",
-        function: Callable[..., None] = train.test_layers,
-        sheets: Mapping[Component, Sheet] | None = None,
-    ) -> Said:
-        """A check, asked."""
-        formats: Any = fixtures.trained_formats
-        return ask(
-            made(),
-            name,
-            function,
-            loads=Loads(self, lambda _shown: lambda _index, _line: None),
-            due_gpus=gpus(seen()),
-            trained_formats=formats.__wrapped__(gpus(seen())),
-            load_s={"train_layers": 2.0, "train_layer_table": 3.0},
-            own_sheets=sheets or {},
-        )
+    formats: Any = fixtures.trained_formats
+    programs = Printed(say)
+    found = ask(
+        made(),
+        name,
+        function,
+        loads=programs.loads(),
+        due_gpus=gpus(seen()),
+        trained_formats=formats.__wrapped__(gpus(seen())),
+        load_s={"train_layers": 2.0, "train_layer_table": 3.0},
+        own_sheets=sheets or {},
+    )
+    ((first, other),) = programs.asked
+    assert (first.component, other.component) == NAMES
+    return found
 
 
 def tables(found: Said) -> list[Table]:
@@ -98,13 +92,11 @@ def tables(found: Said) -> list[Table]:
 
 
 def test_two_sound_gpus() -> None:
-    box = Machine()
-    found = box.said()
+    found = said()
     assert (found.outcome, found.message) == ("pass", "")
     assert found.measured("layer_bert") == dict.fromkeys(NAMES, 436.0)
     assert found.measured("layer_bert_ratio") == dict.fromkeys(NAMES, 1.0)
     assert found.measured("layer_matmul") == dict.fromkeys(NAMES, 658.0)
-    assert box.asked == [Ask(dtype="bf16", seconds=2.0)] * 2
     assert [(one.component, one.name, one.columns) for one in tables(found)] == [
         (name, "train_layers", LAYER_COLUMNS) for name in NAMES
     ]
@@ -112,24 +104,24 @@ def test_two_sound_gpus() -> None:
 
 @each("share, outcome", [(0.97, "pass"), (0.95, "pass"), (0.93, "pass"), (0.91, "fail")])
 def test_a_gpu_slower_than_its_sibling(share: float, outcome: str) -> None:
-    found = Machine(share).said()
+    found = said(share=share)
     assert found.outcome == outcome
     assert ("layer_gpt2_ratio on gpu1" in found.message) == (outcome == "fail")
 
 
 def test_both_slow_by_their_own_product() -> None:
     """No sibling tells it; the share of an H200 has a floor."""
-    rates = texts.RATES | {"bert": (400.0, 0.5 * 658.0)}
+    rates = sound_loads.RATES | {"bert": (400.0, 0.5 * 658.0)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "RATES", rates)
-        found = Machine().said()
+        patch.setattr(sound_loads, "RATES", rates)
+        found = said()
     assert found.outcome == "fail"
     assert "layer_bert_share on gpu0: measured 0.5, limit >= 0.51" in found.message
     assert "layer_bert_share on gpu1" in found.message
 
 
 def test_a_wrong_gradient() -> None:
-    found = Machine(wrong=True).said()
+    found = said(wrong=[sound_loads.WRONG_GRADIENT])
     assert found.outcome == "fail"
     assert "layer_miscompares on gpu1: measured 1, limit <= 0" in found.message
     assert found.measured("layer_miscompares") == {Gpu(0): 0.0, Gpu(1): 1.0}
@@ -137,18 +129,16 @@ def test_a_wrong_gradient() -> None:
 
 
 def test_a_load_that_dies_after_a_wrong_result_counts_and_is_no_pass() -> None:
-    found = Machine(wrong=True, code=1).said()
+    found = said(wrong=[sound_loads.WRONG_GRADIENT], died=True)
     assert found.outcome != "pass"
     assert found.measured("layer_miscompares") == {Gpu(0): 0.0, Gpu(1): 1.0}
     assert found.measured("layer_bert") == {Gpu(0): 436.0}
 
 
 def test_the_table_and_the_parts() -> None:
-    box = Machine()
-    found = box.said("train.layer_table", train.test_layer_table, {Gpu(0): H200})
+    found = said("train.layer_table", {Gpu(0): H200})
     assert (found.outcome, found.message) == ("pass", "")
     assert found.measured("layer_attention") == dict.fromkeys(NAMES, 105.7)
-    assert box.asked == [Ask(dtype="bf16", seconds=3.0, table=True)] * 2
     (first, second) = tables(found)
     assert (first.columns[-1], second.columns) == ("published TFLOP/s", LAYER_COLUMNS)
     told = {tuple(row[:4]): row[-1] for row in first.rows}

@@ -6,22 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 import suite_box
-import train_parallel_texts as texts
 from boxes import BOXES
 from cases import each
+from load_texts import printed
 from synthetic_machines import inventory
+from wrong_results import DIGESTS_OF_GPUS, UNEQUAL
 
 from acceptance.core.evidence import Table
-from acceptance.core.parts import GPUS, Gpu
-from acceptance.core.record import Measured
+from acceptance.core.parts import GPUS
 from acceptance.loads import asks
-from acceptance.loads.miscompare import Miscompare, details
+from acceptance.loads.miscompare import Miscompare, details, read
 from acceptance.loads.train.parallel_contract import COUNTS, EFFICIENCIES, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
 from acceptance.session.stage import Part
 from acceptance.suites import train
-from acceptance.wording import words
 
 SHORT = "train.parallel"
 TABLE = "train.parallel_table"
@@ -45,7 +44,7 @@ def asked(
     def say(part: Part) -> tuple[str, int]:
         ask = asks.of_argv(part.argv)
         assert isinstance(ask, Ask)
-        text = texts.printed(ask, part.env["CUDA_VISIBLE_DEVICES"].split(","), **more)
+        text = printed(ask, {"uuids": part.env["CUDA_VISIBLE_DEVICES"].split(",")}, **more)
         lines = text.splitlines(keepends=True)
         return "".join(lines[: 1 + len(more["wrong"])] if died else lines), int(died)
 
@@ -102,31 +101,22 @@ def test_several_cards_that_do_more_than_each_alone_prove_nothing() -> None:
     assert asked(linked(), efficiency=lambda _arm, way, count: 1.3).outcome == "error"
 
 
-def note(said: suite_box.Said, measurement: str) -> str:
-    (found,) = [
-        words.text(body.note)
-        for body in said.written
-        if isinstance(body, Measured) and body.measurement == measurement and body.note is not None
-    ]
-    return found
-
-
 @each(
     "wrong, name",
     [
-        (texts.wrong(), "parallel_miscompares"),
+        (read(UNEQUAL), "parallel_miscompares"),
         (
-            texts.wrong(arm="p2p_off", tensor="loss", check="parallel_loss"),
+            read({**UNEQUAL, "tensor": "loss", "check": "parallel_loss"}),
             "parallel_miscompares",
         ),
-        (texts.disagreement(), "parallel_disagreements"),
+        (read(DIGESTS_OF_GPUS), "parallel_disagreements"),
     ],
 )
 def test_what_is_wrong_is_counted_also_of_a_load_that_died(wrong: Miscompare, name: str) -> None:
-    said = asked(linked(), wrong=[wrong], counts={name: 3.0})
+    said = asked(linked(), wrong=[wrong], values={name: 3.0})
     assert said.outcome == "fail"
     assert f"{name} on gpus: measured 3, limit <= 0" in said.message
-    assert details(wrong)["check"] in note(said, name)
+    assert details(wrong)["check"] in said.notes(name)["gpus"]
     dead = asked(linked(), wrong=[wrong], died=True)
     assert dead.outcome == "error"
     assert dead.message.startswith("the load train_parallel ended with exit code 1")
@@ -136,6 +126,7 @@ def test_what_is_wrong_is_counted_also_of_a_load_that_died(wrong: Miscompare, na
 
 
 def test_a_note_names_the_gpu_as_the_run_does() -> None:
-    wrong = {"wrong": [texts.wrong(component=Gpu(1))], "counts": {"parallel_miscompares": 1.0}}
+    wrong = {"wrong": [read(UNEQUAL)], "values": {"parallel_miscompares": 1.0}}
     for turned, name in ((False, "gpu1"), (True, "gpu0")):
-        assert name in note(asked(linked(), turned=turned, **wrong), "parallel_miscompares")
+        said = asked(linked(), turned=turned, **wrong)
+        assert name in said.notes("parallel_miscompares")["gpus"]

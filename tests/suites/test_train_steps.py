@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import suite_box
-import train_step_texts
 from gpu_machine import device, machine
+from load_texts import printed
 from msgspec.structs import replace
+from sound_loads import TOO_LARGE, WRONG_WEIGHT
 
 from acceptance.core.evidence import Table
 from acceptance.core.parts import Gpu
@@ -19,19 +19,18 @@ from acceptance.core.record import Measured
 from acceptance.expect import components, gpu_limits
 from acceptance.expect.sheet import Sheet, find
 from acceptance.loads import asks
-from acceptance.loads.miscompare import Miscompare
 from acceptance.loads.protocol import LoadTable
 from acceptance.loads.train.step_contract import STEP_COLUMNS, STEP_LOAD_COLUMNS, Ask
 from acceptance.machine.gpu import gpus
 from acceptance.machine.inventory import Inventory
-from acceptance.process.command import ProgramResult
-from acceptance.session.loads import Loads
 from acceptance.session.stage import Part
 from acceptance.suites import train
 from acceptance.suites.fixtures import train as fixtures
 
 GIB = 1 << 30
 SECONDS = {"train_step": 6.0, "train_step_table": 100.0}
+ONE = Ask(seconds=6.0)
+TABLE = Ask(seconds=100.0, table=True)
 
 
 def seen(gib: int = 141, count: int = 2) -> Inventory:
@@ -44,58 +43,45 @@ def seen(gib: int = 141, count: int = 2) -> Inventory:
     )
 
 
-@dataclasses.dataclass
-class Machine:
-    """Stands for the check's programs, one a GPU; `neo` is whether they have memory for the largest
-    model, where that is not as they are asked.
+def ask(
+    inventory: Inventory,
+    own: Mapping[int, Mapping[str, Any]] = {},
+    *,
+    due: Ask = ONE,
+    neo: bool | None = None,
+    short: int | None = None,
+) -> suite_box.Said:
+    """What the check says of GPUs whose loads print this of their `own`.
+
+    `neo` is whether they have memory for the largest model, where that is not as they are asked;
+    the GPU `short` has none for any.
     """
 
-    shares: Sequence[float] = (1.0, 1.0)
-    wrong: Mapping[int, list[Miscompare]] = dataclasses.field(default_factory=dict)
-    memory: frozenset[int] = frozenset()
-    neo: bool | None = None
-    asked: list[Part] = dataclasses.field(default_factory=list)
-
-    def run_stage(self, parts: Sequence[Part], *, on_line: object) -> tuple[ProgramResult, ...]:
-        assert on_line == "heard"
-        self.asked += parts
-        return tuple(self._done(index, part) for index, part in enumerate(parts))
-
-    def _done(self, index: int, part: Part) -> ProgramResult:
-        asked: Any = asks.of_argv(part.argv)
-        made = asked if self.neo is None else replace(asked, neo=self.neo)
+    def say(part: Part) -> tuple[str, int]:
+        assert asks.of_argv(part.argv) == due
         about = {"uuid": part.env["CUDA_VISIBLE_DEVICES"], "capability": "9.0"}
-        matmul = 100.0  # an Ada cannot have more than 180
-        text = train_step_texts.printed(
-            made, about, share=self.shares[index], matmul=matmul, wrong=self.wrong.get(index, [])
-        )
-        if index in self.memory:
-            said = f"train_step: {train_step_texts.TOO_LARGE}\n"
-            return ProgramResult(part.argv, 1, text.splitlines(keepends=True)[0], said, 9.0)
-        return ProgramResult(part.argv, 0, text, "", 200.0)
+        number = names.index(part.component)
+        made = due if neo is None else replace(due, neo=neo)
+        # an Ada cannot have more than 180
+        text = printed(made, about, matmul=100.0, **own.get(number, {}))
+        return (text.partition("\n")[0] + "\n" + TOO_LARGE, 1) if number == short else (text, 0)
 
-
-def ask(inventory: Inventory, machine: Machine, *, table: bool = False) -> suite_box.Said:
-    due, name = gpus(inventory), "train.step_table" if table else "train.step"
+    names = [gpu.name for gpu in gpus(inventory)]
+    programs, name = suite_box.Printed(say), "train.step_table" if due.table else "train.step"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suite_box, "LOADS_S", SECONDS)
-        made = suite_box.planned(inventory, [gpu.name for gpu in due], (name,), "digest")
-    shown: list[object] = []
-
-    def listening(what: object) -> Any:
-        shown.append(what)
-        return "heard"
-
+        plan = suite_box.planned(inventory, names, (name,), "digest")
     found = suite_box.ask(
-        made,
+        plan,
         name,
-        train.test_step_table if table else train.test_step,
-        loads=Loads(machine, listening),
-        due_gpus=due,
+        train.test_step_table if due.table else train.test_step,
+        loads=programs.loads(),
+        due_gpus=gpus(inventory),
         load_s=SECONDS,
         own_sheets={},
     )
-    assert shown == [{gpu.name: [gpu.name] for gpu in due}]
+    assert programs.shown == [{name: [name] for name in names}]
+    assert [[part.component for part in stage] for stage in programs.asked] == [names]
     return found
 
 
@@ -104,33 +90,30 @@ def tables(found: suite_box.Said) -> list[Table]:
 
 
 def test_equal_gpus_pass_and_all_train_at_once() -> None:
-    loads = Machine()
-    said = ask(seen(), loads)
+    said = ask(seen())
     assert (said.outcome, said.message) == ("pass", "")
     assert said.measured("step_gpt2_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
     assert said.measured("step_matmul") == dict.fromkeys((Gpu(0), Gpu(1)), 100.0)
-    assert [part.component for part in loads.asked] == [Gpu(0), Gpu(1)]
-    assert [asks.of_argv(part.argv) for part in loads.asked] == [Ask(seconds=6.0)] * 2
     assert [(one.component, one.name) for one in tables(said)] == [
         (gpu, f"train_step{end}") for gpu in (Gpu(0), Gpu(1)) for end in ("s", "_checks")
     ]
 
 
 def test_one_gpu_alone_has_no_ratio() -> None:
-    said = ask(seen(count=1), Machine())
+    said = ask(seen(count=1))
     assert said.outcome == "pass"
     assert said.measured("step_gpt2_ratio") == {}
 
 
 def test_a_slow_gpu_fails_by_name() -> None:
-    said = ask(seen(), Machine(shares=(1.0, 0.9)))
+    said = ask(seen(), {1: {"share": 0.9}})
     assert said.outcome == "fail"
     assert said.message.startswith("step_gpt2_ratio on gpu1: measured 0.9, limit >= 0.92; basis: ")
     assert len(said.message.splitlines()) == 1
 
 
 def test_a_wrong_update_fails_with_its_note() -> None:
-    said = ask(seen(), Machine(wrong={1: [train_step_texts.WRONG]}))
+    said = ask(seen(), {1: {"wrong": [WRONG_WEIGHT]}})
     assert said.outcome == "fail"
     assert said.message.startswith("step_miscompares on gpu1: measured 1, limit <= 0")
     (note,) = [one.note for one in said.written if isinstance(one, Measured) and one.note]
@@ -138,7 +121,7 @@ def test_a_wrong_update_fails_with_its_note() -> None:
 
 
 def test_memory_that_does_not_suffice_is_an_error_and_the_other_gpu_counts() -> None:
-    said = ask(seen(), Machine(memory=frozenset({1})))
+    said = ask(seen(), short=1)
     assert said.outcome == "error"
     assert said.message.startswith("gpu1: ")
     assert "end what else uses it" in said.message
@@ -146,15 +129,12 @@ def test_memory_that_does_not_suffice_is_an_error_and_the_other_gpu_counts() -> 
 
 
 def test_the_table_judges_the_larger_models() -> None:
-    loads = Machine()
-    said = ask(seen(), loads, table=True)
+    said = ask(seen(), due=TABLE)
     assert (said.outcome, said.message) == ("pass", "")
     for name in ("step_bert", "step_neo", "step_bert_share", "step_neo_share", "step_neo_ratio"):
         assert said.measured(name).keys() == {Gpu(0), Gpu(1)}
-    due = Ask(seconds=100.0, table=True, neo=True)
-    assert [asks.of_argv(part.argv) for part in loads.asked] == [due] * 2
     assert len(tables(said)[0].rows) == 21
-    slow = ask(seen(), Machine(shares=(0.9, 1.0)), table=True)
+    slow = ask(seen(), {0: {"share": 0.9}}, due=TABLE)
     assert slow.outcome == "fail"
     assert [line.split(":")[0] for line in slow.message.splitlines()] == [
         "step_bert_ratio on gpu0",
@@ -164,17 +144,15 @@ def test_the_table_judges_the_larger_models() -> None:
 
 def test_the_largest_model_is_not_due_on_small_gpus() -> None:
     small = seen(24)
-    loads = Machine()
-    said = ask(small, loads, table=True)
-    due = Ask(seconds=100.0, table=True, neo=False)
-    assert [asks.of_argv(part.argv) for part in loads.asked] == [due] * 2
+    due = replace(TABLE, neo=False)
+    said = ask(small, due=due)
     assert (said.outcome, said.message) == ("pass", "")
     assert said.measured("step_neo") == said.measured("step_neo_ratio") == {}
     assert said.measured("step_bert_ratio") == {Gpu(0): 1.0, Gpu(1): 1.0}
-    lying = ask(seen(141), Machine(neo=False), table=True)
+    lying = ask(seen(141), due=TABLE, neo=False)
     assert lying.outcome == "error"
     assert "step_neo" in lying.message
-    larger = ask(small, Machine(neo=True), table=True)
+    larger = ask(small, due=due, neo=True)
     assert larger.outcome == "error"
 
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import collective_texts
 import load_texts
 from gpu_machine import gpu
 from nccl_texts import V2_18, V2_28, kinds, processes
 from parsers import PARSERS
-from power_printed import pulse_printed
 
 from acceptance.core.parts import CPU, GPUS, Gpu
 from acceptance.loads import asks
+from acceptance.loads.asks import AnyAsk
 from acceptance.loads.burn import contract as burn
 from acceptance.loads.collective import contract as collective
 from acceptance.loads.copy import contract as copy
 from acceptance.loads.cpu import contract as cpu
 from acceptance.loads.gemm import contract as gemm
-from acceptance.loads.protocol import LoadOutput, Output
 from acceptance.loads.pulse import contract as pulse
 from acceptance.loads.vram import contract as vram
 from acceptance.observe import dmi, smart
@@ -69,10 +66,11 @@ def _tool(
     return worth
 
 
-def _load(parse: Callable[[ProgramResult], LoadOutput]) -> Read:
+def _load(ask: AnyAsk, place: Place) -> Read:
     def worth(text: str) -> object:
         try:
-            output = parse(ProgramResult(("load",), 0, text, "", 1000.0))
+            done = ProgramResult(asks.argv("python", ask), 0, text, "", 1000.0)
+            output = loads.read(done, place)
         except DECLARED:
             return NOT_A_PASS
         # The order of these lines means nothing; that of the wrong results does.
@@ -130,24 +128,18 @@ MEMORY = cpu.MemoryBandwidth(seconds=8.0, cores={"all": ((0,), (1,))}, llc_bytes
 OFF = Place(CPU)
 ON = Place(Gpu(0), (gpu(0), gpu(1)))
 ON_ALL = Place(GPUS, (gpu(0), gpu(1)))
+LOADS: Sequence[tuple[AnyAsk, Place]] = (
+    *((ask, OFF) for ask in (CORES, MEMORY)),
+    *((ask, ON) for ask in (COPY, GEMM, BURN, VRAM)),
+    *((ask, ON_ALL) for ask in (GROUP, PULSE)),
+)
 READ: dict[str, Read] = {
     **{name: _tool(parse) for name, parse in PARSERS.items()},
     "deviceQuery": _tool(device_query.parse, device_query.devices),
     "nccl-log": _nccl,
     "smartctl": _facts(smart.parse),
     "dmidecode": _facts(dmi.parse),
-    "cpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", CORES)), OFF)),
-    "memory_bandwidth": _load(
-        lambda done: loads.read(replace(done, argv=asks.argv("python", MEMORY)), OFF)
-    ),
-    "gpu_copy": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", COPY)), ON)),
-    "gpu_gemm": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", GEMM)), ON)),
-    "collective": _load(
-        lambda done: loads.read(replace(done, argv=asks.argv("python", GROUP)), ON_ALL)
-    ),
-    "burn": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", BURN)), ON)),
-    "pulse": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", PULSE)), ON_ALL)),
-    "vram": _load(lambda done: loads.read(replace(done, argv=asks.argv("python", VRAM)), ON)),
+    **{ask.load: _load(ask, place) for ask, place in LOADS},
 }
 
 
@@ -170,37 +162,13 @@ def _recorded() -> Iterator[Healthy]:
             yield Healthy(entry["path"], entry["tool"], (RECORDINGS / entry["path"]).read_text())
 
 
-def printed(
-    load: str,
-    parameters: dict[str, Any],
-    readings: list[tuple[str, str, str, float]],
-    **tables: Any,
-) -> str:
-    """A whole run of a load, as its own writer prints it; `tables` are (columns, rows) by name."""
-    stream = io.StringIO()
-    output = Output(stream)
-    output.hello(load, parameters)
-    output.note("the rows are sums in float64")
-    output.progress(4.0, 8.0)
-    for reading in readings:
-        output.reading(*reading)
-    for name, (columns, rows) in tables.items():
-        output.table(name, columns, rows)
-    output.end()
-    return stream.getvalue()
-
-
 def _loads() -> Iterator[Healthy]:
-    for ask in (CORES, MEMORY):
-        yield Healthy(ask.load, ask.load, load_texts.printed(ask, {}))
-    yield Healthy("gpu_copy", "gpu_copy", load_texts.printed(COPY, {"uuid": ON.gpus[0].uuid}))
-    yield Healthy("gpu_gemm", "gpu_gemm", load_texts.printed(GEMM, {"uuid": ON.gpus[0].uuid}))
     uuids = [str(one.uuid) for one in ON_ALL.gpus]
-    lines = collective_texts.lines(GROUP, uuids, [one.pci_address for one in ON_ALL.gpus])
-    yield Healthy("collective", "collective", collective_texts.printed(lines))
-    yield Healthy("pulse", "pulse", pulse_printed(PULSE, uuids))
-    yield Healthy("burn", "burn", load_texts.printed(BURN, {"uuid": ON.gpus[0].uuid}))
-    yield Healthy("vram", "vram", load_texts.printed(VRAM, {"uuid": ON.gpus[0].uuid}))
+    addresses = [one.pci_address for one in ON_ALL.gpus]
+    for ask, place in LOADS:
+        about = {"uuids": uuids} if place == ON_ALL else {"uuid": uuids[0]} if place == ON else {}
+        own = {"addresses": addresses} if ask == GROUP else {}
+        yield Healthy(ask.load, ask.load, load_texts.printed(ask, about, **own))
 
 
 _NVME = {

@@ -5,8 +5,10 @@ It takes the time that it is asked for, and prints what the tool prints after th
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Sequence
 
 STRESS_NG = """\
 stress-ng: info:  [4543] setting to a {seconds} second run per stressor
@@ -29,27 +31,25 @@ Status: PASS - please verify no corrected errors
 """
 
 
-def after(words: list[str], *names: str) -> int:
+def after(words: Sequence[str], *names: str) -> int:
     """The number behind one of these options."""
     (place,) = (words.index(name) for name in names if name in words)
     return int(words[place + 1].rstrip("s"))
 
 
+def printed(tool: str, words: Sequence[str]) -> str:
+    """What the tool says to its arguments."""
+    if tool == "stress-ng":
+        seconds, workers = after(words, "--timeout", "-t"), after(words, "--cpu") or os.cpu_count()
+        return STRESS_NG.format(seconds=seconds, workers=workers, busy=seconds * (workers or 1))
+    seconds, mib, said = after(words, "-s"), after(words, "-M"), " ".join(words)
+    return STRESSAPPTEST.format(words=said, seconds=seconds, mib=mib, moved=51126 * seconds)
+
+
 def main() -> None:
     tool, *words = sys.argv[1:]
-    if tool == "stress-ng":
-        seconds, workers = after(words, "--timeout", "-t"), after(words, "--cpu")
-        import os
-
-        workers = workers or os.cpu_count() or 1
-        text = STRESS_NG.format(seconds=seconds, workers=workers, busy=seconds * workers)
-    else:
-        seconds, mib = after(words, "-s"), after(words, "-M")
-        text = STRESSAPPTEST.format(
-            words=" ".join(words), seconds=seconds, mib=mib, moved=51126 * seconds
-        )
-    time.sleep(seconds)
-    print(text, end="")
+    time.sleep(after(words, "--timeout", "-t", "-s"))
+    print(printed(tool, words), end="")
 
 
 if __name__ == "__main__":
