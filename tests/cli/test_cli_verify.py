@@ -8,8 +8,8 @@ from pathlib import Path
 
 import journals
 import pytest
+from command import Call, assert_refused, printed
 from runs import machine_root, write_segment
-from test_command_line import Call, assert_one_sentence, call  # noqa: F401 - a fixture
 
 from acceptance.cli import machine_test
 from acceptance.journal import reader, run_folder
@@ -211,16 +211,14 @@ def test_a_run_without_a_seal_is_not_signed(tmp_path: Path, key: Path) -> None:
         signature.sign(journal_run.read(folder), key)
 
 
-def test_the_verb(run: Run, key: Path, call: Call) -> None:  # noqa: F811
+def test_the_verb(run: Run, key: Path, call: Call) -> None:
     folder = str(run.folder)
     code, out, _ = call("verify", folder)
     assert (code, "is not signed" in out) == (3, True)
     assert call("verify", f"{folder}/none")[0] == 2
-    code, out, err = call("sign", folder, "--key", str(key))
-    assert (code, err) == (0, "")
+    out = printed(call("sign", folder, "--key", str(key)))
     assert out.splitlines()[-1] == f"{folder}/{signature.SIGNATURE}"
-    code, out, err = call("verify", folder, "--signer", f"{key}.pub")
-    assert (code, err) == (0, "")
+    out = printed(call("verify", folder, "--signer", f"{key}.pub"))
     lines = out.splitlines()
     assert (
         lines[0] == f"PASS: run run-1 on machine machine-1, evidence {run.seal.digest}: as signed"
@@ -254,7 +252,7 @@ def test_a_signed_verdict_of_no_word_is_not_held(
 def test_the_verdict_is_shown_where_the_key_is_gone_at_the_end(
     tmp_path: Path,
     key: Path,
-    call: Call,  # noqa: F811
+    call: Call,
     monkeypatch: pytest.MonkeyPatch,
     value: float,
     verdict: str,
@@ -278,7 +276,7 @@ def test_the_verdict_is_shown_where_the_key_is_gone_at_the_end(
     assert (found, out.splitlines()[0][:5]) == (0, f"{verdict}:")
 
 
-def test_a_wrong_key_is_a_usage_error(tmp_path: Path, call: Call) -> None:  # noqa: F811
-    code, out, err = call("accept", "--sign", str(tmp_path / "none"))
-    assert (code, out) == (2, "")
-    assert_one_sentence(err, "cannot sign", "give a private key")
+def test_a_wrong_key_is_a_usage_error(tmp_path: Path, call: Call) -> None:
+    assert_refused(
+        call("accept", "--sign", str(tmp_path / "none")), 2, "cannot sign", "give a private key"
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from known import known
 from published import CARDS, MORE, SUSTAINED
 
 from acceptance import resources
@@ -25,9 +26,7 @@ BOOST = 1.25
 
 
 def of(one: Sheet) -> Architecture:
-    found = find(KNOWN, one.compute_capability, one.nvml_names[0])
-    assert found is not None
-    return found
+    return known(find(KNOWN, one.compute_capability, one.nvml_names[0]))
 
 
 def peak(one: Sheet, dtype: str, clock_mhz: float) -> float:
@@ -99,9 +98,8 @@ def test_no_healthy_card_of_a_known_model_would_fail(name: str, dtype: str, valu
 def test_a_brand_goes_before_the_others(
     capability: str, model: str | None, brand: str | None
 ) -> None:
-    for known in (KNOWN, KNOWN[::-1]):
-        found = find(known, capability, model)
-        assert found is not None
+    for order in (KNOWN, KNOWN[::-1]):
+        found = known(find(order, capability, model))
         assert (found.compute_capability, found.brand) == (capability, brand)
         told = f"{brand} cards of {found.name}" if brand else found.name
         assert (str(found), words.text(found.told)) == (told, told)

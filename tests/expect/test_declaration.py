@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from known import known
 
 from acceptance.core.component import Component
 from acceptance.core.limit import Limit
@@ -21,9 +22,8 @@ EVERYTHING = machine_file.read(Path(__file__).resolve().parents[1] / "machine/ev
 def facts(declared: Machine) -> dict[tuple[str, str | None], Limit]:
     found = {}
     for entry in declaration.declared_limits(declared, "box.toml"):
-        assert entry.limit is not None
         assert words.text(entry.origin) == "declared in box.toml"
-        assert "box.toml" in words.text(entry.limit.basis)
+        assert "box.toml" in words.text(known(entry.limit).basis)
         assert not entry.own
         assert (entry.measurement, entry.component) not in found
         found[entry.measurement, entry.component] = entry.limit
@@ -179,20 +179,16 @@ def test_a_limit_of_ones_own_on_products_holds_for_the_burn_too_unless_that_has_
     book = LimitBook(
         tuple(declaration.own_limits(Machine(schema=1, name="box", limit=rows), "box.toml"))
     )
-    found = book.find("burn_bf16", Gpu(1))
-    assert found is not None
-    assert found.limit is not None
-    assert (found.limit.low, found.own) == (500, True)
+    found = known(book.find("burn_bf16", Gpu(1)))
+    assert (known(found.limit).low, found.own) == (500, True)
     assert book.find("burn_bf16", Gpu(0)) is None
-    every = book.find("burn_f8", Gpu(0))
-    assert every is not None
-    assert every.limit is not None
-    assert (every.limit.low, words.text(every.origin), every.own) == (
+    every = known(book.find("burn_f8", Gpu(0)))
+    assert (known(every.limit).low, words.text(every.origin), every.own) == (
         980.0,
         "override in box.toml",
         False,
     )
-    assert words.text(every.limit.basis) == (
+    assert words.text(known(every.limit).basis) == (
         "as gemm_f8, where every result verified costs at most 2 %: 0.98 x 1000 TFLOP/s; its twin"
     )
     assert len(book.entries) == 6
@@ -240,8 +236,7 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
     book = LimitBook((default,))
 
     def origin(made: LimitBook, measurement: str, component: Component) -> str:
-        found = made.find(measurement, component)
-        assert found is not None
+        found = known(made.find(measurement, component))
         return words.text(found.origin)
 
     assert origin(book, "memory_copy", MEMORY) == "class default"

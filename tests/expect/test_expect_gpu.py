@@ -13,6 +13,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 
 from acceptance import resources
 from acceptance.core.component import Component
@@ -113,8 +114,7 @@ def test_published_copies_pass_and_no_lesser_link_reaches_the_floor(
             assert limit.grade(value) == "pass"
             assert limit.grade(value / 2) == "fail"  # half the lanes
         for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
-            assert lesser is not None
-            assert limit.grade(lesser[0]) == "fail"
+            assert limit.grade(known(lesser)[0]) == "fail"
 
 
 def test_every_copy_over_the_link_is_limited_by_it() -> None:
@@ -209,8 +209,7 @@ def test_a_link_below_the_lesser_side_fails(
         == held(found, "gpu_link_width").grade(width / 2)
         == "fail"
     )
-    whole = data_rate(gen, width)
-    assert whole is not None
+    whole = known(data_rate(gen, width))
     assert held(found, "copy_h2d").grade(whole[0]) == "pass"
     for lesser in (data_rate(gen - 1, width), data_rate(gen, width // 2)):
         assert lesser is None or held(found, "copy_d2h").grade(lesser[0]) == "fail"
@@ -269,12 +268,10 @@ def test_one_link_less_or_half_its_speed_fails(one: Sheet) -> None:
     ],
 )
 def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
-    one = BY_NAME[model].nvlink
-    assert one is not None
+    one = known(BY_NAME[model].nvlink)
     found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
     assert told_of(held(found, "nvlink_active").basis).startswith(told)
-    entry = found.find("nvlink_active", Gpu(0))
-    assert entry is not None
+    entry = known(found.find("nvlink_active", Gpu(0)))
     assert told_of(entry.origin) == f"sheet of {model}"
 
 
@@ -291,8 +288,7 @@ def test_the_basis_says_what_the_links_lead_over(model: str, told: str) -> None:
     ],
 )
 def test_speeds_that_drivers_report_pass(model: str, reported: float) -> None:
-    one = BY_NAME[model].nvlink
-    assert one is not None
+    one = known(BY_NAME[model].nvlink)
     found = book([seen(model, nvlink_active=one.full(), nvlink_total=one.links)])
     assert held(found, "nvlink_speed").grade(reported) == "pass"
 
@@ -374,8 +370,7 @@ def test_a_doubtful_fact_limits_nothing() -> None:
     assert "(12 or 18)" in unheld(found, "nvlink_active")
     assert "(not tried)" in unheld(found, "p2p_supported", Pair(Gpu(0), Gpu(1)))
     for name in ("gpu_sm_count", "gpu_memory_total", "nvlink_active"):
-        entry = found.find(name, Gpu(0))
-        assert entry is not None
+        entry = known(found.find(name, Gpu(0)))
         assert told_of(entry.origin) == "sheet of H100 SXM5 80GB"
 
 
@@ -642,8 +637,7 @@ def test_every_limit_can_fail_and_says_where_it_is_from(
     entries: list[Override] = list(book(gpus, ways).entries)
     names = {gpu.name for gpu in gpus}
     for entry in entries:
-        assert entry.component is not None
-        assert set(entry.component.ends) <= names
+        assert set(known(entry.component).ends) <= names
         assert entry.origin
         assert not entry.own
         if entry.limit is None:

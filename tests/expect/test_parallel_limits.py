@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from boxes import BOXES, Box
 from cases import each
+from known import known
 from synthetic_machines import SHEETS, inventory
 from worded import worded
 
@@ -79,8 +80,7 @@ def test_over_pci_express_two_cards_have_the_calculated_floors(slot: tuple[int, 
         assert low(found[f"parallel_ddp_efficiency{arm}"]) == 0.30
         assert low(found[f"parallel_ddp_efficiency_accumulated{arm}"]) == 0.60
     for more, told in (("", "a calculated 0.46, not"), ("_accumulated", "a calculated 0.87, not")):
-        basis = found[f"parallel_ddp_efficiency{more}"].limit
-        assert basis is not None
+        basis = known(found[f"parallel_ddp_efficiency{more}"].limit)
         assert told in worded(basis.basis)
     assert not any("zero" in name for name in found)
 
@@ -132,12 +132,10 @@ def test_the_bounds_of_cards_and_links_belong_to_what_is_judged(
 ) -> None:
     monkeypatch.setattr(parallel, "PCIE_TFLOPS", SHEETS["GeForce RTX 4090"].peak.by_dtype()["f16"])
     cards = gpu_limits.gpu_facts(gpus(inventory(BOXES["2x4090.toml"])), None)
-    way = host_way(*cards)
-    assert way is not None
+    way = known(host_way(*cards))
     monkeypatch.setattr(parallel, "PCIE_GBS", way[0])
     assert low(entries(BOXES["2x4090.toml"])["parallel_ddp_efficiency"]) == 0.30
-    links = SHEETS["H200 SXM 141GB"].nvlink
-    assert links is not None
+    links = known(SHEETS["H200 SXM 141GB"].nvlink)
     monkeypatch.setattr(parallel, "SHARDED_GBS", 18 * links.link_gbs)
     assert low(entries(replace(H200, count=2))["parallel_zero2_efficiency"]) == 0.70
 
@@ -170,9 +168,8 @@ def test_one_gpu_has_no_limit_and_several_have_a_ceiling() -> None:
     found = list(parallel_ceilings(facts))
     assert [one.measurement for one in found] == list(EFFICIENCIES)
     for one in found:
-        assert one.limit is not None
-        assert one.limit.high == 1.15
-        assert "1.15" in worded(one.limit.basis)
+        assert known(one.limit).high == 1.15
+        assert "1.15" in worded(known(one.limit).basis)
     assert list(parallel_ceilings(facts[:2])) == found
 
 

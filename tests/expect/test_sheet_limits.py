@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from known import known
 from limit_book import owed
 from limit_lint import CLASSES, lint, range_of, subjects
 from msgspec.structs import replace
@@ -72,8 +73,7 @@ def test_each_basis_gives_the_formula_and_what_was_measured(one: Sheet) -> None:
 def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value: float) -> None:
     """By two points of the share at the least, for the noise between two runs."""
     for measurement in [LOCAL_COPY] if dtype == "copy" else gemm_names(dtype):
-        row = row_of(BY_NAME[name], measurement)
-        assert row is not None
+        row = known(row_of(BY_NAME[name], measurement))
         assert row.limit().grade(value) != "fail"
         assert value >= 1.02 * row.low
 
@@ -82,8 +82,7 @@ def test_every_published_figure_is_within_its_limit(name: str, dtype: str, value
 def test_every_published_figure_of_a_hot_card_is_within_its_limit(
     name: str, dtype: str, value: float
 ) -> None:
-    row = row_of(BY_NAME[name], gemm_names(dtype)[1])
-    assert row is not None
+    row = known(row_of(BY_NAME[name], gemm_names(dtype)[1]))
     assert value >= 1.04 * row.low
 
 
@@ -91,8 +90,7 @@ def test_every_published_figure_of_a_hot_card_is_within_its_limit(
     "dtype, value", [(dtype, value) for name, dtype, value in SUSTAINED if name == "H200 SXM 141GB"]
 )
 def test_a_card_15_percent_slower_than_the_one_of_box_e_fails_hot(dtype: str, value: float) -> None:
-    row = row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1])
-    assert row is not None
+    row = known(row_of(BY_NAME["H200 SXM 141GB"], gemm_names(dtype)[1]))
     assert row.limit().grade(0.85 * value) == "fail"
 
 

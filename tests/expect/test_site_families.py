@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cases import each
+from known import known
 from site_box import MEASUREMENT, family
 
 from acceptance.core.site import FamilyFile
@@ -23,8 +24,7 @@ def test_a_family_with_settings() -> None:
     assert found.settings == {"mount": {"mount": "/data", "mib": 16}}
     own = found.measurements.by_name["site_mount"]
     assert (own.family, own.unit, own.per) == ("mount", "s", "machine")
-    assert own.limit is not None
-    assert own.limit.high == 1.0
+    assert known(own.limit).high == 1.0
     assert own.advice.symptom == "It is slow at this site."
 
 
@@ -98,8 +98,7 @@ def test_how_far_a_clock_is_off_may_be_nothing_and_less(unit: str) -> None:
     )
     own = parse(off).measurements.by_name["site_mount"]
     assert own.plausible is None
-    assert own.limit is not None
-    assert {own.limit.grade(one) for one in (-1.0, 0.0, 0.01)} == {"pass"}
+    assert {known(own.limit).grade(one) for one in (-1.0, 0.0, 0.01)} == {"pass"}
 
 
 def test_advice_has_two_causes_at_least() -> None:

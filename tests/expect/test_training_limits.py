@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from cases import each
+from known import known
 
 from acceptance.core.parts import Gpu
 from acceptance.expect import architecture, gpu_limits
@@ -36,9 +37,8 @@ def test_just_below_each_floor_fails_and_at_it_passes(one: Sheet) -> None:
         entry = found[row.measurement]
         assert words.text(entry.origin) == f"sheet of {one.name}"
         assert entry.component == Gpu(0)
-        assert entry.limit is not None
-        assert entry.limit.grade(row.low) == "pass"
-        assert entry.limit.grade(math.nextafter(row.low, 0)) == "fail"
+        assert known(entry.limit).grade(row.low) == "pass"
+        assert known(entry.limit).grade(math.nextafter(row.low, 0)) == "fail"
 
 
 @each("one", SHARED, told=lambda one: one.name)
@@ -74,8 +74,7 @@ def test_every_published_rate_is_below_its_ceiling(one: Sheet) -> None:
     }
     assert found.keys() >= TRAINING_RATES | {*OF_MATMUL}
     for name in TRAINING_RATES:
-        limit = found[name]
-        assert limit is not None
+        limit = known(found[name])
         assert all(limit.grade(figure.tflops) == "pass" for figure in one.published(name))
 
 

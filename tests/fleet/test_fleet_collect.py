@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pytest
 from fleet_verdicts import LAST_NIGHT, NOW, RATE, place, run_id, verdict
+from known import known
 
 from acceptance.core import regular_file
 from acceptance.core.parts import Gpu
@@ -116,8 +117,7 @@ def test_a_verdict_is_fresh_for_some_hours(
     tmp_path: Path, hours: float, expected: VerdictWord
 ) -> None:
     place(tmp_path, "a")
-    began = verdicts.began(LAST_NIGHT)
-    assert began is not None
+    began = known(verdicts.began(LAST_NIGHT))
     found, _ = judged(tmp_path, now=began + timedelta(hours=hours))
     assert word(found, "a") == expected
 
@@ -201,8 +201,7 @@ def test_a_fail_in_doubt_is_named_and_tested_again(tmp_path: Path, history: str)
     runs(tmp_path, history)
     (one,) = judged(tmp_path, signed=True)[0].due
     assert (one.verdict, one.newest, one.proved) == ("FAIL", None, False)
-    assert one.failed is not None
-    assert one.failed.verdict == "FAIL"
+    assert known(one.failed).verdict == "FAIL"
 
 
 @pytest.mark.parametrize("hours", [-40, -20, 20])

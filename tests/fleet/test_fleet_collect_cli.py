@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from command import printed
 from fleet_verdicts import Call, place, verdict
 
 from acceptance.core.verdict import VerdictWord
@@ -61,8 +62,7 @@ def test_the_missing_come_first_then_failures_with_their_finding(
     (tmp_path / "fleet/torn").mkdir()
     (tmp_path / "fleet/torn/verdict.json").write_text("{")
     (tmp_path / "due").write_text("a\nb\nc\nz\n")
-    code, out, _ = call("fleet", "--due", "due")
-    assert code == 1
+    out = printed(call("fleet", "--due", "due"), 1)
     assert out[0] == "UNJUDGED z: there is no verdict"
     assert out[1].startswith("FAIL b: gemm.rate[bf16]: measured 1, limit >= 600 (20")
     assert out[2].startswith(
@@ -101,8 +101,7 @@ def test_fail_on_does_not_make_a_pass_of_nothing(call: Call, tmp_path: Path) -> 
 def test_fresh_hours(call: Call, tmp_path: Path) -> None:
     place(tmp_path / "fleet", "a", fresh("PASS", "a", 5.0), written=datetime.now(UTC))
     assert call("fleet")[0] == 0
-    code, out, _ = call("fleet", "--fresh", "4")
-    assert code == 3
+    out = printed(call("fleet", "--fresh", "4"), 3)
     assert "no fresh verdict" in out[0]
 
 
@@ -240,8 +239,7 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     due = sorted({path.name for path in fleet.iterdir()} - {"stranger", "a\nPASS b"} | {"untested"})
     (tmp_path / "due").write_text("".join(f"{name}\n" for name in due))
 
-    code, out, err = call("fleet", "--due", "due", "--out", "nights")
-    assert (code, err) == (3, "")
+    out = printed(call("fleet", "--due", "due", "--out", "nights"), 3)
     assert out[-1] == (
         "UNJUDGED: 15 machines due: 5 PASS, 0 FAIL, 10 UNJUDGED (7 without a fresh verdict)"
     )
@@ -288,12 +286,10 @@ def test_one_machine_under_two_names_never_passes_twice(
     if kept:
         (tmp_path / "fleet").rename(tmp_path / "earlier")
     plant(tmp_path / "fleet", "gpu-01.lab", 3, of="x", gpus="X")
-    code, lines, _ = call("fleet", "--due", "due", *out)
-    assert code == 3
+    lines = printed(call("fleet", "--due", "due", *out), 3)
     assert "1 PASS, 0 FAIL, 1 UNJUDGED" in lines[-1]
     if kept:
-        code, lines, _ = call("--nights", "nights", "--due", "due", verb="report")
-        assert code == 3
+        lines = printed(call("--nights", "nights", "--due", "due", verb="report"), 3)
         assert "1 PASS, 0 FAIL, 1 UNJUDGED" in lines[-1]
     assert any("gpu-01.lab" in line and "gpu-01:" in line for line in lines)
 
@@ -306,8 +302,7 @@ def test_a_machine_with_new_gpus_counts_once_and_its_old_verdict_not_at_all(
     code, out, _ = call("fleet")
     assert (code, out[-1]) == (0, "PASS: 1 machine due: 1 PASS, 0 FAIL, 0 UNJUDGED")
     plant(tmp_path / "fleet", "a", 1, "UNJUDGED", gpus="OLD")  # both sets are still there
-    code, out, _ = call("fleet")
-    assert code == 1
+    out = printed(call("fleet"), 1)
     assert "two machines have this name" in out[0]
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from cases import each
+from command import assert_one_sentence, assert_refused, printed
 from fleet_verdicts import Call, place, verdict
 
 from acceptance import resources
@@ -224,8 +225,7 @@ def call(fleet: Call, site: Slurm, monkeypatch: pytest.MonkeyPatch) -> Call:
 def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm) -> None:
     site.hold("n1", "FAIL")
     site.hold("n2", "PASS", hours=40)
-    code, out, err = call("--licence", "rigproof", "--", "--profile", "nightly")
-    assert (code, err) == (0, "")
+    out = printed(call("--licence", "rigproof", "--", "--profile", "nightly"))
     assert out == ["fresh verdict, not tested again: n1", "submitted: n2 (7)"]
     (sent,) = site.calls("sbatch")
     assert "--nodelist=n2 --exclusive" in sent
@@ -308,8 +308,7 @@ def test_nodes_that_take_no_job_are_named(call: Call, site: Slurm) -> None:
 
 def test_a_node_that_slurm_refuses_hinders_no_other(call: Call, site: Slurm) -> None:
     site.says("sbatch --parsable", "sbatch: error: invalid account\n", code=1)
-    code, out, _ = call("--licence", "rigproof")
-    assert code == 3
+    out = printed(call("--licence", "rigproof"), 3)
     assert out == [
         "n1: sbatch refused: sbatch: error: invalid account",
         "n2: sbatch refused: sbatch: error: invalid account",
@@ -325,8 +324,7 @@ def test_drains_only_when_asked_and_undrains_only_what_is_ours(call: Call, site:
     site.says("sinfo -N", row("n1", "allocated") + held)
     call("--licence", "rigproof")
     assert site.calls("scontrol update") == []
-    code, out, _ = call("--licence", "rigproof", "--drain")
-    assert code == 0
+    out = printed(call("--licence", "rigproof", "--drain"))
     assert site.calls("scontrol update") == [
         f"scontrol update NodeName=n1 State=DRAIN Reason=rigproof FAIL: gemm.rate[bf16] {run}",
         "scontrol update NodeName=n2 State=RESUME",
@@ -451,8 +449,7 @@ def test_a_wait_ends_where_what_is_left_waits_for_a_node_that_is_away(
     away = row("n2", "down+not_responding", "Not responding")
     site.says("sinfo -N", row("n1", "idle") + away)
     site.says("squeue -h", "3|PENDING|n2|None\n4|RUNNING|somewhere|None\n")
-    code, out, _ = call("--licence", "rigproof", "--wait")
-    assert code == 3
+    out = printed(call("--licence", "rigproof", "--wait"), 3)
     assert "n2: its job cannot start (None): end the cause, or 'scancel 3'" in out
     assert "UNJUDGED n2: there is no verdict" in out
     assert out[-1].startswith("UNJUDGED: 2 machines due: 1 PASS, 0 FAIL, 1 UNJUDGED")
@@ -479,16 +476,18 @@ def test_mistakes_are_one_sentence(
 ) -> None:
     show(site, "n9")
     code, _, err = call(*arguments)
-    assert (code, err.count("\n")) == (2, 1)
-    assert said in err
+    assert code == 2
+    assert_one_sentence(err, said)
     assert site.calls("sbatch") == []
 
 
 def test_a_controller_that_does_not_answer(call: Call, site: Slurm) -> None:
     site.says("sinfo -N", "slurm_load_partitions: Unable to contact slurm controller\n", code=1)
-    code, _, err = call("--licence", "rigproof")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "sinfo refused: slurm_load_partitions: Unable to contact slurm controller" in err
+    assert_refused(
+        call("--licence", "rigproof"),
+        2,
+        "sinfo refused: slurm_load_partitions: Unable to contact slurm controller",
+    )
     site.says("sinfo -N", "")
     code, _, err = call("--partition", "gpu")
     assert (code, err) == (2, "rigproof: Slurm lists no nodes in the partition gpu: see 'sinfo'\n")
@@ -539,8 +538,7 @@ def test_a_refused_call_is_tried_again_while_waiting(
 
     site.says("squeue -h", "7|RUNNING|n1|None\n8|RUNNING|n2|None\n")
     clock = wait_by(monkeypatch, wake)
-    code, out, err = call("--licence", "rigproof", "--wait")
-    assert (code, err) == (0, "")
+    out = printed(call("--licence", "rigproof", "--wait"))
     assert out[-1].startswith("PASS: 2 machines due: 2 PASS")
     assert clock.pauses[-5:] == [2.0, 5.0, 10.0, 20.0, 40.0]
 
@@ -593,8 +591,7 @@ def test_a_job_that_never_starts_is_named_and_not_waited_for(
 
     clock = wait_by(monkeypatch, wake)
     wake(0.0)
-    code, out, _ = call("--licence", "rigproof", "--wait")
-    assert code == 3
+    out = printed(call("--licence", "rigproof", "--wait"), 3)
     assert [one for one in out if "cannot start" in one] == [
         f"n{n}: its job cannot start (PartitionNodeLimit): end the cause, or 'scancel {n + 2}'"
         for n in (1, 2)
@@ -620,8 +617,7 @@ def test_a_wait_has_a_limit(
     clock = wait_by(monkeypatch, lambda _: None)
     site.says("sinfo -N", "".join(row(f"n{n}", "idle") for n in (1, 2, 3)))
     site.says("squeue -h", "3|PENDING|n1|Licenses\n4|RUNNING|n2|None\n5|PENDING|n3|Priority\n")
-    code, out, _ = call("--wait", *arguments)
-    assert code == 3
+    out = printed(call("--wait", *arguments), 3)
     jobs = "n1 (3: Licenses), n2 (4: running), n3 (5: Priority)"
     assert f"not tested after {minutes} min, their jobs stay in the queue: {jobs}" in out
     assert clock.slept == pytest.approx(minutes * 60)
@@ -714,7 +710,5 @@ def test_a_folder_without_locks_is_refused(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(lock.fcntl, "flock", refuse)
-    code, out, err = call("--licence", "rigproof")
-    assert (code, out, err.count("\n")) == (2, [], 1)
-    assert f"/.jobs/.submit.lock {said}" in err
+    assert_refused(call("--licence", "rigproof"), 2, f"/.jobs/.submit.lock {said}")
     assert site.calls("sbatch") == []

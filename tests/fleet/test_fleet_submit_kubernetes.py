@@ -14,6 +14,7 @@ import kubernetes_validate
 import pytest
 import yaml
 from clusters import Object, as_list, created, devices, job, node
+from command import assert_refused, printed
 from fleet_verdicts import Call, place, verdict
 from kustomized import KUBECTL, site
 
@@ -91,8 +92,7 @@ def nodes_of(objects: list[Object]) -> list[str]:
 
 def test_a_job_a_node_is_applied(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     cluster.holds("nodes", [node("gpu-1"), node("gpu-2", 7, all_gpus=8), node("cpu-1", 0)])
-    code, lines, error = call("--kubernetes", str(site(tmp_path / "site")))
-    assert (code, error) == (0, "")
+    lines = printed(call("--kubernetes", str(site(tmp_path / "site"))))
     assert lines == [
         "submitted: gpu-1",
         "submitted: gpu-2",
@@ -110,8 +110,7 @@ def test_what_is_not_submitted_is_named(call: Call, cluster: Cluster, tmp_path: 
     cluster.holds(
         "nodes", [node("gpu-1"), node("gpu-2", cordoned=True), node("gpu-3", ready="Unknown")]
     )
-    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")))
-    assert code == 3
+    lines = printed(call("--kubernetes", str(site(tmp_path / "site"))), 3)
     assert lines == [
         "not submitted: gpu-2: it is cordoned",
         "not submitted: gpu-3: it is not ready (KubeletReady)",
@@ -138,14 +137,13 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         place(tmp_path / "verdicts", name, file, written=now - timedelta(hours=hours))
     cluster.holds("nodes", [node(name) for name in (*verdicts, "new")])
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
-    code, lines, _ = call(*argv)
-    assert code == 0
+    lines = printed(call(*argv))
     assert lines[:2] == [
         "not submitted: passed: its fresh verdict is PASS: nightly",
         "not submitted: failed: its fresh verdict is FAIL",
     ]
     assert nodes_of(cluster.applied) == ["stopped", "old", "failed-long-ago", "new"]
-    code, lines, _ = call(*argv, "--fresh", "60")
+    call(*argv, "--fresh", "60")
     assert nodes_of(cluster.applied) == ["stopped", "new"]
     (tmp_path / "key.pub").write_text("ssh-ed25519 AAAA nobody\n", encoding="utf-8")
     call(*argv, "--signer", "key.pub")
@@ -221,8 +219,7 @@ def test_by_claim_the_drivers_nodes_are_tested(
 ) -> None:
     cluster.holds("nodes", [node("gpu-1", 0), node("cpu-1", 0)])
     cluster.holds("resourceslices", [devices("gpu-1")])
-    code, _, _ = call("--kubernetes", str(site(tmp_path / "site", "least-dra")))
-    assert code == 0
+    printed(call("--kubernetes", str(site(tmp_path / "site", "least-dra"))))
     assert kinds(cluster.applied) == ["ConfigMap", "ResourceClaimTemplate", "Job"]
     assert nodes_of(cluster.applied) == ["gpu-1"]
 
@@ -246,8 +243,7 @@ def test_a_dry_run_prints_yaml_and_applies_nothing(
 def test_the_nodes_of_a_file(call: Call, cluster: Cluster, tmp_path: Path) -> None:
     cluster.holds("nodes", [node("gpu-1"), node("gpu-2")])
     (tmp_path / "nodes.txt").write_text("node/gpu-2\ngone\n", encoding="utf-8")
-    code, lines, _ = call("--kubernetes", str(site(tmp_path / "site")), "--due", "nodes.txt")
-    assert code == 3
+    lines = printed(call("--kubernetes", str(site(tmp_path / "site")), "--due", "nodes.txt"), 3)
     assert lines[0] == "not submitted: gone: the cluster has no such node"
     assert nodes_of(cluster.applied) == ["gpu-2"]
 
@@ -312,9 +308,11 @@ def test_what_goes_by_verdicts_needs_their_folder(
 
 
 def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path) -> None:
-    code, _, error = call("--kubernetes", str(tmp_path / "nowhere"))
-    assert (code, error.count("\n")) == (2, 1)
-    assert "nowhere: holds no kustomization.yaml: give the folder of your kustomization" in error
+    assert_refused(
+        call("--kubernetes", str(tmp_path / "nowhere")),
+        2,
+        "nowhere: holds no kustomization.yaml: give the folder of your kustomization",
+    )
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "kustomization.yaml").write_text("resources: [none.yaml]\n", encoding="utf-8")
@@ -322,9 +320,11 @@ def test_bad_input_is_one_sentence(call: Call, cluster: Cluster, tmp_path: Path)
     assert (code, error.count("\n")) == (3, 1)
     assert error.startswith("rigproof: kubectl patch --local failed (")
     (tmp_path / "cluster" / "nodes.json").write_text("Unauthorized", encoding="utf-8")
-    code, _, error = call("--kubernetes", str(site(tmp_path / "site")))
-    assert (code, error.count("\n")) == (3, 1)
-    assert "what kubectl get nodes printed is not understood" in error
+    assert_refused(
+        call("--kubernetes", str(site(tmp_path / "site"))),
+        3,
+        "what kubectl get nodes printed is not understood",
+    )
     assert not cluster.applied
 
 
@@ -351,7 +351,7 @@ def test_a_folder_of_verdicts_that_is_not_there_submits_nothing(
 ) -> None:
     """Every node would be tested again, and labelled UNJUDGED."""
     wrong = str(tmp_path / "typo")
-    code, out, error = call("--kubernetes", str(site(tmp_path / "site")), "--verdicts", wrong)
-    assert (code, out, error.count("\n")) == (2, [], 1)
-    assert "typo" in error
+    assert_refused(
+        call("--kubernetes", str(site(tmp_path / "site")), "--verdicts", wrong), 2, "typo"
+    )
     assert not cluster.applied

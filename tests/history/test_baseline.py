@@ -16,6 +16,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 from runs import judged
 
 from acceptance.core import reduction_message, repeat
@@ -98,8 +99,7 @@ def test_what_it_holds() -> None:
     )
     assert (found.provenance, found.era) == ({"host": "box"}, ERA)
     assert found.replaces == FormerBaseline("run-0", "2025-01-01", "f" * 64)
-    figure = found.figure("link.copy", "copy_h2d", Gpu(0))
-    assert figure is not None
+    figure = known(found.figure("link.copy", "copy_h2d", Gpu(0)))
     assert (figure.unit, figure.value, figure.serial, figure.among) == ("GB/s", 120.0, None, None)
     assert figure.spread == pytest.approx(3.6)  # 3 % of it
     assert "recorded H200 runs" in figure.basis
@@ -112,8 +112,7 @@ def test_a_machine_without_a_machine_file_can_have_one_and_it_says_so() -> None:
 
 
 def test_what_two_runs_cannot_be_compared_in_has_no_spread() -> None:
-    figure = made().figure("burn.filled", "burn_memory_filled", MEMORY)
-    assert figure is not None
+    figure = known(made().figure("burn.filled", "burn_memory_filled", MEMORY))
     assert figure.spread is None
     assert "the time that the run was given" in figure.basis
 
@@ -123,8 +122,9 @@ def test_in_a_virtual_machine_the_spread_is_that_of_one() -> None:
         journals.check("memory.copy", journals.due("memory_copy", MEMORY, limit=None))
     )
     for virtual, share in ((False, 0.1), (True, 0.4)):
-        figure = made(entries(plan, virtual=virtual)).figure("memory.copy", "memory_copy", MEMORY)
-        assert figure is not None
+        figure = known(
+            made(entries(plan, virtual=virtual)).figure("memory.copy", "memory_copy", MEMORY)
+        )
         assert figure.spread == pytest.approx(share)
 
 
@@ -134,8 +134,7 @@ def test_several_values_of_one_run_tell_how_far_they_lie_apart() -> None:
     body = run[place].body
     assert isinstance(body, Measured)
     run.insert(place, replace_value(run[place], 130.0))
-    two = made(run).figure(body.check, body.measurement, body.component)
-    assert two is not None
+    two = known(made(run).figure(body.check, body.measurement, body.component))
     assert body.value is not None
     assert two.among == 130.0 - body.value
 
@@ -147,8 +146,7 @@ def test_two_values_of_one_run_are_several() -> None:
     assert isinstance(body, Measured)
     assert body.value is not None
     run.insert(place, replace_value(run[place], body.value + 2.5))
-    figure = made(run).figure(body.check, body.measurement, body.component)
-    assert figure is not None
+    figure = known(made(run).figure(body.check, body.measurement, body.component))
     assert figure.among == 2.5
 
 
@@ -257,8 +255,7 @@ def held(gaps: Sequence[str] = (), value: float = 120.0) -> list[Entry]:
     before = machine_facts.machine()
     before["nvml"]["devices"][1]["uuid"] = "GPU-of-before"
     looks = [NightValue(day=20_000.0 + night, value=150.0) for night in range(30)]
-    rule = DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False)
-    assert rule is not None
+    rule = known(DRIFT.rule("copy_h2d", "GB/s", journals.FLOOR, virtual=False))
     past = build_reference(looks, None, rule=rule, today=20_030.0, baseline_day=None, rebased=False)
     due = journals.due("copy_h2d", Gpu(0)).against(past)
     birth = msgspec.structs.replace(machine_facts.born(before), book=machine_facts.BOOK)

@@ -16,6 +16,7 @@ import journals
 import machine_facts
 import pytest
 from cases import each
+from known import known
 from runs import machine_root, write_segment
 from thoroughness import ALL
 
@@ -101,9 +102,11 @@ def test_another_run_takes_its_place_on_request_alone(tmp_path: Path) -> None:
     assert done.former.read_bytes() == content
     found = baseline_file.require(tmp_path, MACHINE).certificate
     assert found.birth.run_id == "two"
-    assert found.replaces is not None
-    assert (found.replaces.run_id, found.replaces.sha256) == ("one", first.baseline.sha256)
-    assert found.replaces.accepted_utc == first.baseline.certificate.accepted_utc
+    assert (known(found.replaces).run_id, known(found.replaces).sha256) == (
+        "one",
+        first.baseline.sha256,
+    )
+    assert known(found.replaces).accepted_utc == first.baseline.certificate.accepted_utc
 
 
 def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
@@ -122,8 +125,7 @@ def test_all_that_were_baselines_are_kept(tmp_path: Path) -> None:
 
 def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> None:
     accept(run(tmp_path, "one", run_id="../../one"))
-    former = accept(run(tmp_path, "two"), replace=True).former
-    assert former is not None
+    former = known(accept(run(tmp_path, "two"), replace=True).former)
     assert former.parent == location.folder(tmp_path, MACHINE) / "baselines"
     assert "unsound-" in former.name
 
@@ -202,9 +204,8 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
         ):
             call()
     assert file.read_bytes() == content
-    done = accept(tmp_path / "two", replace=True)
-    assert done.former is not None
-    assert done.former.read_bytes() == content
+    former = known(accept(tmp_path / "two", replace=True).former)
+    assert former.read_bytes() == content
     assert baseline_file.require(tmp_path, MACHINE).certificate.replaces is None
     assert (
         baseline_file.former_baselines(tmp_path, MACHINE) == ()

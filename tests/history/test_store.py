@@ -11,6 +11,7 @@ import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known import known
 from nights import COPY, ERA, night, seen
 from thoroughness import examples
 
@@ -198,8 +199,7 @@ def test_the_number_of_a_run(path: Path) -> None:
     with Store.open(path) as store:
         for number, day in ((1, 20_001.0), (2, 90_000.0), (3, 20_003.0), (4, 20_004.0)):
             store.add(night(number, float(number), day=day))
-        at = queries.number(store, "run-00002")
-        assert at is not None
+        at = known(queries.number(store, "run-00002"))
         assert [look.value for look in seen(store, at)[COPY.part]] == [3.0, 4.0]
         assert queries.number(store, "run-00009") is None
         assert [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from known import known
 
 from acceptance.observe import board
 from acceptance.process import command
@@ -217,8 +218,7 @@ def test_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         libraries={"libcuda.so.1": str(library)},
         smi=found.smi,
     )
-    assert found.smi is not None
-    assert found.smi.endswith("nvidia-smi")
+    assert known(found.smi).endswith("nvidia-smi")
     programs.there = ()
     nothing = driver_files.find(root, programs.run)
     assert (nothing.libraries, nothing.smi) == ({}, None)

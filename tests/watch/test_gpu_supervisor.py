@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from known import known
 from machine_tree import NO_DMI, Programs, Tree, completed
 from runs import machine_root, until, write_segment
 from worded import worded
@@ -102,8 +103,7 @@ def test_a_child_that_lives_until_it_is_ended(run_dir: Path, child: Child) -> No
 
 def test_a_child_that_dies_says_why(child: Child) -> None:
     one = child("sys.exit('gpu0 cannot be watched')")
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
+    until(known(one._running).poll, "the child ends")
     one.check_alive()
     one.stop()
     assert one.failure is not None
@@ -114,17 +114,14 @@ def test_a_child_that_dies_says_why(child: Child) -> None:
 def test_a_child_that_says_why_is_told_in_the_readers_language(child: Child) -> None:
     why = Message("nvml_says", {"error": "Driver Not Loaded"})
     one = child(f"print({msgspec.json.encode(why).decode()!r}); sys.exit('NVML says: the same')")
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
+    until(known(one._running).poll, "the child ends")
     one.stop()
-    assert one.failure is not None
-    assert one.failure.values["last"] == why
+    assert known(one.failure).values["last"] == why
 
 
 def test_a_child_that_dies_without_a_word(child: Child) -> None:
     one = child("os.kill(os.getpid(), 9)")
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
+    until(known(one._running).poll, "the child ends")
     one.stop()
     assert one.failure is not None
     assert "was ended by signal 9" in worded(one.failure)
@@ -142,9 +139,8 @@ def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.Monke
 
 
 def test_a_folder_that_takes_no_context(tmp_path: Path) -> None:
-    one = SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True)
-    assert one.failure is not None
-    assert "could not be started: " in worded(one.failure)
+    failure = known(SamplerProcess(tmp_path / "missing", Path("/"), GPU, kernel_log=True).failure)
+    assert "could not be started: " in worded(failure)
 
 
 def test_silence_is_a_hang(run_dir: Path, child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +200,7 @@ def test_the_watch_itself_on_a_machine_without_a_driver(run_dir: Path) -> None:
         (WatchTarget(Gpu(0), "GPU-none", "0fff:ff:1f.0"),),
         kernel_log=True,
     )
-    assert one._running is not None
-    until(one._running.poll, "the child ends")
+    until(known(one._running).poll, "the child ends")
     one.stop()
     assert one.failure is not None
     assert "before the run did: " in worded(one.failure)

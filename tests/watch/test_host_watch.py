@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from known import known
 from runs import machine_root, until
 from worded import worded
 
@@ -284,8 +285,7 @@ def test_a_child_that_ends_before_the_run_is_the_watch_s_failure(
         gpu_supervisor, "argv", lambda _: (sys.executable, "-c", "raise SystemExit('no driver')")
     )
     watched = HostWatch(machine.run_dir, machine.root, GPU)
-    running = watched._gpus._running
-    assert running is not None
+    running = known(watched._gpus._running)
     until(running.poll, "the child ends")
     machine.log.write_text(machine.log.read_text() + "rubbish\n")
     watched.stop()
