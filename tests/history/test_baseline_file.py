@@ -133,42 +133,41 @@ def test_a_run_with_a_strange_id_is_kept_under_another_name(tmp_path: Path) -> N
 # --- runs that cannot be one ---
 
 
-def test_a_run_that_failed(tmp_path: Path) -> None:
-    with pytest.raises(
-        BaselineRefused,
-        match=r"/one: is FAIL, and only a run that passed can be the baseline \(copy_h2d on gpu0",
-    ):
-        accept(run(tmp_path, "one", 50.0))
-    assert not (tmp_path / "history").exists()
-
-
-def test_a_run_of_another_machine(tmp_path: Path) -> None:
-    with pytest.raises(
-        BaselineRefused,
-        match=r"/one: is a run of another machine \(machine-2\): accept it on that machine",
-    ):
-        accept(run(tmp_path, "one", machine="machine-2"))
-
-
-def test_a_run_whose_journal_is_torn(tmp_path: Path) -> None:
-    folder = run(tmp_path, "one")
-    with (folder / reader.SUPERVISOR).open("a") as file:
-        file.write('{"seq":')
-    with pytest.raises(
-        BaselineRefused, match=r"journal.jsonl ends in half a line.*: run `rigproof accept` again"
-    ):
+@each(
+    "more, journal, said",
+    [
+        (
+            {"value": 50.0},
+            None,
+            r"/one: is FAIL, and only a run that passed can be the baseline \(copy_h2d on gpu0",
+        ),
+        (
+            {"machine": "machine-2"},
+            None,
+            r"/one: is a run of another machine \(machine-2\): accept it on that machine",
+        ),
+        ({}, '{"seq":', r"journal.jsonl ends in half a line.*: run `rigproof accept` again"),
+        (
+            {},
+            "",
+            r"/one: was ended before its plan was written, .*: run `rigproof accept` again",
+        ),
+    ],
+    told=["failed", "of another machine", "torn", "ended before its plan"],
+)
+def test_a_run_that_is_refused(
+    tmp_path: Path, more: dict[str, Any], journal: str | None, said: str
+) -> None:
+    folder = run(tmp_path, "one", **more)
+    path = folder / reader.SUPERVISOR
+    if journal:
+        path.write_text(path.read_text() + journal)
+    elif journal == "":
+        path.unlink()
+        write_segment(path, [], tmp_path / "root")
+    with pytest.raises(BaselineRefused, match=said):
         accept(folder)
-
-
-def test_a_run_that_was_ended_before_its_plan(tmp_path: Path) -> None:
-    folder = run(tmp_path, "one")
-    (folder / reader.SUPERVISOR).unlink()
-    write_segment(folder / reader.SUPERVISOR, [], tmp_path / "root")
-    with pytest.raises(
-        BaselineRefused,
-        match=r"/one: was ended before its plan was written, .*: run `rigproof accept` again",
-    ):
-        accept(folder)
+    assert not baseline_file.path(tmp_path, MACHINE).exists()
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:
