@@ -4,7 +4,6 @@ happens in between.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known import known
-from nights import COPY, ERA, night, seen
+from nights import COPY, ERA, night, seen, written
 from thoroughness import examples
 
 from acceptance.core.parts import CPU, ITSELF, Gpu, Part
@@ -44,14 +43,6 @@ def store(path: Path) -> Iterator[Store]:
 def add(store: Store, *nights: Night) -> None:
     for one in nights:
         store.add(one)
-
-
-def written(path: Path, *statements: str) -> None:
-    """The file of another program, or of another version."""
-    path.parent.mkdir(parents=True)
-    connection = sqlite3.connect(path)
-    connection.executescript(";".join(statements))
-    connection.close()
 
 
 def values(store: Store, line: SeriesKey = COPY) -> list[float]:
