@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -99,8 +100,13 @@ def test_a_verdict_alone_is_verified(run: Run, key: Path, tmp_path: Path) -> Non
         (alone / name).write_bytes((run.folder / name).read_bytes())
     assert not signature.verify(alone, key.with_suffix(".pub")).whole
     (alone / reader.TELEMETRY).touch()
-    with pytest.raises(signature.SignatureError, match="the seal names it"):
-        signature.verify(alone)
+    assert_not_verified(alone, "the seal names it")
+
+
+def assert_not_verified(folder: Path, said: str, signers: Path | None = None) -> None:
+    with pytest.raises(signature.SignatureError) as error:
+        signature.verify(folder, signers)
+    assert re.search(said, str(error.value))
 
 
 def _replaced(name: str, old: bytes, new: bytes) -> Callable[[Path], None]:
@@ -147,18 +153,15 @@ def test_what_was_changed_is_named(
 ) -> None:
     signature.sign(run, key)
     change(run.folder)
-    with pytest.raises(signature.SignatureError) as error:
-        signature.verify(run.folder)
-    assert said in str(error.value)
+    assert_not_verified(run.folder, said)
 
 
 def test_somebody_else_is_not_the_signer(run: Run, key: Path, tmp_path: Path) -> None:
     signature.sign(run, key)
     other = made_key(tmp_path / "other")
-    with pytest.raises(signature.SignatureError, match=r"any signer in .*: No principal matched\."):
-        signature.verify(run.folder, other.with_suffix(".pub"))
-    with pytest.raises(signature.SignatureError, match="cannot be read"):
-        signature.verify(run.folder, tmp_path / "nobody")
+    signers = other.with_suffix(".pub")
+    assert_not_verified(run.folder, r"any signer in .*: No principal matched\.", signers)
+    assert_not_verified(run.folder, "cannot be read", tmp_path / "nobody")
 
 
 @pytest.mark.parametrize(
@@ -176,9 +179,7 @@ def test_why_a_signer_is_not_accepted_is_said_with_the_line(
     signature.sign(run, key)
     signers = tmp_path / "signers"
     signers.write_text("\n" + line.format(key=key.with_suffix(".pub").read_text()))
-    with pytest.raises(signature.SignatureError, match="is not accepted for any") as error:
-        signature.verify(run.folder, signers)
-    assert f"{tmp_path}/{why}" in str(error.value)
+    assert_not_verified(run.folder, f"is not accepted for any.*{tmp_path}/{why}", signers)
 
 
 def test_a_signature_for_another_purpose_is_none(run: Run, key: Path) -> None:
@@ -187,8 +188,7 @@ def test_a_signature_for_another_purpose_is_none(run: Run, key: Path) -> None:
     (run.folder / signature.SIGNATURE).unlink()
     argv = ["ssh-keygen", "-Y", "sign", "-q", "-f", str(key), "-n", "file", str(path)]
     subprocess.run(argv, check=True)
-    with pytest.raises(signature.SignatureError, match="does not fit"):
-        signature.verify(run.folder)
+    assert_not_verified(run.folder, "does not fit")
 
 
 def test_a_key_that_cannot_sign_is_told_before_a_run(tmp_path: Path) -> None:
@@ -244,8 +244,7 @@ def test_a_signed_verdict_of_no_word_is_not_held(
     monkeypatch.setattr(verdict_json, "render", lambda _: b"{}")
     (run.folder / run_folder.VERDICT).write_bytes(b"{}")
     signature.sign(run, key)
-    with pytest.raises(signature.SignatureError, match="cannot be told"):
-        signature.verify(run.folder)
+    assert_not_verified(run.folder, "cannot be told")
 
 
 @pytest.mark.parametrize(("value", "verdict", "code"), [(300.0, "PASS", 3), (1.0, "FAIL", 1)])
