@@ -10,6 +10,7 @@ from pathlib import Path
 import journals
 import pytest
 from command import Call, assert_refused, printed
+from keys import made_key
 from runs import machine_root, write_segment
 
 from acceptance.cli import machine_test
@@ -27,12 +28,6 @@ pytestmark = pytest.mark.tools
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
     return made_key(tmp_path / "key")
-
-
-def made_key(path: Path, passphrase: str = "") -> Path:
-    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "box@lab", "-f", str(path)]
-    subprocess.run(argv, check=True)
-    return path
 
 
 @pytest.fixture

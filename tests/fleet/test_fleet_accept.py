@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import shutil
-import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 from command import assert_refused, printed
-from fleet_verdicts import LESS, Call, place, verdict
+from fleet_verdicts import LESS, Call, ago, place, verdict
+from keys import made_key
 from known import known
 from lxml import etree
 
@@ -31,13 +31,9 @@ FRESH = timedelta(hours=30)
 REASON = "sold with one GPU less, order 7"
 
 
-def run_of(hours: float) -> str:
-    return f"{datetime.now(UTC) - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0a1f"
-
-
 def hold(folder: Path, name: str, word: VerdictWord, hours: float, **more: Any) -> str:
     """A verdict of a machine in a fleet's folder, from some hours ago; returns its run."""
-    run = run_of(hours)
+    run = ago(hours, "0a1f")[0]
     more = {"serial": name, "machine_id": name, "profile": "accept", **more}
     place(folder, name, verdict(word, run, **more), under=run, written=datetime.now(UTC))
     return run
@@ -351,8 +347,7 @@ def test_kept_nights_follow_the_rule(fleet: Call, tmp_path: Path) -> None:
 
 def test_with_signers_an_acceptance_is_signed(fleet: Call, tmp_path: Path) -> None:
     for name in ("key", "other"):
-        made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)]
-        subprocess.run(made, check=True)
+        made_key(tmp_path / name)
     failed = hold(tmp_path / "fleet", "n1", "FAIL", 3)
     assert fleet("accept", "n1", "fleet", "--reason", REASON)[0] == 0
     folder, key = tmp_path / "fleet", tmp_path / "key.pub"
@@ -424,7 +419,7 @@ def test_ended_lists_what_stands_and_what_was_ended(fleet: Call, tmp_path: Path)
     out = printed(fleet("failures", "fleet/n1"))
     assert any(REASON in one for one in out)
     assert len((folder / "n1/ended").read_text().splitlines()) == 2
-    (folder / "n1" / run_of(1)).mkdir()
+    (folder / "n1" / ago(1)[0]).mkdir()
     assert fleet("failures", "fleet/n1")[0] == 3, "a run without a verdict"
     (tmp_path / "signers").write_text("")
     assert fleet("failures", "fleet/n1", "--signer", "signers")[0] == 1

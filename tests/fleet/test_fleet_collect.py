@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
-import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 from cases import each
 from fleet_verdicts import LAST_NIGHT, NOW, RATE, place, run_id, verdict
+from keys import made_key, sign
 from known import known
 
 from acceptance.core import regular_file
@@ -893,31 +892,14 @@ def test_an_unsigned_verdict_is_marked_and_counts_only_where_no_signer_is_named(
     assert (word(strict, "a"), word(strict, "b")) == ("UNJUDGED", "FAIL")
 
 
-def _key(path: Path) -> Path:
-    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "box@lab", "-f", str(path)]
-    subprocess.run(argv, check=True)
-    return path
-
-
-def _sign(path: Path, key: Path, file: File, machine: str = "id-1") -> None:
-    digest = hashlib.sha256(msgspec.json.encode(file)).hexdigest()
-    statement = (
-        f"rigproof evidence 1\nrun {file.run_id}\nmachine {machine}\n"
-        f"evidence {'0' * 64}\nverdict.json {digest}\n"
-    ).encode()
-    (path.parent / signature.STATEMENT).write_bytes(statement)
-    made = signature._signature(statement, key)
-    (path.parent / signature.SIGNATURE).write_bytes(made)
-
-
 @pytest.mark.tools
 def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
-    key, fleet = _key(tmp_path / "key"), tmp_path / "fleet"
+    key, fleet = made_key(tmp_path / "key"), tmp_path / "fleet"
     for name in ("sound", "altered", "packed", "elsewhere"):
         file = verdict("PASS", serial=name)
         path = place(fleet, name, file, packed=name == "packed")
         machine = "id-2" if name == "elsewhere" else "id-1"
-        _sign(path, key, file, machine)
+        sign(path, msgspec.json.encode(file), key, machine)
     place(fleet, "altered", verdict("PASS", values=(701.0,)))
     signers = key.with_suffix(".pub")
     found = verdicts.collect([fleet], NOW, NOW - FRESH, signers)
@@ -931,7 +913,7 @@ def test_signed_verdicts_are_checked(tmp_path: Path) -> None:
     }
     assert "it was changed or replaced" in reason(standings, "altered")
     assert found.verdicts["sound"][0].signer == "key.pub"
-    other = _key(tmp_path / "other").with_suffix(".pub")
+    other = made_key(tmp_path / "other").with_suffix(".pub")
     refused = night.judge(
         verdicts.collect([fleet], NOW, NOW - FRESH, other), None, NOW, FRESH, signed=True
     )

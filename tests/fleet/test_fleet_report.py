@@ -17,7 +17,7 @@ import numpy as np
 import pages
 import pytest
 from command import assert_refused, printed
-from fleet_verdicts import RATE, Call, place, verdict
+from fleet_verdicts import RATE, Call, ago, place, verdict
 from junitparser import JUnitXml
 from known import known
 from prometheus_client.parser import text_string_to_metric_families
@@ -46,8 +46,7 @@ def machine(
     folder: Path, name: str, word: VerdictWord = "PASS", hours: float = 3.0, **more: Any
 ) -> None:
     """A machine with a run that began some hours ago, in a folder of its own."""
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
+    run, at = ago(hours)
     facts = {
         "gpu_model": MODEL,
         "nvidia_driver": more.pop("driver", DRIVER),

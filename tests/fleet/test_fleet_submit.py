@@ -14,10 +14,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+import fleet_verdicts
 import pytest
 from cases import each
 from command import assert_one_sentence, assert_refused, printed
-from fleet_verdicts import Call, place, verdict
+from fleet_verdicts import Call
 
 from acceptance import resources
 from acceptance.cli import fleet_slurm
@@ -197,11 +198,11 @@ class Slurm:
         (self.bin / f"{name}.code").write_text(str(code))
 
     def hold(self, node: str, word: VerdictWord, hours: float = 1.0) -> str:
-        at = datetime.now(UTC) - timedelta(hours=hours)
-        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=node, machine_id=node)
-        place(self.shared, f"{node}/{run}", file, written=at + timedelta(minutes=1))
-        return run
+        return fleet_verdicts.hold(self.shared, node, word, hours)
+
+    def die(self, node: str, hours: float) -> None:
+        """A run of a node that began and left no verdict."""
+        (self.shared / node / fleet_verdicts.ago(hours)[0]).mkdir()
 
     def calls(self, program: str) -> list[str]:
         log = self.bin / "calls"
@@ -270,8 +271,7 @@ def test_a_fail_is_drained_for_until_a_newer_pass(call: Call, site: Slurm) -> No
 def test_a_fail_in_doubt_is_drained_for_and_tested_again(call: Call, site: Slurm) -> None:
     """The node died in its retest, or its clock is ahead: it does not pass for tested."""
     run = site.hold("n1", "FAIL", hours=5)
-    at = datetime.now(UTC) - timedelta(hours=2)
-    (site.shared / f"n1/{at:%Y-%m-%dT%H-%M-%SZ}-0").mkdir()
+    site.die("n1", hours=2)
     ahead = site.hold("n2", "FAIL", hours=-5)
     _, out, _ = call("--licence", "rigproof")
     assert out == ["submitted: n1 (7), n2 (7)"]
@@ -377,8 +377,7 @@ def test_a_fail_in_doubt_is_not_drained_for_while_its_retest_waits(call: Call, s
     reserve(site)
     show(site, "n1")
     run = site.hold("n1", "FAIL", hours=0.5)
-    at = datetime.now(UTC) - timedelta(hours=0.2)
-    (site.shared / f"n1/{at:%Y-%m-%dT%H-%M-%SZ}-0").mkdir()
+    site.die("n1", hours=0.2)
     site.says("sinfo -N", row("n1", "idle+maintenance+reserved"))
     site.says("squeue -h", "3|PENDING|n1|None\n")
     _, out, _ = call("--licence", "rigproof", "--reservation", "repair")

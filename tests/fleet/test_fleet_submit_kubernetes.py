@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 import yaml
 from clusters import Object, as_list, created, devices, job, node
 from command import assert_refused, printed
-from fleet_verdicts import Call, place, verdict
+from fleet_verdicts import Call, hold
 from kustomized import KUBECTL, site
 
 from acceptance.core.verdict import VerdictWord
@@ -123,7 +122,6 @@ def test_what_is_not_submitted_is_named(call: Call, cluster: Cluster, tmp_path: 
 def test_a_node_with_a_fresh_word_is_not_tested_again(
     call: Call, cluster: Cluster, tmp_path: Path
 ) -> None:
-    now = datetime.now(UTC)
     verdicts: dict[str, tuple[VerdictWord, float]] = {
         "passed": ("PASS", 3),
         "failed": ("FAIL", 3),
@@ -132,9 +130,7 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
         "failed-long-ago": ("FAIL", 40),
     }
     for name, (word, hours) in verdicts.items():
-        run = f"{now - timedelta(hours=hours):%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=name, machine_id=name)
-        place(tmp_path / "verdicts", name, file, written=now - timedelta(hours=hours))
+        hold(tmp_path / "verdicts", name, word, hours)
     cluster.holds("nodes", [node(name) for name in (*verdicts, "new")])
     argv = ("--kubernetes", str(site(tmp_path / "site")), "--verdicts", str(tmp_path / "verdicts"))
     lines = printed(call(*argv))
@@ -155,12 +151,9 @@ def test_a_node_with_a_fresh_word_is_not_tested_again(
 def runs(folder: Path, name: str, *history: tuple[VerdictWord, float]) -> None:
     """Runs of a node that began some hours ago; one of hours below 0 has no verdict."""
     for word, hours in history:
-        at = datetime.now(UTC) - timedelta(hours=abs(hours))
-        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=name, machine_id=name)
-        path = place(folder, name, file, under=run, written=at)
+        run = hold(folder, name, word, abs(hours))
         if hours < 0:
-            path.unlink()
+            (folder / name / run / "verdict.json").unlink()
 
 
 def test_a_fail_stands_until_a_newer_pass(call: Call, cluster: Cluster, tmp_path: Path) -> None:
@@ -258,12 +251,9 @@ def test_a_cluster_without_gpus_is_no_success(call: Call, cluster: Cluster, tmp_
 
 
 def test_labels_and_taints_where_asked_for(call: Call, cluster: Cluster, tmp_path: Path) -> None:
-    now = datetime.now(UTC)
     words: dict[str, VerdictWord] = {"good": "PASS", "bad": "FAIL", "repaired": "PASS"}
     for name, word in words.items():
-        run = f"{now - timedelta(hours=3):%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=name, machine_id=name)
-        place(tmp_path / "verdicts", name, file, written=now)
+        hold(tmp_path / "verdicts", name, word, 3)
     cluster.holds(
         "nodes",
         [

@@ -13,12 +13,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import fleet_verdicts
 import pytest
 import slurm_cluster
-from fleet_verdicts import place, verdict
+from fleet_verdicts import verdict
 from slurm_cluster import Cluster, until
 
 from acceptance import resources
@@ -86,10 +86,7 @@ class Site:
 
     def hold(self, node: str, word: VerdictWord, hours: float = 1.0) -> None:
         """Let a node have a verdict of some hours ago."""
-        at = datetime.now(UTC) - timedelta(hours=hours)
-        run = f"{at:%Y-%m-%dT%H-%M-%SZ}-0001"
-        file = verdict(word, run, serial=node, machine_id=node)
-        place(self.shared, f"{node}/{run}", file, written=at + timedelta(minutes=1))
+        fleet_verdicts.hold(self.shared, node, word, hours)
 
     def reason(self, node: str) -> str:
         return self.cluster.ask("sinfo", "-h", "-n", node, "-o", "%E").strip()

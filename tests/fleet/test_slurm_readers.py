@@ -14,7 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from cases import each
-from fleet_verdicts import LESS, verdict
+from fleet_verdicts import LESS, ago, verdict
 from hypothesis import HealthCheck, given, strategies
 
 from acceptance import resources
@@ -30,8 +30,7 @@ def hold(
     folder: Path, word: VerdictWord = "PASS", hours: float = 1.0, tail: str = "0a1f", **more: object
 ) -> tuple[str, Path]:
     """Write a verdict as a run does; returns the run's id and the file."""
-    at = datetime.now(UTC) - timedelta(hours=hours)
-    run = f"{at:%Y-%m-%dT%H-%M-%SZ}-{tail}"
+    run, _ = ago(hours, tail)
     file = folder / run / "verdict.json"
     file.parent.mkdir(parents=True)
     file.write_bytes(plain_json.render(verdict(word, run, **more)))
@@ -261,8 +260,7 @@ def test_a_thousand_runs_without_a_word_are_passed_over(readers: Path, tmp_path:
     run, _ = hold(runs, "FAIL", hours=3000.0)
     _, file = hold(runs, "UNJUDGED", hours=2000.5)
     for hours in range(1, 1000):
-        at = datetime.now(UTC) - timedelta(hours=hours)
-        other = runs / f"{at:%Y-%m-%dT%H-%M-%SZ}-0a1f"
+        other = runs / ago(hours, "0a1f")[0]
         other.mkdir()
         (other / "verdict.json").hardlink_to(file)
     assert read(readers, runs)[::2] == ["FAIL", run]
