@@ -18,6 +18,7 @@ import product_session
 import pytest
 from cases import each
 from command import Call, assert_one_sentence, assert_refused, printed
+from raising import raising
 from runs import write_segment, write_views
 
 from acceptance import __main__, resources
@@ -577,7 +578,7 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
         (
             ZeroDivisionError("oh\nno"),
             3,
-            "an error of rigproof's own in test_command_line.py, line",
+            "an error of rigproof's own in raising.py, line",
         ),
         (
             PermissionError(13, "Permission denied", "/some/where"),
@@ -596,10 +597,8 @@ def test_inventory(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_trouble_looks_like_a_verdict(
     call: Call, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, said: str | None
 ) -> None:
-    def verb(_options: object) -> int:
-        raise raised
 
-    monkeypatch.setattr(judge, "run", verb)
+    monkeypatch.setattr(judge, "run", raising(raised))
     found, out, err = call("judge", "x")
     assert (found, out) == (code, "")
     if said is None:

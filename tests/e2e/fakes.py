@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from executable import executable
+
 STRESS_NG = f"""\
 stress-ng: info:  [4543] setting to a 1 second run per stressor
 stress-ng: info:  [4543] dispatching hogs: {os.cpu_count()} cpu
@@ -63,10 +65,7 @@ def write(folder: Path, tool: str, fault: str) -> Path:
 
 def program(folder: Path, name: str, script: str) -> Path:
     """Put a shell script of this name into the folder."""
-    file = folder / name
-    file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    file.chmod(0o755)
-    return file
+    return executable(folder / name, f"#!/bin/sh\n{script}\n")
 
 
 def dmidecode(folder: Path, slots: list[str]) -> Path:

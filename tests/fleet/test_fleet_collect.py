@@ -17,6 +17,7 @@ from cases import each
 from fleet_verdicts import LAST_NIGHT, NOW, RATE, place, run_id, verdict
 from keys import made_key, sign
 from known import known
+from raising import raising
 
 from acceptance.core import regular_file
 from acceptance.core.parts import Gpu
@@ -278,10 +279,11 @@ def test_a_changed_verdict_is_named_beside_a_newer_pass_too(
     for name in (signature.STATEMENT, signature.SIGNATURE):
         (path.parent / name).write_bytes(b"x")
 
-    def verify(*_: object) -> None:
-        raise signature.SignatureError("evidence_of_another_run", run=earlier)
-
-    monkeypatch.setattr(signature, "verify_verdict", verify)
+    monkeypatch.setattr(
+        signature,
+        "verify_verdict",
+        raising(signature.SignatureError("evidence_of_another_run", run=earlier)),
+    )
     place(tmp_path, "a", under=LAST_NIGHT)
     found, _ = judged(tmp_path)
     assert [one.message.code for one in found.troubles] == ["fleet_altered"]

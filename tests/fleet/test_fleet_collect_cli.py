@@ -13,6 +13,7 @@ import keys
 import msgspec
 import pytest
 from command import assert_refused, printed
+from executable import executable
 from fleet_verdicts import Call, ago, place, verdict
 
 from acceptance.core.verdict import VerdictWord
@@ -129,10 +130,9 @@ def test_without_duckdb_a_night_is_judged_and_not_kept(
 
 def test_the_nodes_of_slurm(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "fleet", a="PASS")
-    sinfo = tmp_path / "bin/sinfo"
-    sinfo.parent.mkdir()
-    sinfo.write_text('#!/bin/sh\n[ "$*" = "-N -h -o %N" ] && printf "a\\nb\\na\\n"\n')
-    sinfo.chmod(0o755)
+    sinfo = executable(
+        tmp_path / "bin/sinfo", '#!/bin/sh\n[ "$*" = "-N -h -o %N" ] && printf "a\\nb\\na\\n"\n'
+    )
     monkeypatch.setenv("PATH", str(sinfo.parent), prepend=":")
     code, out, _ = call("fleet", "--due-slurm")
     assert (code, out[0]) == (3, "UNJUDGED b: there is no verdict")
@@ -342,9 +342,7 @@ for file; do [ ! -f "$file" ] || cp "$file" "$place"; done
 def test_the_drop_in_of_the_documents_keeps_a_fail(call: Call, tmp_path: Path) -> None:
     """It copies each run into a folder of its own: an UNJUDGED night overwrites no FAIL."""
     program, reports = tmp_path / "bin/rsync", tmp_path / "reports"
-    program.parent.mkdir()
-    program.write_text(RSYNC)
-    program.chmod(0o755)
+    executable(program, RSYNC)
     text = (Path(__file__).parents[2] / "docs/from-one-to-many.md").read_text()
     (unit,) = re.findall(r"^ExecStopPost=((?:.*\\\n)*.*)", text, re.MULTILINE)
     unit = unit.replace("\\\n", " ").replace("%H", "n1").replace("$$", "$")  # as systemd does

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from fleet_verdicts import LAST_NIGHT, NOW, place, run_id, verdict
 from known import known
+from raising import raising
 
 from acceptance.core.parts import Gpu
 from acceptance.core.verdict import VerdictWord
@@ -259,10 +260,7 @@ def test_a_disk_that_does_not_take_it_changes_nothing(
     (path,) = parquet.write(tmp_path, made)
     before = path.read_bytes()
 
-    def full(file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(parquet.NightFileError, match="No space left"):
         parquet.write(tmp_path, made)
     assert path.read_bytes() == before

@@ -18,7 +18,9 @@ import fleet_verdicts
 import pytest
 from cases import each
 from command import assert_one_sentence, assert_refused, printed
+from executable import executable
 from fleet_verdicts import Call
+from raising import raising
 
 from acceptance import resources
 from acceptance.cli import fleet_slurm
@@ -185,8 +187,7 @@ class Slurm:
         self.bin.mkdir()
         self.shared.mkdir()
         for name in ("sinfo", "squeue", "scontrol", "sbatch"):
-            (self.bin / name).write_text(FAKE)
-            (self.bin / name).chmod(0o755)
+            executable(self.bin / name, FAKE)
         self.says("sinfo -N", row("n1", "idle") + row("n2", "idle"))
         self.says("sbatch --parsable", "7\n")
         self.says("scontrol show licenses", LICENCE)
@@ -705,9 +706,6 @@ def test_a_folder_without_locks_is_refused(
 ) -> None:
     """Some shared file systems have none: then nothing keeps two calls apart."""
 
-    def refuse(_file: int, _kind: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(lock.fcntl, "flock", refuse)
+    monkeypatch.setattr(lock.fcntl, "flock", raising(OSError(number, os.strerror(number))))
     assert_refused(call("--licence", "rigproof"), 2, f"/.jobs/.submit.lock {said}")
     assert site.calls("sbatch") == []

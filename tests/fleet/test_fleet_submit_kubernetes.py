@@ -14,6 +14,7 @@ import pytest
 import yaml
 from clusters import Object, as_list, created, devices, job, node
 from command import assert_refused, printed
+from executable import executable
 from fleet_verdicts import Call, hold
 from kustomized import KUBECTL, site
 
@@ -63,13 +64,10 @@ class Cluster:
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     folder = tmp_path / "cluster"
     folder.mkdir()
-    fake = tmp_path / "bin" / "kubectl"
-    fake.parent.mkdir()
-    fake.write_text(
+    fake = executable(
+        tmp_path / "bin" / "kubectl",
         FAKE.format(folder=shlex.quote(str(folder)), kubectl=shlex.quote(str(KUBECTL))),
-        encoding="utf-8",
     )
-    fake.chmod(0o755)
     monkeypatch.setenv("PATH", os.pathsep.join([str(fake.parent), os.environ["PATH"]]))
     return Cluster(folder)
 

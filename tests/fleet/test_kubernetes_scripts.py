@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from executable import executable
 from fleet_verdicts import LESS, verdict
 from kustomized import DEPLOY, build, one
 from msgspec import structs
@@ -54,12 +55,10 @@ def run_script(
     out, bin_folder = tmp_path / "out", tmp_path / "bin"
     for folder in (out, bin_folder, tmp_path / "verdicts"):
         folder.mkdir(exist_ok=True)
-    fake = bin_folder / "rigproof"
-    fake.write_text(
+    executable(
+        bin_folder / "rigproof",
         RUN.format(code=code, more=more, out=out, run=run, wait="yes" if wait else ""),
-        encoding="utf-8",
     )
-    fake.chmod(0o755)
     return ["/bin/sh", str(ACCEPT), "--profile", "smoke"]
 
 

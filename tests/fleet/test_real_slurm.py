@@ -18,6 +18,7 @@ from pathlib import Path
 import fleet_verdicts
 import pytest
 import slurm_cluster
+from executable import executable
 from fleet_verdicts import verdict
 from slurm_cluster import Cluster, until
 
@@ -121,9 +122,7 @@ def started(folder: Path) -> Iterator[Cluster]:
 @pytest.fixture
 def site(cluster: Cluster, tmp_path: Path) -> Iterator[Site]:
     (tmp_path / "shared").mkdir()
-    fake = tmp_path / "rigproof"
-    fake.write_text(FAKE)
-    fake.chmod(0o755)
+    executable(tmp_path / "rigproof", FAKE)
     for word in ("PASS", "FAIL"):
         file = verdict(word, "RUN_ID", serial="NODE", machine_id="NODE")
         (tmp_path / f"{word}.json").write_bytes(plain_json.render(file))

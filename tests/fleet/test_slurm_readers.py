@@ -14,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from cases import each
+from executable import executable
 from fleet_verdicts import LESS, ago, verdict
 from hypothesis import HealthCheck, given, strategies
 
@@ -491,10 +492,10 @@ def test_settings_that_cannot_be_read(gate: Gate, readers: Path) -> None:
 
 def test_mistakes_in_settings_are_logged(readers: Path, tmp_path: Path) -> None:
     """By the health check and the prolog, beside what they say of the verdict."""
-    logger = tmp_path / "bin/logger"
-    logger.parent.mkdir()
-    logger.write_text(f'#!/bin/sh\nif [ $# -gt 2 ]; then echo "$3"; else cat; fi >>{tmp_path}/log')
-    logger.chmod(0o755)
+    logger = executable(
+        tmp_path / "bin/logger",
+        f'#!/bin/sh\nif [ $# -gt 2 ]; then echo "$3"; else cat; fi >>{tmp_path}/log',
+    )
     own = {"PATH": f"{logger.parent}:/usr/bin:/bin", "SLURM_JOB_USER": "bob", "SLURM_JOB_ID": "7"}
 
     def logged(program: str) -> tuple[int, str, str]:
@@ -543,9 +544,7 @@ exit 1
 
 
 def job(tmp_path: Path, readers: Path, *runtime: str) -> subprocess.CompletedProcess[str]:
-    command = tmp_path / "command"
-    command.write_text(COMMAND)
-    command.chmod(0o755)
+    command = executable(tmp_path / "command", COMMAND)
     own = {"SLURMD_NODENAME": "n1", "SLURM_JOB_ID": "7", "PATH": f"{tmp_path}:/usr/bin:/bin"}
     shared, out = str(tmp_path / "shared"), str(tmp_path / "out")
     return start(readers / "job", shared, out, *runtime, str(command), "accept", **own)
@@ -605,9 +604,7 @@ def test_a_job_whose_folder_cannot_be_made_starts_nothing(readers: Path, tmp_pat
 def test_a_job_in_the_runtime_of_the_site(
     readers: Path, tmp_path: Path, runtime: str, program: str, given: str
 ) -> None:
-    fake = tmp_path / program
-    fake.write_text('#!/bin/sh\necho "$*" >"$0.argv"\n')
-    fake.chmod(0o755)
+    executable(tmp_path / program, '#!/bin/sh\necho "$*" >"$0.argv"\n')
     done = job(tmp_path, readers, runtime, "a b")
     assert done.returncode == 3, "it ended well and left no verdict"
     told = (tmp_path / f"{program}.argv").read_text()

@@ -17,6 +17,7 @@ import machine_facts
 import pytest
 from cases import each
 from known import known
+from raising import raising
 from runs import machine_root, write_segment
 from thoroughness import ALL
 
@@ -268,10 +269,7 @@ def test_a_disk_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     first = accept(run(tmp_path, "one"))
     run(tmp_path, "two")
 
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
     with pytest.raises(
         BaselineUnsound, match=r"cannot be written \(No space left on device\): make room there"
     ):

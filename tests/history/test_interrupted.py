@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from nights import COPY, MACHINE, night, seen, write_run
+from raising import raising
 from thoroughness import ALL
 
 from acceptance.history import location, lock, queries, rebuild
@@ -277,11 +278,9 @@ def test_a_kill_while_the_new_file_takes_the_place_of_the_old(
 def test_a_file_system_without_links_keeps_a_copy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(self: Path, target: Path) -> None:
-        raise PermissionError(1, "Operation not permitted")
 
     record(path, 1)
-    monkeypatch.setattr(Path, "hardlink_to", refused)
+    monkeypatch.setattr(Path, "hardlink_to", raising(PermissionError(1, "Operation not permitted")))
     store, told = rebuild.rebuild(path.parents[2], MACHINE)
     with store:
         assert whole(store) == ["run-00001"]

@@ -16,6 +16,7 @@ from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import COPY, MACHINE, night, seen, write_run, written
+from raising import raising
 from thoroughness import examples
 
 from acceptance.core.message import Message
@@ -553,12 +554,9 @@ def test_night_files_that_cannot_be_written_leave_the_store_as_it_is(
     path = older_store(out)
     before = path.read_bytes()
 
-    def full(_file: int) -> None:
-        raise OSError(28, "No space left on device")
-
     for again in (rebuild.open_history, rebuild.rebuild):
         with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", full)
+            patched.setattr(os, "fsync", raising(OSError(28, "No space left on device")))
             with pytest.raises(
                 HistoryError, match=r"nights: .*No space left on device\): make room"
             ):

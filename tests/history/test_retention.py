@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from nights import MACHINE, write_run
+from raising import raising
 
 from acceptance.core.parts import Gpu
 from acceptance.history import night_file, queries, rebuild
@@ -254,10 +255,8 @@ def test_what_is_no_closed_run_of_this_machine_stays(out: Path, store: Store) ->
 def test_who_dies_while_a_folder_goes_leaves_no_half_run(
     out: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(_: Path) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(shutil, "rmtree", killed)
+    monkeypatch.setattr(shutil, "rmtree", raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         prune(store, out, MACHINE, today=TODAY, keep_days=19.0)
     monkeypatch.undo()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import journals
 import pytest
+from executable import executable
+from raising import raising
 from receiver import Receiver, receiving
 from runs import machine_root, write_segment, write_views
 
@@ -57,10 +59,7 @@ def sentence(messages: Iterable[Message]) -> str:
 
 @pytest.fixture
 def hook(tmp_path: Path) -> Path:
-    path = tmp_path / "hook"
-    path.write_text(HOOK)
-    path.chmod(0o755)
-    return path
+    return executable(tmp_path / "hook", HOOK)
 
 
 @pytest.fixture(autouse=True)
@@ -275,17 +274,17 @@ def test_what_holds_no_run_is_told_as_trouble(tmp_path: Path, hook: Path) -> Non
 def test_an_error_of_our_own_stops_nothing(
     tmp_path: Path, hook: Path, there: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> str:
-        raise ZeroDivisionError("https://hooks.example/secret")
 
-    monkeypatch.setattr(notify_hook, "start", broken)
+    monkeypatch.setattr(
+        notify_hook, "start", raising(ZeroDivisionError("https://hooks.example/secret"))
+    )
     said = sentence(
         notices.notify_run(
             made(tmp_path, value=1.0),
             NotificationTargets(on_fail=(str(hook),), webhook=Webhook(there.url)),
         ),
     )
-    assert said.startswith("an error of rigproof's own in test_notices.py, line ")
+    assert said.startswith("an error of rigproof's own in raising.py, line ")
     assert "secret" not in said
     assert len(there.seen) == 1
 

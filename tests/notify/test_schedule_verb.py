@@ -14,6 +14,7 @@ import journals
 import pytest
 from cases import each
 from command import answer, assert_refused
+from executable import executable
 from runs import write_views
 
 from acceptance.cli import schedule
@@ -405,8 +406,7 @@ def test_a_night_that_failed_is_told_once(
     """`left` is what the night has left: that everybody was told, that not everybody was, or
     nothing, as a Python that broke off.
     """
-    (here / "hook").write_text(HOOK)
-    (here / "hook").chmod(0o755)
+    executable(here / "hook", HOOK)
     (here / "reports/a/logs").mkdir(parents=True)
     made = journals.plan()
     with segment.Writer(here / "reports/a" / reader.SUPERVISOR) as writer:
@@ -446,8 +446,7 @@ def test_a_setting_that_cannot_be_used_keeps_no_other_from_telling(
     """A folder of node-exporter's that is gone ends the night before it begins: the failure unit
     is all that is left to tell.
     """
-    (here / "hook").write_text(HOOK)
-    (here / "hook").chmod(0o755)
+    executable(here / "hook", HOOK)
     assert (
         run(
             here,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from known import known
+from raising import raising
 
 from acceptance.observe import board
 from acceptance.process import command
@@ -191,12 +192,10 @@ def test_what_cannot_be_made_is_left_for_the_grant_to_say(
 def test_a_folder_of_devices_that_may_not_be_written(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError
 
     Programs(monkeypatch)
     as_user(monkeypatch, 0)
-    monkeypatch.setattr(os, "mknod", refuse)
+    monkeypatch.setattr(os, "mknod", raising(PermissionError))
     driver_files.make_uvm(root)
     assert not (root / "dev/nvidia-uvm").exists()
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from known import known
 from machine_tree import NO_DMI, Programs, Tree, completed
+from raising import raising
 from runs import machine_root, until, write_segment
 from worded import worded
 
@@ -128,10 +129,8 @@ def test_a_child_that_dies_without_a_word(child: Child) -> None:
 
 
 def test_a_child_that_cannot_be_started(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise command.CommandError("no more processes")
 
-    monkeypatch.setattr(command, "start", refuse)
+    monkeypatch.setattr(command, "start", raising(command.CommandError("no more processes")))
     one = SamplerProcess(run_dir, Path("/"), GPU, kernel_log=True)
     one.stop()
     assert worded(one.failure) == "the watch over the GPUs could not be started: no more processes"
