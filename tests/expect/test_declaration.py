@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import pytest
 from cases import each
 from known import known
 
-from acceptance.core.component import Component
 from acceptance.core.limit import Limit
 from acceptance.core.message import Message
 from acceptance.core.parts import CPU, MACHINE, MEMORY, SYSTEM, Gpu, Pair, Part
@@ -119,33 +118,31 @@ def test_a_basis_says_where_in_the_file(key: tuple[str, str], basis: str) -> Non
     assert words.text(facts(EVERYTHING)[key].basis) == basis
 
 
-def test_modules_are_counted_from_their_tables_where_no_count_is_given() -> None:
-    declared = Machine(schema=1, name="box", memory=DeclaredMemory(dimm=EVERYTHING.memory.dimm))
-    limit = facts(declared)["dimm_count", MEMORY]
-    assert (limit.low, limit.high, words.text(limit.basis)) == (
-        2,
-        2,
-        "box.toml lists the modules in 2 slots",
-    )
-
-
-def test_a_count_of_modules_needs_no_tables_of_them() -> None:
-    limit = facts(Machine(schema=1, name="box", memory=DeclaredMemory(dimms=12)))[
-        "dimm_count", MEMORY
-    ]
-    assert (limit.low, limit.high, words.text(limit.basis)) == (
-        12,
-        12,
-        "box.toml declares memory.dimms = 12",
-    )
-
-
-@pytest.mark.parametrize(
-    ("gpus", "basis"), [(0, "box.toml declares 0 GPUs"), (1, "box.toml declares 1 GPU")]
+@each(
+    "declared, key, count, basis",
+    [
+        (
+            {"memory": DeclaredMemory(dimm=EVERYTHING.memory.dimm)},
+            ("dimm_count", MEMORY),
+            2,
+            "box.toml lists the modules in 2 slots",
+        ),
+        (
+            {"memory": DeclaredMemory(dimms=12)},
+            ("dimm_count", MEMORY),
+            12,
+            "box.toml declares memory.dimms = 12",
+        ),
+        ({"gpus": 0}, ("gpu_count", MACHINE), 0, "box.toml declares 0 GPUs"),
+        ({"gpus": 1}, ("gpu_count", MACHINE), 1, "box.toml declares 1 GPU"),
+    ],
+    told=["modules by their tables", "modules without tables", "no GPU", "one GPU"],
 )
-def test_a_machine_without_gpus_must_show_none(gpus: int, basis: str) -> None:
-    limit = facts(Machine(schema=1, name="box", gpus=gpus))["gpu_count", MACHINE]
-    assert (limit.low, limit.high, words.text(limit.basis)) == (gpus, gpus, basis)
+def test_so_many_must_be_shown(
+    declared: dict[str, Any], key: tuple[str, str], count: int, basis: str
+) -> None:
+    limit = facts(Machine(schema=1, name="box", **declared))[key]
+    assert (limit.low, limit.high, words.text(limit.basis)) == (count, count, basis)
 
 
 def test_own_limits_are_stamped_as_overrides() -> None:
@@ -235,25 +232,15 @@ def test_precedence_machine_file_then_declared_then_derived_then_class_default()
     )
     book = LimitBook((default,))
 
-    def origin(made: LimitBook, measurement: str, component: Component) -> str:
+    for made, measurement, component, origin in (
+        (book, "memory_copy", MEMORY, "class default"),
+        (book.after(derived), "memory_copy", MEMORY, "derived from the DIMMs and box.toml"),
+        (book.after([*own, *declared, *derived]), "memory_copy", MEMORY, "override in box.toml"),
+        (book.after([weak, *own, *declared, *derived]), "cpu_cores", CPU, "override in box.toml"),
+        (book.after([*own, *declared, *derived]), "cpu_cores", CPU, "declared in box.toml"),
+    ):
         found = known(made.find(measurement, component))
-        return words.text(found.origin)
-
-    assert origin(book, "memory_copy", MEMORY) == "class default"
-    assert (
-        origin(book.after(derived), "memory_copy", MEMORY) == "derived from the DIMMs and box.toml"
-    )
-    assert (
-        origin(book.after([*own, *declared, *derived]), "memory_copy", MEMORY)
-        == "override in box.toml"
-    )
-    assert (
-        origin(book.after([weak, *own, *declared, *derived]), "cpu_cores", CPU)
-        == "override in box.toml"
-    )
-    assert (
-        origin(book.after([*own, *declared, *derived]), "cpu_cores", CPU) == "declared in box.toml"
-    )
+        assert words.text(found.origin) == origin
 
 
 def test_a_disk_is_declared_with_what_it_must_have() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from cases import each
 from drift_nights import BOOK, rule
 from known import known
 from real_checks import collected
+from refusal import refusal
 
 from acceptance import resources
 from acceptance.core.limit import Limit
@@ -93,10 +96,9 @@ def test_seasons_and_counters_have_figures_of_their_own() -> None:
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, told: str, tmp_path: Path) -> None:
-    path = tmp_path / "drift.toml"
-    path.write_bytes(text.encode("utf-8", errors="surrogatepass"))
-    with pytest.raises(DriftFileError, match=rf"drift\.toml: .*({told})"):
-        drift_rules.read(path, BOOK.noise)
+    read = partial(drift_rules.read, noise=BOOK.noise)
+    said = refusal(read, tmp_path / "drift.toml", text, DriftFileError)
+    assert re.match(rf"drift\.toml: .*({told})", said)
 
 
 @each(
