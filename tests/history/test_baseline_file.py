@@ -53,6 +53,11 @@ def run(
     return out / name
 
 
+def assert_unsound(out: Path, said: str, machine: str = MACHINE) -> None:
+    with pytest.raises(BaselineUnsound, match=said):
+        baseline_file.read(out, machine)
+
+
 def accept(folder: Path, *, replace: bool = False) -> AcceptResult:
     out = folder.parent
     return baseline_file.accept(
@@ -215,15 +220,10 @@ def test_one_that_was_changed_is_refused_and_kept_when_it_is_replaced(tmp_path: 
 def test_one_that_was_removed_is_missed(tmp_path: Path) -> None:
     accept(run(tmp_path, "one"))
     accept(run(tmp_path, "two"), replace=True).baseline.path.unlink()
-    with pytest.raises(
-        BaselineUnsound,
-        match=(
-            r"baseline.json: is gone, and .*/one.json shows that there was one: put a copy of "
-            r"it "
-            r"back"
-        ),
-    ):
-        baseline_file.read(tmp_path, MACHINE)
+    assert_unsound(
+        tmp_path,
+        r"baseline.json: is gone, and .*/one.json shows that there was one: put a copy of it back",
+    )
     assert accept(tmp_path / "two", replace=True).former is None
 
 
@@ -232,17 +232,13 @@ def test_one_of_another_machine(tmp_path: Path) -> None:
     other = location.folder(tmp_path, "machine-2")
     other.mkdir()
     (other / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(BaselineUnsound, match=r"is the baseline of another machine \(machine-1\)"):
-        baseline_file.read(tmp_path, "machine-2")
+    assert_unsound(tmp_path, r"is the baseline of another machine \(machine-1\)", "machine-2")
 
 
 def test_one_of_a_later_rigproof(tmp_path: Path) -> None:
     file = accept(run(tmp_path, "one")).baseline.path
     file.write_text(file.read_text().replace('"rigproof_baseline": 1', '"rigproof_baseline": 7'))
-    with pytest.raises(
-        BaselineUnsound, match=r"is written in format 7, .*: install a newer rigproof"
-    ):
-        baseline_file.read(tmp_path, MACHINE)
+    assert_unsound(tmp_path, r"is written in format 7, .*: install a newer rigproof")
 
 
 def test_none_at_all(tmp_path: Path) -> None:
@@ -255,11 +251,9 @@ def test_none_at_all(tmp_path: Path) -> None:
 def test_one_that_cannot_be_read(tmp_path: Path) -> None:
     file = baseline_file.path(tmp_path, MACHINE)
     file.mkdir(parents=True)
-    with pytest.raises(
-        BaselineUnsound,
-        match=r"json: cannot be read \(it is a folder, not a file\): put a copy of it back",
-    ):
-        baseline_file.read(tmp_path, MACHINE)
+    assert_unsound(
+        tmp_path, r"json: cannot be read \(it is a folder, not a file\): put a copy of it back"
+    )
 
 
 # --- the disk, other processes, and the end of this one ---
