@@ -187,25 +187,32 @@ def sign_and_alter(path: Path, key: Path) -> None:
     path.write_bytes(msgspec.json.encode(passed))
 
 
+PLANTED: list[tuple[str, float, VerdictWord, dict[str, str]]] = [
+    ("good", 3, "PASS", {}),
+    ("stale", 50, "PASS", {}),
+    ("ahead", -21, "PASS", {}),
+    ("behind", 27 + 5, "PASS", {}),
+    ("twins", 9, "PASS", {"of": "t-1", "gpus": "T1"}),
+    ("twins", 3, "PASS", {"of": "t-2", "gpus": "T2"}),
+    ("renamed", 9, "PASS", {"of": "one", "gpus": "ONE"}),
+    ("name", 3, "PASS", {"of": "one", "gpus": "ONE"}),
+    ("replaced", 9, "FAIL", {"gpus": "OLD"}),
+    ("replaced", 3, "PASS", {"gpus": "NEW"}),
+    ("clone-1", 3.0, "PASS", {"of": "copied"}),
+    ("clone-2", 3.1, "PASS", {"of": "copied"}),
+    ("stranger", 3, "FAIL", {}),
+    ("a\nPASS b", 3, "PASS", {}),
+]
+
+
 @pytest.mark.tools
 def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     call: Call, tmp_path: Path
 ) -> None:
     fleet = tmp_path / "fleet"
-    plant(fleet, "good")
-    plant(fleet, "stale", 50)
+    for name, hours, word, more in PLANTED:
+        plant(fleet, name, hours, word, **more)
     sign_and_alter(plant(fleet, "altered", word="FAIL"), tmp_path / "key")
-    plant(fleet, "ahead", -21)
-    plant(fleet, "behind", 27 + 5)
-    plant(fleet, "twins", 9, of="t-1", gpus="T1")
-    plant(fleet, "twins", 3, of="t-2", gpus="T2")
-    plant(fleet, "renamed", 9, of="one", gpus="ONE")
-    plant(fleet, "name", 3, of="one", gpus="ONE")
-    plant(fleet, "replaced", 9, "FAIL", gpus="OLD")
-    plant(fleet, "replaced", 3, gpus="NEW")
-    plant(fleet, "clone-1", 3.0, of="copied")
-    plant(fleet, "clone-2", 3.1, of="copied")
-    plant(fleet, "stranger", word="FAIL")
     future = plant(fleet, "future")
     future.write_bytes(
         future.read_bytes().replace(
@@ -215,7 +222,6 @@ def test_each_planted_fault_is_named_in_one_sentence_and_the_rest_goes_on(
     torn = plant(fleet, "torn")
     torn.write_bytes(torn.read_bytes()[:-30])
     (fleet / "empty/notes").mkdir(parents=True)
-    plant(fleet, "a\nPASS b")
     due = sorted({path.name for path in fleet.iterdir()} - {"stranger", "a\nPASS b"} | {"untested"})
     (tmp_path / "due").write_text("".join(f"{name}\n" for name in due))
 

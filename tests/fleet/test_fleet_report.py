@@ -16,6 +16,7 @@ import jenkins_schema
 import numpy as np
 import pages
 import pytest
+from cases import each
 from command import assert_refused, printed
 from fleet_verdicts import RATE, Call, ago, place, verdict
 from junitparser import JUnitXml
@@ -468,50 +469,87 @@ def test_a_machine_id_that_is_on_several_machines_is_a_remark(call: Call, tmp_pa
     assert "machine id x is on several" in (tmp_path / "j.xml").read_text()
 
 
-def test_an_old_night_is_no_pass() -> None:
-    found = report.of_nights({"2026-11-20": kept(a=row("a", hours=130))}, None, NOW, FRESH)
-    assert standings(found) == {"a": ("UNJUDGED", True)}
-    assert found.verdict == "UNJUDGED"
+ENDED = {
+    "2026-11-20": kept(a=row("a", "FAIL", 130), b=row("b", "FAIL", 130)),
+    "2026-11-21": kept(a=row("a", hours=106), b=row("b", hours=106, ended=("run-1",))),
+    "2026-11-25": kept(b=row("b", "UNJUDGED")),
+}
+MISSING = {
+    "2026-11-24": kept(a=row("a", hours=30), b=row("b", "FAIL", hours=29)),
+    "2026-11-25": kept(a=row("a"), b=row("b", "FAIL")),
+    "2026-11-26": kept(c=Row("c", "UNJUDGED", missing=True)),
+}
 
 
-def test_a_kept_fail_stands_until_a_run_that_ended_it() -> None:
-    nights = {
-        "2026-11-20": kept(a=row("a", "FAIL", 130), b=row("b", "FAIL", 130)),
-        "2026-11-21": kept(a=row("a", hours=106), b=row("b", hours=106, ended=("run-1",))),
-        "2026-11-25": kept(b=row("b", "UNJUDGED")),
-    }
-    found = report.of_nights(nights, None, NOW, FRESH)
-    assert standings(found) == {"a": ("FAIL", True), "b": ("UNJUDGED", False)}
-    assert [title for title, _ in terminal.groups(found, ENGLISH)] == ["FAIL", "UNJUDGED"]
+@each(
+    "nights, due, standing, verdict, night_, others",
+    [
+        (
+            {"2026-11-20": kept(a=row("a", hours=130))},
+            None,
+            {"a": ("UNJUDGED", True)},
+            "UNJUDGED",
+            "2026-11-20",
+            [],
+        ),
+        (
+            {"2026-11-25": kept(a=Row("a", "PASS"))},
+            None,
+            {"a": ("UNJUDGED", False)},
+            "UNJUDGED",
+            "2026-11-25",
+            [],
+        ),
+        (
+            ENDED,
+            None,
+            {"a": ("FAIL", True), "b": ("UNJUDGED", False)},
+            "FAIL",
+            "2026-11-25",
+            [],
+        ),
+        (
+            MISSING,
+            None,
+            {"a": ("PASS", False), "b": ("FAIL", False), "c": ("UNJUDGED", True)},
+            "FAIL",
+            "2026-11-25",
+            [],
+        ),
+        (
+            {"2026-11-25": kept(a=row("a"), b=row("b"))},
+            ["a", "z"],
+            {"z": ("UNJUDGED", True), "a": ("PASS", False)},
+            "UNJUDGED",
+            "2026-11-25",
+            ["b"],
+        ),
+    ],
+    told=[
+        *("an old night is no PASS", "a row without a run is no PASS"),
+        "a FAIL stands until a run that ended it",
+        "a night of missing machines alone does not hide the others",
+        "machines that are due and not kept are missing",
+    ],
+)
+def test_what_kept_nights_say(
+    nights: dict[str, NightTable],
+    due: list[str] | None,
+    standing: dict[str, tuple[str, bool]],
+    verdict: str,
+    night_: str,
+    others: list[str],
+) -> None:
+    found = report.of_nights(nights, due, NOW, FRESH)
+    assert (standings(found), found.verdict) == (standing, verdict)
+    assert (found.night, [one.machine for one in found.others]) == (night_, others)
+    titles = [title for title, _ in terminal.groups(found, ENGLISH)]
+    assert "FAIL" in titles if verdict == "FAIL" else "FAIL" not in titles
+    assert not {one.machine for one in found.values.rows} & set(others)
 
 
-def test_a_kept_row_without_a_run_is_no_pass() -> None:
-    found = report.of_nights({"2026-11-25": kept(a=Row("a", "PASS"))}, None, NOW, FRESH)
-    assert found.verdict == "UNJUDGED"
-
-
-def test_a_night_of_missing_machines_alone_does_not_hide_the_others() -> None:
-    nights = {
-        "2026-11-24": kept(a=row("a", hours=30), b=row("b", "FAIL", hours=29)),
-        "2026-11-25": kept(a=row("a"), b=row("b", "FAIL")),
-        "2026-11-26": kept(c=Row("c", "UNJUDGED", missing=True)),
-    }
-    found = report.of_nights(nights, None, NOW, FRESH)
-    assert standings(found) == {
-        "a": ("PASS", False),
-        "b": ("FAIL", False),
-        "c": ("UNJUDGED", True),
-    }
-    assert found.night == "2026-11-25"
-    assert sorted(report.with_runs(nights)) == ["2026-11-24", "2026-11-25"]
-
-
-def test_machines_that_are_due_and_not_kept_are_missing() -> None:
-    nights = {"2026-11-25": kept(a=row("a"), b=row("b"))}
-    found = report.of_nights(nights, ["a", "z"], NOW, FRESH)
-    assert standings(found) == {"z": ("UNJUDGED", True), "a": ("PASS", False)}
-    assert [one.machine for one in found.others] == ["b"]
-    assert [one.machine for one in found.values.rows] == ["a"]
+def test_a_night_of_missing_machines_alone_is_none_with_runs() -> None:
+    assert sorted(report.with_runs(MISSING)) == ["2026-11-24", "2026-11-25"]
 
 
 # --- what changed ---

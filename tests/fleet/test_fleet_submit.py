@@ -239,15 +239,18 @@ def test_each_node_without_a_fresh_verdict_is_submitted(call: Call, site: Slurm)
 
 def test_only_a_fresh_pass_or_fail_spares_a_node_its_test(call: Call, site: Slurm) -> None:
     """An UNJUDGED machine has not been proved, and a FAIL that stands is tested again some day."""
-    names = ("failed", "lately", "old", "passed", "unjudged")
-    site.says("sinfo -N", "".join(row(name, "idle") for name in names))
-    site.hold("passed", "PASS")
-    site.hold("unjudged", "UNJUDGED")
-    site.hold("failed", "FAIL", hours=5)
-    site.hold("failed", "UNJUDGED")
-    site.hold("old", "FAIL", hours=50)
-    site.hold("lately", "FAIL", hours=50)
-    site.hold("lately", "UNJUDGED")
+    runs: list[tuple[str, VerdictWord, float]] = [
+        ("failed", "FAIL", 5),
+        ("failed", "UNJUDGED", 1),
+        ("lately", "FAIL", 50),
+        ("lately", "UNJUDGED", 1),
+        ("old", "FAIL", 50),
+        ("passed", "PASS", 1),
+        ("unjudged", "UNJUDGED", 1),
+    ]
+    site.says("sinfo -N", "".join(row(name, "idle") for name in sorted({one[0] for one in runs})))
+    for name, word, hours in runs:
+        site.hold(name, word, hours)
     code, out, _ = call("--licence", "rigproof")
     assert (code, out) == (
         0,

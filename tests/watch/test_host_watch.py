@@ -54,6 +54,13 @@ class Machine:
         return [entry.body for entry in segment.read_segment(self.run_dir / name).entries]
 
 
+def heard(machine: Machine, watched: HostWatch, *texts: str, last: bool = True) -> list[object]:
+    """What is journalled once the kernel has said this and the watch has looked."""
+    machine.say(*texts)
+    watched._sample(last=last)
+    return machine.journalled()
+
+
 def stopped(watched: HostWatch) -> str:
     """Why the watch failed, once it has ended."""
     watched.stop()
@@ -129,8 +136,12 @@ def test_a_report_of_several_messages_is_held_back_until_it_is_whole(
     machine: Machine, watched: HostWatch
 ) -> None:
     aer = "pcieport 0000:00:01.0: "
-    machine.say(f"{aer}AER: Uncorrectable (Fatal) error message received from 0000:01:00.0")
-    watched._sample(last=False)
+    heard(
+        machine,
+        watched,
+        f"{aer}AER: Uncorrectable (Fatal) error message received from 0000:01:00.0",
+        last=False,
+    )
     machine.say(
         f"{aer}PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, "
         "(Receiver ID)"
@@ -152,12 +163,10 @@ def test_an_endless_stream_of_messages_does_not_hold_them_back_for_ever(
     machine: Machine, watched: HostWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An error storm before a crash is the evidence of it.
-    machine.say(GONE)
-    watched._sample(last=False)
+    heard(machine, watched, GONE, last=False)
     now = clock.boot_s()
     monkeypatch.setattr(clock, "boot_s", lambda: now + host.HOLD_S)
-    machine.say("more and more")
-    watched._sample(last=False)
+    heard(machine, watched, "more and more", last=False)
     assert [type(body) for body in machine.journalled()] == [Event]
 
 
@@ -166,11 +175,8 @@ def test_a_storm_is_cut_short(
 ) -> None:
     monkeypatch.setattr(event_log, "STORM", 5)
     other = GONE.replace("0000:01", "0000:41")
-    machine.say(*[GONE] * 20, other)
-    watched._sample(last=True)
-    machine.say(*[GONE] * 20)
-    watched._sample(last=True)
-    found = machine.journalled()
+    heard(machine, watched, *[GONE] * 20, other)
+    found = heard(machine, watched, *[GONE] * 20)
     assert [str(body.component) for body in found if isinstance(body, Event)] == [
         "0000:01:00.0"
     ] * 5 + ["0000:41:00.0"]
